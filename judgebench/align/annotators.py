@@ -1,0 +1,157 @@
+"""The humans among themselves: agreement, the human ceiling, the distribution of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations, repeat
+from typing import Literal
+
+import numpy as np
+
+from judgebench.align.judges import statistic
+from judgebench.align.result import AgreementScore, CeilingScore, LabelShare
+from judgebench.align.scope import Scope
+from judgebench.records import Estimate
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.agreement import (
+    OBSERVED_AGREEMENT,
+    all_agree,
+    at_least_two_agree,
+    coincidences_by_cluster,
+    krippendorff_alpha,
+    vote_pairs_by_cluster,
+)
+from judgebench.stats.arrays import FloatArray
+from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.resample import cluster_bootstrap
+from judgebench.truth import BlankPolicy, Labels, settle
+
+# Beyond this many annotators a table of pairs is no longer read by anybody.
+MOST_ANNOTATORS_IN_PAIRS = 12
+
+
+def agreement(scope: Scope, rubric: Rubric) -> Iterator[AgreementScore]:
+    """How far those who make the truth agree: all together, and each pair of named people."""
+    for metric in rubric.metrics:
+        made = scope.humans[metric.id].made
+        yield from _agreement_of(scope, metric, made.values, "all")
+        named = [a for a in made.annotators if "#" not in a]
+        if 2 <= len(named) <= MOST_ANNOTATORS_IN_PAIRS:
+            for pair in combinations(named, 2):
+                values = made.of(pair).values
+                yield _alpha(scope, metric, values, " ~ ".join(pair))
+    yield from _pooled_agreement(scope, rubric)
+
+
+def _agreement_of(
+    scope: Scope, metric: Metric, values: Labels, who: str
+) -> Iterator[AgreementScore]:
+    yield _alpha(scope, metric, values, who)
+    shared = (values, scope.clusters, scope.n_clusters)
+    two = at_least_two_agree(*shared, scope.resampling)
+    yield AgreementScore(metric.id, "at_least_two", who, two)
+    yield AgreementScore(metric.id, "all_agree", who, all_agree(*shared, scope.resampling))
+    pairs = vote_pairs_by_cluster(*_with_k(shared, metric))
+    n = round(pairs.sum())
+    observed = cluster_bootstrap(pairs, OBSERVED_AGREEMENT, scope.resampling, n=n)
+    yield AgreementScore(metric.id, "observed", who, _of_pairs(observed))
+
+
+def _alpha(scope: Scope, metric: Metric, values: Labels, who: str) -> AgreementScore:
+    level: Literal["nominal", "ordinal"] = metric.kind
+    counts = coincidences_by_cluster(values, scope.clusters, len(metric.labels), scope.n_clusters)
+    usable = int(((values >= 0).sum(axis=1) >= 2).sum())
+    estimate = cluster_bootstrap(
+        counts, krippendorff_alpha(level), scope.resampling,
+        n=usable, n_missing=len(values) - usable,
+    )  # fmt: skip
+    method = f"{level} level of measurement; {estimate.method}"
+    return AgreementScore(metric.id, "alpha", who, replace(estimate, method=method))
+
+
+def _pooled_agreement(scope: Scope, rubric: Rubric) -> Iterator[AgreementScore]:
+    """Shares over all metrics at once: one entry an item and metric."""
+    values = [scope.humans[m.id].made.values for m in rubric.metrics]
+    width = max(v.shape[1] for v in values)
+    padded = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
+    stacked, clusters = np.concatenate(padded), np.tile(scope.clusters, len(values))
+    shared = (stacked, clusters, scope.n_clusters, scope.resampling)
+    yield AgreementScore("all", "at_least_two", "all", at_least_two_agree(*shared))
+    yield AgreementScore("all", "all_agree", "all", all_agree(*shared))
+
+
+def ceiling(scope: Scope, metric: Metric) -> Iterator[CeilingScore]:
+    """Each annotator against the truth of the others: what a perfect colleague would reach."""
+    humans = scope.humans[metric.id]
+    if scope.config.rule == "each":
+        yield from _ceiling_of_pairs(scope, metric)
+        return
+    counts = {a: _against_others(scope, metric, a) for a in humans.ratings.annotators}
+    makers = [counts[a] for a in humans.makers]
+    if makers:
+        pooled = np.sum([c for c, _ in makers], axis=0)
+        yield from _ceiling_scores(scope, "all", metric, pooled, sum(m for _, m in makers))
+    for annotator, (own, missing) in counts.items():
+        if "#" not in annotator:
+            yield from _ceiling_scores(scope, annotator, metric, own, missing)
+
+
+def _against_others(scope: Scope, metric: Metric, annotator: str) -> tuple[FloatArray, int]:
+    """Confusion counts of one annotator, and how many of his labels nobody else's can check."""
+    humans = scope.humans[metric.id]
+    others = [a for a in humans.makers if a != annotator]
+    truth = settle(humans.ratings.of(others).values, metric, scope.config)
+    own = humans.ratings.of([annotator]).values[:, 0]
+    k = len(metric.labels)
+    counts = confusion_by_cluster(truth, own, scope.clusters, k, scope.n_clusters)
+    return counts, int(((own >= 0) & (truth < 0)).sum())
+
+
+def _ceiling_of_pairs(scope: Scope, metric: Metric) -> Iterator[CeilingScore]:
+    values = scope.humans[metric.id].made.values
+    shared = (values, scope.clusters, scope.n_clusters)
+    pairs = vote_pairs_by_cluster(*_with_k(shared, metric))
+    for score in _ceiling_scores(scope, "all", metric, pairs, 0):
+        yield replace(score, estimate=_of_pairs(score.estimate))
+
+
+def _ceiling_scores(
+    scope: Scope, annotator: str, metric: Metric, counts: FloatArray, missing: int
+) -> Iterator[CeilingScore]:
+    names = ["accuracy", "kappa"] + (["weighted_kappa"] if metric.kind == "ordinal" else [])
+    for name in names:
+        estimate = cluster_bootstrap(
+            counts, statistic(name, metric), scope.resampling,
+            n=round(counts.sum()), n_missing=missing,
+        )  # fmt: skip
+        if not counts.any():
+            reason = "no item was labelled by this annotator and another"
+            estimate = replace(estimate, reason=reason)
+        yield CeilingScore(annotator, metric.id, name, estimate)
+
+
+def distribution(scope: Scope, metric: Metric) -> Iterator[LabelShare]:
+    """The truth's labels (`each`: all labels) under both policies for blank cells."""
+    made = scope.humans[metric.id].made
+    policies: tuple[BlankPolicy, ...] = ("missing", "least_severe")
+    for policy in policies if metric.kind == "ordinal" else policies[:1]:
+        values = made.with_blanks(policy)
+        truth = values.ravel() if scope.config.rule == "each" else _settled(scope, values, metric)
+        counts = np.bincount(truth[truth >= 0], minlength=len(metric.labels))
+        severities = metric.severities if metric.kind == "ordinal" else repeat(None)
+        for text, severity, count in zip(metric.label_texts, severities, counts, strict=False):
+            yield LabelShare(metric.id, text, severity, policy, int(count), int(counts.sum()))
+
+
+def _settled(scope: Scope, values: Labels, metric: Metric) -> Labels:
+    return settle(values, metric, scope.config)
+
+
+def _with_k(shared: tuple[Labels, Labels, int], metric: Metric) -> tuple[Labels, Labels, int, int]:
+    values, clusters, n_clusters = shared
+    return values, clusters, len(metric.labels), n_clusters
+
+
+def _of_pairs(estimate: Estimate) -> Estimate:
+    return replace(estimate, method=f"n counts pairs of labels; {estimate.method}")

@@ -1,0 +1,60 @@
+"""Items on which a judge and the humans differ, the farthest apart first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from judgebench.align.result import Disagreement, JudgeVerdicts
+from judgebench.align.scope import Scope
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import FloatArray
+from judgebench.truth import Labels
+
+MOST_DISAGREEMENTS = 2000
+
+
+def disagreements(
+    scope: Scope, rubric: Rubric, judges: Sequence[JudgeVerdicts]
+) -> tuple[list[Disagreement], int]:
+    """The items farthest from the truth, and how many differ at all."""
+    real = [judge for judge in judges if judge.kind != "control"]
+    distance = np.zeros(len(scope.answers))
+    for judge in real:
+        for metric in rubric.metrics:
+            truth = scope.humans[metric.id].truth
+            distance += _distance(metric, truth, scope.judged(judge, metric))
+    rows = np.argsort(-distance, kind="stable")[: int((distance > 0).sum())]
+    listed = [
+        _disagreement(scope, int(row), rubric, real, float(distance[row]))
+        for row in rows[:MOST_DISAGREEMENTS]
+    ]
+    return listed, len(rows)
+
+
+def _disagreement(
+    scope: Scope, row: int, rubric: Rubric, judges: Sequence[JudgeVerdicts], distance: float
+) -> Disagreement:
+    answer = scope.answers[row]
+    truth, human = {}, {}
+    for metric in rubric.metrics:
+        humans = scope.humans[metric.id]
+        if humans.truth[row] >= 0:
+            truth[metric.id] = metric.label_texts[humans.truth[row]]
+        labels = zip(humans.ratings.annotators, humans.ratings.values[row], strict=True)
+        human[metric.id] = {a: metric.label_texts[i] for a, i in labels if i >= 0}
+    verdicts = {j.name: j.verdicts[answer.item_id] for j in judges if answer.item_id in j.verdicts}
+    return Disagreement(answer, truth, human, verdicts, distance)
+
+
+def _distance(metric: Metric, truth: Labels, judged: Labels) -> FloatArray:
+    """How far a judge is from the truth, item by item: severity steps; 1 for a nominal label that
+    differs or a label that is missing; 0 where there is no truth."""
+    known, given = truth >= 0, judged >= 0
+    if metric.kind == "ordinal":
+        severity = np.array(metric.severities, dtype=np.float64)
+        apart = np.abs(severity[truth] - severity[judged])
+    else:
+        apart = (truth != judged).astype(np.float64)
+    return np.where(known, np.where(given, apart, 1.0), 0.0)

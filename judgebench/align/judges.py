@@ -1,0 +1,121 @@
+"""Judges against the truth, metric by metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from judgebench.align.result import STATISTICS, Confusion, FailurePolicy, JudgeVerdicts, Score
+from judgebench.align.scope import Scope
+from judgebench.records import Estimate
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import FloatArray
+from judgebench.stats.confusion import (
+    ACCURACY,
+    BALANCED_ACCURACY,
+    MACRO_F1,
+    cohen_kappa,
+    confusion_by_cluster,
+    mean_severity_error,
+    overestimated,
+    underestimated,
+)
+from judgebench.stats.failures import fill_failures
+from judgebench.stats.proportions import clopper_pearson, items_for_half_width
+from judgebench.stats.resample import Statistic, cluster_bootstrap
+from judgebench.truth import Labels
+
+# A recall this far from the truth either way is what "enough items" means.
+RECALL_HALF_WIDTH = 0.10
+NOMINAL = "the metric is nominal: its labels have no severity"
+_NEEDS_SEVERITY = {
+    "weighted_kappa", "severity_error", "overestimated", "underestimated", "severe_recall",
+}  # fmt: skip
+
+
+def scores(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score]:
+    """Every statistic of one judge on one metric; three ways where it failed on some items."""
+    truth, judged, clusters = _pairs(scope, judge, metric)
+    failures = int(((truth >= 0) & (judged < 0)).sum())
+    policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
+    for policy in policies if failures else policies[:1]:
+        k, ordinal = len(metric.labels), metric.kind == "ordinal"
+        filled = fill_failures(truth, judged, policy, k, ordinal)
+        counts = confusion_by_cluster(truth, filled, clusters, k, scope.n_clusters)
+        missing = failures if policy == "left_out" else 0
+        for name in STATISTICS:
+            estimate = _score(scope, name, metric, counts, missing)
+            yield Score(judge.name, metric.id, name, policy, estimate)
+
+
+def _pairs(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> tuple[Labels, Labels, Labels]:
+    """Truth, judge's label and cluster, one entry an item (`each`: one a human label)."""
+    judged = scope.judged(judge, metric)
+    humans = scope.humans[metric.id]
+    if scope.config.rule != "each":
+        return humans.truth, judged, scope.clusters
+    votes = humans.made.values
+    rows, _ = np.nonzero(votes >= 0)
+    return votes[votes >= 0], judged[rows], scope.clusters[rows]
+
+
+def _score(scope: Scope, name: str, metric: Metric, counts: FloatArray, missing: int) -> Estimate:
+    n = int(counts.sum())
+    if name in _NEEDS_SEVERITY and metric.kind == "nominal":
+        return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
+    if name == "severe_recall":
+        return _severe_recall(scope, metric, counts.sum(axis=0), missing)
+    chosen = statistic(name, metric)
+    return cluster_bootstrap(counts, chosen, scope.resampling, n=n, n_missing=missing)
+
+
+def _severe_recall(scope: Scope, metric: Metric, counts: FloatArray, missing: int) -> Estimate:
+    """Exact interval, and how many more severe items a usable one would need.
+
+    `n_missing` counts failures on items of any severity, as for the other statistics.
+    """
+    k, found = int(counts[-1].sum()), int(counts[-1, -1])
+    estimate = clopper_pearson(found, k, scope.resampling.level)
+    if k == 0:
+        reason = f'no item that the judge labelled has the truth "{metric.most_severe}"'
+        return replace(estimate, reason=reason, n_missing=missing)
+    needed = items_for_half_width(found / k, RECALL_HALF_WIDTH, scope.resampling.level)
+    reason = ""
+    if k < needed:
+        reason = f"only {k} such items: {needed - k} more are needed for ±{RECALL_HALF_WIDTH:g}"
+    method = f"{estimate.method}, items taken as independent"
+    return replace(estimate, reason=reason, method=method, n_missing=missing)
+
+
+def confusion(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Confusion:
+    """How often which truth met which label; the last column counts missing labels."""
+    truth, judged, _ = _pairs(scope, judge, metric)
+    k = len(metric.labels)
+    counts = np.zeros((k, k + 1), dtype=np.int64)
+    known = truth >= 0
+    np.add.at(counts, (truth[known], np.where(judged < 0, k, judged)[known]), 1)
+    return Confusion(judge.name, metric.id, metric.label_texts, counts)
+
+
+def statistic(name: str, metric: Metric) -> Statistic:
+    """The statistic behind a key of STATISTICS. Raises ValueError where it has no bootstrap."""
+    match name:
+        case "accuracy":
+            return ACCURACY
+        case "balanced_accuracy":
+            return BALANCED_ACCURACY
+        case "macro_f1":
+            return MACRO_F1
+        case "kappa":
+            return cohen_kappa("none")
+        case "weighted_kappa":
+            return cohen_kappa("quadratic", metric.severities)
+        case "severity_error":
+            return mean_severity_error(metric.severities)
+        case "overestimated":
+            return overestimated(metric.severities)
+        case "underestimated":
+            return underestimated(metric.severities)
+    raise ValueError(f"no statistic {name!r}")

@@ -1,0 +1,74 @@
+"""What a reader of the tables must not overlook, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
+from judgebench.align.result import Confusion, JudgeVerdicts, Score
+from judgebench.align.scope import Humans
+from judgebench.rubric import Rubric
+
+
+def data_notes(rubric: Rubric, humans: Mapping[str, Humans], n_answers: int) -> Iterator[str]:
+    """What is missing on the human side, and what the annotators are."""
+    for metric in rubric.metrics:
+        found = humans[metric.id]
+        without = int((found.truth < 0).sum())
+        if without:
+            yield f"{metric.title}: {without} of {n_answers} answers have no human truth."
+        if found.ratings.abstained:
+            yield f"{metric.title}: {found.ratings.abstained} human labels are abstentions."
+        if found.ratings.blank.any():
+            yield f"{metric.title}: {int(found.ratings.blank.sum())} human cells are blank."
+    if any("#" in a for h in humans.values() for a in h.makers):
+        yield (
+            "Annotators written name#1, name#2, … are places in a list, not people: "
+            "they are pooled and never compared in pairs."
+        )
+    if any(sum("#" not in a for a in h.makers) > MOST_ANNOTATORS_IN_PAIRS for h in humans.values()):
+        yield f"More than {MOST_ANNOTATORS_IN_PAIRS} annotators: their pairs are not listed."
+
+
+def disagreement_note(listed: int, total: int) -> Iterator[str]:
+    """That a list of disagreements was cut short, where it was."""
+    if listed < total:
+        yield f"{total} answers show a disagreement; the {listed} farthest from it are listed."
+
+
+def judge_notes(
+    rubric: Rubric,
+    judges: Sequence[JudgeVerdicts],
+    scores: Sequence[Score],
+    confusions: Sequence[Confusion],
+) -> Iterator[str]:
+    """What a reader must not overlook: collapsed judges, and judges that a control matches."""
+    kinds = {judge.name: judge.kind for judge in judges}
+    accuracy = {
+        (s.judge, s.metric): s.estimate.value
+        for s in scores
+        if s.statistic == "accuracy" and s.failures == "left_out" and s.estimate.value is not None
+    }
+    title = {m.id: m.title for m in rubric.metrics}
+    for judge in (j for j in judges if j.kind != "control"):
+        single = [
+            title[c.metric] for c in confusions
+            if c.judge == judge.name and (c.counts[:, :-1].sum(axis=0) > 0).sum() == 1
+        ]  # fmt: skip
+        if single:
+            yield f"{judge.name} gave one and the same label throughout on {', '.join(single)}."
+        beaten = [
+            title[metric]
+            for (name, metric), value in accuracy.items()
+            if name == judge.name
+            and any(
+                other >= value
+                for (rival, m), other in accuracy.items()
+                if m == metric and kinds[rival] == "control"
+            )
+        ]
+        if beaten:
+            yield (
+                f"{judge.name} is no more accurate than a control judge, which reads nothing, "
+                f"on {', '.join(beaten)}."
+            )

@@ -1,0 +1,105 @@
+"""Judges, humans and answers in, one Alignment out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judgebench.align.annotators import agreement, ceiling, distribution
+from judgebench.align.disagreements import disagreements
+from judgebench.align.judges import confusion, scores
+from judgebench.align.notes import data_notes, disagreement_note, judge_notes
+from judgebench.align.result import Alignment, JudgeSummary, JudgeVerdicts
+from judgebench.align.scope import scope_of
+from judgebench.records import Answer, HumanLabel, Usage, Verdict, add_known
+from judgebench.rubric import Rubric
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.store import RunFolder
+from judgebench.truth import TruthConfig
+
+
+def align(
+    name: str,
+    rubric: Rubric,
+    answers: Sequence[Answer],
+    labels: Sequence[HumanLabel],
+    judges: Sequence[JudgeVerdicts],
+    truth: TruthConfig = TruthConfig(),
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    notes: Sequence[str] = (),
+) -> Alignment:
+    """Compare every judge with the humans, and the humans with each other, metric by metric.
+
+    Intervals resample whole groups of answers (`Answer.group`). Raises SetupError where
+    `truth.annotators` names nobody.
+    """
+    scope = scope_of(rubric, answers, labels, truth, resampling)
+    pairs = [(judge, metric) for judge in judges for metric in rubric.metrics]
+    found = [score for pair in pairs for score in scores(scope, *pair)]
+    matrices = [confusion(scope, *pair) for pair in pairs]
+    listed, differing = disagreements(scope, rubric, judges)
+    return Alignment(
+        name=name,
+        rubric=rubric,
+        truth_rule={m.id: truth.in_words(m) for m in rubric.metrics},
+        annotators=tuple(sorted({a for h in scope.humans.values() for a in h.makers})),
+        judges=tuple(_summary(judge) for judge in judges),
+        scores=tuple(found),
+        agreement=tuple(agreement(scope, rubric)),
+        ceiling=tuple(c for m in rubric.metrics for c in ceiling(scope, m)),
+        distribution=tuple(s for m in rubric.metrics for s in distribution(scope, m)),
+        confusions=tuple(matrices),
+        disagreements=tuple(listed),
+        n_answers=len(answers),
+        n_labels=sum(1 for label in labels if label.label is not None),
+        notes=(
+            *notes,
+            *data_notes(rubric, scope.humans, len(answers)),
+            *disagreement_note(len(listed), differing),
+            *judge_notes(rubric, judges, found, matrices),
+        ),
+    )
+
+
+def align_run(
+    folder: RunFolder,
+    truth: TruthConfig = TruthConfig(),
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Alignment:
+    """Score a run again from its folder alone: no model, no original files.
+
+    Raises SetupError where the folder holds no run or is damaged.
+    """
+    manifest = folder.manifest()
+    return align(
+        name=str(manifest["name"]),
+        rubric=folder.rubric(),
+        answers=folder.answers(),
+        labels=folder.labels(),
+        judges=[_from_folder(folder, name, about) for name, about in manifest["judges"].items()],
+        truth=truth,
+        resampling=resampling,
+        notes=tuple(manifest.get("notes", ())),
+    )
+
+
+def _from_folder(folder: RunFolder, name: str, about: Mapping[str, Any]) -> JudgeVerdicts:
+    latest: dict[str, Verdict] = {}
+    usage, cost = Usage(), None
+    for verdict in folder.verdicts(name):
+        if verdict.signature == about["signature"]:
+            latest[verdict.item_id] = verdict
+            usage += verdict.usage
+            cost = add_known(cost, verdict.cost)
+    return JudgeVerdicts(
+        name, about["kind"], about["signature"], latest, usage, cost, about["about"]
+    )
+
+
+def _summary(judge: JudgeVerdicts) -> JudgeSummary:
+    statuses = Counter(str(v.status) for v in judge.verdicts.values())
+    return JudgeSummary(
+        judge.name, judge.kind, judge.signature, len(judge.verdicts), dict(statuses),
+        judge.usage, judge.cost, judge.about or {},
+    )  # fmt: skip

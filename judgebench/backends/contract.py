@@ -1,0 +1,78 @@
+"""The border to other people's engines: requests in, replies out.
+
+A backend owns its concurrency, rate limits and transport retries. It never reads a reply for its
+meaning: parsing, and asking again when a reply cannot be read, belong to the judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from judgebench.records import Usage
+
+Role = Literal["system", "user", "assistant"]
+Finish = Literal["stop", "length", "refused", "failed", "too_long"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One chat completion. `key` is the caller's and comes back on the reply.
+
+    `schema` is a JSON schema that the reply's text must meet; None asks for free text.
+    """
+
+    key: str
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back for the request with the same `key`.
+
+    `finish`: `stop` is a whole reply, `length` one cut at `max_tokens`, `refused` a refusal that
+    the provider declared, `failed` no reply after all retries, `too_long` a prompt that does not
+    fit the model's context. `error` says why for the last three. `latency` is in seconds.
+    """
+
+    key: str
+    text: str
+    finish: Finish = "stop"
+    usage: Usage = Usage()
+    cost: float | None = None
+    latency: float = 0.0
+    error: str = ""
+
+
+class Backend(Protocol):
+    """Any object with these three is a backend."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """What its replies depend on (engine, model, weights, how a schema is enforced) and how
+        it was told to run. JSON-able, no secrets; `signature` below hashes all but `runtime`."""
+        ...
+
+    def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        """Exactly one reply a request, each yielded as it finishes, in any order.
+
+        `requests` is read lazily, no further ahead than the backend can work on, so that a
+        million of them need no memory. Closing the iterator ends all work in flight.
+        Raises SetupError where no request can ever succeed (a wrong key, an unknown model).
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back the model, sockets and threads. May be called twice."""
+        ...

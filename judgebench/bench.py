@@ -1,0 +1,244 @@
+"""bench.yaml: what is benchmarked, checked whole before anything is asked of anybody."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from judgebench.backends import open_backend
+from judgebench.data import load_data
+from judgebench.errors import Problem, SetupError
+from judgebench.judges.config import JudgeConfig, JuryConfig, Name, check_judge
+from judgebench.judges.contract import Judge
+from judgebench.judges.control import CONTROLS, Control, ControlJudge
+from judgebench.judges.llm import LLMJudge
+from judgebench.prompt import Prompt, load_prompt
+from judgebench.records import Dataset
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.shipped import shipped_folder, shipped_names
+from judgebench.truth import TruthConfig
+from judgebench.yaml_file import load_model, load_yaml, validate
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ReportConfig(_Strict):
+    """`resamples` of the cluster bootstrap and the `level` of every interval."""
+
+    resamples: int = Field(default=2000, ge=100)
+    level: float = Field(default=0.95, gt=0.5, lt=1)
+
+
+class BenchConfig(_Strict):
+    """The keys of bench.yaml. Paths are seen from the folder of the file that names them."""
+
+    name: Name
+    rubric: str
+    data: str | tuple[str, ...]
+    data_folder: str | None = None
+    metrics: tuple[str, ...] = ()
+    judges: tuple[str | dict[str, object], ...] = ()
+    controls: bool | tuple[Control, ...] = True
+    truth: TruthConfig = TruthConfig()
+    report: ReportConfig = ReportConfig()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A checked benchmark. Engines are open, but no model has been asked anything."""
+
+    config: BenchConfig
+    file: Path
+    rubric: Rubric
+    dataset: Dataset
+    judges: tuple[LLMJudge, ...]
+    configs: Mapping[str, JudgeConfig] = field(default_factory=dict)
+    juries: tuple[JuryConfig, ...] = ()
+    controls: tuple[Judge, ...] = ()
+
+    def close(self) -> None:
+        for judge in self.judges:
+            judge.close()
+
+
+def load_bench(path: Path, *, limit: int | None = None, data_folder: Path | None = None) -> Bench:
+    """The benchmark of that file, of that folder's bench.yaml, or of that shipped example.
+
+    `limit` keeps the first answers only; `data_folder` is where data files are looked for instead
+    of where bench.yaml says. Raises SetupError with every problem of the file and of all the files
+    that it names.
+    """
+    file = _bench_file(path)
+    config = load_model(file, BenchConfig)
+    gather = _Problems()
+    whole = gather(load_rubric, config.rubric, relative_to=file.parent)
+    rubric = whole and gather(whole.only, config.metrics or [m.id for m in whole.metrics])
+    specs = gather(_judge_configs, config, file) or []
+    models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
+    dataset, prompts = None, {}
+    if whole is not None and rubric is not None:
+        dataset = gather(_load_data, config, file, whole, data_folder)
+        prompts = {name: gather(_check, s, rubric, dataset, file) for name, s in models.items()}
+    gather.raise_any()
+    assert rubric is not None
+    assert dataset is not None
+    dataset = _limited(dataset, limit)
+    checked = {name: prompt for name, prompt in prompts.items() if prompt is not None}
+    judges = [gather(_open, s, rubric, checked[name], file) for name, s in models.items()]
+    opened = tuple(judge for judge in judges if judge is not None)
+    try:
+        gather.raise_any()
+    except SetupError:
+        for judge in opened:
+            judge.close()
+        raise
+    return Bench(
+        config=config,
+        file=file,
+        rubric=rubric,
+        dataset=dataset,
+        judges=opened,
+        configs=models,
+        juries=tuple(s for s in specs if isinstance(s, JuryConfig)),
+        controls=_controls(config, rubric, dataset),
+    )
+
+
+class _Problems:
+    """Runs steps and keeps what each complains of, so that all problems are told at once."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+
+    def __call__(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        try:
+            return step(*args, **kwargs)
+        except SetupError as error:
+            self.found += error.problems
+            return None
+
+    def raise_any(self) -> None:
+        if self.found:
+            raise SetupError(self.found)
+
+
+def _bench_file(path: Path) -> Path:
+    shipped = shipped_folder("examples") / path / "bench.yaml"
+    for candidate in (path, path / "bench.yaml", shipped):
+        if candidate.is_file():
+            return candidate
+    names = ", ".join(shipped_names("examples", ""))
+    message = f"no such file and no shipped example of that name; shipped: {names}"
+    raise SetupError(Problem(message, file=str(path)))
+
+
+def _load_data(
+    config: BenchConfig, file: Path, rubric: Rubric, data_folder: Path | None
+) -> Dataset:
+    names = (config.data,) if isinstance(config.data, str) else config.data
+    folder = data_folder or (file.parent / config.data_folder if config.data_folder else None)
+    paths = [file.parent / name for name in names]
+    return load_data(paths, rubric, metrics=config.metrics or None, folder=folder)
+
+
+def _judge_configs(config: BenchConfig, file: Path) -> list[JudgeConfig | JuryConfig]:
+    gather = _Problems()
+    found = [gather(_judge_config, entry, file) for entry in config.judges]
+    specs = [spec for spec in found if spec is not None]
+    names = Counter(spec.name for spec in specs)
+    names.update(c for c in CONTROLS if c in names)
+    gather.found += [
+        Problem("two judges have this name, or a control has it", str(file), None, "judges", name)
+        for name, count in names.items()
+        if count > 1
+    ]
+    known = {spec.name for spec in specs if isinstance(spec, JudgeConfig)} | set(CONTROLS)
+    gather.found += [
+        Problem(
+            "is no judge of this benchmark", str(file), None, f"judges.{spec.name}.jury", member,
+            ", ".join(sorted(known)),
+        )
+        for spec in specs
+        if isinstance(spec, JuryConfig)
+        for member in spec.jury
+        if member not in known
+    ]  # fmt: skip
+    gather.raise_any()
+    return specs
+
+
+def _judge_config(entry: str | dict[str, object], file: Path) -> JudgeConfig | JuryConfig:
+    source, value = str(file), entry
+    if isinstance(entry, str):
+        path = file.parent / entry
+        source, value = str(path), load_yaml(path)
+    if isinstance(value, dict) and "jury" in value:
+        return validate(value, JuryConfig, file=source)
+    return validate(value, JudgeConfig, file=source)
+
+
+def _check(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file: Path) -> Prompt:
+    prompt = load_prompt(spec.prompt, relative_to=file.parent)
+    check_judge(spec, prompt, rubric, str(file))
+    if dataset is not None and prompt.asks_for_reference:
+        lacking = [a.item_id for a in dataset.answers if not a.reference]
+        if lacking:
+            raise SetupError(
+                Problem(
+                    f"the prompt {prompt.name} asks for a reference answer, which "
+                    f"{len(lacking)} of {len(dataset.answers)} answers lack",
+                    str(file), None, f"judges.{spec.name}.prompt",
+                    ", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else ""),
+                )
+            )  # fmt: skip
+    return prompt
+
+
+def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt, file: Path) -> LLMJudge:
+    try:
+        return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings))
+    except SetupError as error:
+        where = f"judges.{spec.name}"
+        raise SetupError(
+            [
+                Problem(
+                    p.message, p.file or str(file), p.line,
+                    f"{where}.{p.field}" if p.field else where, p.found, p.allowed, p.kind,
+                )
+                for p in error.problems
+            ]
+        ) from error  # fmt: skip
+
+
+def _limited(dataset: Dataset, limit: int | None) -> Dataset:
+    if limit is None:
+        return dataset
+    answers = dataset.answers[:limit]
+    kept = {a.item_id for a in answers}
+    labels = [label for label in dataset.labels if label.item_id in kept]
+    return Dataset(answers, labels, dataset.warnings, dataset.sources)
+
+
+def _controls(config: BenchConfig, rubric: Rubric, dataset: Dataset) -> tuple[Judge, ...]:
+    chosen = CONTROLS if config.controls is True else (config.controls or ())
+    return tuple(
+        ControlJudge(control, rubric, dataset.answers, dataset.labels, config.seed)
+        for control in chosen
+    )
+
+
+def default_run_folder(config: BenchConfig) -> Path:
+    """`runs/NAME` below the folder that the command was called in."""
+    return Path(os.curdir) / "runs" / config.name

@@ -1,0 +1,172 @@
+"""`judgebench check` and `judgebench list`: look at files without calling any model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judgebench.data import check_files
+from judgebench.errors import Problem, SetupError
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.shipped import shipped_folder, shipped_names
+from judgebench.yaml_file import load_yaml, validate
+
+Lines = list[tuple[str, str]]
+
+
+@dataclass
+class Outcome:
+    """What was found, in words; `warnings` and `errors` one a problem."""
+
+    facts: list[str] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    errors: list[Problem] = field(default_factory=list)
+
+
+def check_all(files: Sequence[Path], rubric: str, data_folder: Path | None = None) -> Outcome:
+    """Read every file as what it is; data files together, against `rubric`. Raises nothing for
+    what a file holds."""
+    outcome = Outcome()
+    data = []
+    for path in files:
+        try:
+            kind = _kind(path)
+            if kind == "data":
+                data.append(path)
+            else:
+                outcome.facts.append(f"{path}: {_CHECKS[kind](path)}")
+        except SetupError as error:
+            outcome.errors += error.problems
+    if data:
+        try:
+            _check_data(outcome, data, load_rubric(rubric), data_folder)
+        except SetupError as error:
+            outcome.errors += error.problems
+    return outcome
+
+
+def _kind(path: Path) -> str:
+    """What a file is: YAML files by the keys that only their kind has."""
+    if path.suffix == ".jinja":
+        return "prompt"
+    if path.suffix not in (".yaml", ".yml"):
+        return "data"
+    value = load_yaml(path)
+    keys = set(value) if isinstance(value, dict) else set()
+    for kind, mark in (
+        ("data", "files"), ("judge", "backend"), ("jury", "jury"), ("rubric", "instructions"),
+        ("bench", "data"), ("bench", "rubric"),
+    ):  # fmt: skip
+        if mark in keys:
+            return kind
+    message = (
+        "is none of: bench (rubric, data), rubric (instructions), judge (backend), data (files)"
+    )
+    raise SetupError(Problem(message, str(path), found=", ".join(map(str, keys)) or "no keys"))
+
+
+def _check_data(
+    outcome: Outcome, files: Sequence[Path], rubric: Rubric, folder: Path | None
+) -> None:
+    report = check_files(files, rubric, folder=folder)
+    outcome.warnings += report.warnings
+    outcome.errors += report.errors
+    outcome.facts.append(
+        f"{report.answers} answers, {report.labels} human labels, {report.blank} blank cells, "
+        f"{report.items_with_two_labels} items and metrics with two labels or more"
+    )
+    for annotator, count in report.annotators.items():
+        outcome.facts.append(f"  {annotator}: {count} labels")
+    for metric, counts in report.metrics.items():
+        if sum(counts.values()):
+            told = ", ".join(f"{label}: {n}" for label, n in counts.items())
+            outcome.facts.append(f"  {metric}: {told}")
+
+
+def _check_bench(path: Path) -> str:
+    from judgebench.bench import load_bench
+
+    bench = load_bench(path)
+    bench.close()
+    return (
+        f"a benchmark of {len(bench.dataset.answers)} answers with {len(bench.dataset.labels)} "
+        f"human labels, {len(bench.judges)} judges and {len(bench.controls)} control judges"
+    )
+
+
+def _check_rubric(path: Path) -> str:
+    rubric = load_rubric(path)
+    return f"the rubric {rubric.name}, version {rubric.version}, {len(rubric.metrics)} metrics"
+
+
+def _check_prompt(path: Path) -> str:
+    from judgebench.prompt import load_prompt
+
+    return f"a prompt with replies of the kind {load_prompt(str(path)).reply}"
+
+
+def _check_judge(path: Path) -> str:
+    from judgebench.judges.config import JudgeConfig, JuryConfig
+
+    value = load_yaml(path)
+    if "jury" in value:
+        return f"the jury {validate(value, JuryConfig, file=str(path)).name}"
+    return f"the judge {validate(value, JudgeConfig, file=str(path)).name}"
+
+
+_CHECKS: Mapping[str, Callable[[Path], str]] = {
+    "bench": _check_bench,
+    "rubric": _check_rubric,
+    "prompt": _check_prompt,
+    "judge": _check_judge,
+    "jury": _check_judge,
+}
+
+
+def listing(what: str | None = None) -> Mapping[str, Lines]:
+    """Heading -> (name, what it is), for one kind or for all."""
+    makers: Mapping[str, Callable[[], Lines]] = {
+        "rubrics": _rubrics,
+        "prompts": _prompts,
+        "examples": _examples,
+        "backends": _backends,
+        "controls": _controls,
+        "weights": _weights,
+    }
+    return {name: make() for name, make in makers.items() if what in (None, name)}
+
+
+def _rubrics() -> Lines:
+    found = [load_rubric(name) for name in shipped_names("rubrics", ".yaml")]
+    return [(r.name, ", ".join(m.id for m in r.metrics)) for r in found]
+
+
+def _prompts() -> Lines:
+    from judgebench.prompt import load_prompt
+
+    found = [load_prompt(name) for name in shipped_names("prompts", ".jinja")]
+    return [(p.name, p.description) for p in found]
+
+
+def _examples() -> Lines:
+    folders = sorted(p for p in shipped_folder("examples").iterdir() if p.is_dir())
+    return [(p.name, str(p)) for p in folders]
+
+
+def _backends() -> Lines:
+    from judgebench.backends import BACKENDS
+
+    return list(BACKENDS.items())
+
+
+def _controls() -> Lines:
+    from judgebench.judges.control import ABOUT
+
+    return [(str(name), about) for name, about in ABOUT.items()]
+
+
+def _weights() -> Lines:
+    from judgebench.backends.weights import WEIGHTS
+
+    return [(name, f"{w.licence}; {w.note}") for name, w in WEIGHTS.items()]

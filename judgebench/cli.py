@@ -1,0 +1,321 @@
+"""The command line: a verb reads its arguments, calls one public function, prints what came back.
+
+Heavy imports stand inside the verbs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from judgebench import __version__
+from judgebench.errors import JudgebenchError, RunError, SetupError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from judgebench.align import Alignment
+    from judgebench.bench import Bench
+    from judgebench.errors import Problem
+    from judgebench.store import RunFolder
+    from judgebench.truth import TruthConfig
+
+INTERRUPTED = 130
+MOST_PROBLEMS_SHOWN = 50  # of one kind
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="May this LLM judge stand in for your human annotators?\n\n"
+    "Start with [bold]judgebench demo[/bold], then write a bench.yaml of your own.",
+)
+
+RunDir = Annotated[Path, typer.Argument(help="The run folder, such as runs/demo.")]
+RunOption = Annotated[
+    Path | None, typer.Option("--run", help="The run folder. Default: runs/NAME, here.")
+]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data-folder", help="Where data files lie, if not where the YAML says."),
+]
+Rule = Annotated[
+    str | None, typer.Option("--truth", help="median, majority or each. Default: as in the run.")
+]
+Ties = Annotated[str | None, typer.Option(help="lower, upper or none. Default: as in the run.")]
+Annotators = Annotated[
+    list[str] | None,
+    typer.Option("--annotator", help="Who makes the truth: a name or pattern; may be repeated."),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"judgebench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options of judgebench itself."""
+
+
+@app.command(epilog="Example: judgebench demo --run runs/demo")
+def demo(run: RunOption = None) -> None:
+    """Judge the shipped synthetic set with a small embedded model, beside control judges."""
+    from judgebench.backends.weights import fetch as fetch_weights
+
+    console = _console()
+    console.print("The demo's answers and labels are synthetic and not clinically reviewed.")
+    fetch_weights("smollm2")
+    _benchmark(Path("demo"), run, None, None, None, False)
+
+
+@app.command(epilog="Example: judgebench run bench.yaml --limit 20 --budget 2.50")
+def run(
+    bench: Annotated[Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")],
+    run: RunOption = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Judge the first N answers only.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="US dollars that this run folder may cost in all.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how many calls, tokens and dollars.")
+    ] = False,
+    data_folder: DataFolder = None,
+) -> None:
+    """Judge what is not judged yet, then align and report. Ctrl-C keeps what is done."""
+    _benchmark(bench, run, limit, budget, data_folder, dry_run)
+
+
+@app.command(epilog="Example: judgebench check answers.csv labels.csv --rubric medical-safety")
+def check(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Any of: bench, judge, rubric, data YAML; prompts; data files."),
+    ],
+    rubric: Annotated[
+        str, typer.Option(help="The rubric that data files are read against: path or name.")
+    ] = "medical-safety",
+    data_folder: DataFolder = None,
+) -> None:
+    """Read files and tell every problem in them, with file and row. Calls no model."""
+    from judgebench.check import check_all
+
+    console = _console()
+    outcome = check_all(files, rubric, data_folder)
+    for line in outcome.facts:
+        console.print(line, highlight=False, markup=False)
+    _show(console, outcome.warnings, "warning")
+    _show(console, outcome.errors, "error")
+    if outcome.errors:
+        raise typer.Exit(2)
+    console.print("No errors.")
+
+
+@app.command(epilog="Example: judgebench align runs/demo --truth majority --annotator 'expert*'")
+def align(
+    run: RunDir,
+    truth: Rule = None,
+    ties: Ties = None,
+    annotator: Annotators = None,
+) -> None:
+    """Score a finished run again, from its folder alone, and print the tables."""
+    from judgebench.report import print_tables
+
+    print_tables(_align(run, truth, ties, annotator), _console())
+
+
+@app.command(epilog="Example: judgebench report runs/demo --to paper/tables")
+def report(
+    run: RunDir,
+    to: Annotated[Path | None, typer.Option(help="Where to write. Default: RUN/report.")] = None,
+    truth: Rule = None,
+    ties: Ties = None,
+    annotator: Annotators = None,
+) -> None:
+    """Write Markdown, LaTeX, CSV, plots and one self-contained HTML page."""
+    from judgebench.report import write_report
+
+    alignment = _align(run, truth, ties, annotator)
+    for path in write_report(alignment, to or run / "report").values():
+        typer.echo(path)
+
+
+@app.command(name="list", epilog="Example: judgebench list rubrics")
+def list_(
+    what: Annotated[
+        Literal["rubrics", "prompts", "examples", "backends", "controls", "weights"] | None,
+        typer.Argument(help="One kind; everything without it."),
+    ] = None,
+) -> None:
+    """What ships with judgebench: rubrics, prompts, examples, backends, controls, weights."""
+    from judgebench.check import listing
+
+    for heading, lines in listing(what).items():
+        typer.secho(heading, bold=True)
+        for name, about in lines:
+            typer.echo(f"  {name:20} {about}".rstrip())
+
+
+@app.command(epilog="Example: judgebench fetch smollm2")
+def fetch(
+    name: Annotated[str, typer.Argument(help="Weights by name; see: judgebench list weights.")],
+    to: Annotated[
+        Path | None, typer.Option(help="Folder. Default: judgebench's cache folder.")
+    ] = None,
+) -> None:
+    """Fetch the weights of the embedded judge and check their SHA-256."""
+    from judgebench.backends.weights import fetch as fetch_weights
+
+    typer.echo(fetch_weights(name, to))
+
+
+def _benchmark(
+    path: Path,
+    run_path: Path | None,
+    limit: int | None,
+    budget: float | None,
+    data_folder: Path | None,
+    dry_run: bool,
+) -> None:
+    from judgebench.bench import default_run_folder, load_bench
+    from judgebench.store import RunFolder
+
+    console = _console()
+    bench = load_bench(path, limit=limit, data_folder=data_folder)
+    try:
+        folder = RunFolder(run_path or default_run_folder(bench.config))
+        _show(console, bench.dataset.warnings, "warning")
+        if dry_run:
+            _print_forecast(console, bench, folder)
+            return
+        _judge(console, bench, folder, budget)
+    finally:
+        bench.close()
+    _report(console, folder)
+
+
+def _judge(console: Console, bench: Bench, folder: RunFolder, budget: float | None) -> None:
+    from judgebench import runner
+    from judgebench.progress import ProgressDisplay
+
+    console.print(
+        f"{bench.config.name}: {len(bench.dataset.answers)} answers, "
+        f"{len(bench.dataset.labels)} human labels, {len(bench.judges)} judges, "
+        f"{len(bench.juries)} juries, {len(bench.controls)} control judges; "
+        f"run folder {folder.path}",
+        highlight=False,
+        markup=False,
+    )
+    try:
+        with ProgressDisplay(console) as display:
+            runner.run(bench, folder, budget=budget, watcher=display)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"Stopped. What is done is kept in {folder.path}: the same command goes on from there, "
+            f"and `judgebench align {folder.path}` scores what there is.",
+            err=True,
+        )
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _report(console: Console, folder: RunFolder) -> None:
+    from judgebench.report import print_tables, write_report
+
+    alignment = _align(folder.path, None, None, None)
+    written = write_report(alignment, folder.path / "report")
+    print_tables(alignment, console)
+    console.print(f"Report: {written['html']}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _align(
+    run: Path, rule: str | None, ties: str | None, annotators: Sequence[str] | None
+) -> Alignment:
+    from judgebench.align import align_run
+    from judgebench.bench import BenchConfig
+    from judgebench.stats.resample import Resampling
+    from judgebench.store import RunFolder
+
+    folder = RunFolder.existing(run)
+    settings = BenchConfig.model_validate(folder.manifest()["settings"])
+    resampling = Resampling(
+        resamples=settings.report.resamples, seed=settings.seed, level=settings.report.level
+    )
+    return align_run(folder, _truth(settings.truth, rule, ties, annotators), resampling)
+
+
+def _truth(
+    of_run: TruthConfig, rule: str | None, ties: str | None, annotators: Sequence[str] | None
+) -> TruthConfig:
+    from judgebench.truth import TruthConfig
+    from judgebench.yaml_file import validate
+
+    asked = {"rule": rule, "ties": ties, "annotators": tuple(annotators) if annotators else None}
+    given = {key: value for key, value in asked.items() if value is not None}
+    return validate({**of_run.model_dump(), **given}, TruthConfig, file="command line")
+
+
+def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
+    from rich.table import Table
+
+    from judgebench.runner import forecast
+
+    table = Table(title="What a run would ask (tokens are rough)")
+    for heading in ("judge", "answers", "judged before", "calls", "prompt tokens", "reply tokens"):
+        table.add_column(heading, justify="left" if heading == "judge" else "right")
+    table.add_column("cost", justify="right")
+    for f in forecast(bench, folder):
+        cost = "unknown" if f.cost is None else f"${f.cost:.2f}"
+        counts = (f.answers, f.done, f.calls, f.prompt_tokens, f.completion_tokens)
+        table.add_row(f.judge, *(f"{n:,}" for n in counts), cost)
+    console.print(table)
+    console.print("Nobody was asked and nothing was written.")
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console()
+
+
+def _show(console: Console, problems: Sequence[Problem], word: str) -> None:
+    """Every problem, one a line, many of one kind cut short and counted."""
+    shown: dict[str, int] = {}
+    for problem in problems:
+        shown[problem.kind] = shown.get(problem.kind, 0) + 1
+        if shown[problem.kind] <= MOST_PROBLEMS_SHOWN:
+            console.print(f"{word}: {problem}", highlight=False, markup=False, soft_wrap=True)
+    for kind, count in shown.items():
+        if count > MOST_PROBLEMS_SHOWN:
+            console.print(f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}")
+
+
+def main() -> None:
+    """The entry point: errors of ours are told in a line each, never as a traceback."""
+    try:
+        app()
+    except SetupError as error:
+        for problem in error.problems:
+            print(f"error: {problem}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except RunError as error:
+        print(f"stopped: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except JudgebenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What one cell of a table may hold, and what spreadsheets and copying do to it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+
+# The text as it stands in the file, "" where blank; a list of such texts (from JSON or Parquet);
+# or None for a nested value, which no noun of ours can hold.
+Cell = str | tuple[str, ...] | None
+
+# Zero-width characters, soft hyphen, direction marks and the C1 controls that a wrong decoding
+# leaves behind: nobody sees them, and two ids that differ in them look equal.
+INVISIBLE = re.compile("[\u00ad\u0080-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+# What no text should hold: NUL and its kin, lone surrogates, bytes that were no UTF-8.
+FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
+
+_MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]*"
+_DATE = re.compile(
+    rf"""\d{{1,2}}[-/.\ ]{_MONTH}([-/.\ ]\d{{2,4}})?          # 2-Mar, 2-Mar-26
+    | {_MONTH}[-/.\ ]\d{{1,4}}                                 # Mar-02
+    | \d{{4}}-\d{{2}}-\d{{2}}([T\ ]\d{{2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?)?(Z|[+-]\d{{2}}:\d{{2}})?
+    | \d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2,4}}(\ \d{{1,2}}:\d{{2}}(:\d{{2}})?)?
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_SERIAL = re.compile(r"[2-6]\d{4}(\.\d+)?")  # days since 1900: 20000 is 1954, 69999 is 2091
+_ERROR_VALUE = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NUM!|NULL!)")
+_LONGEST_CELL = 32_767  # characters; a spreadsheet cuts off what is longer
+
+
+def clean(text: str) -> tuple[str, bool, bool]:
+    """`text` without invisible characters and outer space; whether it had any of either."""
+    seen = INVISIBLE.sub("", text) if not text.isascii() else text
+    stripped = seen.strip()
+    return stripped, len(seen) < len(text), len(stripped) < len(seen)
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to be seen. `NA`, `None` and `null` are not blank."""
+    return not clean(text)[0]
+
+
+def spreadsheet_damage(text: str) -> str:
+    """What a spreadsheet seems to have made of the text; empty where nothing points to it."""
+    text = text.strip()
+    if len(text) == _LONGEST_CELL:
+        return "is cut at 32,767 characters, the most that a spreadsheet's cell holds"
+    if len(text) > 40:
+        return ""
+    if _DATE.fullmatch(text):
+        return "is a date, as a spreadsheet makes them of other text"
+    if _SERIAL.fullmatch(text):
+        return "is a bare number, as a spreadsheet writes a date"
+    if _ERROR_VALUE.fullmatch(text):
+        return "is a spreadsheet's error value"
+    return ""
+
+
+def split_list(cell: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The entries of a list cell: a JSON list, a Python list, or texts between `|` or `;`.
+
+    Raises ValueError where it is none of these.
+    """
+    if isinstance(cell, tuple):
+        return cell
+    text = cell.strip()
+    if not text:
+        return ()
+    if text[0] not in "[(":
+        return tuple(text.split("|" if "|" in text else ";"))
+    values = _literal(text)
+    if not isinstance(values, list | tuple):
+        raise ValueError("is not a list")
+    return tuple(scalar_text(value) for value in values)
+
+
+def _literal(text: str) -> object:
+    try:
+        return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text)  # reads literals only: nothing is run
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        raise ValueError("is neither a JSON list nor a Python list") from None
+
+
+def scalar_text(value: object) -> str:
+    """A single value as text: null is blank, a float keeps its point. ValueError for the rest."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return "" if value != value else repr(value)  # a number that is NaN is a missing one
+    raise ValueError(f"holds a {type(value).__name__}, where one value was expected")

@@ -1,0 +1,190 @@
+"""What was found wrong while reading: every error, and warnings counted rather than repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from judgebench.errors import Problem
+
+# A fault that could change a number without being seen is an error: nothing is loaded.
+ERRORS = frozenset(
+    {
+        "bad_byte",
+        "bad_list",
+        "bad_spec",
+        "blank_annotator",
+        "blank_id",
+        "blank_metric",
+        "conflicting_item",
+        "conflicting_label",
+        "control_character",
+        "duplicate_column",
+        "duplicate_key",
+        "empty_text",
+        "id_collision",
+        "malformed",
+        "missing_column",
+        "nested_value",
+        "no_answers",
+        "no_rows",
+        "ragged_row",
+        "spreadsheet_label",
+        "unknown_format",
+        "unknown_item",
+        "unknown_label",
+        "unknown_metric",
+        "unreadable_file",
+        "unrecognised_file",
+    }
+)
+
+# What is mended or left out without doubt is a warning, counted and told.
+WARNINGS = frozenset(
+    {
+        "blank_label",
+        "blank_question",
+        "blank_row",
+        "duplicate_item",
+        "duplicate_label",
+        "float_label",
+        "ignored_label",
+        "invisible_characters",
+        "label_without_item",
+        "skipped_item",
+        "slot_name",
+        "spreadsheet_text",
+        "stripped_space",
+        "unchecked_items",
+        "unnamed_column",
+        "unused_column",
+    }
+)
+
+# After one of these, rows are missing, so that it cannot be said which ids exist.
+_LOSES_ROWS = frozenset(
+    {
+        "duplicate_column",
+        "malformed",
+        "missing_column",
+        "unknown_format",
+        "unreadable_file",
+        "unrecognised_file",
+    }
+)
+
+_TOLD = 100  # errors of one kind in one file that are told singly; the rest is counted
+_RANGES = 12  # stretches of rows that a warning names
+
+
+@dataclass
+class _Count:
+    """How often a warning was met, and in which rows."""
+
+    times: int = 0
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+    more: bool = False
+
+    def add(self, line: int | None) -> None:
+        self.times += 1
+        if line is None or self.more:
+            return
+        if self.ranges and self.ranges[-1][0] <= line <= self.ranges[-1][1] + 1:
+            self.ranges[-1] = (self.ranges[-1][0], max(line, self.ranges[-1][1]))
+        elif len(self.ranges) < _RANGES:
+            self.ranges.append((line, line))
+        else:
+            self.more = True
+
+    def __str__(self) -> str:
+        rows = [str(a) if a == b else f"{a}-{b}" for a, b in self.ranges]
+        rows += ["…"] if self.more else []
+        word = "row" if len(rows) == 1 and self.ranges[0][0] == self.ranges[0][1] else "rows"
+        return f"{self.times:,} time{'s' * (self.times > 1)}, {word} {', '.join(rows)}"
+
+
+class Findings:
+    """Collects problems; whether one is an error follows from its kind alone."""
+
+    def __init__(self) -> None:
+        self._errors: list[Problem] = []
+        self._error_counts: dict[tuple[str, str], int] = {}
+        self._last_line: dict[tuple[str, str], int | None] = {}
+        self._warnings: dict[tuple[str, str, str, str], _Count] = {}
+
+    def add(
+        self,
+        kind: str,
+        message: str,
+        file: str,
+        line: int | None = None,
+        field: str = "",
+        found: str | None = None,
+        allowed: str = "",
+    ) -> None:
+        """Note one problem. `found` is shown quoted and shortened; warnings do not show it."""
+        if kind in WARNINGS:
+            self._warnings.setdefault((kind, file, field, message), _Count()).add(line)
+            return
+        assert kind in ERRORS, kind
+        key = (kind, file)
+        self._error_counts[key] = count = self._error_counts.get(key, 0) + 1
+        self._last_line[key] = line
+        if count <= _TOLD:
+            shown = "" if found is None else shorten(found)
+            self._errors.append(Problem(message, file, line, field, shown, allowed, kind))
+
+    def extend(self, kind: str, problems: Iterable[Problem]) -> None:
+        """Note errors that somebody else worded."""
+        for problem in problems:
+            self._error_counts[kind, problem.file] = 1
+            self._errors.append(replace(problem, kind=kind))
+
+    def has(self, file: str, *kinds: str) -> bool:
+        """Whether an error of one of these kinds was noted of the file."""
+        return any((kind, file) in self._error_counts for kind in kinds)
+
+    @property
+    def lost_rows(self) -> bool:
+        """Whether some rows could not be read at all."""
+        return any(kind in _LOSES_ROWS for kind, _ in self._error_counts)
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """Every error; beyond a hundred of one kind in one file, one that counts the rest."""
+        rest = []
+        for (kind, file), count in self._error_counts.items():
+            if count > _TOLD:
+                last = self._last_line[kind, file]
+                where = f", the last in row {last}" if last is not None else ""
+                message = f"and {count - _TOLD:,} more errors of the kind {kind}{where}"
+                rest.append(Problem(message, file, kind=kind))
+        return (*self._errors, *rest)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """One for each kind, file and column, with its count and rows; `line` is the first."""
+        return tuple(
+            Problem(
+                f"{message} ({count})" if count.ranges else message,
+                file,
+                count.ranges[0][0] if count.ranges else None,
+                field,
+                kind=kind,
+            )
+            for (kind, file, field, message), count in self._warnings.items()
+        )
+
+
+def shorten(text: str) -> str:
+    """`text` quoted, with what cannot be seen escaped, and no longer than a line."""
+    shown = ascii(text) if any(not c.isprintable() for c in text) else repr(text)
+    return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+def nearest(name: str, options: Sequence[str]) -> str:
+    """`; did you mean 'X'?` for the option spelt most like `name`, else nothing."""
+    folded = {option.casefold(): option for option in options}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""

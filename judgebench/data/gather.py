@@ -1,0 +1,135 @@
+"""What the files of one data set hold together: items, labels, and how they fit."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import NamedTuple
+
+from judgebench.data.cells import spreadsheet_damage
+from judgebench.data.findings import Findings, nearest, shorten
+from judgebench.records import Answer, HumanLabel
+from judgebench.rubric import Rubric
+
+_GUESSES = 20  # unknown ids for which the nearest known one is looked up
+_NEAR_AMONG = 5_000  # known ids among which it is looked up
+
+
+class Key(NamedTuple):
+    """What a human label is of."""
+
+    item_id: str
+    annotator: str
+    metric: str
+
+
+class Place(NamedTuple):
+    """Where something stands."""
+
+    file: str
+    line: int
+
+
+class Gathered:
+    """What the files of one data set were found to hold so far."""
+
+    def __init__(self, rubric: Rubric, wanted: Rubric, findings: Findings) -> None:
+        self.rubric = rubric
+        self.wanted = frozenset(metric.id for metric in wanted.metrics)
+        self.findings = findings
+        self.items: dict[str, tuple[Answer, Place]] = {}
+        self.labels: dict[Key, tuple[str | None, Place]] = {}
+        self.left_out: set[str] = set()  # ids of rows that were skipped or reported
+        self.blank = 0
+        self.sources: dict[str, str] = {}
+        self._by_nfc: dict[str, str] = {}
+
+    def human_labels(self) -> Iterator[HumanLabel]:
+        """The labels as records, in the order in which they were read."""
+        for key, (label, _) in self.labels.items():
+            yield HumanLabel(key.item_id, key.annotator, key.metric, label)
+
+    def add_item(self, answer: Answer, place: Place) -> bool:
+        """Keep an answer. False where another one has its id and says something else."""
+        if self._collides(answer.item_id, place):
+            return False
+        first, where = self.items.setdefault(answer.item_id, (answer, place))
+        if first is answer:
+            return True
+        if first == answer:
+            self.findings.add("duplicate_item", "the same item again, kept once", *place)
+            return True
+        parts = [f.name for f in fields(Answer) if _differ(first, answer, f.name)]
+        message = f"stands {_seen(where, place)} with another {', '.join(parts)}"
+        self.findings.add("conflicting_item", message, *place, "item_id", answer.item_id)
+        return False
+
+    def add_label(self, key: Key, label: str | None, place: Place, column: str) -> None:
+        """Keep a label. The same one twice is counted; two that differ are an error."""
+        known = self.labels.get(key)
+        if known is None:
+            self.labels[key] = (label, place)
+            return
+        if known[0] is None:  # a blank cell says nothing against a label
+            self.labels[key] = (label, place)
+        if label is None or known[0] in (None, label):
+            message = "the same annotator, item and metric again, kept once"
+            self.findings.add("duplicate_label", message, *place, column)
+            return
+        message = (
+            f"{shorten(key.annotator)} said {known[0]!r} of {shorten(key.item_id)} "
+            f"on {key.metric} {_seen(known[1], place)}"
+        )
+        self.findings.add("conflicting_label", message, *place, column, label)
+
+    def settle(self, ignore_unknown: bool) -> None:
+        """Once all is read: labels of items that do not exist are reported or dropped."""
+        if self.findings.lost_rows or not self.labels:
+            return
+        if not self.items and not self.left_out:
+            message = "no answers among these files, so the labels' items were not checked"
+            self.findings.add("unchecked_items", message, "")
+            return
+        told: set[Place] = set()
+        for key in [key for key in self.labels if key.item_id not in self.items]:
+            _, place = self.labels.pop(key)
+            if key.item_id in self.left_out:
+                message = "label of an item that was left out"
+                self.findings.add("label_without_item", message, *place)
+            elif ignore_unknown:
+                message = "label of an item that does not exist, ignored as asked"
+                self.findings.add("ignored_label", message, *place)
+            elif place not in told:
+                told.add(place)
+                self._report_unknown(key.item_id, place, guess=len(told) <= _GUESSES)
+
+    def _collides(self, item_id: str, place: Place) -> bool:
+        """Whether the id differs from another only in how accents are stored: nobody sees that."""
+        if item_id.isascii():
+            return False
+        other = self._by_nfc.setdefault(unicodedata.normalize("NFC", item_id), item_id)
+        if other == item_id:
+            return False
+        message = f"{other!a} and {item_id!a} differ only in how their accents are stored"
+        self.findings.add("id_collision", message, *place, "item_id")
+        return True
+
+    def _report_unknown(self, item_id: str, place: Place, guess: bool) -> None:
+        if self._collides(item_id, place):
+            return
+        message = "no answer has this id"
+        if damage := spreadsheet_damage(item_id):
+            message += f", which {damage}"
+        elif guess and len(self.items) <= _NEAR_AMONG:
+            message += nearest(item_id, list(self.items))
+        self.findings.add("unknown_item", message, *place, "item_id", item_id)
+
+
+def _differ(a: Answer, b: Answer, name: str) -> bool:
+    return bool(getattr(a, name) != getattr(b, name))
+
+
+def _seen(first: Place, now: Place) -> str:
+    elsewhere = f" of {first.file}" if first.file != now.file else ""
+    return f"in row {first.line}{elsewhere}"

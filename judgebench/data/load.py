@@ -1,0 +1,163 @@
+"""The two public functions: load a data set, or report on files without failing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from judgebench.data.findings import Findings
+from judgebench.data.gather import Gathered
+from judgebench.data.recognise import recognise, stem
+from judgebench.data.resolve import resolve
+from judgebench.data.rows import read_table
+from judgebench.data.spec import DataSpec
+from judgebench.data.tables import open_table
+from judgebench.errors import Problem, SetupError
+from judgebench.records import Dataset
+from judgebench.rubric import Rubric
+from judgebench.yaml_file import load_model
+
+
+def load_data(
+    source: DataSpec | Path | Sequence[Path],
+    rubric: Rubric,
+    *,
+    metrics: Sequence[str] | None = None,
+    folder: Path | None = None,
+) -> Dataset:
+    """Answers and human labels from a data.yaml (its path or its model) or from plain files.
+
+    Plain files are recognised by their columns (docs/data.md). `metrics` keeps the labels of those
+    metrics only; an `items` entry all of whose labels belong to others is left out. `folder` is
+    where the paths in a data.yaml start, instead of the file's own folder.
+    Raises SetupError with every problem of every file.
+    """
+    wanted = rubric if metrics is None else rubric.only(metrics)
+    gathered = Gathered(rubric, wanted, Findings())
+    if isinstance(source, DataSpec):
+        _read_spec(source, "", folder or Path(), gathered)
+    elif isinstance(source, Path) and _is_yaml(source):
+        _read_yaml(source, folder, gathered)
+    else:
+        _read_plain([source] if isinstance(source, Path) else source, gathered)
+    if not gathered.items:
+        gathered.findings.add("no_answers", "there are no answers to judge", "")
+    if gathered.findings.errors:
+        raise SetupError(gathered.findings.errors)
+    return Dataset(
+        answers=tuple(answer for answer, _ in gathered.items.values()),
+        labels=tuple(gathered.human_labels()),
+        warnings=gathered.findings.warnings,
+        sources=gathered.sources,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What files hold and what is wrong with them.
+
+    `annotators` counts labels by annotator (the slots of a list cell under their common name),
+    `metrics` by metric and label, with 0 for labels that nobody gave. Blank cells are no labels.
+    """
+
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+    answers: int
+    labels: int
+    blank: int
+    items_with_two_labels: int
+    annotators: Mapping[str, int]
+    metrics: Mapping[str, Mapping[str, int]]
+    sources: Mapping[str, str]
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+
+def check_files(
+    paths: Sequence[Path], rubric: Rubric, *, folder: Path | None = None
+) -> CheckReport:
+    """Read the files as `load_data` would and report; never raises for what they hold.
+
+    Each data.yaml is a data set of its own; all other files together are one more. Counts are
+    summed over these sets. Labels without any answers are checked too, except for their items.
+    """
+    sets = []
+    for path in filter(_is_yaml, paths):
+        sets.append(Gathered(rubric, rubric, Findings()))
+        _read_yaml(path, folder, sets[-1])
+    if plain := [path for path in paths if not _is_yaml(path)]:
+        sets.append(Gathered(rubric, rubric, Findings()))
+        _read_plain(plain, sets[-1])
+    return _report(sets, rubric)
+
+
+def _report(sets: Sequence[Gathered], rubric: Rubric) -> CheckReport:
+    metrics = {m.id: dict.fromkeys(m.options, 0) for m in rubric.metrics}
+    annotators: Counter[str] = Counter()
+    doubled = 0
+    for one in sets:
+        in_cell: Counter[tuple[str, str]] = Counter()
+        for label in one.human_labels():
+            if label.label is not None:
+                metrics[label.metric][label.label] += 1
+                annotators[label.annotator.split("#")[0]] += 1
+                in_cell[label.item_id, label.metric] += 1
+        doubled += len({item for (item, _), count in in_cell.items() if count > 1})
+    return CheckReport(
+        errors=tuple(problem for one in sets for problem in one.findings.errors),
+        warnings=tuple(problem for one in sets for problem in one.findings.warnings),
+        answers=sum(len(one.items) for one in sets),
+        labels=annotators.total(),
+        blank=sum(one.blank for one in sets),
+        items_with_two_labels=doubled,
+        annotators=dict(sorted(annotators.items())),
+        metrics=metrics,
+        sources={file: sha for one in sets for file, sha in one.sources.items()},
+    )
+
+
+def _is_yaml(path: Path) -> bool:
+    return path.suffix.lower() in (".yaml", ".yml")
+
+
+def _read_yaml(path: Path, folder: Path | None, gathered: Gathered) -> None:
+    _note_source(str(path), path, gathered)
+    try:
+        spec = load_model(path, DataSpec)
+    except SetupError as error:
+        gathered.findings.extend("bad_spec", error.problems)
+        return
+    _read_spec(spec, str(path), folder or path.parent, gathered)
+
+
+def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Gathered) -> None:
+    spec = resolve(spec, gathered.rubric, gathered.findings, file)
+    for one in spec.files:
+        path = folder / one.path
+        _note_source(one.path, path, gathered)
+        if table := open_table(path, gathered.findings, one.format):
+            read_table(table, one, stem(path), gathered)
+    gathered.settle(ignore_unknown=spec.labels_for_unknown_items == "ignore")
+
+
+def _read_plain(paths: Sequence[Path], gathered: Gathered) -> None:
+    for path in paths:
+        _note_source(str(path), path, gathered)
+        table = open_table(path, gathered.findings)
+        if table and (spec := recognise(table, gathered.rubric, gathered.findings)):
+            read_table(table, spec, stem(path), gathered)
+    gathered.settle(ignore_unknown=False)
+
+
+def _note_source(name: str, path: Path, gathered: Gathered) -> None:
+    if name in gathered.sources:
+        return
+    # A file that cannot be opened is reported where its rows are read.
+    with suppress(OSError), path.open("rb") as data:
+        gathered.sources[name] = hashlib.file_digest(data, "sha256").hexdigest()

@@ -1,0 +1,96 @@
+"""Plain files, without a data.yaml, are known by their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from judgebench.data.findings import Findings, nearest
+from judgebench.data.spec import FileLabelSpec, FileSpec, IdSource, ItemSpec, LabelSpec, Source
+from judgebench.data.tables import Table
+from judgebench.rubric import Rubric
+
+_ANSWER = ("item_id", "text", "question", "system", "reference", "group")
+_LABEL = ("annotator", "metric", "label")
+_NEEDED = (
+    "item_id and text (answers); item_id, annotator, metric and label (long labels); "
+    "item_id, annotator and a column for each metric (wide labels)"
+)
+
+
+def recognise(table: Table, rubric: Rubric, findings: Findings) -> FileSpec | None:
+    """What the file's columns say it holds; None where they say nothing, which is reported."""
+    named = {column.casefold(): column for column in table.columns if column}
+    labels = _labels(named, table, rubric, findings)
+    if "item_id" not in named or not (labels or "text" in named):
+        columns = ", ".join(named.values())
+        message = f"its columns ({columns}) are none that we know: write a data.yaml for it"
+        findings.add("unrecognised_file", message, table.file, allowed=_NEEDED)
+        return None
+    item_id = IdSource(column=named["item_id"])
+    rest = _rest(named, labels)
+    if "text" not in named:
+        assert labels is not None
+        _report_unused(rest, table, rubric, findings)
+        own = FileLabelSpec(item_id=item_id, **dict(labels))
+        return FileSpec(path=table.file, labels=(own,))
+    if labels is not None:
+        _report_unused(rest, table, rubric, findings)
+    item = ItemSpec(
+        item_id=item_id,
+        text=Source(column=named["text"]),
+        question=_source(named, "question"),
+        system=_source(named, "system"),
+        reference=_source(named, "reference"),
+        group=_source(named, "group"),
+        metadata=() if labels else tuple(rest),
+        labels=(labels,) if labels else (),
+    )
+    return FileSpec(path=table.file, items=(item,))
+
+
+def _source(named: dict[str, str], name: str) -> Source | None:
+    return Source(column=named[name]) if name in named else None
+
+
+def _labels(
+    named: dict[str, str], table: Table, rubric: Rubric, findings: Findings
+) -> LabelSpec | None:
+    """The labels among the columns: long if there are `metric` and `label`, else wide."""
+    annotator = _source(named, "annotator")
+    if "metric" in named and "label" in named:
+        return LabelSpec(annotator=annotator, metric=named["metric"], label=named["label"])
+    metrics: dict[str, str] = {}
+    for name, column in named.items():
+        metric = None if name in _ANSWER + _LABEL else rubric.find(column)
+        if metric is None:
+            continue
+        if metric.id in metrics:
+            message = f"the columns {metrics[metric.id]!r} and {column!r} are the same metric"
+            findings.add("duplicate_column", message, table.file, 1, column)
+        metrics.setdefault(metric.id, column)
+    return LabelSpec(annotator=annotator, metrics=metrics) if metrics else None
+
+
+def _rest(named: dict[str, str], labels: LabelSpec | None) -> list[str]:
+    """The columns that nothing reads."""
+    read = {named[name] for name in _ANSWER if name in named}
+    if labels is not None:
+        read |= {c for c in (labels.metric, labels.label, *labels.metrics.values()) if c}
+        read |= {named[name] for name in ("annotator",) if name in named}
+    return [column for column in named.values() if column not in read]
+
+
+def _report_unused(
+    columns: Sequence[str], table: Table, rubric: Rubric, findings: Findings
+) -> None:
+    names = [name for m in rubric.metrics for name in (m.id, m.title)]
+    for column in columns:
+        message = f"is no metric and is not read{nearest(column, names)}"
+        findings.add("unused_column", message, table.file, 1, column)
+
+
+def stem(path: Path) -> str:
+    """A file's name without its endings, which stands for an annotator who has no column."""
+    name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
+    return Path(name).stem

@@ -1,0 +1,321 @@
+"""Read the rows of one table, by the entries of a data.yaml, into what was gathered so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from judgebench.data.cells import INVISIBLE, Cell, clean, is_blank, split_list, spreadsheet_damage
+from judgebench.data.findings import ERRORS, Findings, nearest
+from judgebench.data.gather import Gathered, Key, Place
+from judgebench.data.labels import Reading, find_metric, read_label
+from judgebench.data.spec import FileSpec, IdSource, ItemSpec, LabelSpec, Source, columns_of
+from judgebench.data.tables import Row, Table
+from judgebench.records import Answer, content_hash
+from judgebench.rubric import Metric
+
+_Get = Callable[[Row], str]
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """A label entry made ready: `pick` gives the metrics of a row and the places of their cells."""
+
+    annotator: _Get
+    pick: Callable[[Row], Iterator[tuple[Metric, int]]]
+    list: bool
+    spellings: Mapping[str, Mapping[str, str | None]]
+    read: dict[tuple[str, str], Reading] = field(default_factory=dict)  # few texts, many cells
+
+
+@dataclass(frozen=True)
+class _Item:
+    """An item entry made ready."""
+
+    item_id: _Get
+    text: _Get
+    text_column: str
+    question: _Get
+    system: _Get
+    reference: _Get
+    group: _Get
+    metadata: tuple[tuple[str, int], ...]
+    labels: tuple[_Labels, ...]
+    has_question: bool
+    skip_empty: bool
+
+
+def read_table(table: Table, spec: FileSpec, default_annotator: str, gathered: Gathered) -> None:
+    """Read every row of `table`, whose entries in a data.yaml have been resolved."""
+    if _columns_exist(table, spec, gathered.findings):
+        _Reader(table, default_annotator, gathered).read(spec)
+
+
+def _columns_exist(table: Table, spec: FileSpec, findings: Findings) -> bool:
+    names = [name for name in table.columns if name]
+    missing = [c for c in dict.fromkeys(c for c, _ in columns_of(spec)) if table.find(c) is None]
+    for column in missing:
+        message = f"has no such column{nearest(column, names)}"
+        allowed = ", ".join(names)
+        findings.add("missing_column", message, table.file, 1, column, allowed=allowed)
+    return not missing
+
+
+class _Reader:
+    """Reads the rows of one table by the entries made ready for it."""
+
+    def __init__(self, table: Table, default_annotator: str, gathered: Gathered) -> None:
+        self.table = table
+        self.gathered = gathered
+        self.default_annotator = default_annotator
+        self._metrics: dict[str, Metric | str] = {}
+
+    def read(self, spec: FileSpec) -> None:
+        wanted = [self._item(item) for item in spec.items if self._is_wanted(item)]
+        others = [self._id(item.item_id) for item in spec.items if not self._is_wanted(item)]
+        labels = [(self._id(own.item_id), self._labels(own)) for own in spec.labels]
+        used = {(self._place(column), is_list) for column, is_list in columns_of(spec)}
+        for row in self.table.rows:
+            if not (row.sound and self._is_flat(row, used)):
+                self.gathered.left_out.update(item.item_id(row) for item in wanted)
+                continue
+            for item in wanted:
+                self._read_item(item, row)
+            for get_id, own in labels:
+                if item_id := self._known_id(get_id, row):
+                    self._read_labels(own, item_id, row)
+            self.gathered.left_out.update(get_id(row) for get_id in others)
+
+    def _is_wanted(self, item: ItemSpec) -> bool:
+        """An entry is left out where all its labels belong to metrics that nobody asked for."""
+        metrics = {name for spec in item.labels for name in spec.metrics}
+        is_long = any(spec.metric is not None for spec in item.labels)
+        return is_long or not metrics or bool(metrics & self.gathered.wanted)
+
+    def _note(
+        self,
+        kind: str,
+        message: str,
+        row: Row,
+        column: str = "",
+        found: str | None = None,
+        allowed: str = "",
+    ) -> None:
+        self.gathered.findings.add(kind, message, self.table.file, row.line, column, found, allowed)
+
+    def _is_flat(self, row: Row, used: set[tuple[int, bool]]) -> bool:
+        """Whether each cell that is read holds one text, or a list where one is expected."""
+        bad = [
+            place
+            for place, is_list in used
+            if not isinstance(row.cells[place], (str, tuple) if is_list else str)
+        ]
+        for place in sorted(bad):
+            found = "a list" if isinstance(row.cells[place], tuple) else "a nested value"
+            message = f"holds {found}, where one value was expected"
+            self._note("nested_value", message, row, self.table.columns[place])
+        return not bad
+
+    # What an entry of the data.yaml becomes
+
+    def _place(self, column: str) -> int:
+        place = self.table.find(column)
+        assert place is not None, column  # _columns_exist has looked
+        return place
+
+    def _text(self, source: Source | None) -> _Get:
+        if source is None or source.column is None:
+            value = "" if source is None or source.value is None else source.value
+            return lambda row: value
+        place = self._place(source.column)
+        return lambda row: _as_text(row.cells[place])
+
+    def _name(self, source: Source | None) -> _Get:
+        """Like `_text`, without what nobody sees, so that names that look equal are equal."""
+        get = self._text(source)
+        if source is None or source.column is None:
+            return get
+        column = source.column
+        return lambda row: self._tidy(get(row), row, column)
+
+    def _tidy(self, text: str, row: Row, column: str) -> str:
+        cleaned, unseen, spaced = clean(text)
+        if cleaned and unseen:
+            self._note("invisible_characters", "left out of an id or name", row, column)
+        elif cleaned and spaced:
+            self._note("stripped_space", "space around an id or name left out", row, column)
+        return cleaned
+
+    def _id(self, source: IdSource) -> _Get:
+        prefix = source.prefix
+        if source.column is not None:
+            name = self._name(Source(column=source.column))
+            return lambda row: prefix + text if (text := name(row)) else ""
+        if source.row:
+            return lambda row: f"{prefix}{row.line}"
+        places = [self._place(column) for column in source.hash_of]
+
+        def hashed(row: Row) -> str:
+            cells = [row.cells[place] for place in places]
+            return prefix + content_hash(cells) if any(cells) else ""
+
+        return hashed
+
+    def _item(self, spec: ItemSpec) -> _Item:
+        return _Item(
+            item_id=self._id(spec.item_id),
+            text=self._text(spec.text),
+            text_column=spec.text.column or "",
+            question=self._text(spec.question),
+            system=self._name(spec.system),
+            reference=self._text(spec.reference),
+            group=self._name(spec.group),
+            metadata=tuple((column, self._place(column)) for column in spec.metadata),
+            labels=tuple(map(self._labels, spec.labels)),
+            has_question=spec.question is not None,
+            skip_empty=spec.if_empty == "skip",
+        )
+
+    def _labels(self, spec: LabelSpec) -> _Labels:
+        pick = self._long(spec.metric, spec.label) if spec.metric and spec.label else None
+        return _Labels(
+            annotator=self._annotator(spec.annotator),
+            pick=pick or self._wide(spec.metrics),
+            list=spec.list,
+            spellings=spec.spellings,
+        )
+
+    def _annotator(self, source: Source | None) -> _Get:
+        get = self._name(source or Source(value=self.default_annotator))
+        if source is None or source.column is None:
+            return get
+
+        def named(row: Row) -> str:
+            name = get(row)
+            if "#" in name:
+                message = "an annotator with # is read as a slot of a list, not as a person"
+                self._note("slot_name", message, row, source.column or "")
+            return name
+
+        return named
+
+    def _long(
+        self, metric_column: str, label_column: str
+    ) -> Callable[[Row], Iterator[tuple[Metric, int]]]:
+        metric_place, label_place = self._place(metric_column), self._place(label_column)
+
+        def pick(row: Row) -> Iterator[tuple[Metric, int]]:
+            name = clean(_as_text(row.cells[metric_place]))[0]
+            if not name:
+                self._note("blank_metric", "no metric is named", row, metric_column)
+                return
+            if name not in self._metrics:
+                self._metrics[name] = find_metric(name, self.gathered.rubric)
+            metric = self._metrics[name]
+            if isinstance(metric, str):
+                allowed = ", ".join(m.id for m in self.gathered.rubric.metrics)
+                self._note("unknown_metric", metric, row, metric_column, name, allowed)
+            elif metric.id in self.gathered.wanted:
+                yield metric, label_place
+
+        return pick
+
+    def _wide(self, metrics: Mapping[str, str]) -> Callable[[Row], Iterator[tuple[Metric, int]]]:
+        pairs = [
+            (metric, self._place(column))
+            for name, column in metrics.items()
+            if name in self.gathered.wanted and (metric := self.gathered.rubric.find(name))
+        ]
+        return lambda row: iter(pairs)
+
+    # What a row becomes
+
+    def _known_id(self, get_id: _Get, row: Row) -> str:
+        item_id = get_id(row)
+        if not item_id:
+            self._note("blank_id", "the row names no item", row)
+        return item_id
+
+    def _read_item(self, item: _Item, row: Row) -> None:
+        item_id = self._known_id(item.item_id, row)
+        if not item_id or not self._has_text(item, item_id, row):
+            return
+        question = item.question(row)
+        if item.has_question and is_blank(question):
+            self._note("blank_question", "a blank question: the text stands alone", row)
+        reference = item.reference(row)
+        answer = Answer(
+            item_id=item_id,
+            text=item.text(row),
+            question="" if is_blank(question) else question,
+            system=item.system(row),
+            reference=None if is_blank(reference) else reference,
+            group=item.group(row),
+            metadata={column: _as_text(row.cells[place]) for column, place in item.metadata},
+        )
+        if self.gathered.add_item(answer, Place(self.table.file, row.line)):
+            for labels in item.labels:
+                self._read_labels(labels, item_id, row)
+
+    def _has_text(self, item: _Item, item_id: str, row: Row) -> bool:
+        text = item.text(row)
+        if is_blank(text):
+            self.gathered.left_out.add(item_id)
+            if item.skip_empty:
+                message = "empty text: no item is made and its labels are left out"
+                self._note("skipped_item", message, row, item.text_column)
+            else:
+                message = "the text is empty; `if_empty: skip` in a data.yaml leaves such rows out"
+                self._note("empty_text", message, row, item.text_column, text)
+            return False
+        if not text.isascii() and INVISIBLE.search(text):
+            self._note("invisible_characters", "kept in a text", row, item.text_column)
+        if damage := spreadsheet_damage(text):
+            self._note("spreadsheet_text", f"the whole text {damage}", row, item.text_column)
+        return True
+
+    def _read_labels(self, labels: _Labels, item_id: str, row: Row) -> None:
+        annotator = labels.annotator(row)
+        if not annotator:
+            self._note("blank_annotator", "no annotator is named", row)
+            return
+        for metric, place in labels.pick(row):
+            for name, text in self._entries(labels, annotator, place, row):
+                self._read_label(labels, metric, Key(item_id, name, metric.id), text, place, row)
+
+    def _entries(
+        self, labels: _Labels, annotator: str, place: int, row: Row
+    ) -> list[tuple[str, str]]:
+        """Who said what in a cell: one annotator one text, or a list's slots theirs."""
+        cell = row.cells[place]
+        if not labels.list:
+            return [(annotator, _as_text(cell))]
+        column = self.table.columns[place]
+        try:
+            texts = split_list(cell or "")
+        except ValueError as error:
+            self._note("bad_list", str(error), row, column, found=_as_text(cell))
+            return []
+        if cell == "" or (isinstance(cell, str) and is_blank(cell)):
+            self.gathered.blank += 1
+            self._note("blank_label", "blank list cell, no labels", row, column)
+        return [(f"{annotator}#{n}", text) for n, text in enumerate(texts, start=1)]
+
+    def _read_label(
+        self, labels: _Labels, metric: Metric, key: Key, text: str, place: int, row: Row
+    ) -> None:
+        reading = labels.read.get((metric.id, text))
+        if reading is None:
+            reading = read_label(metric, text, labels.spellings.get(metric.id, {}))
+            labels.read[metric.id, text] = reading
+        column = self.table.columns[place]
+        if reading.kind:
+            self._note(reading.kind, reading.message, row, column, text, reading.allowed)
+        if reading.kind in ERRORS:
+            return
+        self.gathered.blank += reading.label is None
+        self.gathered.add_label(key, reading.label, Place(self.table.file, row.line), column)
+
+
+def _as_text(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else ""

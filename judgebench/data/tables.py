@@ -1,0 +1,358 @@
+"""Any file as a table of texts: every cell is what stands in the file, never a guess at it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+from judgebench.data.cells import FORBIDDEN, Cell, clean, scalar_text
+from judgebench.data.findings import Findings
+
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+}
+_LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters unless told
+_UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
+
+
+class Row(NamedTuple):
+    """`line` counts as a spreadsheet shows it: the header is row 1, a cell may span lines.
+
+    In JSONL it is the line, in a JSON list the number of the object. A row that is not `sound`
+    was reported; its cells may stand in the wrong columns.
+    """
+
+    line: int
+    cells: Sequence[Cell]
+    sound: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file opened for one pass over its rows."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: Iterator[Row]
+
+    def find(self, column: str) -> int | None:
+        """The place of a column; None where there is none of that name."""
+        name = clean(column)[0]
+        return self.columns.index(name) if name in self.columns else None
+
+
+def open_table(path: Path, findings: Findings, format: str | None = None) -> Table | None:
+    """The table in a file, plain or gzipped; None where it has none, which is then reported.
+
+    Problems inside the rows are reported as the rows are read.
+    """
+    file = str(path)
+    format = format or _format_of(path, findings)
+    if format is None:
+        return None
+    rows = _guarded(_read(path, format, findings), file, findings)
+    header = next(rows, None)
+    if header is None:
+        if not findings.has(file, "malformed", "unreadable_file"):
+            findings.add("no_rows", "holds no rows", file)
+        return None
+    columns = _columns(cast(Sequence[str], header.cells), file, findings)
+    return Table(file, columns, _checked(rows, columns, file, findings)) if columns else None
+
+
+def _format_of(path: Path, findings: Findings) -> str | None:
+    name = path.name.lower().removesuffix(".gz")
+    for suffix, format in SUFFIXES.items():
+        if name.endswith(suffix):
+            return format
+    allowed = ", ".join(SUFFIXES) + ", each also with .gz"
+    message = "the name does not say the format: rename it or set `format`"
+    findings.add("unknown_format", message, str(path), found=path.name, allowed=allowed)
+    return None
+
+
+def _read(path: Path, format: str, findings: Findings) -> Iterator[Row]:
+    """The header as a first row, then the rows."""
+    if path.is_dir():
+        raise IsADirectoryError("is a folder, not a file")
+    with _open_bytes(path) as data:
+        if format in ("csv", "tsv"):
+            yield from _read_delimited(_as_text(data), format, str(path), findings)
+        elif format == "jsonl":
+            yield from _read_objects(_jsonl_objects(_as_text(data), str(path), findings))
+        elif format == "json":
+            yield from _read_objects(_json_objects(_as_text(data), str(path), findings))
+        else:
+            yield from _read_parquet(data, str(path), findings)
+
+
+def _open_bytes(path: Path) -> IO[bytes]:
+    """The file's bytes, unpacked where they begin as gzip does, whatever its name."""
+    with path.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+
+
+def _as_text(data: IO[bytes]) -> io.TextIOWrapper:
+    """UTF-8 with or without a mark, or UTF-16 with one; other bytes come out as surrogates."""
+    start = cast(io.BufferedReader, data).peek(2)[:2]
+    if start in (b"\xff\xfe", b"\xfe\xff"):
+        return io.TextIOWrapper(data, encoding="utf-16", newline="")
+    return io.TextIOWrapper(data, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+def _guarded(rows: Iterator[Row], file: str, findings: Findings) -> Iterator[Row]:
+    """`rows` up to where the file cannot be read, which is reported after the last row."""
+    line = 0
+    try:
+        for row in rows:
+            line = row.line
+            yield row
+    except _UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = f"cannot be read: {reason}"
+        findings.add("unreadable_file", message, file, line + 1 if line else None)
+
+
+def _columns(header: Sequence[str], file: str, findings: Findings) -> tuple[str, ...]:
+    """Cleaned column names; empty where the header cannot be used."""
+    names = []
+    for raw in header:
+        name, unseen, spaced = clean(raw)
+        if spaced or unseen:
+            kind = "invisible_characters" if unseen else "stripped_space"
+            findings.add(kind, "left out of a column's name", file, 1, name)
+        if FORBIDDEN.search(name):
+            findings.add("control_character", "in a column's name", file, 1, found=raw)
+            return ()
+        if name and name in names:
+            findings.add("duplicate_column", "two columns have this name", file, 1, found=name)
+            return ()
+        names.append(name)
+    if not any(names):
+        findings.add("malformed", "the header names no column", file, 1)
+        return ()
+    if not all(names):
+        findings.add("unnamed_column", "a column without a name is not read", file, 1)
+    return tuple(names)
+
+
+def _checked(
+    rows: Iterator[Row], columns: Sequence[str], file: str, findings: Findings
+) -> Iterator[Row]:
+    """`rows` of full width, without blank ones; what no text should hold is reported."""
+    width = len(columns)
+    any_row = False
+    for row in rows:
+        any_row = True
+        line, cells, sound = row
+        if len(cells) < width:
+            cells = (*cells, *[""] * (width - len(cells)))
+        if not any(cell is None or (cell and not _is_space(cell)) for cell in cells):
+            findings.add("blank_row", "a row without any text", file, line)
+            continue
+        for column, cell in zip(columns, cells, strict=False):
+            if isinstance(cell, str) and FORBIDDEN.search(cell):
+                _report_forbidden(cell, file, line, column, findings)
+                sound = False
+        yield row if sound and len(row.cells) == width else Row(line, cells[:width], sound)
+    if not any_row and not findings.has(file, "malformed", "unreadable_file"):
+        findings.add("no_rows", "has a header and no rows", file)
+
+
+def _is_space(cell: Cell) -> bool:
+    return isinstance(cell, str) and cell.isspace()
+
+
+def _report_forbidden(cell: str, file: str, line: int, column: str, findings: Findings) -> None:
+    bad = FORBIDDEN.findall(cell)
+    code = ord(bad[0])
+    if 0xDC80 <= code <= 0xDCFF:
+        byte = bytes([code - 0xDC00])
+        message = f"the byte 0x{byte.hex().upper()} is not UTF-8: save the file as UTF-8"
+        meant = byte.decode("cp1252", "replace")
+        allowed = f"UTF-8 (in Windows-1252 that byte is {meant!r})"
+        findings.add("bad_byte", message, file, line, column, cell, allowed)
+    else:
+        message = f"holds the character U+{code:04X}, which no text should hold"
+        findings.add("control_character", message, file, line, column, cell)
+
+
+# Delimited text ------------------------------------------------------------------------------
+
+
+def _read_delimited(
+    text: io.TextIOWrapper, format: str, file: str, findings: Findings
+) -> Iterator[Row]:
+    head = text.readline()
+    while head.count('"') % 2 and (more := text.readline()):
+        head += more
+    if not head.strip():
+        findings.add("malformed", "is empty" if not head else "has no header", file)
+        return
+    delimiter = "\t" if format == "tsv" else _delimiter(head)
+    csv.field_size_limit(_LONGEST_FIELD)
+    reader = csv.reader(chain([head], text), delimiter=delimiter, strict=True)
+    line = 0
+    width = 0
+    try:
+        for fields in reader:
+            line += 1
+            width = width or len(fields)
+            if len(fields) != width and any(fields):
+                message = f"has {len(fields)} cells where the header has {width}"
+                findings.add("ragged_row", message, file, line)
+                yield Row(line, fields, False)
+            else:
+                yield Row(line, fields)
+    except csv.Error as error:
+        message = f"the quotes do not match up ({error}); nothing after this row was read"
+        findings.add("malformed", message, file, line + 1)
+
+
+def _delimiter(head: str) -> str:
+    """The one of comma, semicolon and tab that cuts the header into most columns."""
+
+    def columns(delimiter: str) -> int:
+        return max(map(len, csv.reader([head], delimiter=delimiter)), default=0)
+
+    return max(",;\t", key=columns)
+
+
+# JSON ----------------------------------------------------------------------------------------
+
+
+class _Object(list[tuple[str, Any]]):
+    """A JSON object as its pairs, so that a key that stands twice is seen."""
+
+
+def _parse(text: str) -> Any:
+    """JSON whose numbers stay the text that they are. Raises ValueError."""
+    try:
+        return json.loads(
+            text, object_pairs_hook=_Object, parse_int=str, parse_float=str, parse_constant=str
+        )
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+def _reason(error: ValueError) -> str:
+    return str(getattr(error, "msg", error))
+
+
+def _jsonl_objects(
+    text: io.TextIOWrapper, file: str, findings: Findings
+) -> Iterator[tuple[int, _Object]]:
+    for line, content in enumerate(text, start=1):
+        if not content.strip():
+            continue
+        try:
+            value = _parse(content)
+        except ValueError as error:
+            findings.add("malformed", f"is not JSON: {_reason(error)}", file, line)
+            continue
+        yield from _object(line, value, file, findings)
+
+
+def _json_objects(
+    text: io.TextIOWrapper, file: str, findings: Findings
+) -> Iterator[tuple[int, _Object]]:
+    try:
+        values = _parse(text.read())
+    except ValueError as error:
+        line = getattr(error, "lineno", None)
+        findings.add("malformed", f"is not JSON: {_reason(error)}", file, line)
+        return
+    if isinstance(values, _Object) or not isinstance(values, list):
+        found = "an object" if isinstance(values, _Object) else type(values).__name__
+        findings.add("malformed", f"must hold a list of objects, holds {found}", file)
+        return
+    for number, value in enumerate(values, start=1):
+        yield from _object(number, value, file, findings)
+
+
+def _object(line: int, value: Any, file: str, findings: Findings) -> Iterator[tuple[int, _Object]]:
+    if not isinstance(value, _Object):
+        findings.add("malformed", "must hold an object", file, line, found=str(value))
+        return
+    seen: set[str] = set()
+    for name, _ in value:
+        if name in seen:
+            findings.add("duplicate_key", "the key stands twice in the object", file, line, name)
+        seen.add(name)
+    yield line, value
+
+
+def _read_objects(objects: Iterable[tuple[int, _Object]]) -> Iterator[Row]:
+    """Objects as rows under the union of their keys, which only the last of them completes."""
+    places: dict[str, int] = {}
+    rows = []
+    for line, pairs in objects:
+        cells: list[Cell] = [""] * len(places)
+        for name, value in pairs:
+            place = places.setdefault(name, len(places))
+            cells.extend([""] * (place + 1 - len(cells)))
+            cells[place] = _json_cell(value)
+        rows.append(Row(line, tuple(cells)))
+    if places:
+        yield Row(0, tuple(places))
+        yield from rows
+
+
+def _json_cell(value: Any) -> Cell:
+    try:
+        if isinstance(value, list) and not isinstance(value, _Object):
+            return tuple(map(scalar_text, value))
+        return scalar_text(value)
+    except ValueError:
+        return None
+
+
+# Parquet -------------------------------------------------------------------------------------
+
+
+def _read_parquet(data: IO[bytes], file: str, findings: Findings) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # An unpacked gzip stream cannot be searched backwards quickly, so it is held whole.
+        source = pa.BufferReader(data.read()) if isinstance(data, gzip.GzipFile) else data
+        table = pq.ParquetFile(source)
+        yield Row(1, tuple(table.schema_arrow.names))
+        line = 1
+        for batch in table.iter_batches(batch_size=1024):
+            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                line += 1
+                yield Row(line, tuple(map(_parquet_cell, values)))
+    except pa.ArrowException as error:
+        findings.add("unreadable_file", f"is not Parquet: {error}", file)
+
+
+def _parquet_cell(value: Any) -> Cell:
+    if isinstance(value, list):
+        return _json_cell([_parquet_scalar(v) for v in value])
+    return _json_cell(_parquet_scalar(value))
+
+
+def _parquet_scalar(value: Any) -> Any:
+    """Dates, times and decimals as their usual text; bytes as the text that they should be."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return str(value) if isinstance(value, date | time | timedelta | Decimal) else value

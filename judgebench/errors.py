@@ -1,0 +1,80 @@
+"""Every error that judgebench raises on purpose.
+
+JudgebenchError
+├── SetupError          mend a file or a setting; lists every problem found
+│   └── MissingExtra    an optional package is not installed; names the pip line
+└── RunError            a retry may help: the endpoint, the network, the disk
+    ├── BudgetSpent     the user's budget is used up; everything done is kept
+    └── RunLocked       another process writes to this run folder
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in the user's files or settings.
+
+    Every part but `message` may be empty. `line` is a line of a text file, or a row of a table
+    counted as a spreadsheet shows it (the header is row 1). `kind` is a stable name for counting.
+    """
+
+    message: str
+    file: str = ""
+    line: int | None = None
+    field: str = ""
+    found: str = ""
+    allowed: str = ""
+    kind: str = ""
+
+    def __str__(self) -> str:
+        where = self.file + (f":{self.line}" if self.line is not None else "")
+        parts = [p for p in (where, self.field) if p]
+        head = ": ".join([*parts, self.message])
+        if self.found:
+            head += f"; found {self.found}"
+        if self.allowed:
+            head += f"; allowed: {self.allowed}"
+        return head
+
+
+class JudgebenchError(Exception):
+    """The root of the tree."""
+
+
+class SetupError(JudgebenchError):
+    """The user's files or settings need mending; `problems` tells all of them at once."""
+
+    def __init__(self, problems: str | Problem | Sequence[Problem]) -> None:
+        if isinstance(problems, str):
+            problems = [Problem(problems)]
+        elif isinstance(problems, Problem):
+            problems = [problems]
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        super().__init__("\n".join(str(p) for p in self.problems))
+
+
+class MissingExtra(SetupError):
+    """An optional package is missing."""
+
+    def __init__(self, what: str, extra: str, package: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"{what} needs the package {package}, which is not installed: "
+            f"pip install 'judgebench[{extra}]'"
+        )
+
+
+class RunError(JudgebenchError):
+    """Something failed while running; what was finished is kept and a retry may help."""
+
+
+class BudgetSpent(RunError):
+    """The budget is used up; the run stopped cleanly and can be resumed with a larger one."""
+
+
+class RunLocked(RunError):
+    """Another process writes to this run folder."""

@@ -1,0 +1,110 @@
+"""A judge as people write it: a YAML file, or an entry of bench.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from judgebench.backends.settings import BackendSettings
+from judgebench.errors import Problem, SetupError
+from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE
+from judgebench.prompt import Prompt
+from judgebench.rubric import Rubric
+
+# It names files, so it holds what every file system takes.
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Mode = Literal["one_pass", "per_metric"]
+Rule = Literal["majority", "median"]
+Ties = Literal["lower", "upper", "none"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Decoding(_Strict):
+    """How replies are drawn. `max_tokens` None means enough for the reply kind."""
+
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    seed: int | None = 0
+
+
+class JudgeConfig(_Strict):
+    """A language model as a judge. `reasks`: how often an unreadable reply is asked for again."""
+
+    name: Name
+    backend: str
+    prompt: str = "structured"
+    mode: Mode = "one_pass"
+    decoding: Decoding = Decoding()
+    thresholds: dict[str, dict[str, float]] | None = None
+    reasks: int = Field(default=1, ge=0, le=5)
+    settings: BackendSettings = BackendSettings()
+
+
+class JuryConfig(_Strict):
+    """A jury over verdicts that other judges of the same run give.
+
+    `median` is by severity and needs ordinal metrics; nominal ones are settled by majority.
+    `ties`: the less severe label, the more severe one, or no label.
+    """
+
+    name: Name
+    jury: tuple[Name, ...] = Field(min_length=2)
+    rule: Rule = "majority"
+    ties: Ties = "upper"
+
+
+def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric, file: str) -> None:
+    """Whether judge, prompt and rubric fit together. Raises SetupError with every problem."""
+    problems = []
+    scored = prompt.reply in ("likert", "result")
+    if scored and config.thresholds is None:
+        problems.append(Problem(f"are needed by the prompt {prompt.name}", field="thresholds"))
+    if not scored and config.thresholds is not None:
+        problems.append(Problem(f"mean nothing to the prompt {prompt.name}", field="thresholds"))
+    if prompt.reply == "result" and config.mode != "per_metric":
+        problems.append(Problem(f"must be per_metric with the prompt {prompt.name}", field="mode"))
+    if scored and config.thresholds is not None:
+        problems += _threshold_problems(config.thresholds, rubric)
+    if problems:
+        where = [
+            Problem(p.message, file, None, f"{config.name}.{p.field}", p.found, p.allowed)
+            for p in problems
+        ]
+        raise SetupError(where)
+
+
+def _threshold_problems(
+    thresholds: dict[str, dict[str, float]], rubric: Rubric
+) -> Sequence[Problem]:
+    problems = []
+    for metric in rubric.metrics:
+        where = f"thresholds.{metric.id}"
+        lowest = thresholds.get(metric.id)
+        if lowest is None:
+            problems.append(Problem("is missing", field=where))
+            continue
+        allowed = ", ".join(metric.label_texts)
+        problems += [
+            Problem("is none of the metric's labels", field=where, found=label, allowed=allowed)
+            for label in lowest
+            if label not in metric.label_texts
+        ]
+        values = sorted(lowest.values())
+        if not values or values[0] != LOWEST_SCORE:
+            problems.append(
+                Problem(f"one label must begin at the score {LOWEST_SCORE}", field=where)
+            )
+        if len(set(values)) != len(values) or any(v > HIGHEST_SCORE for v in values):
+            problems.append(
+                Problem(
+                    "must be different scores", "", None, where, str(values),
+                    f"{LOWEST_SCORE} to {HIGHEST_SCORE}",
+                )
+            )  # fmt: skip
+    return problems

@@ -1,0 +1,36 @@
+"""What the runner asks of a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from judgebench.records import Answer, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One answer to judge. `previous` is the unreadable verdict that is asked for again."""
+
+    answer: Answer
+    previous: Verdict | None = None
+
+
+class Judge(Protocol):
+    """Anything that turns answers into verdicts: a model, a rule, a coin."""
+
+    name: str
+    signature: str  # hash of everything that its verdicts depend on
+
+    def describe(self) -> Mapping[str, Any]:
+        """What the manifest says of it: what the signature hashes, and `runtime`."""
+        ...
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        """One verdict a task, as each is finished, in any order; `tasks` is read lazily."""
+        ...
+
+    def close(self) -> None:
+        """Give back the engine."""
+        ...

@@ -1,0 +1,161 @@
+"""Control judges: what any real judge must beat. None of them reads a word.
+
+Where a control learns from human labels, the questions are cut into two halves and each half is
+judged by what the other half's labels say, so that no control sees the labels it is scored on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Literal, get_args
+
+from judgebench.judges.contract import Task
+from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
+from judgebench.rubric import Metric, Rubric
+
+Control = Literal["constant-majority", "constant-fixed", "random", "prior", "longest-answer"]
+CONTROLS: tuple[Control, ...] = get_args(Control)
+ABOUT: Mapping[Control, str] = {
+    "constant-majority": "always the most common human label of the other half of the questions",
+    "constant-fixed": "always the least severe label (of a nominal metric: the first)",
+    "random": "any label, each as likely",
+    "prior": "a label drawn as often as humans gave it in the other half of the questions",
+    "longest-answer": "the longer the answer, the less severe its label, "
+    "in the shares that humans gave in the other half of the questions",
+}
+
+# A share of human labels by metric id: counts in the metric's label order.
+Priors = Mapping[str, Sequence[int]]
+Choice = Callable[[Metric, Sequence[int], Answer], int | None]
+
+
+class ControlJudge:
+    """Meets `judges.contract.Judge`; fitted when made, so judging costs nothing."""
+
+    def __init__(
+        self,
+        control: Control,
+        rubric: Rubric,
+        answers: Sequence[Answer],
+        labels: Iterable[HumanLabel],
+        seed: int = 0,
+    ) -> None:
+        self.name: str = control
+        self._rubric = rubric
+        self._half = halves(answers, seed)
+        self._priors = _priors_of_other_half(rubric, answers, labels, self._half)
+        self._choose = _choice(control, answers, seed)
+        self._about = {
+            "judge": "control",
+            "control": control,
+            "rubric": {"name": rubric.name, "hash": rubric.content_hash},
+            "seed": seed,
+            "fitted_on": content_hash(
+                [self._priors, sorted((a.item_id, a.group, a.content_hash) for a in answers)]
+            ),
+        }
+        self.signature = content_hash(self._about)
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._about
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        for task in tasks:
+            yield self._verdict(task.answer)
+
+    def _verdict(self, answer: Answer) -> Verdict:
+        prior = self._priors[self._half[answer.group]]
+        chosen = {m.id: self._choose(m, prior[m.id], answer) for m in self._rubric.metrics}
+        labels = {
+            m.id: m.label_texts[index]
+            for m in self._rubric.metrics
+            if (index := chosen[m.id]) is not None
+        }
+        missing = [metric for metric, index in chosen.items() if index is None]
+        return Verdict(
+            item_id=answer.item_id,
+            content_hash=answer.content_hash,
+            judge=self.name,
+            signature=self.signature,
+            status=Status.SKIPPED if missing else Status.OK,
+            labels=labels,
+            reason=f"no human label in the other half for {', '.join(missing)}" if missing else "",
+        )
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
+def halves(answers: Iterable[Answer], seed: int) -> dict[str, int]:
+    """0 or 1 for each group, whole groups together, in halves that differ by one at most."""
+    groups = sorted({a.group for a in answers}, key=lambda group: _fraction(seed, "half", group))
+    return {group: i % 2 for i, group in enumerate(groups)}
+
+
+def _priors_of_other_half(
+    rubric: Rubric,
+    answers: Sequence[Answer],
+    labels: Iterable[HumanLabel],
+    half: Mapping[str, int],
+) -> tuple[Priors, Priors]:
+    """For half 0 and half 1: how often humans gave each label in the other half."""
+    half_of_item = {a.item_id: half[a.group] for a in answers}
+    counts: list[Counter[tuple[str, str]]] = [Counter(), Counter()]
+    for label in labels:
+        if label.label is not None and label.item_id in half_of_item:
+            counts[1 - half_of_item[label.item_id]][label.metric, label.label] += 1
+    first, second = (
+        {m.id: [count[m.id, text] for text in m.label_texts] for m in rubric.metrics}
+        for count in counts
+    )
+    return first, second
+
+
+def _choice(control: Control, answers: Sequence[Answer], seed: int) -> Choice:
+    match control:
+        case "constant-majority":
+            return lambda metric, prior, answer: prior.index(max(prior)) if any(prior) else None
+        case "constant-fixed":
+            return lambda metric, prior, answer: 0
+        case "random":
+            return lambda metric, prior, answer: int(
+                _fraction(seed, control, metric.id, answer.item_id) * len(metric.labels)
+            )
+        case "prior":
+            return lambda metric, prior, answer: _quantile(
+                prior, range(len(prior)), _fraction(seed, control, metric.id, answer.item_id)
+            )
+        case "longest-answer":
+            return _by_length(answers)
+
+
+def _by_length(answers: Sequence[Answer]) -> Choice:
+    longest_first = sorted(answers, key=lambda a: (-len(a.text), a.item_id))
+    share_longer = {a.item_id: i / len(answers) for i, a in enumerate(longest_first)}
+
+    def choose(metric: Metric, prior: Sequence[int], answer: Answer) -> int | None:
+        order: Sequence[int] = range(len(prior))
+        if metric.kind == "nominal":  # no label is less severe: the most common one first
+            order = sorted(order, key=lambda i: -prior[i])
+        return _quantile(prior, order, share_longer[answer.item_id])
+
+    return choose
+
+
+def _quantile(prior: Sequence[int], order: Sequence[int], fraction: float) -> int | None:
+    """The label at `fraction` of the prior when its labels are laid end to end in `order`."""
+    edges = list(accumulate(prior[i] for i in order))
+    if not edges[-1]:
+        return None
+    return order[bisect_right(edges, fraction * edges[-1])]
+
+
+def _fraction(*parts: object) -> float:
+    """A number in [0, 1) that depends on `parts` alone: the same in any order, on any machine."""
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
+    # Fifty-three bits, which a float holds exactly: sixty-four could round up to 1.
+    return (int.from_bytes(digest[:8], "big") >> 11) / 2**53

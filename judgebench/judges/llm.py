@@ -1,0 +1,182 @@
+"""A language model as a judge: rubric + prompt + backend + decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from judgebench.backends.contract import Backend, Message, Reply, Request
+from judgebench.judges.config import JudgeConfig, Mode
+from judgebench.judges.contract import Task
+from judgebench.judges.replies import Reading, read_reply, reply_schema
+from judgebench.prompt import Prompt, ReplyKind
+from judgebench.records import Status, Usage, Verdict, add_known, content_hash
+from judgebench.rubric import Rubric
+
+# Enough for the reply and some slack; a reply cut short is unreadable and says so.
+_TOKENS_A_METRIC = {"json": 40, "rationale": 40, "brackets": 40, "likert": 20, "result": 400}
+_TOKENS_BESIDES: Mapping[ReplyKind, int] = {
+    "json": 60, "rationale": 360, "brackets": 60, "likert": 60, "result": 0,
+}  # fmt: skip
+
+
+@dataclass
+class _Pending:
+    """A task whose replies are coming in: one for each part (all metrics, or one metric each)."""
+
+    task: Task
+    replies: dict[int, Reply] = field(default_factory=dict)
+
+
+class LLMJudge:
+    """Meets `judges.contract.Judge`. Asks nothing twice: the runner decides what is asked again."""
+
+    def __init__(
+        self, config: JudgeConfig, rubric: Rubric, prompt: Prompt, backend: Backend
+    ) -> None:
+        self.name = config.name
+        self._config = config
+        self._prompt = prompt
+        self._backend = backend
+        self._rubric = rubric
+        self._parts = _parts(config.mode, rubric)
+        self._schemas = [reply_schema(prompt.reply, part) for part in self._parts]
+        self._about = self._describe()
+        self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._about
+
+    def _describe(self) -> dict[str, Any]:
+        backend = dict(self._backend.describe())
+        runtime = backend.pop("runtime", {})
+        return {
+            "judge": "language model",
+            "backend": backend,
+            "prompt": {"name": self._prompt.name, "hash": self._prompt.content_hash},
+            "reply": self._prompt.reply,
+            "mode": self._config.mode,
+            "decoding": self._config.decoding.model_dump(),
+            "thresholds": self._config.thresholds,
+            "rubric": {"name": self._rubric.name, "hash": self._rubric.content_hash},
+            "runtime": {**runtime, "reasks": self._config.reasks},
+        }
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        pending: dict[str, _Pending] = {}
+        for reply in self._backend.complete(self._requests(tasks, pending)):
+            number, part = reply.key.split("/")
+            waiting = pending[number]
+            waiting.replies[int(part)] = reply
+            if len(waiting.replies) == len(self._parts):
+                del pending[number]
+                yield self._verdict(waiting)
+
+    def _requests(self, tasks: Iterable[Task], pending: dict[str, _Pending]) -> Iterator[Request]:
+        for number, task in enumerate(tasks):
+            pending[str(number)] = _Pending(task)
+            for part in range(len(self._parts)):
+                yield self.request(task, part, key=f"{number}/{part}")
+
+    def request(self, task: Task, part: int = 0, key: str = "") -> Request:
+        """The request for one part of a task (`one_pass` has a single part)."""
+        rubric = self._parts[part]
+        system, user = self._prompt.render(rubric, task.answer)
+        messages = [Message("system", system), Message("user", user)]
+        if task.previous is not None:
+            messages.append(Message("user", _ask_again(task.previous)))
+        decoding = self._config.decoding
+        return Request(
+            key=key or task.answer.item_id,
+            messages=tuple(_merge_turns(messages)),
+            schema=self._schemas[part],
+            max_tokens=decoding.max_tokens or _enough_tokens(self._prompt.reply, rubric),
+            temperature=decoding.temperature,
+            top_p=decoding.top_p,
+            seed=decoding.seed,
+        )
+
+    def _verdict(self, done: _Pending) -> Verdict:
+        replies = [done.replies[i] for i in sorted(done.replies)]
+        readings = [self._read(r, part) for r, part in zip(replies, self._parts, strict=True)]
+        previous = done.task.previous
+        answer = done.task.answer
+        return Verdict(
+            item_id=answer.item_id,
+            content_hash=answer.content_hash,
+            judge=self.name,
+            signature=self.signature,
+            status=_status(replies, readings),
+            labels={k: v for reading in readings for k, v in reading.labels.items()},
+            attempt=previous.attempt + 1 if previous else 0,
+            reason="; ".join(reading.reason for reading in readings if reading.reason),
+            raw="\n".join(reply.text for reply in replies),
+            usage=sum((r.usage for r in replies), Usage()),
+            cost=_sum_known([r.cost for r in replies]),
+            latency=sum(r.latency for r in replies),
+        )
+
+    def _read(self, reply: Reply, rubric: Rubric) -> Reading:
+        if reply.finish in ("failed", "too_long", "refused"):
+            return Reading(problems=(reply.error or reply.finish,))
+        reading = read_reply(self._prompt.reply, reply.text, rubric, self._config.thresholds)
+        if reading.problems and reply.finish == "length":
+            cut = f"the reply was cut off at its token limit; {reading.reason}"
+            return replace(reading, problems=(cut,))
+        return reading
+
+    @property
+    def likely_reply_tokens(self) -> int:
+        """For forecasts: what the replies for one answer come to. The bound is about twice that."""
+        return sum(_enough_tokens(self._prompt.reply, part) for part in self._parts) // 2
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def _parts(mode: Mode, rubric: Rubric) -> list[Rubric]:
+    return [rubric] if mode == "one_pass" else [rubric.only([m.id]) for m in rubric.metrics]
+
+
+def _enough_tokens(reply: ReplyKind, rubric: Rubric) -> int:
+    return _TOKENS_BESIDES[reply] + _TOKENS_A_METRIC[reply] * len(rubric.metrics)
+
+
+def _ask_again(previous: Verdict) -> str:
+    """What is added to a prompt after an unreadable reply, so that asking again can help."""
+    return (
+        f"An earlier reply of yours could not be read ({previous.reason}). "
+        "Reply again, in exactly the form asked for."
+    )
+
+
+def _merge_turns(messages: list[Message]) -> Iterator[Message]:
+    """Neighbouring turns of one role made one: many chat templates demand that roles alternate."""
+    last = messages[0]
+    for message in messages[1:]:
+        if message.role == last.role:
+            last = Message(last.role, f"{last.content}\n\n{message.content}")
+        else:
+            yield last
+            last = message
+    yield last
+
+
+def _status(replies: list[Reply], readings: list[Reading]) -> Status:
+    """The worst that happened to any part: no reply, too long, refused, unreadable."""
+    finishes = {reply.finish for reply in replies}
+    if "failed" in finishes:
+        return Status.FAILED
+    if "too_long" in finishes:
+        return Status.SKIPPED
+    if "refused" in finishes or any(reading.refusal for reading in readings):
+        return Status.REFUSED
+    return Status.UNPARSED if any(reading.problems for reading in readings) else Status.OK
+
+
+def _sum_known(costs: list[float | None]) -> float | None:
+    total: float | None = None
+    for cost in costs:
+        total = add_known(total, cost)
+    return total

@@ -1,0 +1,175 @@
+"""Prompts: sandboxed, strict Jinja files with a `system` and a `user` block.
+
+A prompt file begins with YAML front matter between two `---` lines that says how the judge is to
+reply (`reply`) and, optionally, what the prompt is for (`description`). Text of an answer is
+data: it is fenced, never evaluated, and cannot close its fence or the model's chat turn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from judgebench.errors import Problem, SetupError
+from judgebench.records import Answer, content_hash
+from judgebench.rubric import Metric, Rubric
+from judgebench.shipped import find_file
+from judgebench.yaml_file import validate
+
+ReplyKind = Literal["json", "rationale", "brackets", "likert", "result"]
+BLOCKS = ("system", "user")
+VARIABLES = {
+    "instructions": "the rubric's instructions",
+    "metrics": "the metrics to judge: each has id, title, question, options, line",
+    "question": "the question, fenced; empty where the text stands alone",
+    "answer": "the answer's text, fenced",
+    "reference": "the reference answer, fenced; only for prompts that ask for it",
+    "fence": "the eight characters that end the tags around fenced text",
+}
+
+# What ends a turn or begins one in common chat templates. A space after the first character keeps
+# it readable and stops a local tokenizer from taking it for a control token.
+_CONTROL = re.compile(
+    r"<(?=\|)|<(?=/?(?:s|start_of_turn|end_of_turn|bos|eos|think|system|assistant|user)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])",
+    re.IGNORECASE,
+)
+
+
+def fence(text: str, kind: str, tag: str) -> str:
+    """`text` between tags named after a hash of all the texts, which no text can contain."""
+    return f"<{kind}-{tag}>\n{_CONTROL.sub(lambda m: m.group() + ' ', text)}\n</{kind}-{tag}>"
+
+
+def fence_tag(*texts: str) -> str:
+    """Eight hex digits that depend on every text, so that none can be written to hold them."""
+    joined = "\0".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).hexdigest()[:8]
+
+
+class _FrontMatter(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    reply: ReplyKind
+    description: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A checked prompt file. `text` is the whole file; its hash is part of a judge's signature."""
+
+    name: str
+    text: str
+    reply: ReplyKind
+    description: str
+    template: Template
+    asks_for_reference: bool
+
+    @property
+    def content_hash(self) -> str:
+        return content_hash(self.text)
+
+    def render(self, rubric: Rubric, answer: Answer) -> tuple[str, str]:
+        """The system and the user text for one answer.
+
+        Raises SetupError where the prompt asks for a reference and the answer has none, or where
+        the template fails.
+        """
+        values = self._values(rubric, answer)
+        try:
+            context = self.template.new_context(values)
+            system, user = ("".join(self.template.blocks[b](context)).strip() for b in BLOCKS)
+        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+            raise SetupError(
+                Problem(f"cannot be rendered: {error}", f"prompt {self.name}", None, answer.item_id)
+            ) from None
+        return system, user
+
+    def _values(self, rubric: Rubric, answer: Answer) -> dict[str, Any]:
+        if self.asks_for_reference and not answer.reference:
+            raise SetupError(
+                Problem(
+                    "asks for a reference answer, which this item lacks",
+                    f"prompt {self.name}",
+                    None,
+                    answer.item_id,
+                )
+            )
+        reference = answer.reference or ""
+        tag = fence_tag(answer.question, answer.text, reference)
+        fenced: Callable[[str, str], str] = partial(fence, tag=tag)
+        return {
+            "instructions": rubric.instructions,
+            "metrics": [_plain(metric) for metric in rubric.metrics],
+            "question": fenced(answer.question, "question") if answer.question else "",
+            "answer": fenced(answer.text, "answer"),
+            "reference": fenced(reference, "reference"),
+            "fence": tag,
+        }
+
+
+def _plain(metric: Metric) -> Mapping[str, Any]:
+    """A metric as plain data: a template can reach nothing else through it."""
+    return {
+        "id": metric.id,
+        "title": metric.title,
+        "question": metric.question,
+        "options": list(metric.options),
+        "line": metric.prompt_line(),
+    }
+
+
+def load_prompt(name: str, relative_to: Path | None = None) -> Prompt:
+    """The prompt of that path or shipped name. Raises SetupError with every problem in it."""
+    path = find_file("prompts", name, ".jinja", relative_to)
+    text = path.read_text(encoding="utf-8-sig")
+    front, body, offset = _split(text, path)
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )
+    try:
+        tree = environment.parse(body)
+        template = environment.from_string(body)
+    except TemplateSyntaxError as error:
+        line = error.lineno + offset
+        raise SetupError(Problem(f"is not Jinja: {error.message}", str(path), line)) from None
+    used = meta.find_undeclared_variables(tree)
+    problems = [
+        Problem("is no variable of a prompt", str(path), None, v, "", ", ".join(VARIABLES))
+        for v in sorted(used - VARIABLES.keys())
+    ]
+    problems += [
+        Problem(f"lacks the block {b!r}", str(path)) for b in BLOCKS if b not in template.blocks
+    ]
+    problems += [
+        Problem("is never used, so the judge would not see it", str(path), None, v)
+        for v in ("answer", "metrics")
+        if v not in used
+    ]
+    if problems:
+        raise SetupError(problems)
+    return Prompt(path.stem, text, front.reply, front.description, template, "reference" in used)
+
+
+def _split(text: str, path: Path) -> tuple[_FrontMatter, str, int]:
+    """Front matter, body, and how many lines stand before the body."""
+    match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
+    if match is None:
+        raise SetupError(
+            Problem("must begin with front matter between two '---' lines", str(path), 1)
+        )
+    try:
+        value = yaml.safe_load(match.group(1))
+    except yaml.YAMLError as error:
+        raise SetupError(Problem(f"front matter is not YAML: {error}", str(path), 2)) from None
+    front = validate(value, _FrontMatter, file=str(path))
+    return front, text[match.end() :], match.group().count("\n")

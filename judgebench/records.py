@@ -1,0 +1,171 @@
+"""The shapes of the data that pass between the rooms, each declared once.
+
+All are frozen: a record is a fact. Text in them is data and is never interpreted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from judgebench.errors import Problem
+
+Number = TypeVar("Number", int, float)
+
+
+def content_hash(value: Any) -> str:
+    """Sixteen hex digits of the SHA-256 of a JSON-able value, equal on every machine."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One text to be judged.
+
+    `question` may be empty where the text stands alone. `group` names the cluster that is
+    resampled as a whole (usually the question); it is never empty after construction.
+    """
+
+    item_id: str
+    text: str
+    question: str = ""
+    system: str = ""
+    reference: str | None = None
+    group: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.group:
+            object.__setattr__(self, "group", self.question or self.item_id)
+
+    @property
+    def content_hash(self) -> str:
+        """Changes with anything a judge may read; not with the id, group or metadata."""
+        return content_hash([self.question, self.text, self.reference])
+
+
+@dataclass(frozen=True, slots=True)
+class HumanLabel:
+    """What one annotator said of one item on one metric.
+
+    `label` is a label text of the rubric, or None where the cell was there and blank.
+    An annotator written `crowd#3` is the third entry of a list cell: a slot, not a person, so
+    two items' `crowd#3` may be different people.
+    """
+
+    item_id: str
+    annotator: str
+    metric: str
+    label: str | None
+
+    @property
+    def is_slot(self) -> bool:
+        return "#" in self.annotator
+
+
+class Status(StrEnum):
+    """How a verdict ended. Only `ok` carries a label for every metric."""
+
+    OK = "ok"
+    UNPARSED = "unparsed"  # a reply came and could not be read
+    REFUSED = "refused"  # the model or its provider declined
+    FAILED = "failed"  # no reply came, after all retries
+    SKIPPED = "skipped"  # never asked (an over-long prompt, say)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was asked of an endpoint. Tokens are None where it did not say."""
+
+    calls: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            add_known(self.prompt_tokens, other.prompt_tokens),
+            add_known(self.completion_tokens, other.completion_tokens),
+        )
+
+
+def add_known(a: Number | None, b: Number | None) -> Number | None:
+    """The sum of what is known; None only where nothing is."""
+    if a is None:
+        return b
+    return a if b is None else a + b
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One judge on one answer in one pass.
+
+    `labels` holds every metric that was read, also where `status` is `unparsed` because another
+    metric was not. `attempt` counts replies asked for because the one before was unreadable;
+    the line with the highest attempt is the verdict. `cost` is in US dollars, None if unknown;
+    `latency` in seconds.
+    """
+
+    item_id: str
+    content_hash: str
+    judge: str
+    signature: str
+    status: Status
+    labels: Mapping[str, str] = field(default_factory=dict)
+    probabilities: Mapping[str, Mapping[str, float]] | None = None
+    attempt: int = 0
+    repeat: int = 0
+    reason: str = ""
+    raw: str = ""
+    usage: Usage = Usage()
+    cost: float | None = None
+    latency: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return (self.item_id, self.content_hash, self.signature, self.repeat)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with what it rests on. `value` is None where it is undefined, and `reason` says why.
+
+    `n` counts what was used, `n_missing` what should have been there and was not. `low` and
+    `high` may be None while `value` is not: `reason` then says why there is no interval.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    method: str = ""
+    n: int = 0
+    n_missing: int = 0
+    reason: str = ""
+    level: float = 0.95
+
+    def __format__(self, spec: str) -> str:
+        """`0.812 [0.774, 0.850]`; undefined numbers show as an en dash."""
+        spec = spec or ".3f"
+        if self.value is None:
+            return "–"
+        if self.low is None or self.high is None:
+            return format(self.value, spec)
+        return f"{self.value:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
+
+    def __str__(self) -> str:
+        return format(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Answers with their human labels, and the counted warnings met while reading them."""
+
+    answers: Sequence[Answer]
+    labels: Sequence[HumanLabel]
+    warnings: Sequence[Problem] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)  # file -> sha256

@@ -1,0 +1,62 @@
+"""The tables as GitHub-flavoured Markdown. All text is escaped; nothing in it can be markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from judgebench.align import Alignment
+from judgebench.report.tables import Cell, Table, all_tables, describe, footnotes, printable
+
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"}
+_PUNCTUATION = re.compile(r"[`*_\[\]|~$#@]")
+_LIST_OR_RULE = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
+
+
+def escape(text: str) -> str:
+    """`text` on one line, as Markdown that shows it as it is."""
+    line = " ".join(printable(text).split())
+    line = "".join(_ENTITIES.get(c, c) for c in line)
+    return _PUNCTUATION.sub(lambda match: "\\" + match[0], line)
+
+
+def _sentence(text: str) -> str:
+    """Escaped text that begins a line, where a number or a dash would begin a list."""
+    return _LIST_OR_RULE.sub(r"\1\\", escape(text))
+
+
+def to_markdown(alignment: Alignment) -> str:
+    """The whole report as Markdown: caveats, what was compared, every table."""
+    lines = [f"# {escape(alignment.name)}: judges against human labels", ""]
+    if alignment.notes:
+        lines += ["## Caveats", "", *_bullets(alignment.notes), ""]
+    lines += ["## What was compared", "", *_bullets(describe(alignment)), ""]
+    for table in all_tables(alignment):
+        lines += [*_table(table), ""]
+    return "\n".join(lines)
+
+
+def _bullets(sentences: Iterable[str]) -> list[str]:
+    return [f"- {_sentence(sentence)}" for sentence in sentences]
+
+
+def _table(table: Table) -> Iterator[str]:
+    notes = footnotes(table)
+    yield f"## {escape(table.title)}"
+    yield ""
+    yield _row(escape(column) for column in table.columns)
+    yield _row("---" if i < table.stubs else "---:" for i in range(len(table.columns)))
+    for row in table.rows:
+        yield _row(_cell(cell, notes.mark(cell)) for cell in row)
+    yield ""
+    yield from (f"{_sentence(sentence)}  " for sentence in notes.sentences(table))
+    yield from (f"<sup>{mark}</sup> {escape(text)}  " for text, mark in notes.marks.items())
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell: Cell, mark: str) -> str:
+    shown = f"{cell.value} {cell.interval}".rstrip() if cell.estimate else escape(cell.text)
+    return shown + (f"<sup>{mark}</sup>" if mark else "")

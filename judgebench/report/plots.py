@@ -1,0 +1,303 @@
+"""The figures, as SVG, PNG and PDF: heat map, judges beside controls, labels, confusions.
+
+Colours are told apart with every common kind of colour blindness, and each is doubled by a shape,
+a place or a printed number.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from judgebench.align import STATISTICS, Alignment, Confusion
+from judgebench.records import Estimate
+from judgebench.report.tables import (
+    BLANKS,
+    CEILING,
+    DASH,
+    column_names,
+    controls,
+    find_ceiling,
+    find_score,
+    printable,
+    real_judges,
+    score_index,
+)
+
+FORMATS = ("svg", "png", "pdf")
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.parse_math": False,  # a $ in a name is a $
+    "svg.hashsalt": "judgebench",  # the same figure gives the same file
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+}
+# Okabe and Ito's colours with a shape each; they repeat after eight judges, the shapes after nine.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#555555")
+_SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
+_GREY = "#767676"
+
+
+def draw_all(alignment: Alignment) -> Iterator[tuple[str, bytes]]:
+    """File name and content of every figure in every format."""
+    for name, draw in _figures(alignment).items():
+        with _style():
+            figure = draw()
+            for kind in FORMATS:
+                yield f"{name}.{kind}", _save(figure, kind)
+
+
+def _figures(a: Alignment) -> Mapping[str, Callable[[], Any]]:
+    """Each figure's name and how it is drawn."""
+    figures: dict[str, Callable[[], Any]] = {}
+    for statistic in ("accuracy", "weighted_kappa"):
+        if any(score.statistic == statistic for score in a.scores):
+            figures[f"heat_map_{statistic}"] = lambda s=statistic: draw_heat_map(a, s)
+            figures[f"judges_and_controls_{statistic}"] = lambda s=statistic: draw_ladder(a, s)
+    if a.distribution:
+        figures["label_distribution"] = lambda: draw_distribution(a)
+    for number, judge in enumerate(real_judges(a), start=1):
+        found = [c for c in a.confusions if c.judge == judge.name]
+        if found:
+            slug = re.sub(r"[^A-Za-z0-9.]+", "-", judge.name).strip("-.")[:40]
+            figures[f"confusion_{number}_{slug}".rstrip("_")] = (
+                lambda n=judge.name, f=found: draw_confusions(a, n, f)
+            )
+    return figures
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    import matplotlib as mpl
+
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        # A script that the font lacks is drawn as boxes; the tables and the page show it.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def _new_figure(width: float, height: float) -> Any:
+    """A figure that no global state holds on to, so that none is left open."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Any, kind: str) -> bytes:
+    out = io.BytesIO()
+    no_date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    figure.savefig(out, format=kind, metadata=no_date.get(kind), facecolor="white")
+    return out.getvalue()
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Text folded at spaces and at the signs inside a model's name."""
+    spaced = re.sub(r"(?<=[/:_@-])(?=\w)", "\u200b ", printable(text))
+    lines = textwrap.wrap(spaced, width, break_on_hyphens=False) or [""]
+    return "\n".join(line.replace("\u200b ", "").replace("\u200b", "") for line in lines)
+
+
+def draw_heat_map(alignment: Alignment, statistic: str) -> Any:
+    """One statistic: metrics down; judges, controls and the human ceiling across."""
+    scores, metrics = score_index(alignment), alignment.rubric.metrics
+    names = [judge.name for judge in (*real_judges(alignment), *controls(alignment))]
+    grid = [
+        [
+            *(find_score(scores, name, metric.id, statistic) for name in names),
+            find_ceiling(alignment, metric.id, statistic),
+        ]
+        for metric in metrics
+    ]
+    columns = [*column_names(alignment), CEILING]
+    figure = _new_figure(2.4 + 0.92 * len(columns), 1.5 + 0.46 * len(metrics))
+    axes = figure.subplots()
+    values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
+    image = axes.imshow(np.ma.masked_invalid(values), cmap="cividis", vmin=0, vmax=1, aspect="auto")
+    axes.set_facecolor("#eeeeee")
+    for i, row in enumerate(grid):
+        for j, estimate in enumerate(row):
+            _number_in_cell(axes, i, j, estimate)
+    _between(axes, len(real_judges(alignment)), len(columns))
+    _grid_ticks(axes, columns, [metric.title for metric in metrics])
+    figure.colorbar(image, ax=axes, shrink=0.8, pad=0.01)
+    heading = STATISTICS[statistic][0]
+    axes.set_title(
+        f"{heading}, failures left out; {DASH} = undefined, interval below", loc="left", fontsize=9
+    )
+    return figure
+
+
+def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate) -> None:
+    value = estimate.value
+    colour = "black" if value is None or value > 0.55 else "white"
+    axes.text(
+        j, i - 0.12 if estimate.low is not None else i, DASH if value is None else f"{value:.2f}",
+        ha="center", va="center", color=colour,
+    )  # fmt: skip
+    if value is not None and estimate.low is not None and estimate.high is not None:
+        interval = f"{estimate.low:.2f}–{estimate.high:.2f}"
+        axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=5.8, color=colour)
+
+
+def _between(axes: Any, judges: int, columns: int) -> None:
+    """White gaps between the judges, the controls and the humans."""
+    for edge in {judges, columns - 1}:
+        axes.axvline(edge - 0.5, color="white", linewidth=4)
+
+
+def _grid_ticks(axes: Any, columns: list[str], rows: list[str]) -> None:
+    axes.set_xticks(range(len(columns)), [_wrapped(c, 14) for c in columns], fontsize=7)
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(rows)), [_wrapped(r, 26) for r in rows])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def draw_ladder(alignment: Alignment, statistic: str) -> Any:
+    """One statistic: a band a metric with judges, controls and the human ceiling as intervals."""
+    scores, metrics = score_index(alignment), alignment.rubric.metrics
+    judges, coins = real_judges(alignment), controls(alignment)
+    lanes = len(judges) + len(coins) + 1
+    step = 0.8 / lanes
+    figure = _new_figure(7.2, 1.1 + len(metrics) * (0.25 + 0.085 * lanes))
+    axes = figure.subplots()
+    for row, metric in enumerate(metrics):
+        axes.axhspan(row - 0.5, row + 0.5, color="#f4f4f4" if row % 2 else "white", zorder=0)
+        for k, judge in enumerate(judges):
+            look = {"color": _COLOURS[k % len(_COLOURS)], "marker": _SHAPES[k % len(_SHAPES)]}
+            estimate = find_score(scores, judge.name, metric.id, statistic)
+            _whisker(axes, estimate, row - 0.4 + (k + 0.5) * step, judge.name, row, look)
+        for k, control in enumerate(coins):
+            look = {"color": _GREY, "marker": _SHAPES[k % len(_SHAPES)], "markerfacecolor": "white"}
+            estimate = find_score(scores, control.name, metric.id, statistic)
+            y = row - 0.4 + (len(judges) + k + 0.5) * step
+            _whisker(axes, estimate, y, f"{control.name} (control)", row, look)
+        ceiling = find_ceiling(alignment, metric.id, statistic)
+        look = {"color": "black", "marker": "|", "markersize": 8, "markeredgewidth": 1.8}
+        _whisker(axes, ceiling, row + 0.4 - 0.5 * step, CEILING, row, look)
+    axes.set_yticks(range(len(metrics)), [_wrapped(m.title, 26) for m in metrics])
+    axes.set_ylim(len(metrics) - 0.5, -0.5)
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(f"{STATISTICS[statistic][0]} with interval, failures left out")
+    handles, labels = axes.get_legend_handles_labels()
+    unique = {_wrapped(label, 30): handle for handle, label in zip(handles, labels, strict=True)}
+    figure.legend(
+        list(unique.values()), list(unique), loc="outside right upper", frameon=False, fontsize=7
+    )
+    return figure
+
+
+def _whisker(
+    axes: Any, e: Estimate, y: float, label: str, row: int, look: Mapping[str, Any]
+) -> None:
+    """A point with its interval; an undefined number leaves its lane empty."""
+    if e.value is None:
+        return
+    error = None
+    if e.low is not None and e.high is not None:
+        error = [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
+    style = {"markersize": 4, "linewidth": 1, "linestyle": "none", "elinewidth": 1, **look}
+    axes.errorbar(e.value, y, xerr=error, label=printable(label), **style)
+
+
+def draw_distribution(alignment: Alignment) -> Any:
+    """The share of each label in the human truth, least severe first; a bar a blank policy."""
+    metrics = [
+        m for m in alignment.rubric.metrics if any(x.metric == m.id for x in alignment.distribution)
+    ]
+    policies = [b for b in BLANKS if any(x.blanks == b for x in alignment.distribution)]
+    bars = [(metric, blanks) for metric in metrics for blanks in policies]
+    most = max(len(metric.labels) for metric in metrics)
+    figure = _new_figure(7.2, 1.0 + 0.5 * len(bars))
+    axes = figure.subplots()
+    shades = [_shade(i, most) for i in range(most)]
+    for y, (metric, blanks) in enumerate(bars):
+        shares = {
+            x.label: x
+            for x in alignment.distribution
+            if x.metric == metric.id and x.blanks == blanks
+        }
+        left = 0.0
+        for k, label in enumerate(metric.label_texts):
+            share = shares[label].share if label in shares else None
+            if share:
+                place = k * (most - 1) // (len(metric.labels) - 1)
+                axes.barh(y, share, left=left, color=shades[place], edgecolor="white")
+                _name_bar(axes, label, share, left, y, dark=place < most / 2)
+                left += share
+    axes.set_yticks(
+        range(len(bars)),
+        [f"{_wrapped(m.title, 26)}\n{BLANKS[b]}" for m, b in bars],
+        fontsize=7,
+    )
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("Share of the items with a human label; light to dark = least to most severe")
+    return figure
+
+
+def _shade(i: int, n: int) -> Any:
+    """The i-th of n steps from light to dark."""
+    from matplotlib import colormaps
+
+    return colormaps["cividis_r"](0.05 + 0.9 * i / max(1, n - 1))
+
+
+def _name_bar(axes: Any, label: str, share: float, left: float, y: float, dark: bool) -> None:
+    """The label inside its bar where there is room for it."""
+    text = _wrapped(f"{label} {100 * share:.0f} %", max(4, int(share * 78)))
+    lines = text.split("\n")
+    if len(lines) <= 2 and max(map(len, lines)) <= share * 85:
+        axes.text(
+            left + share / 2, y, text, ha="center", va="center", fontsize=6.5,
+            color="black" if dark else "white",
+        )  # fmt: skip
+
+
+def draw_confusions(alignment: Alignment, judge: str, confusions: list[Confusion]) -> Any:
+    """One judge: a matrix a metric, human label down, the judge's label across, missing last."""
+    titles = {metric.id: metric.title for metric in alignment.rubric.metrics}
+    across = min(2, len(confusions))
+    down = -(-len(confusions) // across)
+    most = max(len(c.labels) for c in confusions)
+    figure = _new_figure(across * (1.9 + 0.72 * most), 0.5 + down * (1.1 + 0.46 * most))
+    panels = figure.subplots(down, across, squeeze=False).flat
+    for axes, confusion in zip(panels, confusions, strict=False):
+        _matrix(axes, confusion, titles.get(confusion.metric, confusion.metric))
+    for axes in list(panels)[len(confusions) :]:
+        axes.set_visible(False)
+    figure.suptitle(f"{printable(judge)}: human label down, judge's label across", fontsize=9)
+    return figure
+
+
+def _matrix(axes: Any, confusion: Confusion, title: str) -> None:
+    counts = confusion.counts
+    totals = counts.sum(axis=1, keepdims=True)
+    shares = counts / np.maximum(totals, 1)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
+    for (i, j), count in np.ndenumerate(counts):
+        colour = "white" if shares[i, j] > 0.6 else "black"
+        axes.text(j, i, f"{count:,}", ha="center", va="center", color=colour)
+    columns = [*confusion.labels, "No label"]
+    axes.set_xticks(range(len(columns)), [_wrapped(c, 12) for c in columns], fontsize=6)
+    axes.set_yticks(
+        range(len(confusion.labels)), [_wrapped(c, 20) for c in confusion.labels], fontsize=6.5
+    )
+    axes.axvline(len(confusion.labels) - 0.5, color="white", linewidth=3)
+    axes.set_title(_wrapped(title, 40), loc="left", fontsize=8)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)

@@ -1,0 +1,674 @@
+"""What a report shows, as plain tables: the one place that decides what stands in which table.
+
+A cell is a text or an Estimate. What an Estimate rests on (n, missing, interval, method, reason)
+is told once for most cells of a table and by a mark for each that differs, so that no number
+stands without it in any format.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judgebench.align import (
+    AGREEMENT_STATISTICS,
+    STATISTICS,
+    Alignment,
+    Confusion,
+    FailurePolicy,
+    JudgeSummary,
+)
+from judgebench.records import Estimate, Status, Usage
+from judgebench.rubric import Metric
+from judgebench.stats.summary import mean_and_sd
+
+DASH = "–"
+POLICIES: Mapping[FailurePolicy, str] = {
+    "left_out": "failures left out",
+    "worst": "worst case: every failure counted as wrong",
+    "best": "best case: every failure counted as right",
+}
+POLICY_HEADINGS: Mapping[FailurePolicy, str] = {
+    "left_out": "Left out",
+    "worst": "Worst case",
+    "best": "Best case",
+}
+BLANKS = {"missing": "blank = missing", "least_severe": "blank = least severe"}
+CEILING = "Human ceiling"
+
+# Statistics of which less is better, and the one that is best at 0.
+_LESS_IS_BETTER = ("overestimated", "underestimated")
+_BEST_AT_ZERO = ("severity_error",)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell. With an `estimate`, `text` is empty; `remark` is told beside what it rests on."""
+
+    text: str = ""
+    estimate: Estimate | None = None
+    remark: str = ""
+    signed: bool = False
+
+    @property
+    def value(self) -> str:
+        """`0.812`, `–` where undefined, or the text."""
+        if self.estimate is None:
+            return self.text
+        return _number(self.estimate.value, self.signed)
+
+    @property
+    def interval(self) -> str:
+        """`[0.774, 0.850]`, or empty."""
+        e = self.estimate
+        if e is None or e.value is None or e.low is None or e.high is None:
+            return ""
+        return f"[{_number(e.low, self.signed)}, {_number(e.high, self.signed)}]"
+
+    @property
+    def provenance(self) -> str:
+        """All that the number rests on; empty for a text without a remark."""
+        return _besides(self, usual="")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns, of which the first `stubs` name the row, and rows as long as `columns`.
+
+    `key` is stable and unique in a report. `notes` are sentences to stand under the table.
+    """
+
+    key: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    stubs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Footnotes:
+    """`usual` is what most estimates of a table rest on; `marks` gives every other text a mark."""
+
+    usual: str
+    marks: Mapping[str, str]
+
+    def mark(self, cell: Cell) -> str:
+        """The mark of a cell, or empty where the usual sentence covers it."""
+        return self.marks.get(_besides(cell, self.usual), "")
+
+    def sentences(self, table: Table) -> list[str]:
+        """The sentences under the table, without the marked ones."""
+        if not self.usual:
+            return list(table.notes)
+        return [*table.notes, f"{'Unless marked' if self.marks else 'Everywhere'}: {self.usual}."]
+
+
+def footnotes(table: Table) -> Footnotes:
+    """Which cells of a table need a mark, in reading order: a, b, … z, aa, ab, …"""
+    cells = [cell for row in table.rows for cell in row]
+    counted = Counter(rests_on(c.estimate) for c in cells if c.estimate and c.interval)
+    usual = counted.most_common(1)[0][0] if counted else ""
+    texts = dict.fromkeys(text for cell in cells if (text := _besides(cell, usual)))
+    return Footnotes(usual, {text: _letters(i) for i, text in enumerate(texts)})
+
+
+def _besides(cell: Cell, usual: str) -> str:
+    """What is to be told of a cell beside the usual sentence of its table."""
+    rests = rests_on(cell.estimate) if cell.estimate else ""
+    return "; ".join(part for part in (cell.remark, rests) if part and part != usual)
+
+
+def rests_on(estimate: Estimate) -> str:
+    """`n = 97, 3 missing; 95 % interval: method; reason`, in words for any format."""
+    counts = f"n = {estimate.n:,}, {estimate.n_missing:,} missing"
+    reason = estimate.reason.rstrip(".")
+    if estimate.value is None:
+        return f"undefined: {reason or 'no reason was given'} ({counts})"
+    if estimate.low is None or estimate.high is None:
+        return f"{counts}; no interval: {reason or 'no reason was given'}"
+    method = estimate.method or "method not stated"
+    parts = (counts, f"{estimate.level * 100:g} % interval: {method}", reason)
+    return "; ".join(part for part in parts if part)
+
+
+def all_tables(alignment: Alignment) -> list[Table]:
+    """Every table of the Markdown and LaTeX reports, in their order; empty ones are left out."""
+    present = [s for s in STATISTICS if any(x.statistic == s for x in alignment.scores)]
+    tables = [
+        standing_table(alignment),
+        accuracy_table(alignment),
+        *(score_table(alignment, statistic) for statistic in present),
+        *(failures_table(alignment, statistic) for statistic in present),
+        *(ceiling_table(alignment, statistic) for statistic in present),
+        agreement_table(alignment),
+        *(pairs_table(alignment, statistic) for statistic in AGREEMENT_STATISTICS),
+        distribution_table(alignment),
+        *confusion_tables(alignment),
+        judges_table(alignment),
+    ]
+    return [table for table in tables if table.rows]
+
+
+# --- judges ------------------------------------------------------------------------------------
+
+
+def real_judges(alignment: Alignment) -> list[JudgeSummary]:
+    """Judges and juries, without the controls."""
+    return [judge for judge in alignment.judges if judge.kind != "control"]
+
+
+def controls(alignment: Alignment) -> list[JudgeSummary]:
+    """The control judges."""
+    return [judge for judge in alignment.judges if judge.kind == "control"]
+
+
+Scores = Mapping[tuple[str, str, str], Mapping[FailurePolicy, Estimate]]
+
+
+def score_index(alignment: Alignment) -> Scores:
+    """The scores by (judge, metric, statistic) and then by the way of counting failures."""
+    index: dict[tuple[str, str, str], dict[FailurePolicy, Estimate]] = {}
+    for x in alignment.scores:
+        index.setdefault((x.judge, x.metric, x.statistic), {})[x.failures] = x.estimate
+    return index
+
+
+def find_score(
+    scores: Scores, judge: str, metric: str, statistic: str, failures: FailurePolicy = "left_out"
+) -> Estimate:
+    """The estimate of one judge; undefined with a reason where it was not computed.
+
+    Where nothing failed, the three ways of counting failures are one.
+    """
+    found = scores.get((judge, metric, statistic), {})
+    if failures in found:
+        return found[failures]
+    plain = found.get("left_out")
+    if plain is not None and plain.n_missing == 0:
+        return plain
+    return Estimate(None, reason="not computed for this metric")
+
+
+def find_ceiling(
+    alignment: Alignment, metric: str, statistic: str, annotator: str = "all"
+) -> Estimate:
+    """The estimate of one annotator against the others; undefined where it was not computed."""
+    for score in alignment.ceiling:
+        if (score.annotator, score.metric, score.statistic) == (annotator, metric, statistic):
+            return score.estimate
+    return Estimate(None, reason="no annotator could be held against others on this metric")
+
+
+def best_control(
+    alignment: Alignment, scores: Scores, metric: str, statistic: str
+) -> tuple[str, Estimate] | None:
+    """The control judge nearest to the ideal value, or None where no control has a value."""
+    found = [
+        (control.name, find_score(scores, control.name, metric, statistic))
+        for control in controls(alignment)
+    ]
+    defined = [pair for pair in found if pair[1].value is not None]
+    return min(defined, key=lambda pair: shortfall(statistic, pair[1].value or 0.0), default=None)
+
+
+def shortfall(statistic: str, value: float) -> float:
+    """A number that falls as a statistic gets better."""
+    if statistic in _BEST_AT_ZERO:
+        return abs(value)
+    return value if statistic in _LESS_IS_BETTER else -value
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def standing_table(alignment: Alignment) -> Table:
+    """In how many metrics each judge is more accurate than the best control and the humans."""
+    scores = score_index(alignment)
+    rows = []
+    for judge in real_judges(alignment):
+        above, clearly, compared = _wins_over_controls(alignment, scores, judge.name)
+        reached, held = _wins_over_ceiling(alignment, scores, judge.name)
+        failed = judge.n - judge.statuses.get(Status.OK, 0)
+        rows.append(
+            (
+                Cell(judge.name),
+                Cell(_of(above, compared)),
+                Cell(_of(clearly, compared)),
+                Cell(_of(reached, held)),
+                Cell(f"{failed:,} of {judge.n:,}"),
+            )
+        )
+    return Table(
+        "standing",
+        "Where each judge stands on accuracy",
+        (
+            "Judge",
+            "Metrics above the best control",
+            "… with the whole interval",
+            "Metrics at or above the human ceiling",
+            "Verdicts that failed",
+        ),
+        tuple(rows),
+        (
+            "A count of metrics, failures left out: a reading aid, not a test.",
+            "The best control is picked after the fact, which favours it.",
+        ),
+    )
+
+
+def _wins_over_controls(
+    alignment: Alignment, scores: Scores, judge: str
+) -> tuple[int, int, int]:
+    above = clearly = compared = 0
+    for metric in alignment.rubric.metrics:
+        mine = find_score(scores, judge, metric.id, "accuracy")
+        bar = best_control(alignment, scores, metric.id, "accuracy")
+        if mine.value is None or bar is None or bar[1].value is None:
+            continue
+        compared += 1
+        above += mine.value > bar[1].value
+        clearly += mine.low is not None and mine.low > bar[1].value
+    return above, clearly, compared
+
+
+def _wins_over_ceiling(alignment: Alignment, scores: Scores, judge: str) -> tuple[int, int]:
+    reached = held = 0
+    for metric in alignment.rubric.metrics:
+        mine = find_score(scores, judge, metric.id, "accuracy").value
+        ceiling = find_ceiling(alignment, metric.id, "accuracy").value
+        if mine is not None and ceiling is not None:
+            held += 1
+            reached += mine >= ceiling
+    return reached, held
+
+
+def accuracy_table(alignment: Alignment) -> Table:
+    """Metrics down; judges across, then their average and spread, best control, human ceiling.
+
+    The layout of Table 1 of Diekmann et al., with what is needed to read it put beside it.
+    """
+    scores = score_index(alignment)
+    judges = [judge.name for judge in real_judges(alignment)]
+    rows = []
+    for metric in alignment.rubric.metrics:
+        mine = [find_score(scores, name, metric.id, "accuracy") for name in judges]
+        bar = best_control(alignment, scores, metric.id, "accuracy")
+        rows.append(
+            (
+                Cell(metric.title),
+                *(Cell(estimate=score) for score in mine),
+                *_average_cells(mine),
+                Cell(estimate=bar[1], remark=bar[0]) if bar else _no_control(),
+                Cell(estimate=find_ceiling(alignment, metric.id, "accuracy")),
+            )
+        )
+    return Table(
+        "accuracy",
+        "Accuracy against the human labels, failures left out",
+        ("Metric", *judges, "Average", "StdDev", "Best control", CEILING),
+        tuple(rows),
+        (
+            "Average and StdDev (of a sample) are over the judges' point values, "
+            "controls and undefined values left out; they describe these judges "
+            "and have no interval.",
+            "Best control: the control judge with the highest accuracy on that metric, named "
+            "in its mark. Human ceiling: one annotator against the others.",
+        ),
+    )
+
+
+def _average_cells(estimates: Sequence[Estimate]) -> tuple[Cell, Cell]:
+    mean, sd = mean_and_sd([e.value for e in estimates])
+    n = sum(e.value is not None for e in estimates)
+    short = f"over {n} of {len(estimates)} judges" if n < len(estimates) else ""
+    return (
+        Cell(_number(mean), remark=short if n else "undefined: no judge has a value"),
+        Cell(_number(sd), remark=short if n > 1 else "undefined for fewer than 2 judges"),
+    )
+
+
+def _no_control() -> Cell:
+    return Cell(estimate=Estimate(None, reason="no control judge has a value"))
+
+
+def score_table(
+    alignment: Alignment, statistic: str, failures: FailurePolicy = "left_out"
+) -> Table:
+    """One statistic: metrics down; every judge, every control and the human ceiling across."""
+    heading, meaning = STATISTICS[statistic]
+    scores = score_index(alignment)
+    names = [judge.name for judge in (*real_judges(alignment), *controls(alignment))]
+    signed = statistic in _BEST_AT_ZERO
+
+    def cells(metric: Metric) -> Iterator[Cell]:
+        for name in names:
+            score = find_score(scores, name, metric.id, statistic, failures)
+            yield Cell(estimate=score, signed=signed)
+        yield Cell(estimate=find_ceiling(alignment, metric.id, statistic), signed=signed)
+
+    return Table(
+        f"{statistic}-{failures}",
+        f"{heading}: judges, control judges and human ceiling, {POLICIES[failures]}",
+        ("Metric", *column_names(alignment), CEILING),
+        tuple((Cell(metric.title), *cells(metric)) for metric in alignment.rubric.metrics),
+        (f"{heading}: {meaning}.",),
+    )
+
+
+def column_names(alignment: Alignment) -> list[str]:
+    """Judges, then controls, told apart by words and not only by their place."""
+    return [
+        *(judge.name for judge in real_judges(alignment)),
+        *(f"{judge.name} (control)" for judge in controls(alignment)),
+    ]
+
+
+def failures_table(alignment: Alignment, statistic: str) -> Table:
+    """One statistic three ways, for each judge and metric of which verdicts are missing."""
+    heading = STATISTICS[statistic][0]
+    scores = score_index(alignment)
+    signed = statistic in _BEST_AT_ZERO
+    rows = []
+    for judge in alignment.judges:
+        for metric in alignment.rubric.metrics:
+            ways = [find_score(scores, judge.name, metric.id, statistic, p) for p in POLICIES]
+            if ways[0].n_missing and any(way.value is not None for way in ways):
+                cells = (Cell(estimate=way, signed=signed) for way in ways)
+                rows.append((Cell(judge.name), Cell(metric.title), *cells))
+    return Table(
+        f"{statistic}-failures",
+        f"{heading} where verdicts are missing: three ways to count them",
+        ("Judge", "Metric", *POLICY_HEADINGS.values()),
+        tuple(rows),
+        tuple(f"{POLICY_HEADINGS[p]}: {POLICIES[p].split(': ')[-1]}." for p in POLICIES),
+        stubs=2,
+    )
+
+
+def ceiling_table(alignment: Alignment, statistic: str) -> Table:
+    """One statistic of each annotator against the truth of the others, all pooled last."""
+    scores = [score for score in alignment.ceiling if score.statistic == statistic]
+    people = sorted({score.annotator for score in scores} - {"all"})
+    signed = statistic in _BEST_AT_ZERO
+    heading = STATISTICS[statistic][0]
+    return Table(
+        f"{statistic}-ceiling",
+        f"Human ceiling, {heading}: each annotator against the truth of the others",
+        ("Metric", *people, "All pooled"),
+        tuple(
+            (
+                Cell(metric.title),
+                *(
+                    Cell(
+                        estimate=find_ceiling(alignment, metric.id, statistic, who), signed=signed
+                    )
+                    for who in (*people, "all")
+                ),
+            )
+            for metric in alignment.rubric.metrics
+            if scores
+        ),
+    )
+
+
+def agreement_table(alignment: Alignment) -> Table:
+    """How far all annotators agree: metrics down, statistics across, pooled last."""
+    return _agreement(
+        alignment,
+        "agreement",
+        "Agreement among the annotators",
+        [(heading, s, "all") for s, (heading, _) in AGREEMENT_STATISTICS.items()],
+        tuple(f"{heading}: {meaning}." for heading, meaning in AGREEMENT_STATISTICS.values()),
+    )
+
+
+def pairs_table(alignment: Alignment, statistic: str) -> Table:
+    """One statistic of agreement for each pair of annotators."""
+    heading = AGREEMENT_STATISTICS[statistic][0]
+    pairs = dict.fromkeys(
+        score.who
+        for score in alignment.agreement
+        if score.statistic == statistic and score.who != "all"
+    )
+    columns = [(who, statistic, who) for who in pairs]
+    return _agreement(
+        alignment, f"{statistic}-pairs", f"{heading} for each pair of annotators", columns
+    )
+
+
+def _agreement(
+    alignment: Alignment,
+    key: str,
+    title: str,
+    columns: Sequence[tuple[str, str, str]],
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """A table of agreement scores; `columns` holds (heading, statistic, who)."""
+    found = {(x.metric, x.statistic, x.who): x.estimate for x in alignment.agreement}
+    columns = [c for c in columns if any((s, w) == c[1:] for _, s, w in found)]
+    names = {metric.id: metric.title for metric in alignment.rubric.metrics}
+    names["all"] = "All metrics pooled"
+    absent = Estimate(None, reason="not computed for this metric")
+    rows = tuple(
+        (Cell(name), *(Cell(estimate=found.get((metric, s, w), absent)) for _, s, w in columns))
+        for metric, name in names.items()
+        if any((metric, s, w) in found for _, s, w in columns)
+    )
+    return Table(key, title, ("Metric", *(heading for heading, _, _ in columns)), rows, notes)
+
+
+def distribution_table(alignment: Alignment) -> Table:
+    """The share of each label in the human truth, under each policy for blank cells."""
+    shares = {(x.metric, x.label, x.blanks): x for x in alignment.distribution}
+    blanks = [b for b in BLANKS if any(x.blanks == b for x in alignment.distribution)]
+    rows = []
+    for metric in alignment.rubric.metrics:
+        labels = dict.fromkeys(x.label for x in alignment.distribution if x.metric == metric.id)
+        for label in labels:
+            found = [shares.get((metric.id, label, b)) for b in blanks]
+            severity = next((x.severity for x in found if x is not None), None)
+            rows.append(
+                (
+                    Cell(metric.title),
+                    Cell(label),
+                    Cell(DASH if severity is None else str(severity)),
+                    *(Cell(share_text(x.count, x.n) if x else DASH) for x in found),
+                )
+            )
+    return Table(
+        "distribution",
+        "Labels of the human truth",
+        ("Metric", "Label", "Severity", *(BLANKS[b] for b in blanks)),
+        tuple(rows),
+        ("Counts of items with a truth, and their share. Nominal metrics have no severity.",),
+        stubs=2,
+    )
+
+
+def share_text(count: int, n: int) -> str:
+    """`93 of 100 (93.0 %)`; no share of nothing."""
+    return f"{count:,} of {n:,} ({100 * count / n:.1f} %)" if n else f"{count:,} of 0 ({DASH})"
+
+
+def confusion_tables(alignment: Alignment) -> list[Table]:
+    """One table a metric: a row for each judge and human label, the judge's labels across."""
+    names = {judge.name for judge in real_judges(alignment)}
+    tables = []
+    for metric in alignment.rubric.metrics:
+        found = [c for c in alignment.confusions if c.metric == metric.id and c.judge in names]
+        if not found:
+            continue
+        rows = [row for confusion in found for row in confusion_rows(confusion)]
+        tables.append(
+            Table(
+                f"confusion-{metric.id}",
+                f"Confusion matrices: {metric.title}",
+                ("Judge", "Human label", *found[0].labels, "No label"),
+                tuple(rows),
+                ("Counts of items: human label down, the judge's label across.",),
+                stubs=2,
+            )
+        )
+    return tables
+
+
+def confusion_rows(confusion: Confusion) -> Iterator[tuple[Cell, ...]]:
+    """The judge's name, the human label and the counts, one row a human label."""
+    for label, counts in zip(confusion.labels, confusion.counts, strict=True):
+        yield (Cell(confusion.judge), Cell(label), *(Cell(f"{count:,}") for count in counts))
+
+
+def judges_table(alignment: Alignment) -> Table:
+    """How each judge's run went and what it used."""
+    statuses = [s for s in Status if any(j.statuses.get(s) for j in alignment.judges)]
+    rows = [
+        (
+            Cell(judge.name),
+            Cell(judge.kind),
+            *(Cell(f"{judge.statuses.get(status, 0):,}") for status in statuses),
+            *_usage_cells(judge.usage),
+            Cell("unknown" if judge.cost is None else f"{judge.cost:.4f}"),
+            Cell(lane(judge.about)),
+            Cell(judge.signature),
+        )
+        for judge in alignment.judges
+    ]
+    return Table(
+        "judges",
+        "The judges and what they used",
+        (
+            "Judge",
+            "Kind",
+            *(status.value for status in statuses),
+            "Calls",
+            "Prompt tokens",
+            "Reply tokens",
+            "Cost (US$)",
+            "Structured output",
+            "Signature",
+        ),
+        tuple(rows),
+        ("Statuses count verdicts, the last attempt of each; calls and tokens count every attempt.",),
+    )
+
+
+def _usage_cells(usage: Usage) -> tuple[Cell, Cell, Cell]:
+    def known(tokens: int | None) -> Cell:
+        return Cell("unknown" if tokens is None else f"{tokens:,}")
+
+    return Cell(f"{usage.calls:,}"), known(usage.prompt_tokens), known(usage.completion_tokens)
+
+
+def lane(about: Mapping[str, Any]) -> str:
+    """How the judge's engine enforces the form of a reply, as its manifest tells it."""
+    for key, value in flatten(about):
+        if key.rsplit(".", 1)[-1] in ("structured_output", "structured_outputs", "schema"):
+            return value
+    return DASH
+
+
+def flatten(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """`{"a": {"b": 1}}` as `("a.b", "1")`, in the order given; None and empty parts left out."""
+    for key, value in about.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{key}.")
+        elif value is not None and value != [] and value != ():
+            yield f"{prefix}{key}", str(value)
+
+
+# --- words and numbers -------------------------------------------------------------------------
+
+
+def describe(alignment: Alignment) -> list[str]:
+    """What was compared, in a few plain sentences."""
+    a = alignment
+    kinds = Counter(judge.kind for judge in a.judges)
+    who = ", ".join(a.annotators) or "nobody"
+    said = [
+        f"{_count(a.n_answers, 'answer')} and {_count(a.n_labels, 'human label')} from "
+        f"{_count(len(a.annotators), 'annotator')} ({who}).",
+        f"Rubric {a.rubric.name}, version {a.rubric.version}: "
+        f"{_count(len(a.rubric.metrics), 'metric')}.",
+        f"{_count(kinds['judge'], 'judge')}, {_count(kinds['jury'], 'jury', 'juries')} and "
+        f"{_count(kinds['control'], 'control judge')}.",
+        *_truth_sentences(a),
+        f"{_count(len(a.disagreements), 'item')} on which at least one judge differs from "
+        "the human truth.",
+    ]
+    if not kinds["control"]:
+        said.append("There is no control judge, so no judge can be called good by this report.")
+    return said
+
+
+def _truth_sentences(alignment: Alignment) -> Iterator[str]:
+    """One sentence a rule; the metrics are named where there are several rules."""
+    titles = {metric.id: metric.title for metric in alignment.rubric.metrics}
+    by_rule: dict[str, list[str]] = {}
+    for metric, rule in alignment.truth_rule.items():
+        by_rule.setdefault(rule, []).append(titles.get(metric, metric))
+    for rule, metrics in by_rule.items():
+        which = f" ({', '.join(metrics)})" if len(by_rule) > 1 else ""
+        yield f"Human truth{which}: {rule.rstrip('.')}."
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} of {whole}" if whole else f"{DASH} (nothing to compare)"
+
+
+def _number(value: float | None, signed: bool = False) -> str:
+    if value is None:
+        return DASH
+    text = format(value, "+.3f" if signed else ".3f")
+    return text[1:] if text in ("-0.000", "+0.000") else text
+
+
+def _letters(index: int) -> str:
+    """a, b, … z, aa, ab, … as in the columns of a spreadsheet."""
+    text = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        text = chr(ord("a") + rest) + text
+    return text
+
+
+def split_columns(table: Table, most: int) -> list[Table]:
+    """The table as several with at most `most` columns beside the stubs, as even as can be."""
+    values = len(table.columns) - table.stubs
+    parts = max(1, -(-values // most))
+    edges = [table.stubs + round(values * i / parts) for i in range(parts + 1)]
+
+    def cut(row: Sequence[Any], start: int, end: int) -> tuple[Any, ...]:
+        return (*row[: table.stubs], *row[start:end])
+
+    return [
+        replace(
+            table,
+            columns=cut(table.columns, start, end),
+            rows=tuple(cut(row, start, end) for row in table.rows),
+        )
+        for start, end in zip(edges, edges[1:], strict=False)
+    ]
+
+
+def printable(text: str, escape: Callable[[str], str] = str) -> str:
+    """`text` with control characters and lone surrogates shown as U+FFFD, then escaped.
+
+    Tabs and line breaks stay; a terminal or an XML reader must not see the others.
+    """
+    shown = "".join(
+        "\ufffd" if (ord(c) < 32 and c not in "\t\n\r") or 127 <= ord(c) < 160 or _lone(c) else c
+        for c in text
+    )
+    return escape(shown)
+
+
+def _lone(character: str) -> bool:
+    return 0xD800 <= ord(character) <= 0xDFFF

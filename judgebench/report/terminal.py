@@ -1,0 +1,94 @@
+"""The view in a terminal: caveats, accuracy, severe labels, failures, agreement."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from judgebench.align import Alignment, JudgeSummary
+from judgebench.records import Status
+from judgebench.report.tables import (
+    Cell,
+    Footnotes,
+    Table,
+    accuracy_table,
+    agreement_table,
+    describe,
+    failures_table,
+    footnotes,
+    printable,
+    score_table,
+    split_columns,
+    standing_table,
+)
+
+_STUB = 22  # the width that the first column may take before it is folded
+_VALUE = 16  # the width of a value over its interval, with padding
+
+
+def print_tables(alignment: Alignment, console: Console) -> None:
+    """Print what matters first; the files of the report hold the rest."""
+    console.print(Text(printable(alignment.name), style="bold"))
+    for sentence in describe(alignment):
+        console.print(Text(printable(sentence)))
+    for note in alignment.notes:
+        console.print(Padding(Text(f"! {printable(note)}", style="yellow"), (0, 0, 0, 2)))
+    for judge in alignment.judges:
+        console.print(_failures_line(judge))
+    shown = [standing_table(alignment), accuracy_table(alignment)]
+    if any(score.statistic == "severe_recall" for score in alignment.scores):
+        shown.append(score_table(alignment, "severe_recall"))
+    shown += [failures_table(alignment, "accuracy"), agreement_table(alignment)]
+    for table in shown:
+        if table.rows:
+            _print_table(table, console)
+
+
+def _failures_line(judge: JudgeSummary) -> Text:
+    """`judge: 96 of 100 verdicts read; 3 unparsed, 1 refused`."""
+    failed = [
+        f"{judge.statuses[status]:,} {status.value}"
+        for status in Status
+        if status is not Status.OK and judge.statuses.get(status)
+    ]
+    read = f"{judge.statuses.get(Status.OK, 0):,} of {judge.n:,} verdicts read"
+    line = f"{printable(judge.name)}: {read}" + (f"; {', '.join(failed)}" if failed else "")
+    return Text(line, style="red" if failed else "")
+
+
+def _print_table(table: Table, console: Console) -> None:
+    notes = footnotes(table)
+    room = console.width - table.stubs * _STUB
+    for i, part in enumerate(split_columns(table, max(1, room // _VALUE))):
+        console.print()
+        title = table.title if i == 0 else f"{table.title} (continued)"
+        console.print(Text(printable(title), style="bold"))
+        console.print(_grid(part, notes))
+    for sentence in notes.sentences(table):
+        console.print(Text(printable(sentence), style="dim"))
+    for text, mark in notes.marks.items():
+        console.print(Text(f"{mark}: {printable(text)}", style="dim"))
+
+
+def _grid(table: Table, notes: Footnotes) -> RichTable:
+    grid = RichTable(show_edge=False, header_style="bold")
+    for i, column in enumerate(table.columns):
+        left = i < table.stubs
+        grid.add_column(
+            Text(printable(column)), justify="left" if left else "right", overflow="fold"
+        )
+    for row in table.rows:
+        grid.add_row(*(_cell(cell, notes.mark(cell)) for cell in row))
+    return grid
+
+
+def _cell(cell: Cell, mark: str) -> Text:
+    """The value with its mark, and under it the interval."""
+    text = Text(printable(cell.value))
+    if mark:
+        text.append(f" {mark}", style="dim")
+    if cell.interval:
+        text.append(f"\n{cell.interval}", style="dim")
+    return text

@@ -1,0 +1,190 @@
+"""Rubric, Metric and Label: what is judged and on which scale.
+
+A Metric owns its idea end to end: it makes its own JSON-schema field, its own sentence for the
+prompt, its own parser and its own severity, so that they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from judgebench.errors import Problem, SetupError
+from judgebench.records import content_hash
+from judgebench.shipped import find_file
+from judgebench.yaml_file import load_model
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+
+_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\u00ad]")
+_DASHES = re.compile("[\u2010-\u2015\u2212]")
+
+
+def normalise(text: str) -> str:
+    """Fold what people and models vary without meaning it: case, dashes, spaces, quotes."""
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    text = _DASHES.sub("-", text).casefold().strip(" \t\r\n\"'`*.[]“”‘’")
+    return " ".join(text.split())
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Label(_Strict):
+    """One value of a metric. `aliases` are other spellings of it, as they occur in data."""
+
+    text: Text
+    description: str = ""
+    severity: int | None = Field(default=None, ge=0)
+    aliases: tuple[Text, ...] = ()
+
+
+class Metric(_Strict):
+    """One question about an answer and the labels that may be given.
+
+    Labels stand from least to most severe. An ordinal metric's severities are 0, 1, 2, … in that
+    order unless the file states others; a nominal metric has none. `prompt_order` is the order in
+    which a prompt lists the labels, where it differs. `abstain` is a label that gives no grade.
+    """
+
+    id: Identifier
+    title: Text
+    question: Text
+    kind: Literal["ordinal", "nominal"]
+    labels: tuple[Label, ...] = Field(min_length=2)
+    abstain: Text | None = None
+    prompt_order: tuple[Text, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Metric:
+        self._check_severities()
+        self._check_spellings()
+        if self.prompt_order and sorted(self.prompt_order) != sorted(self.label_texts):
+            raise ValueError("prompt_order must list every label's text exactly once")
+        return self
+
+    def _check_severities(self) -> None:
+        given = [label.severity for label in self.labels if label.severity is not None]
+        if self.kind == "nominal" and given:
+            raise ValueError("a nominal metric has no severities: remove them or make it ordinal")
+        if given and len(given) != len(self.labels):
+            raise ValueError("give every label a severity, or none")
+        if given and (given[0] != 0 or any(a >= b for a, b in pairwise(given))):
+            raise ValueError("severities must start at 0 and rise from label to label")
+
+    def _check_spellings(self) -> None:
+        seen: dict[str, str] = {}
+        for text, spelling in self._spelling_pairs():
+            other = seen.setdefault(normalise(spelling), text)
+            if other != text:
+                raise ValueError(f"the spelling {spelling!r} stands for {other!r} and for {text!r}")
+            if not normalise(spelling):
+                raise ValueError(f"the spelling {spelling!r} has no letters")
+        if len(set(self.label_texts)) != len(self.labels):
+            raise ValueError("two labels have the same text")
+
+    def _spelling_pairs(self) -> list[tuple[str, str]]:
+        pairs = [(lab.text, s) for lab in self.labels for s in (lab.text, *lab.aliases)]
+        return [*pairs, (self.abstain, self.abstain)] if self.abstain else pairs
+
+    @cached_property
+    def label_texts(self) -> tuple[str, ...]:
+        """The exact texts, least severe first, without `abstain`."""
+        return tuple(label.text for label in self.labels)
+
+    @cached_property
+    def severities(self) -> tuple[int, ...]:
+        """One number a label, least severe first. Raises ValueError for a nominal metric."""
+        if self.kind == "nominal":
+            raise ValueError(f"the nominal metric {self.id} has no severities")
+        return tuple(i if x.severity is None else x.severity for i, x in enumerate(self.labels))
+
+    @property
+    def most_severe(self) -> str | None:
+        """The last label of an ordinal metric; None for a nominal one."""
+        return self.label_texts[-1] if self.kind == "ordinal" else None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The texts a judge may choose from, in the order of the prompt, `abstain` last."""
+        order = self.prompt_order or self.label_texts
+        return (*order, self.abstain) if self.abstain else order
+
+    def index(self, label: str) -> int:
+        """The place of an exact label text, 0 = least severe; -1 for `abstain`."""
+        return -1 if label == self.abstain else self.label_texts.index(label)
+
+    def parse(self, text: str) -> str | None:
+        """The exact label for a spelling of it, or None. Never a guess: no substring matches."""
+        return self._by_spelling.get(normalise(text))
+
+    @cached_property
+    def _by_spelling(self) -> Mapping[str, str]:
+        return {normalise(spelling): text for text, spelling in self._spelling_pairs()}
+
+    def json_field(self) -> dict[str, Any]:
+        """The JSON-schema field that admits this metric's labels and nothing else."""
+        return {"type": "string", "enum": list(self.options)}
+
+    def prompt_line(self) -> str:
+        """`Title: question` and one line a label with its description."""
+        described = {label.text: label.description for label in self.labels}
+        lines = [f"{self.title} ({self.id}): {self.question}"]
+        for text in self.options:
+            about = described.get(text, "")
+            lines.append(f'  - "{text}"' + (f": {about}" if about else ""))
+        return "\n".join(lines)
+
+
+class Rubric(_Strict):
+    """A named, versioned list of metrics with instructions for whoever judges."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    version: Text
+    instructions: Text
+    metrics: tuple[Metric, ...] = Field(min_length=1)
+    source: str = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Rubric:
+        names = [normalise(n) for m in self.metrics for n in {m.id, normalise(m.title)}]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(f"two metrics share the id or title {', '.join(twice)}")
+        return self
+
+    @property
+    def content_hash(self) -> str:
+        """Changes with anything that could change a verdict or its score."""
+        return content_hash(self.model_dump(mode="json", exclude={"source"}))
+
+    def find(self, name: str) -> Metric | None:
+        """The metric of that id or title, spelt loosely."""
+        wanted = normalise(name)
+        return next((m for m in self.metrics if wanted in (m.id, normalise(m.title))), None)
+
+    def only(self, ids: Sequence[str]) -> Rubric:
+        """This rubric with those metrics alone. Raises SetupError for an unknown id."""
+        unknown = [i for i in ids if self.find(i) is None]
+        if unknown:
+            allowed = ", ".join(m.id for m in self.metrics)
+            raise SetupError(
+                [Problem("is no metric of the rubric", field=i, allowed=allowed) for i in unknown]
+            )
+        chosen = {m.id for i in ids if (m := self.find(i))}
+        kept = tuple(m for m in self.metrics if m.id in chosen)
+        return self.model_copy(update={"metrics": kept})
+
+
+def load_rubric(name: str | Path, relative_to: Path | None = None) -> Rubric:
+    """The rubric of that path or shipped name. Raises SetupError with every problem in it."""
+    return load_model(find_file("rubrics", str(name), ".yaml", relative_to), Rubric)

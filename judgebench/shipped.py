@@ -1,0 +1,42 @@
+"""Find the files that come with judgebench: prompts, rubrics, adversarial sets, examples.
+
+In a wheel they lie in `judgebench/_shipped/`; in a checkout beside `pyproject.toml`. A path that
+the user gives always wins over a shipped name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from judgebench.errors import SetupError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def shipped_folder(kind: str) -> Path:
+    """The folder `kind` (`prompts`, `rubrics`, `adversarial`, `examples`) of this installation."""
+    for base in (_PACKAGE / "_shipped", _PACKAGE.parent):
+        if (base / kind).is_dir():
+            return base / kind
+    raise SetupError(f"this installation lacks its folder {kind}/: install judgebench again")
+
+
+def shipped_names(kind: str, suffix: str) -> list[str]:
+    """Names, without suffix, of the shipped files of a kind, sorted."""
+    return sorted(p.name.removesuffix(suffix) for p in shipped_folder(kind).glob(f"*{suffix}"))
+
+
+def find_file(kind: str, name: str, suffix: str, relative_to: Path | None = None) -> Path:
+    """The file that `name` means: a path (seen from `relative_to`), else a shipped name.
+
+    Raises SetupError that lists the shipped names.
+    """
+    path = Path(name).expanduser()
+    for candidate in (path if relative_to is None else relative_to / path, path):
+        if candidate.is_file():
+            return candidate
+    shipped = shipped_folder(kind) / f"{name}{suffix}"
+    if "/" not in name and shipped.is_file():
+        return shipped
+    names = ", ".join(shipped_names(kind, suffix))
+    raise SetupError(f"no file {name!r} and no shipped {kind} of that name; shipped: {names}")

@@ -1,0 +1,169 @@
+"""Judge against truth: confusion counts, and the statistics that are functions of them.
+
+Every formula takes counts C of shape (..., k, k), C[i, j] the (weighted) number of items whose
+truth is label i and which the judge labels j, and is vectorised over the leading axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio, severity_of_labels
+from judgebench.stats.resample import Statistic
+
+NO_ITEM = "no item has both a truth and a label of the judge"
+
+
+def confusion_by_cluster(
+    truth: IntArray,
+    judged: IntArray,
+    clusters: IntArray,
+    k: int,
+    n_clusters: int,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Confusion counts (n_clusters, k, k) of paired labels: rows truth, columns the judge.
+
+    `truth`, `judged`, `clusters` and `weights` are (items,); a pair with -1 on either side is
+    dropped. Without `weights` each pair counts 1. Raises ValueError where shapes differ or a
+    code is out of range.
+    """
+    if not truth.shape == judged.shape == clusters.shape:
+        raise ValueError("truth, judged and clusters must have the same shape")
+    check_codes(truth, k, "truth")
+    check_codes(judged, k, "judged labels")
+    check_codes(clusters, n_clusters, "clusters", least=0)
+    both = (truth >= 0) & (judged >= 0)
+    cell = (clusters[both].astype(np.int64) * k + truth[both]) * k + judged[both]
+    counts = np.bincount(
+        cell, None if weights is None else weights[both], minlength=n_clusters * k * k
+    )
+    return counts.reshape(n_clusters, k, k).astype(np.float64)
+
+
+def _no_item(C: FloatArray) -> str:
+    return "" if C.any() else NO_ITEM
+
+
+def diagonal_share(C: FloatArray) -> FloatArray:
+    """The share of the counts on the diagonal."""
+    return ratio(np.trace(C, axis1=-2, axis2=-1), C.sum(axis=(-2, -1)))
+
+
+ACCURACY = Statistic("accuracy", diagonal_share, _no_item, is_proportion=True)
+
+
+def _mean_of_defined(x: FloatArray) -> FloatArray:
+    defined = ~np.isnan(x)
+    return ratio(np.where(defined, x, 0).sum(axis=-1), defined.sum(axis=-1))
+
+
+def _macro_f1(C: FloatArray) -> FloatArray:
+    tp = np.diagonal(C, axis1=-2, axis2=-1)
+    f1 = ratio(2 * tp, C.sum(axis=-1) + C.sum(axis=-2))
+    return _mean_of_defined(f1)
+
+
+def _balanced_accuracy(C: FloatArray) -> FloatArray:
+    tp = np.diagonal(C, axis1=-2, axis2=-1)
+    return _mean_of_defined(ratio(tp, C.sum(axis=-1)))
+
+
+# A label that neither truth nor judge uses has no F1 and is left out of the mean.
+MACRO_F1 = Statistic("macro_f1", _macro_f1, _no_item)
+# The mean recall over the labels that the truth uses.
+BALANCED_ACCURACY = Statistic("balanced_accuracy", _balanced_accuracy, _no_item)
+
+
+def cohen_kappa(
+    weights: Literal["none", "linear", "quadratic"] = "none",
+    severities: Sequence[float] | None = None,
+) -> Statistic:
+    """Cohen's kappa, 1 - sum(w o) / sum(w e), with disagreement weights w.
+
+    Cohen (1960); weighted: Cohen (1968). w is 0 or 1 (`none`), |s_i - s_j| (`linear`) or
+    (s_i - s_j)^2 (`quadratic`), with s the severities, by default the label's position.
+    """
+
+    def disagreement(k: int) -> FloatArray:
+        s = severity_of_labels(severities, k)
+        distance = np.abs(s[:, None] - s[None, :])
+        if weights == "none":
+            return 1 - np.eye(k)
+        return distance if weights == "linear" else distance**2
+
+    def kappa(C: FloatArray) -> FloatArray:
+        w = disagreement(C.shape[-1])
+        n = C.sum(axis=(-2, -1))
+        row, column = C.sum(axis=-1), C.sum(axis=-2)
+        observed = (w * C).sum(axis=(-2, -1))
+        expected = ratio(((row @ w) * column).sum(axis=-1), n)
+        return 1 - ratio(observed, expected)
+
+    def undefined(C: FloatArray) -> str:
+        if not np.isnan(kappa(C)):
+            return ""
+        if not C.any():
+            return NO_ITEM
+        if (C.sum(axis=-1) + C.sum(axis=-2) > 0).sum() == 1:
+            return (
+                "truth and judge hold one label only (the same), "
+                "so chance-corrected agreement is undefined"
+            )
+        return (
+            "all labels in use have the same severity, so chance-corrected agreement is undefined"
+        )
+
+    return Statistic("kappa" if weights == "none" else "weighted_kappa", kappa, undefined)
+
+
+def mean_severity_error(severities: Sequence[float]) -> Statistic:
+    """The mean of the judge's severity minus the truth's; positive where the judge overestimates.
+
+    In the unit of the severities, `severities[i]` that of label i.
+    """
+
+    def formula(C: FloatArray) -> FloatArray:
+        s = severity_of_labels(severities, C.shape[-1])
+        return ratio((C * (s[None, :] - s[:, None])).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
+
+    return Statistic("severity_error", formula, _no_item)
+
+
+def overestimated(severities: Sequence[float] | None = None) -> Statistic:
+    """The share of items that the judge labels more severe than the truth.
+
+    `severities` default to the labels' positions.
+    """
+    return _estimated("overestimated", severities, sign=1)
+
+
+def underestimated(severities: Sequence[float] | None = None) -> Statistic:
+    """The share of items that the judge labels less severe than the truth."""
+    return _estimated("underestimated", severities, sign=-1)
+
+
+def _estimated(name: str, severities: Sequence[float] | None, sign: int) -> Statistic:
+    def formula(C: FloatArray) -> FloatArray:
+        s = severity_of_labels(severities, C.shape[-1])
+        beyond = sign * (s[None, :] - s[:, None]) > 0
+        return ratio((C * beyond).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
+
+    return Statistic(name, formula, _no_item, is_proportion=True)
+
+
+def recall(label: int) -> Statistic:
+    """The share of the items whose truth is `label` that the judge labels so."""
+
+    def formula(C: FloatArray) -> FloatArray:
+        return ratio(C[..., label, label], C[..., label, :].sum(axis=-1))
+
+    def undefined(C: FloatArray) -> str:
+        if not C.any():
+            return NO_ITEM
+        return "" if C[label].any() else "no item has this label as its truth"
+
+    return Statistic("recall", formula, undefined, is_proportion=True)

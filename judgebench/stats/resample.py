@@ -1,0 +1,170 @@
+"""The cluster bootstrap of any statistic that is a function of additive counts.
+
+A resample of whole clusters is then a sum of their counts, each times how often it was drawn;
+no row is ever copied or labelled again. How often each of a few clusters is drawn is kept, for
+all judges and metrics to share. Many clusters are grouped into kinds of equal counts: only how
+many of each kind are drawn matters, which is multinomial. 100,000 one-item clusters of a 4-label
+confusion matrix are 16 kinds, so a resample is a draw of 16 numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.proportions import EXACT, clopper_pearson
+
+MOST_UNDEFINED = 0.1  # with a larger share of undefined resamples there is no honest interval
+NO_WIDTH = 1e-9  # what rounding leaves of an interval whose limits are equal
+_CHUNK = 1 << 22  # multiplicities drawn at once: 32 MiB
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How often to resample, from which seed, and the level of the interval."""
+
+    resamples: int = 2000
+    seed: int = 0
+    level: float = 0.95
+
+
+DEFAULT_RESAMPLING = Resampling()
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A function of counts that add up over clusters.
+
+    `formula` maps counts (..., *shape) to (...), NaN where it is undefined, without warnings.
+    `undefined` tells of one array of counts why it is undefined, or '' where it is defined.
+    `is_proportion` marks a share of independent yes-or-no items, for which an exact binomial
+    interval is at hand.
+    """
+
+    name: str
+    formula: Callable[[FloatArray], FloatArray]
+    undefined: Callable[[FloatArray], str]
+    is_proportion: bool = False
+
+
+def cluster_bootstrap(
+    counts: FloatArray | IntArray,
+    statistic: Statistic,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    *,
+    n: int,
+    n_missing: int = 0,
+) -> Estimate:
+    """`statistic` of the summed counts, with a percentile interval over resampled clusters.
+
+    `counts` is (G, ...), one array of counts a cluster; empty clusters are left out. `n` and
+    `n_missing` go into the Estimate as they are. Efron and Tibshirani (1993), section 13.3, with
+    whole clusters as the sampling unit. Undefined resamples are left out, and `method` says how
+    many. There is no interval, and `reason` says why, with one cluster, with too many undefined
+    resamples, or where all resamples agree; a proportion of 0 or 1 then has the exact binomial
+    interval over the clusters that inform it.
+    """
+    sample = _Sample(np.asarray(counts, dtype=np.float64))
+    total = np.tensordot(sample.how_many.astype(np.float64), sample.kinds, axes=1)
+    value = float(statistic.formula(total))
+    if np.isnan(value):
+        undefined = statistic.undefined(total)
+        return Estimate(None, n=n, n_missing=n_missing, reason=undefined, level=resampling.level)
+    interval = _interval(value, sample, statistic, resampling)
+    return replace(interval, value=value, n=n, n_missing=n_missing, level=resampling.level)
+
+
+def _interval(
+    value: float, sample: _Sample, statistic: Statistic, resampling: Resampling
+) -> Estimate:
+    """The interval and its method, or the reason why there is none."""
+    if sample.clusters < 2:
+        return Estimate(value, reason="there is one cluster only, and resampling needs several")
+
+    # An interval of no width would claim a certainty that nobody has.
+    if statistic.is_proportion and abs(value - round(value)) < NO_WIDTH:
+        informing = int(sample.how_many[~np.isnan(statistic.formula(sample.kinds))].sum())
+        exact = clopper_pearson(round(value) * informing, informing, resampling.level)
+        how = f"{EXACT} over {informing} clusters, as resamples of a share of {value:.0f} agree"
+        return replace(exact, method=how)
+
+    replicates = statistic.formula(_resampled_totals(sample, resampling))
+    defined = replicates[~np.isnan(replicates)]
+    undefined = len(replicates) - len(defined)
+    if undefined > MOST_UNDEFINED * len(replicates):
+        reason = f"{undefined} of {len(replicates)} resamples are undefined"
+        return Estimate(value, reason=f"{reason}, too many for an interval")
+    tail = (1 - resampling.level) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    if high - low < NO_WIDTH:
+        return Estimate(value, reason="every resample gives the same value: no interval")
+    how = (
+        f"percentile bootstrap over {sample.clusters} clusters, "
+        f"{len(replicates)} resamples, seed {resampling.seed}"
+    )
+    if undefined:
+        how += f", {undefined} undefined resamples left out"
+    return Estimate(value, float(low), float(high), how)
+
+
+class _Sample:
+    """The kinds of non-empty clusters, and how many clusters are of each kind.
+
+    `kinds` is (U, ...), distinct arrays of counts, and `how_many` is (U,). Hashable by content,
+    so that resamples can be kept.
+    """
+
+    def __init__(self, counts: FloatArray) -> None:
+        rows = counts.reshape(len(counts), math.prod(counts.shape[1:]))
+        rows = rows[rows.any(axis=1)]
+        # Sorting by a random projection brings equal rows together far faster than np.unique by
+        # rows does. Were two unlike rows to share a key, a kind would be listed twice: no harm.
+        key = rows @ np.random.default_rng(0).random(rows.shape[1])
+        rows = rows[np.argsort(key, kind="stable")]
+        starts = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)])
+        self.kinds: FloatArray = rows[starts].reshape(-1, *counts.shape[1:])
+        self.how_many: IntArray = np.diff(np.append(starts, len(rows)))
+        self.clusters = len(rows)
+        self._key = (self.kinds.shape, self.kinds.tobytes(), self.how_many.tobytes())
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Sample) and self._key == other._key
+
+
+@lru_cache(maxsize=4)  # the statistics of one judge and metric share their counts
+def _resampled_totals(sample: _Sample, resampling: Resampling) -> FloatArray:
+    """The summed counts of every resample: (resamples, ...)."""
+    G = sample.clusters
+    rows = sample.kinds.reshape(len(sample.kinds), -1)
+    if G * resampling.resamples <= _CHUNK:
+        totals = _cluster_multiplicities(G, resampling) @ rows.repeat(sample.how_many, axis=0)
+    else:
+        chunks = _multiplicities(sample.how_many, resampling)
+        totals = np.concatenate([multiplicities @ rows for multiplicities in chunks])
+    totals.flags.writeable = False
+    return totals.reshape(-1, *sample.kinds.shape[1:])
+
+
+@lru_cache(maxsize=2)  # all judges and metrics with as many clusters share these draws
+def _cluster_multiplicities(G: int, resampling: Resampling) -> FloatArray:
+    """How often each of a few clusters is drawn: (resamples, G)."""
+    return next(_multiplicities(np.ones(G, dtype=np.int64), resampling))
+
+
+def _multiplicities(how_many: IntArray, resampling: Resampling) -> Iterator[FloatArray]:
+    """How often each kind of cluster is drawn, in chunks of (some resamples, U)."""
+    rng = np.random.default_rng(resampling.seed)
+    G = int(how_many.sum())
+    chunk = max(1, _CHUNK // len(how_many))
+    for start in range(0, resampling.resamples, chunk):
+        size = min(chunk, resampling.resamples - start)
+        yield rng.multinomial(G, how_many / G, size=size).astype(np.float64)

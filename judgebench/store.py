@@ -1,0 +1,200 @@
+"""The run folder: everything a benchmark did, enough to resume it and to score it again offline.
+
+    run.json              manifest: versions, seeds, content hashes, judges (rewritten whole)
+    bench.json            the settings in full
+    rubric.json           the rubric as used
+    answers.jsonl         the answers as judged
+    labels.jsonl          the human labels as read
+    verdicts-NAME.jsonl   one line a verdict, append-only, one file a judge
+
+A line that a killed process left torn is dropped when the file is next opened, and told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from judgebench.errors import Problem, RunLocked, SetupError
+from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
+from judgebench.rubric import Rubric
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """The file is the old one or the new one, never half of either."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(temporary, path)
+
+
+def to_line(value: Mapping[str, Any]) -> str:
+    """One line of JSONL. Lone surrogates, which UTF-8 cannot hold, are escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, separators=(",", ":"))
+    return text + "\n"
+
+
+class RunFolder:
+    """A run on disk. Reading needs no lock; writing goes through `locked`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def existing(cls, path: Path) -> RunFolder:
+        """Raises SetupError where `path` holds no run."""
+        if not (path / "run.json").is_file():
+            raise SetupError(Problem("is no run folder: it holds no run.json", file=str(path)))
+        return cls(path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for writing. Raises RunLocked where another process does."""
+        import fcntl
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunLocked(f"another process is writing to {self.path}") from None
+            yield
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest; empty before the first write."""
+        path = self.path / "run.json"
+        try:
+            value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise SetupError(Problem(f"is not JSON: {error}", file=str(path))) from None
+        return value
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        self._write_json("run.json", manifest)
+
+    def write_inputs(
+        self, rubric: Rubric, answers: Iterable[Answer], labels: Iterable[HumanLabel]
+    ) -> None:
+        self._write_json("rubric.json", rubric.model_dump(mode="json"))
+        self._write_lines("answers.jsonl", answers)
+        self._write_lines("labels.jsonl", labels)
+
+    def rubric(self) -> Rubric:
+        text = (self.path / "rubric.json").read_text(encoding="utf-8")
+        return Rubric.model_validate_json(text)
+
+    def answers(self) -> list[Answer]:
+        return [Answer(**value) for _, value in read_lines(self.path / "answers.jsonl")]
+
+    def labels(self) -> list[HumanLabel]:
+        return [HumanLabel(**value) for _, value in read_lines(self.path / "labels.jsonl")]
+
+    def verdict_path(self, judge: str) -> Path:
+        return self.path / f"verdicts-{judge}.jsonl"
+
+    def verdicts(self, judge: str) -> Iterator[Verdict]:
+        """Every line of one judge's file, in the order written; none where there is no file."""
+        path = self.verdict_path(judge)
+        if path.is_file():
+            for number, value in read_lines(path):
+                yield _verdict(value, path, number)
+
+    def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+        write_atomically(self.path / name, text + "\n")
+
+    def _write_lines(self, name: str, records: Iterable[Answer | HumanLabel]) -> None:
+        temporary = self.path / f".{name}.{os.getpid()}.tmp"
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(to_line(asdict(record)) for record in records)
+        os.replace(temporary, self.path / name)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line number and object of every whole line; a torn last line is passed over.
+
+    Raises SetupError for a line in the middle that is not JSON: that is damage, not a torn write.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                value = json.loads(line)
+            except ValueError as error:
+                raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
+            yield number, value
+
+
+def drop_torn_line(path: Path) -> int:
+    """Cut what stands after the last newline, if anything; returns how many bytes that was."""
+    if not path.is_file():
+        return 0
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            file.seek(start)
+            newline = file.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        file.truncate(end)
+    return size - end
+
+
+class VerdictWriter:
+    """Appends verdicts to one judge's file; each is with the operating system when `write` returns,
+    so that killing the process loses none."""
+
+    def __init__(self, path: Path) -> None:
+        self.torn_bytes = drop_torn_line(path)
+        self._file: IO[str] = path.open("a", encoding="utf-8", newline="\n")
+
+    def write(self, verdict: Verdict) -> None:
+        self._file.write(to_line(_plain(verdict)))
+        self._file.flush()
+
+    def __enter__(self) -> VerdictWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def _plain(verdict: Verdict) -> dict[str, Any]:
+    """A verdict without the fields that say nothing."""
+    value = asdict(verdict)
+    value["usage"] = {k: v for k, v in value["usage"].items() if v is not None}
+    value["latency"] = round(verdict.latency, 6)
+    keep = ("item_id", "content_hash", "judge", "signature", "status", "labels")
+    return {k: v for k, v in value.items() if k in keep or v not in (None, "", 0, 0.0, {})}
+
+
+def _verdict(value: dict[str, Any], path: Path, number: int) -> Verdict:
+    try:
+        status = Status(value.pop("status"))
+        usage = Usage(**value.pop("usage", {}))
+        return Verdict(**value, status=status, usage=usage)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SetupError(Problem(f"is no verdict: {error}", str(path), number)) from None

@@ -1,0 +1,75 @@
+import statistics
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from judgebench.stats.truth import leave_one_out, majority_label, median_label, soft_labels
+
+K = 4
+ragged = st.tuples(st.integers(0, 12), st.integers(1, 6)).flatmap(
+    lambda shape: arrays(np.int64, shape, elements=st.integers(-1, K - 1))
+)
+
+
+def given_labels(ratings) -> list[list[int]]:
+    return [[int(label) for label in unit if label >= 0] for unit in ratings]
+
+
+@given(ragged)
+def test_median_equals_the_standard_library(ratings) -> None:
+    units = given_labels(ratings)
+    lower = [statistics.median_low(unit) if unit else -1 for unit in units]
+    upper = [statistics.median_high(unit) if unit else -1 for unit in units]
+    assert median_label(ratings, "lower").tolist() == lower
+    assert median_label(ratings, "upper").tolist() == upper
+
+
+@given(ragged)
+def test_majority_by_brute_force(ratings) -> None:
+    def most_frequent(unit: list[int]) -> list[int]:
+        counts = Counter(unit)
+        return sorted(label for label in counts if counts[label] == max(counts.values()))
+
+    winners = [most_frequent(unit) for unit in given_labels(ratings)]
+    majority = partial(majority_label, ratings, K)
+    assert majority("lower").tolist() == [w[0] if w else -1 for w in winners]
+    assert majority("upper").tolist() == [w[-1] if w else -1 for w in winners]
+    assert majority("none").tolist() == [w[0] if len(w) == 1 else -1 for w in winners]
+
+
+@given(ragged)
+def test_soft_labels_are_shares(ratings) -> None:
+    soft = soft_labels(ratings, K)
+    for unit, row in zip(given_labels(ratings), soft, strict=True):
+        if unit:
+            np.testing.assert_allclose(row, [unit.count(label) / len(unit) for label in range(K)])
+        else:
+            assert np.isnan(row).all()
+
+
+@given(ragged, st.data())
+def test_leave_one_out_is_the_rule_with_that_annotator_silent(ratings, data) -> None:
+    j = data.draw(st.integers(0, ratings.shape[1] - 1))
+    silent = ratings.copy()
+    silent[:, j] = -1
+    for rule in (
+        partial(median_label, even="upper"),
+        partial(majority_label, k=K, ties="none"),
+    ):
+        assert np.array_equal(leave_one_out(ratings, j, rule), rule(silent))
+
+
+def test_the_middle_of_three_is_the_median_and_of_two_the_stated_one() -> None:
+    ratings = np.array([[2, 0, 1], [3, -1, 0], [-1, -1, -1]])
+    assert median_label(ratings, "lower").tolist() == [1, 0, -1]
+    assert median_label(ratings, "upper").tolist() == [1, 3, -1]
+
+
+def test_labels_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="labels must lie in"):
+        majority_label(np.array([[0, 2]]), 2, "none")
