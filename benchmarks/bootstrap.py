@@ -9,7 +9,7 @@ The loop is timed on few resamples and scaled up. It is given every advantage: l
 made once, outside the clock, and so are the rows of each question. Times are of the processor
 (all threads), so that a busy machine does not change the ratio.
 
-    python benchmarks/bootstrap.py
+    OPENBLAS_NUM_THREADS=1 python benchmarks/bootstrap.py  # idle threads of BLAS cost time too
 """
 
 from __future__ import annotations

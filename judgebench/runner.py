@@ -23,6 +23,7 @@ from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.store import RunFolder, VerdictWriter
 
 CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English; forecasts say "roughly"
+MOST_NOTES = 20  # warnings about the data that a report repeats
 _SAMPLE = 50  # answers rendered for a forecast
 
 Latest = dict[str, Verdict]  # by item_id
@@ -287,9 +288,6 @@ def _manifest(bench: Bench, folder: RunFolder) -> dict[str, Any]:
                 "signature": judge.signature,
                 "about": judge.describe(),
             }
-    warnings: dict[str, int] = {}
-    for problem in bench.dataset.warnings:
-        warnings[problem.kind] = warnings.get(problem.kind, 0) + 1
     return {
         "name": bench.config.name,
         "judgebench": judgebench.__version__,
@@ -306,7 +304,7 @@ def _manifest(bench: Bench, folder: RunFolder) -> dict[str, Any]:
         "sources": dict(bench.dataset.sources),
         "settings": bench.config.model_dump(mode="json"),
         "judges": entries,
-        "notes": [f"Reading the data: {n} × {kind}." for kind, n in sorted(warnings.items())],
+        "notes": [f"In the data: {warning}." for warning in bench.dataset.warnings[:MOST_NOTES]],
         "state": "running",
     }
 

@@ -33,14 +33,24 @@ _LONGEST_CELL = 32_767  # characters; a spreadsheet cuts off what is longer
 
 def clean(text: str) -> tuple[str, bool, bool]:
     """`text` without invisible characters and outer space; whether it had any of either."""
-    seen = INVISIBLE.sub("", text) if not text.isascii() else text
+    seen = text if text.isprintable() else INVISIBLE.sub("", text)  # the first test is quicker
     stripped = seen.strip()
     return stripped, len(seen) < len(text), len(stripped) < len(seen)
 
 
 def is_blank(text: str) -> bool:
     """Whether there is nothing to be seen. `NA`, `None` and `null` are not blank."""
-    return not clean(text)[0]
+    return not (text and text[0].isalnum()) and not clean(text)[0]
+
+
+def has_invisible(text: str) -> bool:
+    """Whether there are characters in it that nobody sees."""
+    return not text.isprintable() and INVISIBLE.search(text) is not None
+
+
+def has_forbidden(text: str) -> bool:
+    """Whether there are characters in it that no text should hold."""
+    return not text.isprintable() and FORBIDDEN.search(text) is not None
 
 
 def spreadsheet_damage(text: str) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from judgebench.data.cells import INVISIBLE, Cell, clean, is_blank, split_list, spreadsheet_damage
+from judgebench.data.cells import (
+    Cell,
+    clean,
+    has_invisible,
+    is_blank,
+    split_list,
+    spreadsheet_damage,
+)
 from judgebench.data.findings import ERRORS, Findings, nearest
 from judgebench.data.gather import Gathered, Key, Place
 from judgebench.data.labels import Reading, find_metric, read_label
@@ -268,7 +275,7 @@ class _Reader:
                 message = "the text is empty; `if_empty: skip` in a data.yaml leaves such rows out"
                 self._note("empty_text", message, row, item.text_column, text)
             return False
-        if not text.isascii() and INVISIBLE.search(text):
+        if has_invisible(text):
             self._note("invisible_characters", "kept in a text", row, item.text_column)
         if damage := spreadsheet_damage(text):
             self._note("spreadsheet_text", f"the whole text {damage}", row, item.text_column)

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
-from judgebench.data.cells import FORBIDDEN, Cell, clean, scalar_text
+from judgebench.data.cells import FORBIDDEN, Cell, clean, has_forbidden, scalar_text
 from judgebench.data.findings import Findings
 
 SUFFIXES = {
@@ -138,7 +138,7 @@ def _columns(header: Sequence[str], file: str, findings: Findings) -> tuple[str,
         if spaced or unseen:
             kind = "invisible_characters" if unseen else "stripped_space"
             findings.add(kind, "left out of a column's name", file, 1, name)
-        if FORBIDDEN.search(name):
+        if has_forbidden(name):
             findings.add("control_character", "in a column's name", file, 1, found=raw)
             return ()
         if name and name in names:
@@ -168,7 +168,7 @@ def _checked(
             findings.add("blank_row", "a row without any text", file, line)
             continue
         for column, cell in zip(columns, cells, strict=False):
-            if isinstance(cell, str) and FORBIDDEN.search(cell):
+            if isinstance(cell, str) and has_forbidden(cell):
                 _report_forbidden(cell, file, line, column, findings)
                 sound = False
         yield row if sound and len(row.cells) == width else Row(line, cells[:width], sound)

@@ -2,8 +2,8 @@
 
 A text that a spreadsheet would run as a formula (it begins with = + - @, a tab or a carriage
 return) gets a leading apostrophe; numbers are written as they are. An undefined number is an empty
-`value` with a `reason`. Labels may read `None` or `NA`, so read it back with
-`pandas.read_csv(path, keep_default_na=False, na_values={"value": [""], "low": [""], "high": [""]})`.
+`value` with a `reason`. A label may read `None` or `NA`, which pandas takes for a gap unless it is
+told `keep_default_na=False, na_values=[""]`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from judgebench.report.tables import (
     split_columns,
 )
 
-_HEAD = r"""% Tables of judgebench. They need \usepackage{booktabs} in the preamble and nothing else.
+_HEAD = r"""% Made by judgebench. Needs \usepackage{booktabs} in the preamble and nothing else.
 """
 
 _SPECIAL = {
@@ -32,8 +32,9 @@ _SPECIAL = {
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\texttt{\char34}",
     "'": "{'}", "`": r"\`{}",
     "–": r"\textendash{}", "—": r"\textemdash{}", "‐": "{-}", "‑": "{-}", "−": r"\ensuremath{-}",
-    "…": r"\ldots{}", "‘": r"\textquoteleft{}", "’": r"\textquoteright{}", "“": r"\textquotedblleft{}",
-    "”": r"\textquotedblright{}", "«": r"\ensuremath{\ll}", "»": r"\ensuremath{\gg}",
+    "…": r"\ldots{}", "‘": r"\textquoteleft{}", "’": r"\textquoteright{}",
+    "“": r"\textquotedblleft{}", "”": r"\textquotedblright{}", 
+    "«": r"\ensuremath{\ll}", "»": r"\ensuremath{\gg}",
     "•": r"\textbullet{}", "·": r"\textperiodcentered{}", "§": r"\S{}", "°": r"\ensuremath{^\circ}",
     "©": r"\textcopyright{}", "®": r"\textregistered{}", "™": r"\texttrademark{}",
     "€": r"\texteuro{}", "£": r"\pounds{}", "×": r"\ensuremath{\times}",
@@ -44,10 +45,7 @@ _SPECIAL = {
     "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}", "¿": r"?`{}",
     "¡": r"!`{}",
 }  # fmt: skip
-_GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho "
-    "varsigma sigma tau upsilon phi chi psi omega"
-).split()
+_GREEK = "αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"  # the letters that mathematics has a command for
 _ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
     "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d",
@@ -92,20 +90,13 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _greek(character: str) -> str:
-    """`α` as a command of mathematics; capitals that look Latin are left to `[U+…]`."""
-    name = unicodedata.name(character, "")
-    match = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (FINAL )?(\w+)", name)
-    if match is None:
+    """`α` as a command of mathematics; empty for other characters."""
+    if character not in _GREEK:
         return ""
-    letter = {"LAMDA": "lambda"}.get(match[3], match[3].lower())
-    if match[1] == "CAPITAL":
-        capitals = ("gamma", "delta", "theta", "lambda", "xi", "pi", "sigma", "upsilon", "phi",
-                    "psi", "omega")  # fmt: skip
-        return rf"\ensuremath{{\{letter.title()}}}" if letter in capitals else ""
-    letter = "varsigma" if match[2] else letter
-    if letter == "omicron":
-        return r"\ensuremath{o}"
-    return rf"\ensuremath{{\{letter}}}" if letter in _GREEK else ""
+    name = unicodedata.name(character).rsplit(" ", 1)[-1].lower()
+    name = {"lamda": "lambda"}.get(name, name)
+    command = "varsigma" if character == "ς" else name if character.islower() else name.title()
+    return rf"\ensuremath{{\{command}}}"
 
 
 def _accented(character: str) -> str:

@@ -12,6 +12,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,16 +63,16 @@ def _figures(a: Alignment) -> Mapping[str, Callable[[], Any]]:
     figures: dict[str, Callable[[], Any]] = {}
     for statistic in ("accuracy", "weighted_kappa"):
         if any(score.statistic == statistic for score in a.scores):
-            figures[f"heat_map_{statistic}"] = lambda s=statistic: draw_heat_map(a, s)
-            figures[f"judges_and_controls_{statistic}"] = lambda s=statistic: draw_ladder(a, s)
+            figures[f"heat_map_{statistic}"] = partial(draw_heat_map, a, statistic)
+            figures[f"judges_and_controls_{statistic}"] = partial(draw_ladder, a, statistic)
     if a.distribution:
-        figures["label_distribution"] = lambda: draw_distribution(a)
+        figures["label_distribution"] = partial(draw_distribution, a)
     for number, judge in enumerate(real_judges(a), start=1):
         found = [c for c in a.confusions if c.judge == judge.name]
         if found:
             slug = re.sub(r"[^A-Za-z0-9.]+", "-", judge.name).strip("-.")[:40]
-            figures[f"confusion_{number}_{slug}".rstrip("_")] = (
-                lambda n=judge.name, f=found: draw_confusions(a, n, f)
+            figures[f"confusion_{number}_{slug}".rstrip("_")] = lambda n=judge.name, f=found: (
+                draw_confusions(a, n, f)
             )
     return figures
 
@@ -210,7 +211,7 @@ def _whisker(
     error = None
     if e.low is not None and e.high is not None:
         error = [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
-    style = {"markersize": 4, "linewidth": 1, "linestyle": "none", "elinewidth": 1, **look}
+    style = {"markersize": 4, "linestyle": "none", "elinewidth": 1, **look}
     axes.errorbar(e.value, y, xerr=error, label=printable(label), **style)
 
 
@@ -275,10 +276,10 @@ def draw_confusions(alignment: Alignment, judge: str, confusions: list[Confusion
     down = -(-len(confusions) // across)
     most = max(len(c.labels) for c in confusions)
     figure = _new_figure(across * (1.9 + 0.72 * most), 0.5 + down * (1.1 + 0.46 * most))
-    panels = figure.subplots(down, across, squeeze=False).flat
+    panels = list(figure.subplots(down, across, squeeze=False).flat)
     for axes, confusion in zip(panels, confusions, strict=False):
         _matrix(axes, confusion, titles.get(confusion.metric, confusion.metric))
-    for axes in list(panels)[len(confusions) :]:
+    for axes in panels[len(confusions) :]:
         axes.set_visible(False)
     figure.suptitle(f"{printable(judge)}: human label down, judge's label across", fontsize=9)
     return figure

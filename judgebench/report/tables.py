@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from judgebench.align import (
     AGREEMENT_STATISTICS,
     STATISTICS,
     Alignment,
+    BlankPolicy,
     Confusion,
     FailurePolicy,
     JudgeSummary,
@@ -35,7 +37,10 @@ POLICY_HEADINGS: Mapping[FailurePolicy, str] = {
     "worst": "Worst case",
     "best": "Best case",
 }
-BLANKS = {"missing": "blank = missing", "least_severe": "blank = least severe"}
+BLANKS: Mapping[BlankPolicy, str] = {
+    "missing": "blank = missing",
+    "least_severe": "blank = least severe",
+}
 CEILING = "Human ceiling"
 
 # Statistics of which less is better, and the one that is best at 0.
@@ -259,9 +264,7 @@ def standing_table(alignment: Alignment) -> Table:
     )
 
 
-def _wins_over_controls(
-    alignment: Alignment, scores: Scores, judge: str
-) -> tuple[int, int, int]:
+def _wins_over_controls(alignment: Alignment, scores: Scores, judge: str) -> tuple[int, int, int]:
     above = clearly = compared = 0
     for metric in alignment.rubric.metrics:
         mine = find_score(scores, judge, metric.id, "accuracy")
@@ -402,9 +405,7 @@ def ceiling_table(alignment: Alignment, statistic: str) -> Table:
             (
                 Cell(metric.title),
                 *(
-                    Cell(
-                        estimate=find_ceiling(alignment, metric.id, statistic, who), signed=signed
-                    )
+                    Cell(estimate=find_ceiling(alignment, metric.id, statistic, who), signed=signed)
                     for who in (*people, "all")
                 ),
             )
@@ -551,7 +552,9 @@ def judges_table(alignment: Alignment) -> Table:
             "Signature",
         ),
         tuple(rows),
-        ("Statuses count verdicts, the last attempt of each; calls and tokens count every attempt.",),
+        (
+            "Statuses count the last verdict on each answer; calls and tokens count all attempts.",
+        ),
     )
 
 
@@ -654,7 +657,7 @@ def split_columns(table: Table, most: int) -> list[Table]:
             columns=cut(table.columns, start, end),
             rows=tuple(cut(row, start, end) for row in table.rows),
         )
-        for start, end in zip(edges, edges[1:], strict=False)
+        for start, end in pairwise(edges)
     ]
 
 

@@ -1,0 +1,52 @@
+"""Write an Alignment down: CSV, Markdown, LaTeX, one self-contained page, and figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from judgebench.align import Alignment
+from judgebench.report.csv_file import to_csv
+from judgebench.report.html import to_html
+from judgebench.report.latex import to_latex
+from judgebench.report.markdown import to_markdown
+from judgebench.report.plots import draw_all
+from judgebench.report.tables import accuracy_table
+from judgebench.report.terminal import print_tables
+
+__all__ = ["accuracy_table", "print_tables", "write_report"]
+
+
+def write_report(alignment: Alignment, folder: Path) -> Mapping[str, Path]:
+    """Write every file of the report into `folder` and return its path by name.
+
+    The names are `alignment.csv`, `tables.md`, `tables.tex`, `report.html` and those of the
+    figures, such as `plots/label_distribution.svg`. A file is the old one or the new one, never
+    half of either.
+    """
+    written: dict[str, Path] = {}
+    for name, content in _files(alignment):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_atomically(path, content)
+        written[name] = path
+    return written
+
+
+def _files(alignment: Alignment) -> Iterator[tuple[str, bytes]]:
+    yield "alignment.csv", to_csv(alignment).encode()
+    yield "tables.md", to_markdown(alignment).encode()
+    yield "tables.tex", to_latex(alignment).encode()
+    yield "report.html", to_html(alignment).encode()
+    for name, content in draw_all(alignment):
+        yield f"plots/{name}", content
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

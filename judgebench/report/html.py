@@ -1,0 +1,321 @@
+"""One self-contained page: no request leaves it, and all text in it is shown, never run.
+
+Three walls stand between an answer's text and the page: Jinja escapes every value, the list of
+disagreements is JSON that a script shows with `textContent` only, and the page's own policy lets
+run only the one script whose hash it names.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from judgebench.align import STATISTICS, Alignment, Confusion, Disagreement, FailurePolicy
+from judgebench.records import Estimate, Status, Verdict
+from judgebench.report.tables import (
+    BLANKS,
+    POLICIES,
+    POLICY_HEADINGS,
+    Cell,
+    Table,
+    accuracy_table,
+    agreement_table,
+    best_control,
+    ceiling_table,
+    confusion_rows,
+    controls,
+    describe,
+    failures_table,
+    find_ceiling,
+    flatten,
+    footnotes,
+    judges_table,
+    pairs_table,
+    printable,
+    real_judges,
+    score_index,
+    score_table,
+    shortfall,
+    standing_table,
+)
+from judgebench.rubric import Metric
+
+_HERE = Path(__file__).parent
+MOST_DISAGREEMENTS = 2000
+_MOST_RAW = 4000  # characters of a raw reply that the page keeps
+
+
+def to_html(alignment: Alignment) -> str:
+    """The whole page."""
+    script = (_HERE / "page.js").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
+    )
+    return environment.get_template("page.html.jinja").render(
+        **_sections(alignment),
+        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_hash=_sha256(script),
+        footnotes=footnotes,
+    )
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _sections(a: Alignment) -> dict[str, Any]:
+    present = [s for s in STATISTICS if any(x.statistic == s for x in a.scores)]
+    shown = a.disagreements[:MOST_DISAGREEMENTS]
+    severe = [score_table(a, "severe_recall")] if "severe_recall" in present else []
+    failed = [failures_table(a, statistic) for statistic in present]
+    agreement = [agreement_table(a), *(pairs_table(a, s) for s in ("alpha", "observed"))]
+    return {
+        "name": a.name,
+        "notes": a.notes,
+        "summary": describe(a),
+        "standing": standing_table(a),
+        "accuracy": accuracy_table(a),
+        "statistics": {s: STATISTICS[s] for s in present},
+        "policies": POLICY_HEADINGS,
+        "panels": list(_panels(a, present)),
+        "severe": [t for t in severe if t.rows],
+        "failed": [t for t in failed if t.rows],
+        "confusions": [(n, c) for n, c in _confusions(a) if c],
+        "distribution": list(_distribution(a)),
+        "agreement": [t for t in agreement if t.rows],
+        "ceilings": [t for s in present if (t := ceiling_table(a, s)).rows],
+        "judges": judges_table(a),
+        "about": [(j.name, list(flatten(j.about))) for j in a.judges],
+        "disagreements": disagreements_json(a),
+        "n_shown": len(shown),
+        "n_disagreements": len(a.disagreements),
+    }
+
+
+# --- the alignment: a heat map and a ladder for each statistic and way of counting failures ------
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One judge in a ladder; positions in percent of the axis, None where there is none."""
+
+    kind: str  # judge, control, human
+    cell: Cell
+    name: str
+    at: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One metric of a ladder; `bar` and `ceiling` are where its two lines stand."""
+
+    title: str
+    lanes: list[Lane]
+    bar: float | None
+    ceiling: float | None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What the page shows of one statistic under one way of counting failures."""
+
+    statistic: str
+    failures: FailurePolicy
+    table: Table
+    heat: list[list[str]]  # the CSS class of each cell
+    kinds: list[str]  # the kind of each column
+    rungs: list[Rung]
+    axis: tuple[float, float]
+    diverging: bool
+
+
+def _panels(a: Alignment, statistics: list[str]) -> Iterator[Panel]:
+    failing = {s.statistic for s in a.scores if s.estimate.n_missing}
+    kinds = ["stub", *("judge" for _ in real_judges(a)), *("control" for _ in controls(a)), "human"]
+    for statistic in statistics:
+        for failures in POLICIES:
+            if failures != "left_out" and statistic not in failing:
+                continue
+            table = score_table(a, statistic, failures)
+            axis = _axis(table, statistic)
+            yield Panel(
+                statistic=statistic,
+                failures=failures,
+                table=table,
+                heat=[[_heat(cell, statistic, axis) for cell in row] for row in table.rows],
+                kinds=kinds,
+                rungs=[
+                    _rung(a, metric, statistic, table, row, kinds, axis)
+                    for metric, row in zip(a.rubric.metrics, table.rows, strict=True)
+                ],
+                axis=axis,
+                diverging=statistic == "severity_error",
+            )
+
+
+def _axis(table: Table, statistic: str) -> tuple[float, float]:
+    """From 0 to 1, wider where values need it; symmetric about 0 for a signed statistic."""
+    numbers = [
+        number
+        for row in table.rows
+        for cell in row
+        if (e := cell.estimate) is not None
+        for number in (e.value, e.low, e.high)
+        if number is not None
+    ]
+    if statistic == "severity_error":
+        most = max([0.1, *(abs(number) for number in numbers)])
+        return -most, most
+    return min([0.0, *numbers]), max([1.0, *numbers])
+
+
+def _heat(cell: Cell, statistic: str, axis: tuple[float, float]) -> str:
+    """A step of the colour scale: h0 far from the humans … h9 near; u and o for signed errors."""
+    value = cell.estimate.value if cell.estimate else None
+    if value is None:
+        return "none" if cell.estimate else ""
+    if statistic == "severity_error":
+        step = round(4 * abs(value) / axis[1])
+        return f"{'o' if value > 0 else 'u'}{step}"
+    worst = shortfall(statistic, 0.0) if shortfall(statistic, 1.0) < 0 else 1.0
+    good = worst - shortfall(statistic, value)
+    return f"h{min(9, max(0, int(10 * good)))}"
+
+
+def _rung(
+    a: Alignment,
+    metric: Metric,
+    statistic: str,
+    table: Table,
+    row: tuple[Cell, ...],
+    kinds: list[str],
+    axis: tuple[float, float],
+) -> Rung:
+    def at(number: float | None) -> float | None:
+        return None if number is None else round(100 * (number - axis[0]) / (axis[1] - axis[0]), 2)
+
+    def lane(kind: str, name: str, cell: Cell) -> Lane:
+        e = cell.estimate or Estimate(None)
+        return Lane(kind, cell, name, at(e.value), at(e.low), at(e.high))
+
+    bar = best_control(a, score_index(a), metric.id, statistic)
+    return Rung(
+        title=metric.title,
+        lanes=[
+            lane(kind, name, cell)
+            for kind, name, cell in zip(kinds[1:], table.columns[1:], row[1:], strict=True)
+        ],
+        bar=at(bar[1].value) if bar else None,
+        ceiling=at(find_ceiling(a, metric.id, statistic).value),
+    )
+
+
+# --- confusion matrices and labels ---------------------------------------------------------------
+
+
+def _confusions(a: Alignment) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Every judge's matrices, controls last."""
+    titles = {metric.id: metric.title for metric in a.rubric.metrics}
+    for judge in (*real_judges(a), *controls(a)):
+        name = judge.name + (" (control)" if judge.kind == "control" else "")
+        yield name, [_matrix(c, titles) for c in a.confusions if c.judge == judge.name]
+
+
+def _matrix(confusion: Confusion, titles: Mapping[str, str]) -> dict[str, Any]:
+    shares = confusion.counts / confusion.counts.sum(axis=1, keepdims=True).clip(min=1)
+    rows = [
+        (cells[1].text, [(c.text, f"h{min(9, int(10 * s))}") for c, s in zip(cells[2:], share)])  # noqa: B905
+        for cells, share in zip(confusion_rows(confusion), shares, strict=True)
+    ]
+    title = titles.get(confusion.metric, confusion.metric)
+    return {"title": title, "columns": [*confusion.labels, "No label"], "rows": rows}
+
+
+def _distribution(a: Alignment) -> Iterator[dict[str, Any]]:
+    """A metric with its labels, each with its share under every blank policy."""
+    for metric in a.rubric.metrics:
+        shares = [x for x in a.distribution if x.metric == metric.id]
+        policies = [b for b in BLANKS if any(x.blanks == b for x in shares)]
+        rows = [
+            {
+                "label": label,
+                "severity": next(x.severity for x in shares if x.label == label),
+                "shares": [
+                    next((x for x in shares if (x.label, x.blanks) == (label, b)), None)
+                    for b in policies
+                ],
+            }
+            for label in dict.fromkeys(x.label for x in shares)
+        ]
+        if rows:
+            yield {"title": metric.title, "policies": [BLANKS[b] for b in policies], "rows": rows}
+
+
+# --- disagreements -------------------------------------------------------------------------------
+
+
+def disagreements_json(alignment: Alignment) -> Markup:
+    """The data of the browsable list, safe inside a script element.
+
+    All but ASCII is escaped, and so are < > and &: neither `</script>` nor `<!--` can stand in it.
+    """
+    value = {
+        "metrics": [_metric(metric) for metric in alignment.rubric.metrics],
+        "judges": [judge.name for judge in real_judges(alignment)],
+        "items": [_item(d) for d in alignment.disagreements[:MOST_DISAGREEMENTS]],
+    }
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {
+        "id": metric.id,
+        "title": metric.title,
+        "ordinal": metric.kind == "ordinal",
+        "labels": metric.label_texts,
+        "abstain": metric.abstain,
+    }
+
+
+def _item(d: Disagreement) -> dict[str, Any]:
+    return {
+        "id": d.answer.item_id,
+        "question": d.answer.question,
+        "system": d.answer.system,
+        "text": d.answer.text,
+        "reference": d.answer.reference,
+        "truth": dict(d.truth),
+        "human": {metric: dict(labels) for metric, labels in d.human.items()},
+        "verdicts": {judge: _verdict(verdict) for judge, verdict in d.verdicts.items()},
+        "distance": d.distance,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    """Labels and status; the raw reply only where it could not be used."""
+    shown: dict[str, Any] = {"status": verdict.status.value, "labels": dict(verdict.labels)}
+    if verdict.status is not Status.OK:
+        shown["reason"] = verdict.reason
+        shown["raw"] = verdict.raw[:_MOST_RAW]
+        if len(verdict.raw) > _MOST_RAW:
+            shown["cut"] = len(verdict.raw)
+    return shown
