@@ -65,24 +65,34 @@ class Forecast:
     completion_tokens: int
     cost: float | None
 
+    @property
+    def left(self) -> int:
+        return self.answers - self.done
+
 
 @dataclass
 class Purse:
-    """What may still be spent, in US dollars. `budget` None means any sum."""
+    """What may still be spent, in US dollars. `budget` None means any sum.
+
+    `asked` is written where tasks are drawn, which may be another thread, and `answered` where
+    verdicts arrive; no number is written by both.
+    """
 
     budget: float | None
     spent: float = 0.0
-    dearest: float = 0.0  # the most that one verdict has cost so far
-    in_flight: int = 0
+    dearest: float = 0.0  # the most that one verdict has cost, or is expected to
+    asked: int = 0
+    answered: int = 0
 
     def may_ask(self) -> bool:
         """Whether one more verdict fits, should it and all in flight be as dear as the dearest."""
         if self.budget is None:
             return True
-        return self.spent + (self.in_flight + 1) * self.dearest <= self.budget
+        in_flight = self.asked - self.answered
+        return self.spent + (in_flight + 1) * self.dearest <= self.budget
 
     def pay(self, verdict: Verdict) -> None:
-        self.in_flight -= 1
+        self.answered += 1
         self.spent += verdict.cost or 0.0
         self.dearest = max(self.dearest, verdict.cost or 0.0)
 
@@ -111,7 +121,7 @@ def run(
         folder.write_inputs(bench.rubric, bench.dataset.answers, bench.dataset.labels)
         manifest = _manifest(bench, folder)
         folder.write_manifest(manifest)
-        purse = Purse(budget, spent=_spent(bench.judges, folder))
+        purse = _purse(bench, folder, budget)
         state = "stopped"
         try:
             _judge_all(bench, folder, manifest, purse, watcher)
@@ -185,7 +195,7 @@ def _ask(
             if not purse.may_ask():
                 withheld.append(task)
                 return
-            purse.in_flight += 1
+            purse.asked += 1
             yield task
 
     verdicts = judge.judge(affordable())
@@ -249,8 +259,13 @@ def _ended(verdict: Verdict | None, reasks: int) -> bool:
     return verdict.status is not Status.UNPARSED or verdict.attempt >= reasks
 
 
-def _spent(judges: Sequence[Judge], folder: RunFolder) -> float:
-    return sum(v.cost or 0.0 for judge in judges for v in folder.verdicts(judge.name))
+def _purse(bench: Bench, folder: RunFolder, budget: float | None) -> Purse:
+    """What this run folder has cost before counts. Nothing is read where no budget is set."""
+    if budget is None:
+        return Purse(None)
+    costs = [v.cost or 0.0 for judge in bench.judges for v in folder.verdicts(judge.name)]
+    expected = [(f.cost or 0.0) / f.left for f in forecast(bench, folder) if f.left]
+    return Purse(budget, spent=sum(costs), dearest=max([0.0, *costs, *expected]))
 
 
 def _write_jury(

@@ -183,8 +183,8 @@ def shorten(text: str) -> str:
     return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
-def nearest(name: str, options: Sequence[str]) -> str:
+def nearest(name: str, options: Sequence[str], cutoff: float = 0.6) -> str:
     """`; did you mean 'X'?` for the option spelt most like `name`, else nothing."""
     folded = {option.casefold(): option for option in options}
-    near = get_close_matches(name.casefold(), folded, n=1)
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""

@@ -20,7 +20,11 @@ _NEEDED = (
 
 def recognise(table: Table, rubric: Rubric, findings: Findings) -> FileSpec | None:
     """What the file's columns say it holds; None where they say nothing, which is reported."""
-    named = {column.casefold(): column for column in table.columns if column}
+    named: dict[str, str] = {}
+    for column in filter(None, table.columns):
+        if named.setdefault(column.casefold(), column) != column:
+            message = f"differs from the column {named[column.casefold()]!r} only in its case"
+            findings.add("duplicate_column", message, table.file, 1, column)
     labels = _labels(named, table, rubric, findings)
     if "item_id" not in named or not (labels or "text" in named):
         columns = ", ".join(named.values())
@@ -29,13 +33,11 @@ def recognise(table: Table, rubric: Rubric, findings: Findings) -> FileSpec | No
         return None
     item_id = IdSource(column=named["item_id"])
     rest = _rest(named, labels)
+    kept = "text" in named and labels is None
+    _report_unused(rest, kept, table, rubric, findings)
     if "text" not in named:
         assert labels is not None
-        _report_unused(rest, table, rubric, findings)
-        own = FileLabelSpec(item_id=item_id, **dict(labels))
-        return FileSpec(path=table.file, labels=(own,))
-    if labels is not None:
-        _report_unused(rest, table, rubric, findings)
+        return FileSpec(path=table.file, labels=(FileLabelSpec(item_id=item_id, **dict(labels)),))
     item = ItemSpec(
         item_id=item_id,
         text=Source(column=named["text"]),
@@ -43,7 +45,7 @@ def recognise(table: Table, rubric: Rubric, findings: Findings) -> FileSpec | No
         system=_source(named, "system"),
         reference=_source(named, "reference"),
         group=_source(named, "group"),
-        metadata=() if labels else tuple(rest),
+        metadata=tuple(rest) if kept else (),
         labels=(labels,) if labels else (),
     )
     return FileSpec(path=table.file, items=(item,))
@@ -82,12 +84,15 @@ def _rest(named: dict[str, str], labels: LabelSpec | None) -> list[str]:
 
 
 def _report_unused(
-    columns: Sequence[str], table: Table, rubric: Rubric, findings: Findings
+    columns: Sequence[str], kept: bool, table: Table, rubric: Rubric, findings: Findings
 ) -> None:
+    """Tell of columns without a use, and of metadata that looks like a misspelt metric."""
     names = [name for m in rubric.metrics for name in (m.id, m.title)]
     for column in columns:
-        message = f"is no metric and is not read{nearest(column, names)}"
-        findings.add("unused_column", message, table.file, 1, column)
+        near = nearest(column, names, cutoff=0.8)
+        if near or not kept:
+            message = f"is no metric: {'kept as metadata' if kept else 'not read'}{near}"
+            findings.add("unused_column", message, table.file, 1, column)
 
 
 def stem(path: Path) -> str:

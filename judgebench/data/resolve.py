@@ -51,10 +51,14 @@ class _Names:
         self.rubric, self.findings, self.file = rubric, findings, file
 
     def labels(self, spec: LabelSpec, common: Spellings, where: str) -> LabelSpec:
-        found = {self.metric(name, f"{where}.metrics"): col for name, col in spec.metrics.items()}
         own = self.spellings(spec.spellings, f"{where}.spellings")
         merged = {m: {**common.get(m, {}), **own.get(m, {})} for m in {**common, **own}}
-        metrics = {metric.id: column for metric, column in found.items() if metric is not None}
+        metrics: dict[str, str] = {}
+        for name, column in spec.metrics.items():
+            metric = self.metric(name, f"{where}.metrics")
+            if metric and metrics.setdefault(metric.id, column) != column:
+                message = f"{metric.id} stands twice, by its id and by its title"
+                self.findings.add("bad_spec", message, self.file, None, f"{where}.metrics", name)
         return spec.model_copy(update={"metrics": metrics, "spellings": merged})
 
     def spellings(self, spellings: Spellings, where: str) -> dict[str, dict[str, str | None]]:

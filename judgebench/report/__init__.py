@@ -19,28 +19,29 @@ __all__ = ["accuracy_table", "print_tables", "write_report"]
 
 
 def write_report(alignment: Alignment, folder: Path) -> Mapping[str, Path]:
-    """Write every file of the report into `folder` and return its path by name.
+    """Write every file of the report into `folder` and return their paths.
 
-    The names are `alignment.csv`, `tables.md`, `tables.tex`, `report.html` and those of the
-    figures, such as `plots/label_distribution.svg`. A file is the old one or the new one, never
+    The keys are `csv`, `markdown`, `latex`, `html` and, for the figures, their paths inside
+    `folder`, such as `plots/label_distribution.svg`. A file is the old one or the new one, never
     half of either.
     """
     written: dict[str, Path] = {}
-    for name, content in _files(alignment):
+    for key, name, content in _files(alignment):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         _write_atomically(path, content)
-        written[name] = path
+        written[key] = path
     return written
 
 
-def _files(alignment: Alignment) -> Iterator[tuple[str, bytes]]:
-    yield "alignment.csv", to_csv(alignment).encode()
-    yield "tables.md", to_markdown(alignment).encode()
-    yield "tables.tex", to_latex(alignment).encode()
-    yield "report.html", to_html(alignment).encode()
+def _files(alignment: Alignment) -> Iterator[tuple[str, str, bytes]]:
+    """Key, path inside the folder and content of each file."""
+    yield "csv", "alignment.csv", to_csv(alignment).encode()
+    yield "markdown", "tables.md", to_markdown(alignment).encode()
+    yield "latex", "tables.tex", to_latex(alignment).encode()
+    yield "html", "report.html", to_html(alignment).encode()
     for name, content in draw_all(alignment):
-        yield f"plots/{name}", content
+        yield f"plots/{name}", f"plots/{name}", content
 
 
 def _write_atomically(path: Path, content: bytes) -> None:

@@ -147,7 +147,8 @@ class Panel:
 
 def _panels(a: Alignment, statistics: list[str]) -> Iterator[Panel]:
     failing = {s.statistic for s in a.scores if s.estimate.n_missing}
-    kinds = ["stub", *("judge" for _ in real_judges(a)), *("control" for _ in controls(a)), "human"]
+    shown = (*real_judges(a), *controls(a))
+    kinds = ["stub", *("control" if j.kind == "control" else "judge" for j in shown), "human"]
     for statistic in statistics:
         for failures in POLICIES:
             if failures != "left_out" and statistic not in failing:
@@ -219,7 +220,7 @@ def _rung(
         title=metric.title,
         lanes=[
             lane(kind, name, cell)
-            for kind, name, cell in zip(kinds[1:], table.columns[1:], row[1:], strict=True)
+            for kind, name, cell in zip(kinds[1:], table.columns[1:], row[1:], strict=False)
         ],
         bar=at(bar[1].value) if bar else None,
         ceiling=at(find_ceiling(a, metric.id, statistic).value),

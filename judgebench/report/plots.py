@@ -27,10 +27,12 @@ from judgebench.report.tables import (
     controls,
     find_ceiling,
     find_score,
+    has_ceiling,
     printable,
     real_judges,
     score_index,
 )
+from judgebench.rubric import Metric
 
 FORMATS = ("svg", "png", "pdf")
 _STYLE = {
@@ -71,9 +73,8 @@ def _figures(a: Alignment) -> Mapping[str, Callable[[], Any]]:
         found = [c for c in a.confusions if c.judge == judge.name]
         if found:
             slug = re.sub(r"[^A-Za-z0-9.]+", "-", judge.name).strip("-.")[:40]
-            figures[f"confusion_{number}_{slug}".rstrip("_")] = lambda n=judge.name, f=found: (
-                draw_confusions(a, n, f)
-            )
+            name = f"confusion_{number}_{slug}".rstrip("_")
+            figures[name] = partial(draw_confusions, a, judge.name, found)
     return figures
 
 
@@ -113,16 +114,9 @@ def _wrapped(text: str, width: int) -> str:
 
 def draw_heat_map(alignment: Alignment, statistic: str) -> Any:
     """One statistic: metrics down; judges, controls and the human ceiling across."""
-    scores, metrics = score_index(alignment), alignment.rubric.metrics
-    names = [judge.name for judge in (*real_judges(alignment), *controls(alignment))]
-    grid = [
-        [
-            *(find_score(scores, name, metric.id, statistic) for name in names),
-            find_ceiling(alignment, metric.id, statistic),
-        ]
-        for metric in metrics
-    ]
-    columns = [*column_names(alignment), CEILING]
+    metrics = alignment.rubric.metrics
+    grid = [_estimates(alignment, metric, statistic) for metric in metrics]
+    columns = column_names(alignment, statistic)
     figure = _new_figure(2.4 + 0.92 * len(columns), 1.5 + 0.46 * len(metrics))
     axes = figure.subplots()
     values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
@@ -131,7 +125,7 @@ def draw_heat_map(alignment: Alignment, statistic: str) -> Any:
     for i, row in enumerate(grid):
         for j, estimate in enumerate(row):
             _number_in_cell(axes, i, j, estimate)
-    _between(axes, len(real_judges(alignment)), len(columns))
+    _between(axes, alignment)
     _grid_ticks(axes, columns, [metric.title for metric in metrics])
     figure.colorbar(image, ax=axes, shrink=0.8, pad=0.01)
     heading = STATISTICS[statistic][0]
@@ -153,9 +147,10 @@ def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate) -> None:
         axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=5.8, color=colour)
 
 
-def _between(axes: Any, judges: int, columns: int) -> None:
+def _between(axes: Any, alignment: Alignment) -> None:
     """White gaps between the judges, the controls and the humans."""
-    for edge in {judges, columns - 1}:
+    judges, coins = len(real_judges(alignment)), len(controls(alignment))
+    for edge in (judges, judges + coins):
         axes.axvline(edge - 0.5, color="white", linewidth=4)
 
 
@@ -169,50 +164,62 @@ def _grid_ticks(axes: Any, columns: list[str], rows: list[str]) -> None:
 
 def draw_ladder(alignment: Alignment, statistic: str) -> Any:
     """One statistic: a band a metric with judges, controls and the human ceiling as intervals."""
-    scores, metrics = score_index(alignment), alignment.rubric.metrics
-    judges, coins = real_judges(alignment), controls(alignment)
-    lanes = len(judges) + len(coins) + 1
-    step = 0.8 / lanes
-    figure = _new_figure(7.2, 1.1 + len(metrics) * (0.25 + 0.085 * lanes))
+    metrics, looks = alignment.rubric.metrics, _looks(alignment, statistic)
+    step = 0.8 / len(looks)
+    figure = _new_figure(7.2, 1.1 + len(metrics) * (0.25 + 0.085 * len(looks)))
     axes = figure.subplots()
     for row, metric in enumerate(metrics):
         axes.axhspan(row - 0.5, row + 0.5, color="#f4f4f4" if row % 2 else "white", zorder=0)
-        for k, judge in enumerate(judges):
-            look = {"color": _COLOURS[k % len(_COLOURS)], "marker": _SHAPES[k % len(_SHAPES)]}
-            estimate = find_score(scores, judge.name, metric.id, statistic)
-            _whisker(axes, estimate, row - 0.4 + (k + 0.5) * step, judge.name, row, look)
-        for k, control in enumerate(coins):
-            look = {"color": _GREY, "marker": _SHAPES[k % len(_SHAPES)], "markerfacecolor": "white"}
-            estimate = find_score(scores, control.name, metric.id, statistic)
-            y = row - 0.4 + (len(judges) + k + 0.5) * step
-            _whisker(axes, estimate, y, f"{control.name} (control)", row, look)
-        ceiling = find_ceiling(alignment, metric.id, statistic)
-        look = {"color": "black", "marker": "|", "markersize": 8, "markeredgewidth": 1.8}
-        _whisker(axes, ceiling, row + 0.4 - 0.5 * step, CEILING, row, look)
+        estimates = _estimates(alignment, metric, statistic)
+        for lane, (estimate, look) in enumerate(zip(estimates, looks, strict=True)):
+            _whisker(axes, estimate, row - 0.4 + (lane + 0.5) * step, look)
+    for look in looks:  # every lane stands in the legend, also where it has no value
+        axes.plot([], [], linestyle="none", **look)
     axes.set_yticks(range(len(metrics)), [_wrapped(m.title, 26) for m in metrics])
     axes.set_ylim(len(metrics) - 0.5, -0.5)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.set_xlabel(f"{STATISTICS[statistic][0]} with interval, failures left out")
-    handles, labels = axes.get_legend_handles_labels()
-    unique = {_wrapped(label, 30): handle for handle, label in zip(handles, labels, strict=True)}
-    figure.legend(
-        list(unique.values()), list(unique), loc="outside right upper", frameon=False, fontsize=7
-    )
+    figure.legend(loc="outside right upper", frameon=False, fontsize=7)
     return figure
 
 
-def _whisker(
-    axes: Any, e: Estimate, y: float, label: str, row: int, look: Mapping[str, Any]
-) -> None:
+def _looks(alignment: Alignment, statistic: str) -> list[dict[str, Any]]:
+    """Name, colour and shape of each lane: judges, controls, human ceiling."""
+    names = [_wrapped(name, 26) for name in column_names(alignment, statistic)]
+    judges = len(real_judges(alignment))
+    looks: list[dict[str, Any]] = []
+    for k, name in enumerate(names):
+        number = k if k < judges else k - judges
+        look = {"label": name, "marker": _SHAPES[number % len(_SHAPES)], "markersize": 4}
+        if name == CEILING:
+            looks.append({**look, "color": "black", "marker": "|", "markersize": 8})
+        elif k < judges:
+            looks.append({**look, "color": _COLOURS[number % len(_COLOURS)]})
+        else:
+            looks.append({**look, "color": _GREY, "markerfacecolor": "white"})
+    return looks
+
+
+def _estimates(alignment: Alignment, metric: Metric, statistic: str) -> list[Estimate]:
+    """One metric's estimates in the order of `_looks`."""
+    scores = score_index(alignment)
+    judges = (*real_judges(alignment), *controls(alignment))
+    found = [find_score(scores, judge.name, metric.id, statistic) for judge in judges]
+    humans = [find_ceiling(alignment, metric.id, statistic)]
+    return found + (humans if has_ceiling(alignment, statistic) else [])
+
+
+def _whisker(axes: Any, e: Estimate, y: float, look: Mapping[str, Any]) -> None:
     """A point with its interval; an undefined number leaves its lane empty."""
     if e.value is None:
         return
     error = None
     if e.low is not None and e.high is not None:
         error = [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
-    style = {"markersize": 4, "linestyle": "none", "elinewidth": 1, **look}
-    axes.errorbar(e.value, y, xerr=error, label=printable(label), **style)
+    axes.errorbar(
+        e.value, y, xerr=error, linestyle="none", elinewidth=1, **{**look, "label": "_nolegend_"}
+    )
 
 
 def draw_distribution(alignment: Alignment) -> Any:

@@ -17,7 +17,6 @@ from judgebench.align import (
     AGREEMENT_STATISTICS,
     STATISTICS,
     Alignment,
-    BlankPolicy,
     Confusion,
     FailurePolicy,
     JudgeSummary,
@@ -25,6 +24,7 @@ from judgebench.align import (
 from judgebench.records import Estimate, Status, Usage
 from judgebench.rubric import Metric
 from judgebench.stats.summary import mean_and_sd
+from judgebench.truth import BlankPolicy
 
 DASH = "–"
 POLICIES: Mapping[FailurePolicy, str] = {
@@ -204,7 +204,12 @@ def find_ceiling(
     for score in alignment.ceiling:
         if (score.annotator, score.metric, score.statistic) == (annotator, metric, statistic):
             return score.estimate
-    return Estimate(None, reason="no annotator could be held against others on this metric")
+    return Estimate(None, reason="not computed for this metric")
+
+
+def has_ceiling(alignment: Alignment, statistic: str) -> bool:
+    """Whether humans were held against each other by this statistic at all."""
+    return any(score.statistic == statistic for score in alignment.ceiling)
 
 
 def best_control(
@@ -350,22 +355,24 @@ def score_table(
         for name in names:
             score = find_score(scores, name, metric.id, statistic, failures)
             yield Cell(estimate=score, signed=signed)
-        yield Cell(estimate=find_ceiling(alignment, metric.id, statistic), signed=signed)
+        if has_ceiling(alignment, statistic):
+            yield Cell(estimate=find_ceiling(alignment, metric.id, statistic), signed=signed)
 
     return Table(
         f"{statistic}-{failures}",
-        f"{heading}: judges, control judges and human ceiling, {POLICIES[failures]}",
-        ("Metric", *column_names(alignment), CEILING),
+        f"{heading}: judges beside the control judges, {POLICIES[failures]}",
+        ("Metric", *column_names(alignment, statistic)),
         tuple((Cell(metric.title), *cells(metric)) for metric in alignment.rubric.metrics),
         (f"{heading}: {meaning}.",),
     )
 
 
-def column_names(alignment: Alignment) -> list[str]:
-    """Judges, then controls, told apart by words and not only by their place."""
+def column_names(alignment: Alignment, statistic: str) -> list[str]:
+    """Judges, then controls, told apart by words and not only by their place, then the humans."""
     return [
         *(judge.name for judge in real_judges(alignment)),
         *(f"{judge.name} (control)" for judge in controls(alignment)),
+        *([CEILING] if has_ceiling(alignment, statistic) else []),
     ]
 
 
@@ -552,9 +559,7 @@ def judges_table(alignment: Alignment) -> Table:
             "Signature",
         ),
         tuple(rows),
-        (
-            "Statuses count the last verdict on each answer; calls and tokens count all attempts.",
-        ),
+        ("Statuses count the last verdict on each answer; calls and tokens count all attempts.",),
     )
 
 
@@ -598,8 +603,8 @@ def describe(alignment: Alignment) -> list[str]:
         f"{_count(kinds['judge'], 'judge')}, {_count(kinds['jury'], 'jury', 'juries')} and "
         f"{_count(kinds['control'], 'control judge')}.",
         *_truth_sentences(a),
-        f"{_count(len(a.disagreements), 'item')} on which at least one judge differs from "
-        "the human truth.",
+        f"{_count(len(a.disagreements), 'answer')} listed on which a judge differs from the "
+        "human truth.",
     ]
     if not kinds["control"]:
         said.append("There is no control judge, so no judge can be called good by this report.")

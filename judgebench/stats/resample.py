@@ -91,7 +91,7 @@ def _interval(
     if statistic.is_proportion and abs(value - round(value)) < NO_WIDTH:
         informing = int(sample.how_many[~np.isnan(statistic.formula(sample.kinds))].sum())
         exact = clopper_pearson(round(value) * informing, informing, resampling.level)
-        how = f"{EXACT} over {informing} clusters, as resamples of a share of {value:.0f} agree"
+        how = f"{EXACT} over {informing} clusters, since every resample gives {value:.0f}"
         return replace(exact, method=how)
 
     replicates = statistic.formula(_resampled_totals(sample, resampling))

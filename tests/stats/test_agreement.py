@@ -160,3 +160,9 @@ def test_bad_codes_are_refused() -> None:
         vote_pairs_by_cluster(ratings - 1, np.array([1]), K, 1)
     with pytest.raises(ValueError, match="same length"):
         vote_pairs_by_cluster(ratings - 1, np.array([0, 0]), K, 1)
+
+
+def test_two_missing_labels_are_no_agreement() -> None:
+    ratings = np.array([[0, -1, 1, -1], [2, 2, -1, -1]])
+    found = at_least_two_agree(ratings, np.array([0, 1]), 2, FEW)
+    assert (found.value, found.n) == (0.5, 2)

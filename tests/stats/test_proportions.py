@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import scipy.stats
 from hypothesis import given, settings
@@ -56,9 +58,16 @@ def test_n_is_the_smallest_that_suffices(tenths: int, percent: int, level: float
         assert longer_side(fewer) > half_width
 
 
+@pytest.mark.parametrize("percent", range(1, 50, 3))
+def test_the_size_has_a_closed_form_where_all_are_found(percent: int) -> None:
+    # The lower limit is (alpha / 2) ** (1 / n), so n is log(alpha / 2) / log(1 - half width).
+    half_width = percent / 100
+    n = math.ceil(math.log(0.025) / math.log(1 - half_width))
+    assert items_for_half_width(1.0, half_width) == n
+    assert items_for_half_width(0.0, half_width) == n
+
+
 def test_known_sizes() -> None:
-    # All found: 1 - (alpha / 2) ** (1 / n) <= 0.1 first holds at n = log .025 / log .9 = 35.01
-    assert items_for_half_width(1.0, 0.1) == 36
     assert items_for_half_width(0.5, 1.0) == 1
     # The normal approximation gives 96; the exact interval is wider.
     assert 96 <= items_for_half_width(0.5, 0.1) <= 106

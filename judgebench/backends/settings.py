@@ -1,0 +1,106 @@
+"""How a backend is told to run: what stands under `settings:` in a judge's YAML."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from judgebench.errors import Problem, SetupError
+
+Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
+
+_REMOTE = frozenset(
+    "base_url api_key_env concurrency timeout_s max_retries price requests_per_minute "
+    "structured".split()
+)
+_LOCAL = frozenset({"context", "threads", "structured"})
+
+# Which settings mean something to which backend; any other one is refused, not ignored.
+ALLOWED: Mapping[str, frozenset[str]] = {
+    "litellm": _REMOTE,
+    "openai-compatible": _REMOTE,
+    "vllm": _LOCAL | {"concurrency"},
+    "transformers": _LOCAL | {"concurrency"},
+    "llamacpp": _LOCAL,
+    "scripted": frozenset(),
+}
+
+
+class Price(BaseModel):
+    """US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+
+    def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        """US dollars for one call; None where the endpoint did not count its tokens."""
+        if prompt_tokens is None or completion_tokens is None:
+            return None
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
+class BackendSettings(BaseModel):
+    """Each backend takes the ones that mean something to it (`ALLOWED`).
+
+    `api_key_env` names the environment variable that holds the key; the key itself never stands
+    in a file. `concurrency` counts requests in flight, `timeout_s` bounds one try, and
+    `max_retries` counts tries after the first. `context` is in tokens. `structured` says how a
+    JSON schema is enforced: by the endpoint (`json_schema`), as the arguments of a forced tool
+    call (`tool`), as JSON of any shape (`json_object`), or not at all (`none`).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    concurrency: int = Field(default=16, ge=1, le=1024)
+    timeout_s: float = Field(default=120, gt=0)
+    max_retries: int = Field(default=5, ge=0, le=20)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    price: Price | None = None
+    structured: Structured = "auto"
+    context: int | None = Field(default=None, ge=256)
+    threads: int | None = Field(default=None, ge=1)
+
+    def check_fits(self, backend: str) -> None:
+        """Raises SetupError for every setting given that means nothing to `backend`."""
+        allowed = ALLOWED[backend]
+        given = self.model_dump(exclude_defaults=True)
+        problems = [
+            Problem(
+                f"means nothing to a {backend} backend",
+                field=f"settings.{name}",
+                allowed=", ".join(sorted(allowed)) or "no settings",
+            )
+            for name in given
+            if name not in allowed
+        ]
+        if problems:
+            raise SetupError(problems)
+
+    def api_key(self) -> str | None:
+        """The key, or None where no variable is named. Raises SetupError where it is not set."""
+        if self.api_key_env is None:
+            return None
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key:
+            raise SetupError(Problem(_not_set(self.api_key_env), field="settings.api_key_env"))
+        return key
+
+    def runtime(self, *names: str) -> dict[str, Any]:
+        """The settings of these names that are set, for the `runtime` part of a description."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        return {name: values[name] for name in names if name in values}
+
+
+def _not_set(variable: str) -> str:
+    # What does not look like a variable's name may be the key itself: never show it.
+    if re.fullmatch(r"[A-Z_][A-Z0-9_]{0,40}", variable):
+        return f"the environment variable {variable} is not set or empty"
+    return "must be the name of an environment variable that holds the key, and never the key"

@@ -1,0 +1,86 @@
+"""What `check_files` counts, and how plain files are recognised."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from judgebench.data import check_files, load_data
+from judgebench.rubric import Rubric
+
+Write = Callable[[str, str | bytes], Path]
+
+ANSWERS = "item_id,text,question,topic\na,one,q1,t\nb,two,q1,t\nc,three,q2,t\n"
+WIDE = (
+    "item_id,Annotator,Tone of voice,source\n"
+    "a,x,Kind,No\na,y,Neutral,\nb,x,Kind,NA\nb,y,Cannot say,None\nc,x,,\n"
+)
+
+
+def test_counts(rubric: Rubric, write: Write) -> None:
+    paths = [write("answers.csv", ANSWERS), write("labels.csv", WIDE)]
+    report = check_files(paths, rubric)
+    assert report.ok
+    assert (report.answers, report.labels, report.blank) == (3, 7, 3)
+    assert report.items_with_two_labels == 2
+    assert report.annotators == {"x": 4, "y": 3}
+    assert report.metrics == {
+        "tone": {"Kind": 2, "Neutral": 1, "Rude – openly": 0, "Cannot say": 1},
+        "source": {"No": 1, "NA": 1, "None": 1, "null": 0},
+    }
+    sums = [hashlib.sha256(text.encode()).hexdigest() for text in (ANSWERS, WIDE)]
+    assert list(report.sources.values()) == sums
+
+
+def test_the_order_of_files_does_not_matter(rubric: Rubric, write: Write) -> None:
+    answers, labels = write("answers.csv", ANSWERS), write("labels.csv", WIDE)
+    one, other = load_data([answers, labels], rubric), load_data([labels, answers], rubric)
+    assert (one.answers, one.labels) == (other.answers, other.labels)
+
+
+def test_a_file_without_annotators_is_one(rubric: Rubric, write: Write) -> None:
+    paths = [write("answers.csv", ANSWERS), write("dr-a.csv.gz", "item_id,tone\na,Kind\n")]
+    assert [x.annotator for x in load_data(paths, rubric).labels] == ["dr-a"]
+
+
+def test_answers_and_labels_in_one_file(rubric: Rubric, write: Write) -> None:
+    rows = "item_id,text,annotator,tone\na,one,x,Kind\na,one,y,Neutral\n"
+    found = load_data(write("both.csv", rows), rubric)
+    assert [a.item_id for a in found.answers] == ["a"]
+    assert [(x.annotator, x.label) for x in found.labels] == [("x", "Kind"), ("y", "Neutral")]
+    assert [w.kind for w in found.warnings] == ["duplicate_item"]
+
+
+def test_each_data_yaml_is_a_set_of_its_own(rubric: Rubric, write: Write) -> None:
+    write("sheet.csv", "id,t,k,l\na,one,Kind,Neutral\n")
+    entry = (
+        "files: [{path: sheet.csv, items: {item_id: id, text: t, labels: {metrics: {tone: %s}}}}]"
+    )
+    paths = [write("k.yaml", entry % "k"), write("l.yaml", entry % "l")]
+    report = check_files(paths, rubric)
+    assert report.ok
+    assert (report.answers, report.labels, report.annotators) == (2, 2, {"sheet": 2})
+
+
+def test_slots_are_counted_under_one_name(rubric: Rubric, write: Write) -> None:
+    write("sheet.csv", "id,t,k\na,one,Kind|Neutral\nb,two,Kind; Kind ;Neutral\n")
+    entry = (
+        "files: [{path: sheet.csv, items: {item_id: id, text: t, labels: "
+        "{annotator: {value: crowd}, metrics: {tone: k}, list: true}}}]"
+    )
+    report = check_files([write("data.yaml", entry)], rubric)
+    assert (report.annotators, report.items_with_two_labels) == ({"crowd": 5}, 2)
+
+
+def test_faulty_files_are_still_counted(rubric: Rubric, write: Write) -> None:
+    bad = WIDE.replace("b,x,Kind,NA", "b,x,Kimd,NA")
+    report = check_files([write("answers.csv", ANSWERS), write("labels.csv", bad)], rubric)
+    assert not report.ok
+    assert (report.answers, report.labels) == (3, 6)
+
+
+def test_nothing_to_check(rubric: Rubric) -> None:
+    report = check_files([], rubric)
+    assert report.ok
+    assert report.answers == 0

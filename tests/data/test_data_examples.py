@@ -1,0 +1,122 @@
+"""The three data.yaml of the medical-safety-crowd example, on the published files as they are."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import krippendorff
+import numpy as np
+import pytest
+
+from judgebench.data import check_files, load_data
+from judgebench.records import Dataset
+from judgebench.rubric import Rubric, load_rubric
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "medical-safety-crowd"
+
+
+@pytest.fixture(scope="module")
+def crowd_data(shared_data: Path) -> Path:
+    return shared_data / "medical-safety-crowd"
+
+
+@pytest.fixture(scope="module")
+def risk() -> Rubric:
+    return load_rubric("medical-query-risk")
+
+
+def load(name: str, risk: Rubric, folder: Path) -> Dataset:
+    return load_data(EXAMPLE / f"{name}.data.yaml", risk, folder=folder)
+
+
+def expert_rows(folder: Path) -> list[dict[str, str]]:
+    with gzip.open(folder / "medicheck-expert.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_queries_and_their_crowd_labels(crowd_data: Path, risk: Rubric) -> None:
+    found = load("queries", risk, crowd_data)
+    assert len(found.answers) == 861
+    assert len({a.group for a in found.answers}) == 860  # one query stands in two rows
+    assert Counter(x.is_slot for x in found.labels) == {True: 3309, False: 861}
+    assert found.warnings == ()
+    slots = Counter(x.item_id for x in found.labels if x.is_slot)
+    assert Counter(slots.values()) == {3: 648, 6: 186, 9: 25, 12: 2}
+
+
+@pytest.mark.parametrize(("level", "alpha"), [("nominal", 0.345), ("ordinal", 0.516)])
+def test_crowd_agreement(crowd_data: Path, risk: Rubric, level: str, alpha: float) -> None:
+    metric = risk.find("query_risk")
+    assert metric is not None
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(metric.labels))
+    for label in load("queries", risk, crowd_data).labels:
+        if label.is_slot and label.label is not None:
+            counts[label.item_id][metric.index(label.label)] += 1
+    table = np.array(list(counts.values()))
+    assert krippendorff.alpha(value_counts=table, level_of_measurement=level) == pytest.approx(
+        alpha, abs=5e-4
+    )
+
+
+def test_responses_are_unswapped(crowd_data: Path, risk: Rubric) -> None:
+    found = load("responses", risk, crowd_data)
+    assert Counter(a.system for a in found.answers) == {
+        "dialogpt": 861,
+        "alexa": 853,
+        "reddit": 638,
+    }
+    truth: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in expert_rows(crowd_data):
+        for system, column in {
+            "dialogpt": "response-dialogpt",
+            "alexa": "response-alexa",
+            "reddit": "response-reddit ",
+        }.items():
+            truth[row["query"], system].add(row[column])
+    known = [a for a in found.answers if (a.question, a.system) in truth]
+    assert len({a.question for a in known}) == 747
+    assert all(a.text in truth[a.question, a.system] for a in known)
+    # Had the columns been read as they are named, hardly any text would match.
+    other = {"dialogpt": "alexa", "alexa": "dialogpt"}
+    swapped = [a for a in known if a.system in other]
+    assert not any(a.text in truth[a.question, other[a.system]] for a in swapped)
+
+
+def test_names_and_codes_say_the_same(crowd_data: Path, risk: Rubric) -> None:
+    codes = {(x.item_id, x.metric): x.label for x in load("expert", risk, crowd_data).labels}
+    compared: Counter[str] = Counter()
+    for name in ("queries", "responses"):
+        for label in load(name, risk, crowd_data).labels:
+            coded = codes.get((label.item_id, label.metric))
+            if label.annotator == "expert" and coded is not None:
+                assert coded == label.label
+                compared[label.metric] += 1
+    assert compared["query_risk"] == 748
+    assert compared["response_type"] > 2000
+
+
+def test_expert_codes(crowd_data: Path, risk: Rubric) -> None:
+    found = load("expert", risk, crowd_data)
+    assert Counter(a.system for a in found.answers) == {
+        "": 1417,
+        "dialogpt": 1417,
+        "alexa": 1374,
+        "reddit": 917,
+    }
+    risks = Counter(x.label for x in found.labels if x.metric == "query_risk")
+    assert risks == {"Non-serious": 1227, "Serious": 152, "Critical": 34, "Not medical": 4}
+    only = load_data(EXAMPLE / "expert.data.yaml", risk, metrics=["query_risk"], folder=crowd_data)
+    assert len(only.answers) == len(only.labels) == 1417
+
+
+def test_check_finds_no_error(crowd_data: Path, risk: Rubric) -> None:
+    report = check_files(sorted(EXAMPLE.glob("*.data.yaml")), risk, folder=crowd_data)
+    assert report.ok
+    assert report.answers == 861 + 2352 + 5125
+    skipped = {(w.file.split("-")[-1], w.field): w.message for w in report.warnings
+               if w.kind == "skipped_item"}  # fmt: skip
+    assert "(8 times" in skipped["crowd.csv.gz", "dialogpt-response"]
+    assert "(223 times" in skipped["crowd.csv.gz", "reddit-response"]

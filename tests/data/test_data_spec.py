@@ -1,0 +1,268 @@
+"""data.yaml: what it maps, and how its own faults are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from judgebench.data import DataSpec, check_files, load_data
+from judgebench.errors import SetupError
+from judgebench.records import content_hash
+from judgebench.rubric import Rubric
+
+Write = Callable[[str, str | bytes], Path]
+
+SHEET = (
+    "ID,Patient question,Model A,Model B,A: tone,B: tone,note\n"
+    "1,Why?,Because.,,0,1,x\n"
+    "2,How?,So.,Thus.,2.0,n/a,y\n"
+)
+SPEC = """
+files:
+  - path: sheet.csv
+    items:
+      - item_id: {column: ID, prefix: a-}
+        question: Patient question
+        text: Model A
+        system: {value: model-a}
+        metadata: [note]
+        labels:
+          - {annotator: {value: ann}, metrics: {Tone of voice: "A: tone"}}
+      - item_id: {column: ID, prefix: b-}
+        question: Patient question
+        text: Model B
+        system: {value: model-b}
+        if_empty: skip
+        labels: {annotator: {value: ann}, metrics: {tone: "B: tone"}}
+  - path: raters.tsv
+    labels: {item_id: item, annotator: who, metric: criterion, label: verdict}
+spellings:
+  tone: {0: Kind, "1": Neutral, "2": rude - openly, "n/a": null}
+"""
+RATERS = "item\twho\tcriterion\tverdict\na-1\tben\ttone\tfriendly\nb-1\tben\ttone\tKind\n"
+
+
+def test_one_row_many_items(rubric: Rubric, write: Write) -> None:
+    write("sheet.csv", SHEET)
+    write("raters.tsv", RATERS)
+    found = load_data(write("data.yaml", SPEC), rubric)
+    assert [(a.item_id, a.system, a.text, a.group) for a in found.answers] == [
+        ("a-1", "model-a", "Because.", "Why?"),
+        ("a-2", "model-a", "So.", "How?"),
+        ("b-2", "model-b", "Thus.", "How?"),
+    ]
+    assert found.answers[1].metadata == {"note": "y"}
+    assert [(x.item_id, x.annotator, x.label) for x in found.labels] == [
+        ("a-1", "ann", "Kind"),
+        ("a-2", "ann", "Rude – openly"),
+        ("b-2", "ann", None),
+        ("a-1", "ben", "Kind"),
+    ]
+    kinds = {w.kind: (Path(w.file).name, w.line, w.field) for w in found.warnings}
+    assert kinds == {
+        "skipped_item": ("sheet.csv", 2, "Model B"),
+        "float_label": ("sheet.csv", 3, "A: tone"),
+        "blank_label": ("sheet.csv", 3, "B: tone"),
+        "label_without_item": ("raters.tsv", 3, ""),
+    }
+    assert sorted(Path(s).name for s in found.sources) == ["data.yaml", "raters.tsv", "sheet.csv"]
+
+
+def test_another_folder_and_a_model(rubric: Rubric, write: Write, tmp_path: Path) -> None:
+    write("sheet.csv", SHEET)
+    write("raters.tsv", RATERS)
+    (tmp_path / "else").mkdir()
+    path = tmp_path / "else" / "data.yaml"
+    path.write_text(SPEC)
+    from_path = load_data(path, rubric, folder=tmp_path)
+    spec = DataSpec.model_validate(
+        {
+            "files": [
+                {
+                    "path": "sheet.csv",
+                    "items": [{"item_id": {"column": "ID", "prefix": "a-"}, "text": "Model A"}],
+                }
+            ]
+        }
+    )
+    from_model = load_data(spec, rubric, folder=tmp_path)
+    assert [a.item_id for a in from_model.answers] == ["a-1", "a-2"]
+    assert [a.text for a in from_path.answers][:2] == [a.text for a in from_model.answers]
+    with pytest.raises(SetupError, match="No such file"):
+        load_data(path, rubric)
+
+
+def test_ids_from_texts_and_rows(rubric: Rubric, write: Write) -> None:
+    write("q.csv", "q,extra\nWhy?,1\nHow?,2\n")
+    yaml = "files: [{path: q.csv, items: {item_id: {hash_of: [q, extra], prefix: q-}, text: q}}]"
+    found = load_data(write("data.yaml", yaml), rubric)
+    assert found.answers[0].item_id == "q-" + content_hash(["Why?", "1"])
+    assert found.answers[0].group == found.answers[0].item_id  # it stands alone
+    yaml = "files: [{path: q.csv, items: {item_id: {row: true}, text: q}}]"
+    found = load_data(write("data.yaml", yaml), rubric)
+    assert [a.item_id for a in found.answers] == ["2", "3"]
+
+
+def test_format_where_the_name_does_not_say_it(rubric: Rubric, write: Write) -> None:
+    write("export.txt", "item_id\ttext\na\tone\n")
+    yaml = "files: [{path: export.txt, format: tsv, items: {item_id: item_id, text: text}}]"
+    assert load_data(write("data.yaml", yaml), rubric).answers[0].text == "one"
+
+
+def test_unknown_items_may_be_ignored(rubric: Rubric, write: Write) -> None:
+    write("a.csv", "item_id,text,who,tone\na,one,x,Kind\n")
+    write("l.csv", "item_id,who,tone\na,y,Kind\nzz,y,Kind\n")
+    yaml = """
+labels_for_unknown_items: ignore
+files:
+  - {path: a.csv, items: {item_id: item_id, text: text}}
+  - {path: l.csv, labels: {item_id: item_id, annotator: who, metrics: {tone: tone}}}
+"""
+    found = load_data(write("data.yaml", yaml), rubric)
+    assert [x.item_id for x in found.labels] == ["a"]
+    assert [(w.kind, w.line) for w in found.warnings] == [("ignored_label", 3)]
+
+
+def test_only_some_metrics(rubric: Rubric, write: Write) -> None:
+    write("q.csv", "id,q,a,risk,src\n1,Why?,So.,Kind,No\n")
+    yaml = """
+files:
+  - path: q.csv
+    items:
+      - {item_id: {column: id, prefix: q}, text: q,
+         labels: {annotator: {value: e}, metrics: {tone: risk}}}
+      - {item_id: {column: id, prefix: a}, text: a,
+         labels: {annotator: {value: e}, metrics: {source: src}}}
+"""
+    path = write("data.yaml", yaml)
+    assert [a.item_id for a in load_data(path, rubric).answers] == ["q1", "a1"]
+    only = load_data(path, rubric, metrics=["Source given"])
+    assert [a.item_id for a in only.answers] == ["a1"]
+    assert [x.label for x in only.labels] == ["No"]
+    labels = write("l.csv", "item_id,annotator,metric,label\na,x,source,None\na,x,tone,Kind\n")
+    both = [write("a.csv", "item_id,text\na,one\n"), labels]
+    assert [x.label for x in load_data(both, rubric, metrics=["tone"]).labels] == ["Kind"]
+
+
+def test_list_cells_that_are_none(rubric: Rubric, write: Write) -> None:
+    write(
+        "a.tsv",
+        "id\tt\tl\n"
+        "a\tone\t[Kind, Neutral\n"
+        "b\ttwo\t{'Kind'}\n"
+        "c\tthree\t\n"
+        "d\tfour\t('Kind',)\n"
+        "e\tfive\t[__import__('os')]\n",
+    )
+    yaml = """
+files:
+  - path: a.tsv
+    items: {item_id: id, text: t, labels: {annotator: {value: c}, metrics: {tone: l}, list: true}}
+"""
+    report = check_files([write("data.yaml", yaml)], rubric)
+    found = {(p.kind, p.line) for p in report.errors}
+    assert found == {("bad_list", 2), ("unknown_label", 3), ("bad_list", 6)}
+    assert (report.labels, report.blank) == (1, 1)
+
+
+BAD_SPECS = {
+    "not yaml": ("files: [", "bad_spec", "is not YAML"),
+    "empty": ("", "bad_spec", "mapping"),
+    "unknown key": ("file: []", "bad_spec", "is not a known key"),
+    "no files": ("files: []", "bad_spec", "at least 1"),
+    "key twice": ("files: []\nfiles: []", "bad_spec", "twice"),
+    "idle file": ("files: [{path: a.csv}]", "bad_spec", "nothing is read"),
+    "bare No": (
+        "files: [{path: a.csv, items: {item_id: id, text: t}}]\nspellings: {tone: {No: Kind}}",
+        "bad_spec",
+        "quote it",
+    ),
+    "bare No as a label": (
+        "files: [{path: a.csv, items: {item_id: id, text: t}}]\nspellings: {source: {'0': No}}",
+        "bad_spec",
+        "quote it",
+    ),
+    "half long": (
+        "files: [{path: a.csv, labels: {item_id: id, metric: m}}]",
+        "bad_spec",
+        "give both",
+    ),
+    "no shape": ("files: [{path: a.csv, labels: {item_id: id}}]", "bad_spec", "long"),
+    "two ids": (
+        "files: [{path: a.csv, items: {item_id: {row: true, column: id}, text: t}}]",
+        "bad_spec",
+        "exactly one",
+    ),
+    "two sources": (
+        "files: [{path: a.csv, items: {item_id: id, text: {column: t, value: t}}}]",
+        "bad_spec",
+        "either a column or a value",
+    ),
+    "no column": (
+        "files: [{path: a.csv, items: {item_id: id, text: txet}}]",
+        "missing_column",
+        "did you mean 'text'",
+    ),
+    "unknown metric": (
+        "files: [{path: a.csv, items: {item_id: id, text: text, labels: {metrics: {tune: k}}}}]",
+        "unknown_metric",
+        "did you mean 'tone'",
+    ),
+    "metric twice": (
+        "files: [{path: a.csv, items: {item_id: id, text: text, labels: "
+        "{metrics: {tone: k, Tone of voice: id}}}}]",
+        "bad_spec",
+        "twice",
+    ),
+    "unknown target": (
+        "files: [{path: a.csv, items: {item_id: id, text: text}}]\n"
+        "spellings: {tone: {'0': Kindly}}",
+        "unknown_label",
+        "did you mean 'Kind'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SPECS)
+def test_fault_in_spec(case: str, rubric: Rubric, write: Write) -> None:
+    content, kind, message = BAD_SPECS[case]
+    write("a.csv", "id,text,k\na,one,Kind\n")
+    path = write("data.yaml", content)
+    found = [p for p in check_files([path], rubric).errors if p.kind == kind]
+    assert found
+    assert message in " ".join(p.message for p in found)
+    assert {Path(p.file).name for p in found} == (
+        {"a.csv"} if kind == "missing_column" else {"data.yaml"}
+    )
+    with pytest.raises(SetupError):
+        load_data(path, rubric)
+
+
+def test_faults_in_spec_and_files_at_once(rubric: Rubric, write: Write) -> None:
+    write("a.csv", "id,text,k\na,one,Kind\nb,,Kind\n")
+    yaml = """
+files:
+  - path: a.csv
+    items:
+      item_id: id
+      text: text
+      labels: {metrics: {tune: k}}
+  - {path: gone.csv, items: {item_id: id, text: text}}
+"""
+    report = check_files([write("data.yaml", yaml)], rubric)
+    found = {(p.kind, Path(p.file).name, p.line) for p in report.errors}
+    assert found == {
+        ("unknown_metric", "data.yaml", None),
+        ("empty_text", "a.csv", 3),
+        ("unreadable_file", "gone.csv", None),
+    }
+
+
+def test_unknown_keys_name_the_known_ones(rubric: Rubric, write: Write) -> None:
+    yaml = "files: [{path: a.csv, items: {item_id: {hash: q}, text: t, sistem: s}}]"
+    found = check_files([write("data.yaml", yaml)], rubric).errors
+    by_field = {p.field: p for p in found}
+    assert by_field["files.0.items.0.sistem"].allowed.startswith("system, ")
+    assert by_field["files.0.items.0.item_id.hash"].allowed.startswith("hash_of, ")
