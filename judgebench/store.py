@@ -16,14 +16,17 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from judgebench.errors import Problem, RunLocked, SetupError
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Rubric
+from judgebench.yaml_file import validate
+
+Record = TypeVar("Record", Answer, HumanLabel)
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -34,13 +37,18 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def to_line(value: Mapping[str, Any]) -> str:
-    """One line of JSONL. Lone surrogates, which UTF-8 cannot hold, are escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """One line of JSONL."""
+    return _json(value, separators=(",", ":")) + "\n"
+
+
+def _json(value: Mapping[str, Any], **style: Any) -> str:
+    """JSON as people read it. Lone surrogates, which UTF-8 cannot hold, are escaped."""
+    text = json.dumps(value, ensure_ascii=False, **style)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(value, separators=(",", ":"))
-    return text + "\n"
+        text = json.dumps(value, **style)
+    return text
 
 
 class RunFolder:
@@ -72,13 +80,7 @@ class RunFolder:
     def manifest(self) -> dict[str, Any]:
         """The manifest; empty before the first write."""
         path = self.path / "run.json"
-        try:
-            value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        except ValueError as error:
-            raise SetupError(Problem(f"is not JSON: {error}", file=str(path))) from None
-        return value
+        return _read_object(path) if path.is_file() else {}
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         self._write_json("run.json", manifest)
@@ -91,14 +93,14 @@ class RunFolder:
         self._write_lines("labels.jsonl", labels)
 
     def rubric(self) -> Rubric:
-        text = (self.path / "rubric.json").read_text(encoding="utf-8")
-        return Rubric.model_validate_json(text)
+        path = self.path / "rubric.json"
+        return validate(_read_object(path), Rubric, file=str(path))
 
     def answers(self) -> list[Answer]:
-        return [Answer(**value) for _, value in read_lines(self.path / "answers.jsonl")]
+        return list(_records(self.path / "answers.jsonl", Answer))
 
     def labels(self) -> list[HumanLabel]:
-        return [HumanLabel(**value) for _, value in read_lines(self.path / "labels.jsonl")]
+        return list(_records(self.path / "labels.jsonl", HumanLabel))
 
     def verdict_path(self, judge: str) -> Path:
         return self.path / f"verdicts-{judge}.jsonl"
@@ -111,8 +113,7 @@ class RunFolder:
                 yield _verdict(value, path, number)
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
-        write_atomically(self.path / name, text + "\n")
+        write_atomically(self.path / name, _json(value, indent=2, sort_keys=True) + "\n")
 
     def _write_lines(self, name: str, records: Iterable[Answer | HumanLabel]) -> None:
         temporary = self.path / f".{name}.{os.getpid()}.tmp"
@@ -124,17 +125,40 @@ class RunFolder:
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and object of every whole line; a torn last line is passed over.
 
-    Raises SetupError for a line in the middle that is not JSON: that is damage, not a torn write.
+    Raises SetupError where there is no such file, and for a line in the middle that holds no JSON
+    object: that is damage, not a torn write.
     """
+    if not path.is_file():
+        raise SetupError(Problem("no such file", file=str(path)))
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
-            try:
-                value = json.loads(line)
-            except ValueError as error:
-                raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
-            yield number, value
+            yield number, _object(line, path, number)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise SetupError(Problem("no such file", file=str(path)))
+    return _object(path.read_bytes(), path)
+
+
+def _object(text: bytes, path: Path, number: int | None = None) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
+    if not isinstance(value, dict):
+        raise SetupError(Problem("is no JSON object", str(path), number, found=repr(value)[:80]))
+    return value
+
+
+def _records(path: Path, shape: type[Record]) -> Iterator[Record]:
+    for number, value in read_lines(path):
+        try:
+            yield shape(**value)
+        except TypeError as error:
+            raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
 
 
 def drop_torn_line(path: Path) -> int:
@@ -183,12 +207,14 @@ class VerdictWriter:
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:
-    """A verdict without the fields that say nothing."""
-    value = asdict(verdict)
-    value["usage"] = {k: v for k, v in value["usage"].items() if v is not None}
-    value["latency"] = round(verdict.latency, 6)
-    keep = ("item_id", "content_hash", "judge", "signature", "status", "labels")
-    return {k: v for k, v in value.items() if k in keep or v not in (None, "", 0, 0.0, {})}
+    """A verdict without the fields that hold their default; a cost of 0 is not an unknown one."""
+    told = {f.name for f in fields(Verdict) if getattr(verdict, f.name) != f.default}
+    value = {k: v for k, v in asdict(verdict).items() if k in told}
+    if "usage" in value:
+        value["usage"] = {k: v for k, v in value["usage"].items() if v is not None}
+    if "latency" in value:
+        value["latency"] = round(verdict.latency, 6)
+    return value
 
 
 def _verdict(value: dict[str, Any], path: Path, number: int) -> Verdict:

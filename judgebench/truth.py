@@ -57,11 +57,15 @@ class TruthConfig(BaseModel):
         problems = [
             Problem("fits no annotator", "", None, "truth.annotators", p, ", ".join(everybody[:20]))
             for p in self.annotators
-            if not any(fnmatchcase(a, p) for a in everybody)
+            if not any(_fits(a, p) for a in everybody)
         ]
         if problems:
             raise SetupError(problems)
-        return tuple(a for a in everybody if any(fnmatchcase(a, p) for p in self.annotators))
+        return tuple(a for a in everybody if any(_fits(a, p) for p in self.annotators))
+
+
+def _fits(annotator: str, pattern: str) -> bool:
+    return annotator == pattern or fnmatchcase(annotator, pattern)
 
 
 @dataclass(frozen=True)

@@ -2,70 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from judgebench.errors import Problem, SetupError
 
 Model = TypeVar("Model", bound=BaseModel)
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
     """Refuses a mapping that holds a key twice, of which YAML would silently keep the last."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
         seen: set[Any] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _MERGE:
+                continue
+            key = self.construct_object(key_node)
             if key in seen:
                 raise yaml.MarkedYAMLError(
                     problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark
                 )
             seen.add(key)
-        return super().construct_mapping(node, deep)
+        return node
 
 
-def load_yaml(path: Path) -> Any:
-    """The parsed file. Raises SetupError with the line where it is not YAML."""
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8. Raises SetupError where it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise SetupError(Problem("no such file", file=str(path))) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(Problem(f"cannot be read: {error}", file=str(path))) from None
+
+
+def parse_yaml(text: str, file: str, first_line: int = 1) -> Any:
+    """What YAML text holds, whose first line is that line of `file`.
+
+    Raises SetupError with the line where it is not YAML.
+    """
     try:
         return yaml.load(text, _UniqueKeyLoader)  # a SafeLoader underneath
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or str(error)
-        line = mark.line + 1 if mark else None
-        raise SetupError(Problem(f"is not YAML: {message}", file=str(path), line=line)) from None
+        line = mark.line + first_line if mark else None
+        raise SetupError(Problem(f"is not YAML: {message}", file=file, line=line)) from None
+    except (ValueError, RecursionError) as error:  # the 31st of June, say
+        raise SetupError(Problem(f"holds what YAML cannot read: {error}", file=file)) from None
+
+
+def load_yaml(path: Path) -> Any:
+    """The parsed file. Raises SetupError with the line where it is not YAML."""
+    return parse_yaml(read_text(path), str(path))
 
 
 def load_model(path: Path, model: type[Model]) -> Model:
-    """The file as `model`. Raises SetupError that lists every problem."""
-    return validate(load_yaml(path), model, file=str(path))
+    """The file as `model`. Raises SetupError that lists every problem with its line."""
+    text = read_text(path)
+    value = parse_yaml(text, str(path))
+    return validate(value, model, str(path), yaml.compose(text, yaml.SafeLoader))
 
 
-def validate(value: Any, model: type[Model], file: str = "") -> Model:
-    """`value` as `model`. Raises SetupError that lists every problem, unknown keys included."""
+def validate(
+    value: Any, model: type[Model], file: str = "", node: yaml.Node | None = None
+) -> Model:
+    """`value` as `model`. Raises SetupError that lists every problem, unknown keys included.
+
+    `node` is the YAML that the value came from; with it, each problem tells its line.
+    """
     if not isinstance(value, dict):
         found = "nothing" if value is None else type(value).__name__
         raise SetupError(Problem("must hold a mapping", file=file, found=found))
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise SetupError(_problems(error, model, file)) from None
+        raise SetupError(_problems(error, model, file, node)) from None
 
 
-def _problems(error: ValidationError, model: type[BaseModel], file: str) -> Sequence[Problem]:
+def _problems(
+    error: ValidationError, model: type[BaseModel], file: str, node: yaml.Node | None
+) -> Sequence[Problem]:
     problems = []
-    for item in error.errors():
+    for item in _first_causes(error):
         where = ".".join(str(part) for part in item["loc"])
         found = "" if item["type"] == "missing" else _short(item["input"])
         message = item["msg"].removeprefix("Value error, ")
@@ -73,12 +102,40 @@ def _problems(error: ValidationError, model: type[BaseModel], file: str) -> Sequ
         if item["type"] == "extra_forbidden":
             message, found = "is not a known key", str(item["loc"][-1])
             allowed = _known_keys(model, item["loc"])
-        problems.append(
-            Problem(
-                message, file=file, field=where, found=found, allowed=allowed, kind=item["type"]
-            )
-        )
+        if item["type"] == "string_type" and isinstance(item["input"], int | float | date):
+            message = "must be text: put it in quotes"  # bare No, 1.0 and 2026-01-01 are none
+        line = _line(node, item["loc"])
+        problems.append(Problem(message, file, line, where, found, allowed, item["type"]))
     return problems
+
+
+def _first_causes(error: ValidationError) -> Iterator[ErrorDetails]:
+    """Every error but "too few entries" where that is so because entries are wrong themselves."""
+    places = [item["loc"] for item in error.errors()]
+    for item in error.errors():
+        n = len(item["loc"])
+        inside = (place for place in places if len(place) > n and place[:n] == item["loc"])
+        if item["type"] != "too_short" or not any(inside):
+            yield item
+
+
+def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int | None:
+    """The line where the value at `loc` begins; where it is missing, that of what lacks it."""
+    if node is None:
+        return None
+    mark = node.start_mark
+    for part in loc:
+        if isinstance(node, yaml.MappingNode):
+            found = [pair for pair in node.value if pair[0].value == str(part)]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            found = [(entry, entry) for entry in node.value[part : part + 1]]
+        else:
+            break
+        if not found:
+            break
+        key, node = found[0]
+        mark = key.start_mark
+    return int(mark.line) + 1
 
 
 def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:

@@ -12,6 +12,7 @@ from judgebench.align.judges import confusion, scores
 from judgebench.align.notes import data_notes, disagreement_note, judge_notes
 from judgebench.align.result import Alignment, JudgeSummary, JudgeVerdicts
 from judgebench.align.scope import scope_of
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, HumanLabel, Usage, Verdict, add_known
 from judgebench.rubric import Rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
@@ -72,26 +73,36 @@ def align_run(
     Raises SetupError where the folder holds no run or is damaged.
     """
     manifest = folder.manifest()
+    if not {"name", "judges"} <= manifest.keys():
+        raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
+    answers = folder.answers()
     return align(
         name=str(manifest["name"]),
         rubric=folder.rubric(),
-        answers=folder.answers(),
+        answers=answers,
         labels=folder.labels(),
-        judges=[_from_folder(folder, name, about) for name, about in manifest["judges"].items()],
+        judges=[
+            _from_folder(folder, name, about, answers) for name, about in manifest["judges"].items()
+        ],
         truth=truth,
         resampling=resampling,
         notes=tuple(manifest.get("notes", ())),
     )
 
 
-def _from_folder(folder: RunFolder, name: str, about: Mapping[str, Any]) -> JudgeVerdicts:
+def _from_folder(
+    folder: RunFolder, name: str, about: Mapping[str, Any], answers: Sequence[Answer]
+) -> JudgeVerdicts:
+    """The last verdict on each answer as it stands; what was said of an older text is left out."""
+    hash_of = {a.item_id: a.content_hash for a in answers}
     latest: dict[str, Verdict] = {}
     usage, cost = Usage(), None
     for verdict in folder.verdicts(name):
         if verdict.signature == about["signature"]:
-            latest[verdict.item_id] = verdict
             usage += verdict.usage
             cost = add_known(cost, verdict.cost)
+            if hash_of.get(verdict.item_id) == verdict.content_hash:
+                latest[verdict.item_id] = verdict
     return JudgeVerdicts(
         name, about["kind"], about["signature"], latest, usage, cost, about["about"]
     )

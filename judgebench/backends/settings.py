@@ -13,10 +13,8 @@ from judgebench.errors import Problem, SetupError
 
 Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
 
-_REMOTE = frozenset(
-    "base_url api_key_env concurrency timeout_s max_retries price requests_per_minute "
-    "structured".split()
-)
+PACE = ("concurrency", "timeout_s", "max_retries", "requests_per_minute", "price")
+_REMOTE = frozenset({"base_url", "api_key_env", "structured", *PACE})
 _LOCAL = frozenset({"context", "threads", "structured"})
 
 # Which settings mean something to which backend; any other one is refused, not ignored.

@@ -46,6 +46,7 @@ WARNINGS = frozenset(
         "blank_label",
         "blank_question",
         "blank_row",
+        "byte_order_mark",
         "duplicate_item",
         "duplicate_label",
         "float_label",
@@ -65,6 +66,7 @@ WARNINGS = frozenset(
 # After one of these, rows are missing, so that it cannot be said which ids exist.
 _LOSES_ROWS = frozenset(
     {
+        "bad_spec",
         "duplicate_column",
         "malformed",
         "missing_column",

@@ -42,6 +42,7 @@ class Gathered:
         self.labels: dict[Key, tuple[str | None, Place]] = {}
         self.left_out: set[str] = set()  # ids of rows that were skipped or reported
         self.blank = 0
+        self.ignore_unknown = False
         self.sources: dict[str, str] = {}
         self._by_nfc: dict[str, str] = {}
 
@@ -83,7 +84,7 @@ class Gathered:
         )
         self.findings.add("conflicting_label", message, *place, column, label)
 
-    def settle(self, ignore_unknown: bool) -> None:
+    def settle(self) -> None:
         """Once all is read: labels of items that do not exist are reported or dropped."""
         if self.findings.lost_rows or not self.labels:
             return
@@ -97,7 +98,7 @@ class Gathered:
             if key.item_id in self.left_out:
                 message = "label of an item that was left out"
                 self.findings.add("label_without_item", message, *place)
-            elif ignore_unknown:
+            elif self.ignore_unknown:
                 message = "label of an item that does not exist, ignored as asked"
                 self.findings.add("ignored_label", message, *place)
             elif place not in told:

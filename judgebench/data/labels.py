@@ -47,11 +47,12 @@ def _whole_number(text: str) -> str:
 
 
 def _unknown(metric: Metric, text: str, spelt: Mapping[str, str | None]) -> Reading:
-    options = [*metric.options, *spelt]
-    allowed = ", ".join(options)
+    allowed = ", ".join((*metric.options, *spelt))
     if damage := spreadsheet_damage(text):
         return Reading(None, "spreadsheet_label", damage, allowed)
-    message = f"is no label of {metric.id}{nearest(text, options)}"
+    aliases = [alias for label in metric.labels for alias in label.aliases]
+    near = nearest(text, [*metric.options, *aliases, *spelt])
+    message = f"is no label of {metric.id}{near}"
     return Reading(None, "unknown_label", message, allowed)
 
 

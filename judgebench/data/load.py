@@ -29,21 +29,21 @@ def load_data(
     metrics: Sequence[str] | None = None,
     folder: Path | None = None,
 ) -> Dataset:
-    """Answers and human labels from a data.yaml (its path or its model) or from plain files.
+    """Answers and human labels from data.yaml files, a data.yaml's model, or plain files.
 
-    Plain files are recognised by their columns (docs/data.md). `metrics` keeps the labels of those
-    metrics only; an `items` entry all of whose labels belong to others is left out. `folder` is
-    where the paths in a data.yaml start, instead of the file's own folder.
+    All files named are one data set. Plain files are recognised by their columns (docs/data.md).
+    `metrics` keeps the labels of those metrics only; an `items` entry all of whose labels belong
+    to others is left out. `folder` is where the paths in a data.yaml start, instead of the file's
+    own folder.
     Raises SetupError with every problem of every file.
     """
     wanted = rubric if metrics is None else rubric.only(metrics)
     gathered = Gathered(rubric, wanted, Findings())
     if isinstance(source, DataSpec):
         _read_spec(source, "", folder or Path(), gathered)
-    elif isinstance(source, Path) and _is_yaml(source):
-        _read_yaml(source, folder, gathered)
     else:
-        _read_plain([source] if isinstance(source, Path) else source, gathered)
+        _read_paths([source] if isinstance(source, Path) else source, folder, gathered)
+    gathered.settle()
     if not gathered.items:
         gathered.findings.add("no_answers", "there are no answers to judge", "")
     if gathered.findings.errors:
@@ -84,16 +84,18 @@ def check_files(
 ) -> CheckReport:
     """Read the files as `load_data` would and report; never raises for what they hold.
 
-    Each data.yaml is a data set of its own; all other files together are one more. Counts are
-    summed over these sets. Labels without any answers are checked too, except for their items.
+    The files are one data set, except that of several data.yaml each is one of its own, and all
+    plain files beside them one more; counts are then summed. Labels without any answers are
+    checked too, except for their items.
     """
+    specs = [path for path in paths if _is_yaml(path)]
+    plain = [path for path in paths if not _is_yaml(path)]
+    groups = [[path] for path in specs] + [plain] if len(specs) > 1 else [paths]
     sets = []
-    for path in filter(_is_yaml, paths):
+    for group in filter(None, groups):
         sets.append(Gathered(rubric, rubric, Findings()))
-        _read_yaml(path, folder, sets[-1])
-    if plain := [path for path in paths if not _is_yaml(path)]:
-        sets.append(Gathered(rubric, rubric, Findings()))
-        _read_plain(plain, sets[-1])
+        _read_paths(group, folder, sets[-1])
+        sets[-1].settle()
     return _report(sets, rubric)
 
 
@@ -126,38 +128,43 @@ def _is_yaml(path: Path) -> bool:
     return path.suffix.lower() in (".yaml", ".yml")
 
 
-def _read_yaml(path: Path, folder: Path | None, gathered: Gathered) -> None:
-    _note_source(str(path), path, gathered)
+def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Gathered) -> None:
+    for path in paths:
+        _note_source(str(path), path, gathered)
+        if _is_yaml(path):
+            _read_yaml(path, folder or path.parent, gathered)
+        else:
+            _read_plain(path, gathered)
+
+
+def _read_yaml(path: Path, folder: Path, gathered: Gathered) -> None:
     try:
         spec = load_model(path, DataSpec)
     except SetupError as error:
         gathered.findings.extend("bad_spec", error.problems)
-        return
-    _read_spec(spec, str(path), folder or path.parent, gathered)
+    else:
+        _read_spec(spec, str(path), folder, gathered)
 
 
 def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Gathered) -> None:
     spec = resolve(spec, gathered.rubric, gathered.findings, file)
+    gathered.ignore_unknown |= spec.labels_for_unknown_items == "ignore"
     for one in spec.files:
         path = folder / one.path
         _note_source(one.path, path, gathered)
         if table := open_table(path, gathered.findings, one.format):
             read_table(table, one, stem(path), gathered)
-    gathered.settle(ignore_unknown=spec.labels_for_unknown_items == "ignore")
 
 
-def _read_plain(paths: Sequence[Path], gathered: Gathered) -> None:
-    for path in paths:
-        _note_source(str(path), path, gathered)
-        table = open_table(path, gathered.findings)
-        if table and (spec := recognise(table, gathered.rubric, gathered.findings)):
-            read_table(table, spec, stem(path), gathered)
-    gathered.settle(ignore_unknown=False)
+def _read_plain(path: Path, gathered: Gathered) -> None:
+    table = open_table(path, gathered.findings)
+    if table and (spec := recognise(table, gathered.rubric, gathered.findings)):
+        read_table(table, spec, stem(path), gathered)
 
 
 def _note_source(name: str, path: Path, gathered: Gathered) -> None:
-    if name in gathered.sources:
-        return
     # A file that cannot be opened is reported where its rows are read.
     with suppress(OSError), path.open("rb") as data:
-        gathered.sources[name] = hashlib.file_digest(data, "sha256").hexdigest()
+        digest = hashlib.file_digest(data, "sha256").hexdigest()
+        if gathered.sources.setdefault(name, digest) != digest:  # the same name, another folder
+            gathered.sources[str(path)] = digest

@@ -34,7 +34,7 @@ def recognise(table: Table, rubric: Rubric, findings: Findings) -> FileSpec | No
     item_id = IdSource(column=named["item_id"])
     rest = _rest(named, labels)
     kept = "text" in named and labels is None
-    _report_unused(rest, kept, table, rubric, findings)
+    _report_unused(rest, labels, kept, table, rubric, findings)
     if "text" not in named:
         assert labels is not None
         return FileSpec(path=table.file, labels=(FileLabelSpec(item_id=item_id, **dict(labels)),))
@@ -84,15 +84,23 @@ def _rest(named: dict[str, str], labels: LabelSpec | None) -> list[str]:
 
 
 def _report_unused(
-    columns: Sequence[str], kept: bool, table: Table, rubric: Rubric, findings: Findings
+    columns: Sequence[str],
+    found: LabelSpec | None,
+    kept: bool,
+    table: Table,
+    rubric: Rubric,
+    findings: Findings,
 ) -> None:
-    """Tell of columns without a use, and of metadata that looks like a misspelt metric."""
-    names = [name for m in rubric.metrics for name in (m.id, m.title)]
+    """Tell of columns without a use; one that looks like a metric that is lacking is an error."""
+    there = found.metrics if found else {}
+    absent = [] if found and found.metric else [m for m in rubric.metrics if m.id not in there]
+    lacking = [name for m in absent for name in (m.id, m.title)]
     for column in columns:
-        near = nearest(column, names, cutoff=0.8)
-        if near or not kept:
-            message = f"is no metric: {'kept as metadata' if kept else 'not read'}{near}"
-            findings.add("unused_column", message, table.file, 1, column)
+        if near := nearest(column, lacking, cutoff=0.8):
+            message = f"is no metric of the rubric{near} If not, describe the file in a data.yaml"
+            findings.add("unknown_metric", message, table.file, 1, column)
+        elif not kept:
+            findings.add("unused_column", "is no metric and is not read", table.file, 1, column)
 
 
 def stem(path: Path) -> str:

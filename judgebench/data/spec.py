@@ -121,7 +121,7 @@ class ItemSpec(_Strict):
 class FileSpec(_Strict):
     """A file and what stands in it. `format` is needed only where the name does not say it."""
 
-    path: Text
+    path: Annotated[Text, Field(pattern=r"^[^\x00]+$")]
     format: Format | None = None
     items: Annotated[tuple[ItemSpec, ...], BeforeValidator(_as_list)] = ()
     labels: Annotated[tuple[FileLabelSpec, ...], BeforeValidator(_as_list)] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -28,6 +29,7 @@ SUFFIXES = {
     ".parquet": "parquet",
 }
 _LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters unless told
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
 
 
@@ -93,11 +95,17 @@ def _read(path: Path, format: str, findings: Findings) -> Iterator[Row]:
         raise IsADirectoryError("is a folder, not a file")
     with _open_bytes(path) as data:
         if format in ("csv", "tsv"):
-            yield from _read_delimited(_as_text(data), format, str(path), findings)
+            yield from _read_delimited(
+                _as_text(data, str(path), findings), format, str(path), findings
+            )
         elif format == "jsonl":
-            yield from _read_objects(_jsonl_objects(_as_text(data), str(path), findings))
+            yield from _read_objects(
+                _jsonl_objects(_as_text(data, str(path), findings), str(path), findings)
+            )
         elif format == "json":
-            yield from _read_objects(_json_objects(_as_text(data), str(path), findings))
+            yield from _read_objects(
+                _json_objects(_as_text(data, str(path), findings), str(path), findings)
+            )
         else:
             yield from _read_parquet(data, str(path), findings)
 
@@ -109,10 +117,12 @@ def _open_bytes(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
 
 
-def _as_text(data: IO[bytes]) -> io.TextIOWrapper:
+def _as_text(data: IO[bytes], file: str, findings: Findings) -> io.TextIOWrapper:
     """UTF-8 with or without a mark, or UTF-16 with one; other bytes come out as surrogates."""
-    start = cast(io.BufferedReader, data).peek(2)[:2]
-    if start in (b"\xff\xfe", b"\xfe\xff"):
+    start = cast(io.BufferedReader, data).peek(3)
+    if start.startswith((codecs.BOM_UTF8, *_UTF16)):
+        findings.add("byte_order_mark", "left out at the start of the file", file, 1)
+    if start.startswith(_UTF16):
         return io.TextIOWrapper(data, encoding="utf-16", newline="")
     return io.TextIOWrapper(data, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
@@ -206,9 +216,10 @@ def _read_delimited(
     if not head.strip():
         findings.add("malformed", "is empty" if not head else "has no header", file)
         return
-    delimiter = "\t" if format == "tsv" else _delimiter(head)
     csv.field_size_limit(_LONGEST_FIELD)
-    reader = csv.reader(chain([head], text), delimiter=delimiter, strict=True)
+    delimiter = "\t" if format == "tsv" else _delimiter(head)
+    lines = chain(io.StringIO(head, newline=""), text)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     line = 0
     width = 0
     try:
@@ -230,7 +241,7 @@ def _delimiter(head: str) -> str:
     """The one of comma, semicolon and tab that cuts the header into most columns."""
 
     def columns(delimiter: str) -> int:
-        return max(map(len, csv.reader([head], delimiter=delimiter)), default=0)
+        return len(next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)))
 
     return max(",;\t", key=columns)
 

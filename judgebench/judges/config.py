@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
-from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE
+from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
 from judgebench.prompt import Prompt
 from judgebench.rubric import Rubric
 
@@ -58,6 +58,13 @@ class JuryConfig(_Strict):
     rule: Rule = "majority"
     ties: Ties = "upper"
 
+    @field_validator("jury")
+    @classmethod
+    def _each_once(cls, jury: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(jury)) < len(jury):
+            raise ValueError("a member stands twice: each has one vote")
+        return jury
+
 
 def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric, file: str) -> None:
     """Whether judge, prompt and rubric fit together. Raises SetupError with every problem."""
@@ -69,6 +76,9 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric, file: str) 
         problems.append(Problem(f"mean nothing to the prompt {prompt.name}", field="thresholds"))
     if prompt.reply == "result" and config.mode != "per_metric":
         problems.append(Problem(f"must be per_metric with the prompt {prompt.name}", field="mode"))
+    if prompt.reply == "rationale" and (metric := rubric.find(RATIONALE)):
+        message = f"asks for a {RATIONALE} under the same key as the metric {metric.id}"
+        problems.append(Problem(message, field="prompt", found=prompt.name))
     if scored and config.thresholds is not None:
         problems += _threshold_problems(config.thresholds, rubric)
     if problems:

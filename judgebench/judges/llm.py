@@ -10,7 +10,7 @@ from judgebench.backends.contract import Backend, Message, Reply, Request
 from judgebench.judges.config import JudgeConfig, Mode
 from judgebench.judges.contract import Task
 from judgebench.judges.replies import Reading, read_reply, reply_schema
-from judgebench.prompt import Prompt, ReplyKind
+from judgebench.prompt import Prompt, ReplyKind, disarm
 from judgebench.records import Status, Usage, Verdict, add_known, content_hash
 from judgebench.rubric import Rubric
 
@@ -146,7 +146,7 @@ def _enough_tokens(reply: ReplyKind, rubric: Rubric) -> int:
 def _ask_again(previous: Verdict) -> str:
     """What is added to a prompt after an unreadable reply, so that asking again can help."""
     return (
-        f"An earlier reply of yours could not be read ({previous.reason}). "
+        f"An earlier reply of yours could not be read ({disarm(previous.reason)}). "
         "Reply again, in exactly the form asked for."
     )
 

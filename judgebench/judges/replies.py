@@ -97,14 +97,12 @@ def label_for_score(metric: Metric, score: float, lowest: Mapping[str, float]) -
 
 
 def _score(value: Any) -> float:
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            raise ValueError(f"{_short(value)} is no score") from None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"{_short(value)} is no score")
-    return float(value)
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{_short(value)} is no score") from None
 
 
 def _json_values(text: str, rubric: Rubric) -> dict[str, Any]:
@@ -117,7 +115,8 @@ def _json_values(text: str, rubric: Rubric) -> dict[str, Any]:
         metric = rubric.find(key)
         if metric is None:
             continue
-        if metric.id in values and values[metric.id] != value:
+        nested = isinstance(value, list)
+        if metric.id in values and (nested or values[metric.id] != value):
             raise ValueError(f"the reply gives {metric.id} two values")
         values[metric.id] = value
     return values
@@ -128,15 +127,21 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
+_JSON_BEGINS = re.compile(r'\{\s*"')
 
 
 def _json_objects(text: str) -> Iterator[_Pairs]:
-    """Every outermost JSON object in `text`, whatever stands around it."""
+    """Every outermost JSON object in `text`, whatever stands around it.
+
+    Raises ValueError for one that begins and does not end well: what stands in it is no verdict.
+    """
     position = text.find("{")
     while position >= 0:
         try:
             value, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
+            if _JSON_BEGINS.match(text, position):
+                raise ValueError("the reply holds a damaged JSON object") from None
             end = position + 1
         else:
             yield value
@@ -147,25 +152,41 @@ def _bracket_values(text: str, rubric: Rubric) -> dict[str, Any]:
     """`Title: [label]` lines; else, where there is one bracket a metric, brackets in order."""
     named: dict[str, Any] = {}
     for line in text.splitlines():
-        match = re.fullmatch(r"(.*?)[:=\-–\s]*\[([^\[\]]*)\].*", line)
-        metric = rubric.find(re.sub(r"^[\s\d.)#*\-]+", "", match.group(1))) if match else None
-        if match is None or metric is None:
-            continue
-        if named.setdefault(metric.id, match.group(2)) != match.group(2):
-            raise ValueError(f"the reply gives {metric.id} two values")
+        metric, end = None, 0
+        for bracket in _BRACKET.finditer(line):
+            metric = _titled(line[end : bracket.start()], rubric) or metric
+            end = bracket.end()
+            if metric and named.setdefault(metric.id, bracket[1]) != bracket[1]:
+                raise ValueError(f"the reply gives {metric.id} two values")
     if named:
         return named
-    found = re.findall(r"\[([^\[\]]*)\]", text)
+    found = [bracket[1] for bracket in _BRACKET.finditer(text)]
     if len(found) != len(rubric.metrics):
         raise ValueError(f"the reply holds {len(found)} brackets for {len(rubric.metrics)} metrics")
     return {m.id: value for m, value in zip(rubric.metrics, found, strict=True)}
 
 
+def _titled(text: str, rubric: Rubric) -> Metric | None:
+    """The metric whose title or id stands before a bracket, with or without a list's mark."""
+    title = text.strip(" \t:=-–*_|,;")
+    return rubric.find(title) or rubric.find(title.lstrip("0123456789.)#-* \t"))
+
+
 def _result_value(text: str, rubric: Rubric) -> dict[str, Any]:
-    scores = set(re.findall(r"\[RESULT\]\s*\(?\s*(\d+(?:\.\d+)?)", text))
+    scores = set()
+    for match in _RESULT.finditer(text):
+        if re.search(r"\d", match["rest"]):
+            raise ValueError("the reply holds another number after its score")
+        scores.add(float(match["score"]))
     if len(scores) != 1:
         raise ValueError(f"the reply holds {len(scores)} different scores after [RESULT]")
     return {rubric.metrics[0].id: scores.pop()}
+
+
+_BRACKET = re.compile(r"\[([^\[\]]*)\]")
+_RESULT = re.compile(
+    r"\[RESULT\]\s*(?:\(\s*)?(?P<score>\d+(?:\.\d+)?)(?:\s*(?:/|out of)\s*5\b)?(?P<rest>.*)"
+)
 
 
 _VALUES: Mapping[ReplyKind, Callable[[str, Rubric], dict[str, Any]]] = {
@@ -184,9 +205,11 @@ _REFUSALS = re.compile(
 
 def looks_like_refusal(text: str) -> bool:
     """Whether a reply without any label begins as refusals do."""
-    return _REFUSALS.match(normalise(text[:200]).replace("’", "'")) is not None
+    return _REFUSALS.match(normalise(text[:200])) is not None
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, list):  # of JSON, nested as deep as its author pleases
+        return "a nested value"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

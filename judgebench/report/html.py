@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,7 @@ from judgebench.report.tables import (
     real_judges,
     score_index,
     score_table,
+    severe_table,
     shortfall,
     standing_table,
 )
@@ -64,6 +66,7 @@ def to_html(alignment: Alignment) -> str:
         lstrip_blocks=True,
         finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
     )
+    environment.filters["breakable"] = _breakable
     return environment.get_template("page.html.jinja").render(
         **_sections(alignment),
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
@@ -73,6 +76,11 @@ def to_html(alignment: Alignment) -> str:
     )
 
 
+def _breakable(text: str) -> Markup:
+    """Escaped text that may break after the signs inside a model's name."""
+    return Markup("<wbr>").join(re.split(r"(?<=[/:_.@-])(?=\w)", printable(text)))
+
+
 def _sha256(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
@@ -80,7 +88,7 @@ def _sha256(script: str) -> str:
 def _sections(a: Alignment) -> dict[str, Any]:
     present = [s for s in STATISTICS if any(x.statistic == s for x in a.scores)]
     shown = a.disagreements[:MOST_DISAGREEMENTS]
-    severe = [score_table(a, "severe_recall")] if "severe_recall" in present else []
+    severe = [severe_table(a)] if "severe_recall" in present else []
     failed = [failures_table(a, statistic) for statistic in present]
     agreement = [agreement_table(a), *(pairs_table(a, s) for s in ("alpha", "observed"))]
     return {

@@ -53,12 +53,11 @@ _ACCENTS = {
 }  # fmt: skip
 """Combining marks that the default font encoding can set over or under any letter."""
 
-# In millimetres, for the 121 mm of text of a plain article at 10 pt with 1 mm between columns.
+# In millimetres, for the text of a plain article at 10 pt.
 _TEXT_WIDTH = 121
 _GAP = 2
-_STUB_WIDTH = {1: 30, 2: 26}
-_VALUE_WIDTH = 16
-_LINES_A_FLOAT = 44
+_STUB_WIDTH = {1: 24, 2: 22}
+_LINES_A_FLOAT = 50
 _FLOATS_BEFORE_FLUSH = 12
 
 
@@ -112,69 +111,127 @@ def _accented(character: str) -> str:
 
 
 def _floats(table: Table) -> Iterator[str]:
+    """A table as one float or more, none taller than a page, and its notes."""
     notes = footnotes(table)
-    room = _TEXT_WIDTH - table.stubs * (_STUB_WIDTH[table.stubs] + _GAP)
-    blocks = split_columns(table, max(1, room // (_VALUE_WIDTH + _GAP)))
-    lines_a_row = 2 * len(blocks)
-    rows_a_float = max(4, _LINES_A_FLOAT // lines_a_row)
-    starts = range(0, len(table.rows), rows_a_float)
-    for start in starts:
-        chunks = [replace(b, rows=b.rows[start : start + rows_a_float]) for b in blocks]
-        yield _float(table, chunks, notes, first=start == 0, last=start == starts[-1])
+    stub, value = _STUB_WIDTH[table.stubs], _value_width(table)
+    room = _TEXT_WIDTH - table.stubs * (stub + _GAP)
+    blocks = split_columns(table, max(1, room // (value + _GAP)))
+    pages = _pages([piece for block in blocks for piece in _pieces_of(block, stub, value)])
+    for number, (pieces, height) in enumerate(pages, start=1):
+        tabulars = [_tabular(piece, notes, stub, value) for piece in pieces]
+        under, after = "", ""
+        if number == len(pages) and (text := _notes(table, notes)):
+            fits = height + len(text) / 120 <= _LINES_A_FLOAT
+            under, after = (text, "") if fits else ("", text)
+        yield _float(table, tabulars, under, first=number == 1)
+        if after:
+            where = rf"Notes to Table~\ref{{{_label(table)}}}. "
+            yield f"\\par\\medskip\\noindent{{\\scriptsize {where}{after}\\par}}\n"
 
 
-def _float(
-    table: Table, blocks: Sequence[Table], notes: Footnotes, *, first: bool, last: bool
-) -> str:
+def _value_width(table: Table) -> int:
+    cells = [cell for row in table.rows for cell in row if cell.interval]
+    if not cells:
+        return 15
+    return 20 if max(len(cell.interval) for cell in cells) > len("[0.774, 0.850]") else 17
+
+
+def _pieces_of(block: Table, stub: int, value: int) -> Iterator[tuple[Table, float]]:
+    """Runs of rows that fit a page, each with its height in lines."""
+    head = 1.5 + max(_lines(c, value) for c in block.columns)
+    rows: list[tuple[Cell, ...]] = []
+    height = head
+    for row in block.rows:
+        lines = 0.25 + max(_cell_lines(c, stub if i < block.stubs else value)
+                           for i, c in enumerate(row))  # fmt: skip
+        if rows and height + lines > _LINES_A_FLOAT:
+            yield replace(block, rows=tuple(rows)), height
+            rows, height = [], head
+        rows.append(row)
+        height += lines
+    yield replace(block, rows=tuple(rows)), height
+
+
+def _pages(pieces: Sequence[tuple[Table, float]]) -> list[tuple[list[Table], float]]:
+    """As many pieces on a page as there is room for, in their order, with their height."""
+    pages: list[tuple[list[Table], float]] = []
+    for piece, height in pieces:
+        if pages and pages[-1][1] + height <= _LINES_A_FLOAT:
+            pages[-1] = ([*pages[-1][0], piece], pages[-1][1] + height)
+        else:
+            pages.append(([piece], height))
+    return pages
+
+
+def _cell_lines(cell: Cell, width: int) -> int:
+    return 2 if cell.interval else _lines(cell.value, width)
+
+
+def _lines(text: str, width: int) -> int:
+    """How many lines a text takes in that many millimetres, rather too many than too few."""
+    return -(-len(text) * 2 // width) or 1
+
+
+def _label(table: Table) -> str:
+    return f"tab:judgebench-{table.key.replace('_', '-')}"
+
+
+def _float(table: Table, tabulars: Sequence[str], notes: str, *, first: bool) -> str:
     caption = escape(table.title) + ("" if first else " (continued)")
-    lines = [r"\begin{table}[htbp]", r"\centering\footnotesize", r"\setlength{\tabcolsep}{1mm}"]
-    lines.append(rf"\caption{{{caption}}}")
-    if first:
-        lines.append(rf"\label{{tab:judgebench-{table.key.replace('_', '-')}}}")
-    tabulars = [_tabular(block, notes) for block in blocks]
-    lines.append("\n\\par\\medskip\n".join(tabulars))
-    if last:
-        lines += _notes(table, notes)
-    return "\n".join([*lines, "\\end{table}", ""])
+    label = rf"\label{{{_label(table)}}}" if first else ""
+    return "\n".join(
+        [
+            r"\begin{table}[htbp]",
+            r"\centering\footnotesize\setlength{\tabcolsep}{1mm}",
+            rf"\caption{{{caption}}}{label}",
+            "\n\\par\\medskip\n".join(tabulars),
+            *([rf"\par\smallskip{{\raggedright\scriptsize {notes}\par}}"] if notes else []),
+            "\\end{table}\n",
+        ]
+    )
 
 
-def _tabular(table: Table, notes: Footnotes) -> str:
-    stub, values = _STUB_WIDTH[table.stubs], len(table.columns) - table.stubs
-    widths = f"*{{{table.stubs}}}{{p{{{stub}mm}}}}*{{{values}}}{{p{{{_VALUE_WIDTH}mm}}}}"
+def _tabular(table: Table, notes: Footnotes, stub: int, value: int) -> str:
+    values = len(table.columns) - table.stubs
+    widths = f"*{{{table.stubs}}}{{p{{{stub}mm}}}}*{{{values}}}{{p{{{value}mm}}}}"
     head = [_heading(c, i < table.stubs) for i, c in enumerate(table.columns)]
     body = [
         " & ".join(_cell(c, notes.mark(c), i < table.stubs) for i, c in enumerate(row))
         for row in table.rows
     ]
-    rows = "".join(f"{line} \\\\\n" for line in body)
+    rows = "\\addlinespace[2pt]\n".join(f"{line} \\tabularnewline\n" for line in body)
     return (
-        f"\\begin{{tabular}}{{@{{}}{widths}@{{}}}}\n\\toprule\n{' & '.join(head)} \\\\\n"
-        f"\\midrule\n{rows}\\bottomrule\n\\end{{tabular}}"
+        f"\\begin{{tabular}}{{@{{}}{widths}@{{}}}}\n\\toprule\n{' & '.join(head)} "
+        f"\\tabularnewline\n\\midrule\n{rows}\\bottomrule\n\\end{{tabular}}"
     )
 
 
 def _heading(text: str, stub: bool) -> str:
-    """A heading that may break after the signs inside a model's name."""
-    side = r"\raggedright" if stub else r"\centering"
-    return f"{{{side}\\scriptsize {_breakable(text)}\\par}}"
-
-
-def _breakable(text: str) -> str:
-    """Escaped text that may break after the signs in a model's name and inside endless words."""
-    pieces = re.split(r"(?<=[/:_.@-])(?=\w)|(?<=\w{12})(?=\w{3})", text)
-    return r"\hspace{0pt}" + r"\allowbreak{}".join(escape(piece) for piece in pieces)
+    return rf"{_side(stub)}\scriptsize {_breakable(text)}"
 
 
 def _cell(cell: Cell, mark: str, stub: bool) -> str:
     raised = rf"\textsuperscript{{{mark}}}" if mark else ""
-    if stub:
-        return f"{{\\raggedright {_breakable(cell.value)}{raised}\\par}}"
     interval = rf"\newline\scriptsize {escape(cell.interval)}" if cell.interval else ""
-    return f"{{\\centering {_breakable(cell.value)}{raised}{interval}\\par}}"
+    return f"{_side(stub)} {_breakable(cell.value)}{raised}{interval}"
 
 
-def _notes(table: Table, notes: Footnotes) -> list[str]:
+def _side(stub: bool) -> str:
+    """Both redefine `\\\\`, which is why rows end in `\\tabularnewline`."""
+    return r"\raggedright" if stub else r"\centering"
+
+
+def _breakable(text: str) -> str:
+    """Escaped text that may break after the signs in a model's name, and inside endless words."""
+    parts = re.split(r"(?<=[/:_.@-])(?=\w)", text)
+    broken = [r"\penalty500{}".join(map(escape, re.split(_LONG_WORD, part))) for part in parts]
+    return r"\hspace{0pt}" + r"\penalty50{}".join(broken)
+
+
+_LONG_WORD = re.compile(r"(?<=\w{8})(?=\w{2})")
+
+
+def _notes(table: Table, notes: Footnotes) -> str:
     sentences = [escape(sentence) for sentence in notes.sentences(table)]
     marked = [rf"\textsuperscript{{{m}}}~{escape(t)}." for t, m in notes.marks.items()]
-    text = " ".join([*sentences, *marked])
-    return [rf"\par\smallskip{{\raggedright\scriptsize {text}\par}}"] if text else []
+    return " ".join([*sentences, *marked])

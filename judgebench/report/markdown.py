@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator
 from judgebench.align import Alignment
 from judgebench.report.tables import Cell, Table, all_tables, describe, footnotes, printable
 
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"}
-_PUNCTUATION = re.compile(r"[`*_\[\]|~$#@]")
+# A backslash before a bar would end a cell in some readers, so it is written as an entity.
+_ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"} | {
+    c: f"\\{c}" for c in "`*_[]|~$#@"
+}
 _LIST_OR_RULE = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 
 
 def escape(text: str) -> str:
     """`text` on one line, as Markdown that shows it as it is."""
-    line = " ".join(printable(text).split())
-    line = "".join(_ENTITIES.get(c, c) for c in line)
-    return _PUNCTUATION.sub(lambda match: "\\" + match[0], line)
+    return "".join(_ESCAPED.get(c, c) for c in " ".join(printable(text).split()))
 
 
 def _sentence(text: str) -> str:

@@ -8,6 +8,13 @@
     if (text !== undefined) made.textContent = text;
     return made;
   };
+  // A heading that may break after the signs inside a model's name.
+  const named = (text, className) => {
+    const made = el("th", className);
+    const parts = text.split(/(?<=[/:_.@-])(?=\w)/);
+    parts.forEach((part, i) => made.append(...(i ? [el("wbr")] : []), part));
+    return made;
+  };
   for (const form of document.querySelectorAll(".choose")) {
     form.hidden = false;
     form.addEventListener("submit", (event) => event.preventDefault());
@@ -54,7 +61,7 @@
     const verdict = item.verdicts[judge];
     if (truth === undefined || !verdict) return "";
     const label = verdict.labels[metric.id];
-    if (label === undefined) return "missing";
+    if (label === undefined || label === metric.abstain) return "missing";
     if (label === truth) return "";
     const [a, b] = [metric.labels.indexOf(label), metric.labels.indexOf(truth)];
     if (!metric.ordinal || a < 0 || b < 0) return "other";
@@ -119,12 +126,11 @@
     const table = el("table");
     const head = el("tr");
     head.append(el("th", "stub", "Metric"), el("th", "truth", "Human truth"));
-    for (const name of annotators) head.append(el("th", "", name));
-    for (const name of data.judges) head.append(el("th", "", name));
+    for (const name of [...annotators, ...data.judges]) head.append(named(name, ""));
     const body = el("tbody");
     for (const metric of data.metrics) {
       const row = el("tr");
-      row.append(el("th", "stub", metric.title));
+      row.append(named(metric.title, "stub"));
       row.append(el("td", "truth", item.truth[metric.id] ?? "–"));
       const human = item.human[metric.id] || {};
       for (const name of annotators) row.append(el("td", "", human[name] ?? "–"));

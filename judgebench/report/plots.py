@@ -49,6 +49,7 @@ _STYLE = {
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#555555")
 _SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
 _GREY = "#767676"
+_DARK = 0.72  # shares above it are so dark a blue that text on them is white
 
 
 def draw_all(alignment: Alignment) -> Iterator[tuple[str, bytes]]:
@@ -56,6 +57,8 @@ def draw_all(alignment: Alignment) -> Iterator[tuple[str, bytes]]:
     for name, draw in _figures(alignment).items():
         with _style():
             figure = draw()
+            figure.draw_without_rendering()  # lays it out once for all formats
+            figure.set_layout_engine("none")
             for kind in FORMATS:
                 yield f"{name}.{kind}", _save(figure, kind)
 
@@ -120,24 +123,23 @@ def draw_heat_map(alignment: Alignment, statistic: str) -> Any:
     figure = _new_figure(2.4 + 0.92 * len(columns), 1.5 + 0.46 * len(metrics))
     axes = figure.subplots()
     values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
-    image = axes.imshow(np.ma.masked_invalid(values), cmap="cividis", vmin=0, vmax=1, aspect="auto")
+    axes.imshow(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
     axes.set_facecolor("#eeeeee")
     for i, row in enumerate(grid):
         for j, estimate in enumerate(row):
             _number_in_cell(axes, i, j, estimate)
     _between(axes, alignment)
     _grid_ticks(axes, columns, [metric.title for metric in metrics])
-    figure.colorbar(image, ax=axes, shrink=0.8, pad=0.01)
     heading = STATISTICS[statistic][0]
     axes.set_title(
-        f"{heading}, failures left out; {DASH} = undefined, interval below", loc="left", fontsize=9
+        f"{heading} with interval, failures left out. {DASH} undefined", loc="left", fontsize=9
     )
     return figure
 
 
 def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate) -> None:
     value = estimate.value
-    colour = "black" if value is None or value > 0.55 else "white"
+    colour = "white" if value is not None and value > _DARK else "black"
     axes.text(
         j, i - 0.12 if estimate.low is not None else i, DASH if value is None else f"{value:.2f}",
         ha="center", va="center", color=colour,
@@ -179,7 +181,9 @@ def draw_ladder(alignment: Alignment, statistic: str) -> Any:
     axes.set_ylim(len(metrics) - 0.5, -0.5)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.set_xlabel(f"{STATISTICS[statistic][0]} with interval, failures left out")
+    axes.set_xlabel(
+        f"{STATISTICS[statistic][0]} with interval, failures left out; {DASH} undefined"
+    )
     figure.legend(loc="outside right upper", frameon=False, fontsize=7)
     return figure
 
@@ -211,8 +215,10 @@ def _estimates(alignment: Alignment, metric: Metric, statistic: str) -> list[Est
 
 
 def _whisker(axes: Any, e: Estimate, y: float, look: Mapping[str, Any]) -> None:
-    """A point with its interval; an undefined number leaves its lane empty."""
+    """A point with its interval; a dash at the left edge where the number is undefined."""
     if e.value is None:
+        at_edge = axes.get_yaxis_transform()
+        axes.text(0.01, y, DASH, transform=at_edge, va="center", fontsize=6, color=look["color"])
         return
     error = None
     if e.low is not None and e.high is not None:
@@ -224,56 +230,55 @@ def _whisker(axes: Any, e: Estimate, y: float, look: Mapping[str, Any]) -> None:
 
 def draw_distribution(alignment: Alignment) -> Any:
     """The share of each label in the human truth, least severe first; a bar a blank policy."""
-    metrics = [
-        m for m in alignment.rubric.metrics if any(x.metric == m.id for x in alignment.distribution)
+    shares = {(x.metric, x.blanks, x.label): x.share or 0.0 for x in alignment.distribution}
+    bars = [
+        (metric, blanks)
+        for metric in alignment.rubric.metrics
+        for blanks in BLANKS
+        if any(key[:2] == (metric.id, blanks) for key in shares)
     ]
-    policies = [b for b in BLANKS if any(x.blanks == b for x in alignment.distribution)]
-    bars = [(metric, blanks) for metric in metrics for blanks in policies]
-    most = max(len(metric.labels) for metric in metrics)
-    figure = _new_figure(7.2, 1.0 + 0.5 * len(bars))
+    figure = _new_figure(8.2, 0.9 + 0.42 * len(bars))
     axes = figure.subplots()
-    shades = [_shade(i, most) for i in range(most)]
     for y, (metric, blanks) in enumerate(bars):
-        shares = {
-            x.label: x
-            for x in alignment.distribution
-            if x.metric == metric.id and x.blanks == blanks
-        }
-        left = 0.0
-        for k, label in enumerate(metric.label_texts):
-            share = shares[label].share if label in shares else None
-            if share:
-                place = k * (most - 1) // (len(metric.labels) - 1)
-                axes.barh(y, share, left=left, color=shades[place], edgecolor="white")
-                _name_bar(axes, label, share, left, y, dark=place < most / 2)
-                left += share
-    axes.set_yticks(
-        range(len(bars)),
-        [f"{_wrapped(m.title, 26)}\n{BLANKS[b]}" for m, b in bars],
-        fontsize=7,
-    )
-    axes.invert_yaxis()
+        found = [
+            (label, shares.get((metric.id, blanks, label), 0.0)) for label in metric.label_texts
+        ]
+        _stacked_bar(axes, y, found)
+    names = [f"{_wrapped(metric.title, 28)}\n{BLANKS[blanks]}" for metric, blanks in bars]
+    axes.set_yticks(range(len(bars)), names, fontsize=6.5)
+    axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.set_xlim(0, 1)
-    axes.set_xlabel("Share of the items with a human label; light to dark = least to most severe")
+    axes.set_xlabel("Share of the items with a human truth; light to dark: least to most severe")
     return figure
 
 
-def _shade(i: int, n: int) -> Any:
-    """The i-th of n steps from light to dark."""
+def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
+    """Labels stand in their part of the bar, or to its right where there is no room."""
+    left, outside = 0.0, []
+    for k, (label, share) in enumerate(shares):
+        depth = k / max(1, len(shares) - 1)
+        axes.barh(y, share, 0.74, left=left, color=_blue(depth), edgecolor="white")
+        text = f"{label} {100 * share:.0f} %"
+        inside = _wrapped(text, max(4, int(share * 76)))
+        if share and inside.count("\n") < 2 and _longest_line(inside) <= share * 80:
+            colour = "white" if depth > _DARK else "black"
+            place = {"ha": "center", "va": "center", "fontsize": 6.5}
+            axes.text(left + share / 2, y, inside, color=colour, **place)
+        else:
+            outside.append(text)
+        left += share
+    axes.text(1.01, y, _wrapped("; ".join(outside), 40), va="center", fontsize=6.5)
+
+
+def _longest_line(text: str) -> int:
+    return max(len(line) for line in text.split("\n"))
+
+
+def _blue(depth: float) -> Any:
+    """From light at 0 to dark at 1."""
     from matplotlib import colormaps
 
-    return colormaps["cividis_r"](0.05 + 0.9 * i / max(1, n - 1))
-
-
-def _name_bar(axes: Any, label: str, share: float, left: float, y: float, dark: bool) -> None:
-    """The label inside its bar where there is room for it."""
-    text = _wrapped(f"{label} {100 * share:.0f} %", max(4, int(share * 78)))
-    lines = text.split("\n")
-    if len(lines) <= 2 and max(map(len, lines)) <= share * 85:
-        axes.text(
-            left + share / 2, y, text, ha="center", va="center", fontsize=6.5,
-            color="black" if dark else "white",
-        )  # fmt: skip
+    return colormaps["Blues"](0.18 + 0.72 * depth)
 
 
 def draw_confusions(alignment: Alignment, judge: str, confusions: list[Confusion]) -> Any:
@@ -298,7 +303,7 @@ def _matrix(axes: Any, confusion: Confusion, title: str) -> None:
     shares = counts / np.maximum(totals, 1)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
     for (i, j), count in np.ndenumerate(counts):
-        colour = "white" if shares[i, j] > 0.6 else "black"
+        colour = "white" if shares[i, j] > _DARK else "black"
         axes.text(j, i, f"{count:,}", ha="center", va="center", color=colour)
     columns = [*confusion.labels, "No label"]
     axes.set_xticks(range(len(columns)), [_wrapped(c, 12) for c in columns], fontsize=6)

@@ -19,6 +19,7 @@ from judgebench.align import (
     Alignment,
     Confusion,
     FailurePolicy,
+    JudgeKind,
     JudgeSummary,
 )
 from judgebench.records import Estimate, Status, Usage
@@ -42,10 +43,16 @@ BLANKS: Mapping[BlankPolicy, str] = {
     "least_severe": "blank = least severe",
 }
 CEILING = "Human ceiling"
+NO_REASON = "no reason was given"
 
 # Statistics of which less is better, and the one that is best at 0.
 _LESS_IS_BETTER = ("overestimated", "underestimated")
 _BEST_AT_ZERO = ("severity_error",)
+_KINDS: Mapping[JudgeKind, tuple[str, str]] = {
+    "judge": ("judge", "judges"),
+    "jury": ("jury", "juries"),
+    "control": ("control judge", "control judges"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class Cell:
     @property
     def provenance(self) -> str:
         """All that the number rests on; empty for a text without a remark."""
-        return _besides(self, usual="")
+        return _besides(self, usual=("", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,46 +104,49 @@ class Table:
 class Footnotes:
     """`usual` is what most estimates of a table rest on; `marks` gives every other text a mark."""
 
-    usual: str
+    usual: tuple[str, str]  # counts, and the interval's method
     marks: Mapping[str, str]
 
     def mark(self, cell: Cell) -> str:
-        """The mark of a cell, or empty where the usual sentence covers it."""
+        """The mark of a cell, or empty where the usual sentence says it all."""
         return self.marks.get(_besides(cell, self.usual), "")
 
     def sentences(self, table: Table) -> list[str]:
         """The sentences under the table, without the marked ones."""
-        if not self.usual:
+        if not any(self.usual):
             return list(table.notes)
-        return [*table.notes, f"{'Unless marked' if self.marks else 'Everywhere'}: {self.usual}."]
+        unless = "Unless a mark says otherwise" if self.marks else "Everywhere"
+        return [*table.notes, f"{unless}: {'; '.join(self.usual)}."]
 
 
 def footnotes(table: Table) -> Footnotes:
     """Which cells of a table need a mark, in reading order: a, b, … z, aa, ab, …"""
     cells = [cell for row in table.rows for cell in row]
-    counted = Counter(rests_on(c.estimate) for c in cells if c.estimate and c.interval)
-    usual = counted.most_common(1)[0][0] if counted else ""
+    counted = Counter(_basis(c.estimate) for c in cells if c.estimate and c.interval)
+    usual = counted.most_common(1)[0][0] if counted else ("", "")
     texts = dict.fromkeys(text for cell in cells if (text := _besides(cell, usual)))
     return Footnotes(usual, {text: _letters(i) for i, text in enumerate(texts)})
 
 
-def _besides(cell: Cell, usual: str) -> str:
+def _besides(cell: Cell, usual: tuple[str, str]) -> str:
     """What is to be told of a cell beside the usual sentence of its table."""
-    rests = rests_on(cell.estimate) if cell.estimate else ""
-    return "; ".join(part for part in (cell.remark, rests) if part and part != usual)
+    parts = [cell.remark]
+    if cell.estimate:
+        told = [p for p, u in zip(_basis(cell.estimate), usual, strict=True) if p != u]
+        parts += [*told, cell.estimate.reason.rstrip(".")]
+        if cell.estimate.value is None:
+            parts = [cell.remark, f"undefined: {cell.estimate.reason or NO_REASON}", *told]
+    return "; ".join(part.rstrip(".") for part in parts if part)
 
 
-def rests_on(estimate: Estimate) -> str:
-    """`n = 97, 3 missing; 95 % interval: method; reason`, in words for any format."""
+def _basis(estimate: Estimate) -> tuple[str, str]:
+    """`n = 97, 3 missing` and `95 % interval: method`; what there is none of is said or empty."""
     counts = f"n = {estimate.n:,}, {estimate.n_missing:,} missing"
-    reason = estimate.reason.rstrip(".")
     if estimate.value is None:
-        return f"undefined: {reason or 'no reason was given'} ({counts})"
+        return counts, ""
     if estimate.low is None or estimate.high is None:
-        return f"{counts}; no interval: {reason or 'no reason was given'}"
-    method = estimate.method or "method not stated"
-    parts = (counts, f"{estimate.level * 100:g} % interval: {method}", reason)
-    return "; ".join(part for part in parts if part)
+        return counts, "no interval" if estimate.reason else f"no interval: {NO_REASON}"
+    return counts, f"{estimate.level * 100:g} % interval: {estimate.method or 'method not stated'}"
 
 
 def all_tables(alignment: Alignment) -> list[Table]:
@@ -145,7 +155,8 @@ def all_tables(alignment: Alignment) -> list[Table]:
     tables = [
         standing_table(alignment),
         accuracy_table(alignment),
-        *(score_table(alignment, statistic) for statistic in present),
+        *(score_table(alignment, s) for s in present if s != "severe_recall"),
+        *([severe_table(alignment)] if "severe_recall" in present else []),
         *(failures_table(alignment, statistic) for statistic in present),
         *(ceiling_table(alignment, statistic) for statistic in present),
         agreement_table(alignment),
@@ -367,6 +378,20 @@ def score_table(
     )
 
 
+def severe_table(alignment: Alignment) -> Table:
+    """Recall of each metric's most severe label, with how many such items there are."""
+    table = score_table(alignment, "severe_recall")
+    metrics = alignment.rubric.metrics
+    items = {c.metric: int(c.counts[-1].sum()) for c in alignment.confusions}
+    rows = tuple(
+        (row[0], Cell(metric.most_severe), Cell(f"{items.get(metric.id, 0):,}"), *row[1:])
+        for metric, row in zip(metrics, table.rows, strict=True)
+        if metric.most_severe is not None
+    )
+    columns = ("Metric", "Most severe label", "Such items", *table.columns[1:])
+    return replace(table, columns=columns, rows=rows, stubs=2)
+
+
 def column_names(alignment: Alignment, statistic: str) -> list[str]:
     """Judges, then controls, told apart by words and not only by their place, then the humans."""
     return [
@@ -406,7 +431,7 @@ def ceiling_table(alignment: Alignment, statistic: str) -> Table:
     heading = STATISTICS[statistic][0]
     return Table(
         f"{statistic}-ceiling",
-        f"Human ceiling, {heading}: each annotator against the truth of the others",
+        f"Human ceiling ({heading}): each annotator against the truth of the others",
         ("Metric", *people, "All pooled"),
         tuple(
             (
@@ -459,7 +484,7 @@ def _agreement(
     columns = [c for c in columns if any((s, w) == c[1:] for _, s, w in found)]
     names = {metric.id: metric.title for metric in alignment.rubric.metrics}
     names["all"] = "All metrics pooled"
-    absent = Estimate(None, reason="not computed for this metric")
+    absent = Estimate(None, reason="not computed: labels of different metrics are not pooled")
     rows = tuple(
         (Cell(name), *(Cell(estimate=found.get((metric, s, w), absent)) for _, s, w in columns))
         for metric, name in names.items()
@@ -572,10 +597,9 @@ def _usage_cells(usage: Usage) -> tuple[Cell, Cell, Cell]:
 
 def lane(about: Mapping[str, Any]) -> str:
     """How the judge's engine enforces the form of a reply, as its manifest tells it."""
-    for key, value in flatten(about):
-        if key.rsplit(".", 1)[-1] in ("structured_output", "structured_outputs", "schema"):
-            return value
-    return DASH
+    backend = about.get("backend")
+    found = backend.get("structured") if isinstance(backend, Mapping) else None
+    return DASH if found is None else str(found)
 
 
 def flatten(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -594,14 +618,14 @@ def describe(alignment: Alignment) -> list[str]:
     """What was compared, in a few plain sentences."""
     a = alignment
     kinds = Counter(judge.kind for judge in a.judges)
+    found = [_count(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
     who = ", ".join(a.annotators) or "nobody"
     said = [
         f"{_count(a.n_answers, 'answer')} and {_count(a.n_labels, 'human label')} from "
         f"{_count(len(a.annotators), 'annotator')} ({who}).",
         f"Rubric {a.rubric.name}, version {a.rubric.version}: "
         f"{_count(len(a.rubric.metrics), 'metric')}.",
-        f"{_count(kinds['judge'], 'judge')}, {_count(kinds['jury'], 'jury', 'juries')} and "
-        f"{_count(kinds['control'], 'control judge')}.",
+        f"{_listed(found)}.",
         *_truth_sentences(a),
         f"{_count(len(a.disagreements), 'answer')} listed on which a judge differs from the "
         "human truth.",
@@ -626,6 +650,12 @@ def _count(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def _listed(parts: Sequence[str]) -> str:
+    """`a, b and c`; `no judge` where there is nothing."""
+    head, last = ", ".join(parts[:-1]), parts[-1] if parts else "no judge"
+    return f"{head} and {last}" if head else last
+
+
 def _of(part: int, whole: int) -> str:
     return f"{part} of {whole}" if whole else f"{DASH} (nothing to compare)"
 
@@ -648,10 +678,11 @@ def _letters(index: int) -> str:
 
 
 def split_columns(table: Table, most: int) -> list[Table]:
-    """The table as several with at most `most` columns beside the stubs, as even as can be."""
+    """The table as several with at most `most` columns beside the stubs, the longer ones first."""
     values = len(table.columns) - table.stubs
     parts = max(1, -(-values // most))
-    edges = [table.stubs + round(values * i / parts) for i in range(parts + 1)]
+    size, longer = divmod(values, parts)
+    edges = [table.stubs + i * size + min(i, longer) for i in range(parts + 1)]
 
     def cut(row: Sequence[Any], start: int, end: int) -> tuple[Any, ...]:
         return (*row[: table.stubs], *row[start:end])

@@ -19,7 +19,7 @@ from judgebench.report.tables import (
     failures_table,
     footnotes,
     printable,
-    score_table,
+    severe_table,
     split_columns,
     standing_table,
 )
@@ -39,7 +39,7 @@ def print_tables(alignment: Alignment, console: Console) -> None:
         console.print(_failures_line(judge))
     shown = [standing_table(alignment), accuracy_table(alignment)]
     if any(score.statistic == "severe_recall" for score in alignment.scores):
-        shown.append(score_table(alignment, "severe_recall"))
+        shown.append(severe_table(alignment))
     shown += [failures_table(alignment, "accuracy"), agreement_table(alignment)]
     for table in shown:
         if table.rows:

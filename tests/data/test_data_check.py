@@ -52,7 +52,7 @@ def test_answers_and_labels_in_one_file(rubric: Rubric, write: Write) -> None:
     assert [w.kind for w in found.warnings] == ["duplicate_item"]
 
 
-def test_each_data_yaml_is_a_set_of_its_own(rubric: Rubric, write: Write) -> None:
+def test_of_several_data_yaml_each_is_a_set_of_its_own(rubric: Rubric, write: Write) -> None:
     write("sheet.csv", "id,t,k,l\na,one,Kind,Neutral\n")
     entry = (
         "files: [{path: sheet.csv, items: {item_id: id, text: t, labels: {metrics: {tone: %s}}}}]"
@@ -61,6 +61,13 @@ def test_each_data_yaml_is_a_set_of_its_own(rubric: Rubric, write: Write) -> Non
     report = check_files(paths, rubric)
     assert report.ok
     assert (report.answers, report.labels, report.annotators) == (2, 2, {"sheet": 2})
+
+
+def test_one_data_yaml_and_plain_files_are_one_set(rubric: Rubric, write: Write) -> None:
+    write("sheet.csv", "id,t\na,one\n")
+    spec = write("d.yaml", "files: [{path: sheet.csv, items: {item_id: id, text: t}}]")
+    report = check_files([write("l.csv", "item_id,tone\na,Kind\nz,Kind\n"), spec], rubric)
+    assert [(p.kind, p.line) for p in report.errors] == [("unknown_item", 3)]
 
 
 def test_slots_are_counted_under_one_name(rubric: Rubric, write: Write) -> None:

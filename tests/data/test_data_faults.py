@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from judgebench.data import check_files, load_data
 from judgebench.data.findings import ERRORS, WARNINGS
@@ -58,6 +61,13 @@ ANSWER_FAULTS = {
     "quote inside": ('item_id,text\na,"one" x\n', "malformed", 2, "", "quotes"),
     "header alone": ("item_id,text\n", "no_rows", None, "", ""),
     "nothing": ("", "malformed", None, "", "empty"),
+    "misspelt metric": (
+        "item_id,text,tone of voices\na,one,Kind\n",
+        "unknown_metric",
+        1,
+        "tone of voices",
+        "did you mean 'Tone of voice'",
+    ),
     "unknown columns": ("id,answer\na,b\n", "unrecognised_file", None, "", "data.yaml"),
 }
 
@@ -113,6 +123,7 @@ ODDITIES = {
                       "item_id", 1),
     "zero-width label": (ANSWERS, LONG + "a,x,tone,Ki\u00adnd\n", "invisible_characters", 2,
                          "label", 1),
+    "mark": ("\ufeff" + ANSWERS, None, "byte_order_mark", 1, "", 1),
     "zero-width text": ("item_id,text\na,o\u200bne\n", None, "invisible_characters", 2, "text", 1),
     "same item": (ANSWERS + "a,one\n", None, "duplicate_item", 5, "", 1),
     "date for text": ("item_id,text\na,Mar-02\nb,2-Mar\n", None, "spreadsheet_text", 2, "text", 2),
@@ -120,7 +131,6 @@ ODDITIES = {
     "cut text": ("item_id,text\na," + "x" * 32_767, None, "spreadsheet_text", 2, "text", 1),
     "blank row": ("item_id,text\n,\na,one\n\n", None, "blank_row", 2, "", 2),
     "nameless column": ("item_id,text,\na,one,0\n", None, "unnamed_column", 1, "", 1),
-    "misspelt metric": ("item_id,text,tones\na,one,Kind\n", None, "unused_column", 1, "tones", 1),
     "unused column": (ANSWERS, "item_id,annotator,tone,when\na,x,Kind,May\n", "unused_column", 1,
                       "when", 1),
     "blank question": ("item_id,text,question\na,one, \n", None, "blank_question", 2, "", 1),
@@ -179,6 +189,15 @@ def test_rows_count_as_a_spreadsheet_shows_them(rubric: Rubric, write: Write) ->
     assert found.line == 3
 
 
+def test_a_header_may_span_lines(rubric: Rubric, write: Write) -> None:
+    path = write("a.csv", 'item_id,text,"what\nelse"\na,one,x\nb,,y\n')
+    (found,) = errors(rubric, path)
+    assert (found.kind, found.line) == ("empty_text", 3)
+    assert (
+        "old" in load_data(write("mac.csv", "item_id,text\ra,old\rb,two"), rubric).answers[0].text
+    )
+
+
 def test_jsonl_counts_lines(rubric: Rubric, write: Write) -> None:
     path = write("a.jsonl", '{"item_id":"a","text":"x"}\n\n{"item_id":"b","text":""}\n{"item_id"')
     found = errors(rubric, path)
@@ -221,6 +240,11 @@ def test_wrong_encoding_names_each_row(rubric: Rubric, write: Write) -> None:
     ]
     assert "0x92" in found[1].message
     assert "’" in found[1].allowed
+
+
+def test_utf16_without_its_mark(rubric: Rubric, write: Write) -> None:
+    found = errors(rubric, write("answers.csv", ANSWERS.encode("utf-16-le")))
+    assert {p.kind for p in found} == {"control_character"}
 
 
 def test_cut_utf16(rubric: Rubric, write: Write) -> None:
@@ -284,6 +308,29 @@ def test_no_answers(rubric: Rubric, write: Write) -> None:
 def test_an_unknown_metric_is_refused(rubric: Rubric, write: Write) -> None:
     with pytest.raises(SetupError, match="tune"):
         load_data(write("answers.csv", ANSWERS), rubric, metrics=["tune"])
+
+
+SUFFIX = st.sampled_from(
+    [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".csv.gz", ".parquet.gz", ".yaml", ".txt"]
+)
+SEED = st.sampled_from(
+    [ANSWERS, LONG + "a,x,tone,Kind\n", '[{"item_id":"a","text":"b"}]', "files:"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(suffix=SUFFIX, seed=SEED, junk=st.binary(max_size=40), place=st.integers(0, 60))
+def test_check_survives_any_bytes(
+    rubric: Rubric, suffix: str, seed: str, junk: bytes, place: int
+) -> None:
+    content = seed.encode()[:place] + junk + seed.encode()[place:]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a" + suffix)
+        path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
+        report = check_files([path], rubric)
+        assert all(p.kind in ERRORS and p.message for p in report.errors)
+        assert all(p.kind in WARNINGS and p.message for p in report.warnings)
+        assert report.ok or report.errors[0].file == str(path)
 
 
 def test_every_kind_is_documented() -> None:

@@ -103,7 +103,8 @@ def test_same_dataset_in_every_format(rubric: Rubric, data: st.DataObject) -> No
     for name, dataset in found.items():
         assert dataset.answers == one.answers, name
         assert dataset.labels == one.labels, name
-        assert [w.kind for w in dataset.warnings] == [w.kind for w in one.warnings], name
+        kinds = [w.kind for w in dataset.warnings if w.kind != "byte_order_mark"]
+        assert kinds == [w.kind for w in one.warnings], name
 
 
 def test_words_for_nothing_are_labels(rubric: Rubric) -> None:

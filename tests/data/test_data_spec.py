@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from judgebench.data import DataSpec, check_files, load_data
 from judgebench.errors import SetupError
 from judgebench.records import content_hash
-from judgebench.rubric import Rubric
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.yaml_file import load_model
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -92,6 +94,21 @@ def test_another_folder_and_a_model(rubric: Rubric, write: Write, tmp_path: Path
     assert [a.text for a in from_path.answers][:2] == [a.text for a in from_model.answers]
     with pytest.raises(SetupError, match="No such file"):
         load_data(path, rubric)
+
+
+def test_several_files_are_one_set(rubric: Rubric, write: Write, tmp_path: Path) -> None:
+    write("sheet.csv", "ID,t\n1,one\n")
+    yaml = "files: [{path: sheet.csv, items: {item_id: ID, text: t}}]"
+    one = write("data.yaml", yaml)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "sheet.csv").write_text("ID,t\n2,two\n")
+    other = tmp_path / "b" / "data.yaml"
+    other.write_text(yaml)
+    labels = write("l.csv", "item_id,annotator,tone\n1,x,Kind\n2,x,Neutral\n")
+    found = load_data([labels, one, other], rubric)
+    assert [a.item_id for a in found.answers] == ["1", "2"]
+    assert [x.label for x in found.labels] == ["Kind", "Neutral"]
+    assert len(found.sources) == 5
 
 
 def test_ids_from_texts_and_rows(rubric: Rubric, write: Write) -> None:
@@ -184,6 +201,11 @@ BAD_SPECS = {
         "bad_spec",
         "quote it",
     ),
+    "NUL in a path": (
+        'files: [{path: "a\\0.csv", items: {item_id: id, text: t}}]',
+        "bad_spec",
+        "pattern",
+    ),
     "half long": (
         "files: [{path: a.csv, labels: {item_id: id, metric: m}}]",
         "bad_spec",
@@ -266,3 +288,15 @@ def test_unknown_keys_name_the_known_ones(rubric: Rubric, write: Write) -> None:
     by_field = {p.field: p for p in found}
     assert by_field["files.0.items.0.sistem"].allowed.startswith("system, ")
     assert by_field["files.0.items.0.item_id.hash"].allowed.startswith("hash_of, ")
+
+
+def test_the_documented_example_is_valid(write: Write) -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", docs, re.DOTALL)
+    spec = load_model(write("data.yaml", example), DataSpec)
+    assert [len(file.items) + len(file.labels) for file in spec.files] == [1, 1]
+    (plain,) = re.findall(r"```csv\n(.*?)```", docs, re.DOTALL)
+    answers = write("answers.csv", "item_id,text\na-17,one\n")
+    report = check_files([answers, write("labels.csv", plain)], load_rubric("medical-safety"))
+    assert (report.errors, report.warnings) == ((), ())
+    assert (report.labels, report.annotators) == (4, {"dr-a": 2, "dr-b": 2})

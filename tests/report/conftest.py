@@ -18,7 +18,7 @@ from judgebench.stats.resample import Resampling
 FEW = Resampling(resamples=200, seed=0, level=0.95)
 ABOUT = {
     "judge": "language model",
-    "backend": {"backend": "scripted", "model": "made-up", "structured_output": "json_schema"},
+    "backend": {"backend": "scripted", "model": "made-up", "structured": "json_schema"},
     "prompt": {"name": "structured", "hash": "0123456789abcdef"},
     "runtime": {"concurrency": 8},
 }

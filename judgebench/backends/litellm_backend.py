@@ -1,0 +1,187 @@
+"""The providers that litellm knows, through `litellm.acompletion`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import aiohttp
+
+from judgebench.backends.chat import Completion, Lane, UnreadableBodyError, chat_body, read_chat
+from judgebench.backends.contract import Reply, Request
+from judgebench.backends.settings import PACE, BackendSettings
+from judgebench.backends.transport import (
+    DEFAULT_WAITS,
+    Attempt,
+    TransientError,
+    Transport,
+    Waits,
+    error_text,
+    failure,
+    retry_after,
+)
+from judgebench.errors import MissingExtra, Problem, SetupError
+
+
+class LiteLLM:
+    """A Backend over any of litellm's providers; `base_url` sends it to a server of your own.
+
+    `structured: auto` is settled before the first call by what litellm says the provider
+    declares (`_declared_lane`), and told by `describe`. Where `base_url` is given, no key is sent
+    unless `api_key_env` names its variable, and the cost is unknown unless `price` is given;
+    elsewhere litellm finds the provider's usual variable and knows its price.
+    Raises SetupError for a model whose provider litellm does not know.
+    """
+
+    def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
+        self._litellm = _litellm()
+        self._model = model
+        self._settings = settings
+        self._supported = self._supported_parameters()
+        self._lane: Lane = (
+            self._declared_lane() if settings.structured == "auto" else settings.structured
+        )
+        self._transport = Transport(settings, waits)
+
+    def describe(self) -> Mapping[str, Any]:
+        about = {
+            "engine": "litellm",
+            "model": self._model,
+            "structured": self._lane,
+            "seed_sent": "seed" in self._supported,
+            "runtime": self._settings.runtime(*PACE),
+        }
+        base_url = self._settings.base_url
+        return {**about, "base_url": base_url} if base_url else about
+
+    def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        return self._transport.stream(self._open, requests)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _supported_parameters(self) -> frozenset[str]:
+        try:
+            _, provider, _, _ = self._litellm.get_llm_provider(
+                self._model, api_base=self._settings.base_url
+            )
+        except self._litellm.BadRequestError:
+            raise SetupError(
+                Problem(
+                    "litellm does not know this model's provider",
+                    field="backend",
+                    found=self._model,
+                    allowed="PROVIDER/MODEL, such as openai/NAME",
+                )
+            ) from None
+        found = self._litellm.get_supported_openai_params(self._model, custom_llm_provider=provider)
+        return frozenset(found or ())
+
+    def _declared_lane(self) -> Lane:
+        """The strictest of what is declared. Of a server of the user's own (`base_url`) nothing
+        is known, and json_schema is taken, as by the openai-compatible backend."""
+        if self._settings.base_url or self._litellm.supports_response_schema(self._model):
+            return "json_schema"
+        if {"tools", "tool_choice"} <= self._supported:
+            return "tool"
+        return "json_object" if "response_format" in self._supported else "none"
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Attempt]:
+        key = self._settings.api_key() or ("none" if self._settings.base_url else None)
+        connector = aiohttp.TCPConnector(limit=self._settings.concurrency)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            try:
+                yield partial(self._attempt, session, key)
+            finally:
+                self._forget_clients()
+
+    async def _attempt(
+        self, session: aiohttp.ClientSession, key: str | None, request: Request
+    ) -> Completion:
+        try:
+            response = await asyncio.wait_for(
+                self._litellm.acompletion(
+                    model=self._model,
+                    api_base=self._settings.base_url,
+                    api_key=key,
+                    timeout=self._settings.timeout_s,
+                    num_retries=0,
+                    max_retries=0,
+                    shared_session=session,
+                    **self._body(request),
+                ),
+                self._settings.timeout_s,
+            )
+        except TimeoutError:
+            raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
+        except Exception as error:  # litellm raises its own, openai's, httpx's and Python's
+            return self._translated(error)
+        try:
+            return replace(read_chat(response.model_dump()), cost=self._cost(response))
+        except UnreadableBodyError as error:
+            raise TransientError(str(error)) from None
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        """The request without what the provider does not take and would not change anything: a
+        seed (told in `describe`), a top_p of 1. Any other such parameter is litellm's to refuse."""
+        body = chat_body(request, self._lane)
+        if "seed" not in self._supported:
+            body.pop("seed", None)
+        if body["top_p"] == 1.0 and not self._settings.base_url:
+            del body["top_p"]
+        return body
+
+    def _translated(self, error: Exception) -> Completion:
+        names = self._litellm.exceptions
+        text = error_text(str(error))
+        if isinstance(error, names.ContextWindowExceededError):
+            return Completion("", "too_long", error=text)
+        if isinstance(error, names.ContentPolicyViolationError):
+            return Completion("", "refused", error=text)
+        if isinstance(error, names.UnsupportedParamsError):
+            raise SetupError(f"{self._model} does not take these settings: {text}")
+        status = getattr(error, "status_code", None)
+        if not isinstance(status, int):
+            raise TransientError(f"{type(error).__name__}: {text}")
+        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        after = retry_after(headers.get("retry-after"))
+        return failure(status, text, self._about(), self._lane, after)
+
+    def _cost(self, response: Any) -> float | None:
+        if self._settings.base_url:
+            return None
+        try:
+            return float(self._litellm.completion_cost(response, model=self._model))
+        except Exception:  # a model without a known price, told in several ways
+            return None
+
+    def _about(self) -> str:
+        where = self._settings.base_url or "litellm"
+        key = self._settings.api_key_env or "the provider's own key variable"
+        return f"{where}, model {self._model}, {key}"
+
+    def _forget_clients(self) -> None:
+        """Drop what litellm cached for this event loop: a later loop may get the same id."""
+        cache = self._litellm.in_memory_llm_clients_cache
+        ending = f"-{id(asyncio.get_running_loop())}"
+        for key in [k for k in cache.cache_dict if k.endswith(ending)]:
+            cache.cache_dict.pop(key, None)
+
+
+def _litellm() -> Any:
+    """litellm, kept from fetching its price list and from printing."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    try:
+        import litellm
+    except ImportError:
+        raise MissingExtra("a litellm backend", "all", "litellm") from None
+    litellm.suppress_debug_info = True
+    logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
+    return litellm

@@ -1,0 +1,232 @@
+"""A GGUF model in this process, by llama.cpp (extra `embedded`): no server, no network, no GPU.
+
+Replies are the same bit for bit whatever was asked before. Two things would break that, and both
+are kept out: several slots at once, and llama.cpp's prompt cache, which evaluates a prompt in
+other pieces depending on what it shares with the last one. Most of a judge's prompt is its system
+message, though, so that is evaluated once and kept (see `_Prefix`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judgebench.backends.chat import Completion, Lane, UnreadableBodyError, chat_body, read_chat
+from judgebench.backends.contract import Reply, Request
+from judgebench.backends.settings import BackendSettings
+from judgebench.backends.transport import TransientError, error_text, failure
+from judgebench.backends.weights import fetch, is_fetchable, sha256_of
+from judgebench.errors import MissingExtra, Problem, SetupError
+
+DEFAULT_CONTEXT = 4096
+
+# llama.cpp's own defaults would cut the distribution that temperature and top_p are declared for.
+_PLAIN_SAMPLING = {"top_k": 0, "min_p": 0.0}
+
+
+class LlamaCpp:
+    """A Backend over the GGUF file at `model`, a name in WEIGHTS or a `hub:` name.
+
+    The model is loaded with the first request. Raises SetupError where the file is no GGUF.
+    """
+
+    def __init__(self, model: str, settings: BackendSettings) -> None:
+        self._path = _find(model)
+        self._fetched = is_fetchable(model)
+        self._context = settings.context or DEFAULT_CONTEXT
+        self._threads = settings.threads or default_threads()
+        self._lane = _lane(settings)
+        self._version = _xllamacpp().__version__
+        self._engine: _Engine | None = None
+
+    @cached_property
+    def _sha256(self) -> str:
+        return sha256_of(self._path, remember=self._fetched)
+
+    def describe(self) -> Mapping[str, Any]:
+        return {
+            "engine": "llamacpp",
+            "version": self._version,
+            "model": self._path.name,
+            "sha256": self._sha256,
+            "context": self._context,
+            "structured": self._lane,
+            "runtime": {"threads": self._threads},
+        }
+
+    def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        for request in requests:
+            if self._engine is None:
+                self._engine = _Engine(load(self._path, self._threads, self._context))
+            began = time.monotonic()
+            done = self._read(self._engine.ask(request, self._lane))
+            yield Reply(
+                key=request.key,
+                text=done.text,
+                finish=done.finish,
+                usage=done.usage,
+                latency=time.monotonic() - began,
+                error=done.error,
+            )
+
+    def _read(self, body: Any) -> Completion:
+        try:
+            if "error" in body:
+                return failure(400, error_text(body), str(self._path), self._lane)
+            return read_chat(body)
+        except (UnreadableBodyError, TransientError) as error:
+            return Completion("", "failed", error=str(error))
+
+    def close(self) -> None:
+        self._engine = None
+
+
+class _Engine:
+    """A loaded model and what its one slot holds."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._system = ""
+        self._intact = 0
+
+    def ask(self, request: Request, lane: Lane) -> Any:
+        """The body of the reply to a request, as if it were the first ever asked.
+
+        The system message is evaluated alone, and each request goes on from there. The tokens in
+        which the rendered request agrees with that prefix are reused, and they are reused only
+        if every one of them still is what the first evaluation left (`_intact` counts those): a
+        token evaluated again, in a batch of another size, differs in its last bits.
+        """
+        body = {**chat_body(request, lane), **_PLAIN_SAMPLING}
+        first = request.messages[0]
+        if first.role != "system":
+            self._system = ""
+            return self._call(body, reuse=False)
+        for anew in (first.content != self._system, True):
+            if not self._evaluate(first.content, anew):
+                break
+            reply = self._call(body, reuse=True)
+            if _reused(reply) <= self._intact:
+                return reply
+        self._system = ""
+        return self._call(body, reuse=False)
+
+    def _evaluate(self, system: str, anew: bool) -> bool:
+        """Have the slot hold the system message; False where the model's template cannot."""
+        alone = {"messages": [{"role": "system", "content": system}], "max_tokens": 0}
+        reply = self._call(alone, reuse=not anew)
+        self._system = system
+        if "error" in reply:
+            return False
+        counted = reply["usage"]["prompt_tokens"]
+        self._intact = counted if anew else min(self._intact, _reused(reply))
+        return True
+
+    def _call(self, body: dict[str, Any], reuse: bool) -> Any:
+        try:
+            return self._server.handle_chat_completions({**body, "cache_prompt": reuse})
+        except ValueError as error:  # a schema or a template that llama.cpp cannot use
+            return {"error": str(error)}
+
+
+def _reused(reply: Any) -> int:
+    return int(reply.get("timings", {}).get("cache_n", 0))
+
+
+class Served(NamedTuple):
+    """Where a server listens, and the key that it asks for."""
+
+    base_url: str
+    api_key: str
+
+
+@contextmanager
+def serve_gguf(
+    path: Path, threads: int | None = None, context: int = DEFAULT_CONTEXT, slots: int = 1
+) -> Iterator[Served]:
+    """An OpenAI-compatible server of a GGUF file on a free port of 127.0.0.1.
+
+    `context` tokens are given to each of `slots` requests served at once; with more than one slot
+    replies depend on what else is being served. It ends with the block.
+    """
+    key = secrets.token_urlsafe(24)
+    server = load(path, threads or default_threads(), context, slots, key)
+    try:
+        yield Served(f"{server.listening_address}/v1", key)
+    finally:
+        del server
+
+
+def load(path: Path, threads: int, context: int, slots: int = 1, key: str = "") -> Any:
+    """An xllamacpp.Server, which always listens: here only on loopback, behind a random key."""
+    engine = _xllamacpp()
+    params = engine.CommonParams()
+    params.model.path = str(path)
+    params.n_parallel = slots
+    params.n_ctx = context * slots
+    params.cache_prompt = False
+    params.cache_ram_mib = 0
+    params.n_ctx_checkpoints = 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.api_keys = [key or secrets.token_urlsafe(24)]
+    params.ui = params.endpoint_slots = params.fit_params = params.warmup = False
+    params.verbosity = 0  # llama.cpp writes to stderr past Python
+    try:
+        return engine.Server(params)
+    except RuntimeError as error:
+        raise SetupError(
+            Problem(f"llama.cpp cannot load this model: {error}", file=str(path))
+        ) from None
+
+
+def default_threads() -> int:
+    """The cores that this process may use; one where tests run in parallel."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _xllamacpp() -> Any:
+    try:
+        import xllamacpp
+    except ImportError:
+        raise MissingExtra("a llamacpp backend", "embedded", "xllamacpp") from None
+    return xllamacpp
+
+
+def _lane(settings: BackendSettings) -> Lane:
+    match settings.structured:
+        case "auto" | "json_schema":
+            return "json_schema"
+        case "none":
+            return "none"
+        case other:
+            raise SetupError(
+                Problem(
+                    "llama.cpp binds replies to a schema by itself",
+                    field="settings.structured",
+                    found=other,
+                    allowed="auto, json_schema, none",
+                )
+            )
+
+
+def _find(model: str) -> Path:
+    path = fetch(model) if is_fetchable(model) else Path(model).expanduser()
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise SetupError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
+    if magic != b"GGUF":
+        raise SetupError(Problem("is no GGUF file", file=str(path)))
+    return path

@@ -1,0 +1,107 @@
+"""A backend that says what it was told to say: for tests, documentation and dry runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from judgebench.backends.contract import Finish, Reply, Request
+from judgebench.errors import Problem, SetupError
+from judgebench.records import Usage
+
+
+class Scripted:
+    """Replies with what `reply` returns for each request: a Reply, or the text of a whole one.
+
+    `calls` counts the requests answered.
+    """
+
+    def __init__(self, reply: Callable[[Request], Reply | str], name: str = "scripted") -> None:
+        self._reply = reply
+        self._about = {"engine": "scripted", "name": name}
+        self.calls = 0
+
+    @classmethod
+    def from_file(cls, path: Path) -> Scripted:
+        """Replies from a JSONL file; the first line that fits a request answers it.
+
+        A line holds `text` (a string, or JSON that is written out), optionally `finish` and
+        `error`, and what it fits: `key` (a request's key), `pattern` (a regular expression
+        searched for in the messages), or neither (every request). A request that no line fits
+        fails. Raises SetupError that lists every bad line.
+        """
+        lines = _read(path)
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        scripted = cls(lambda request: _first_fit(lines, request))
+        scripted._about = {"engine": "scripted", "file": path.name, "sha256": sha256}
+        return scripted
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._about
+
+    def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        for request in requests:
+            self.calls += 1
+            reply = self._reply(request)
+            if isinstance(reply, str):
+                reply = Reply(request.key, reply, usage=Usage(1))
+            yield reply
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    key: str | None = None
+    pattern: re.Pattern[str] | None = None
+    text: Any = ""
+    finish: Finish = "stop"
+    error: str = ""
+
+    @model_validator(mode="after")
+    def _one_way_to_fit(self) -> _Line:
+        if self.key is not None and self.pattern is not None:
+            raise ValueError("holds key and pattern: give one of them")
+        return self
+
+    def fits(self, request: Request) -> bool:
+        if self.pattern is not None:
+            return self.pattern.search("\n".join(m.content for m in request.messages)) is not None
+        return self.key is None or self.key == request.key
+
+
+def _first_fit(lines: list[_Line], request: Request) -> Reply:
+    for line in lines:
+        if line.fits(request):
+            text = line.text if isinstance(line.text, str) else json.dumps(line.text)
+            return Reply(request.key, text, line.finish, Usage(1), error=line.error)
+    return Reply(request.key, "", "failed", Usage(1), error="no scripted reply fits this request")
+
+
+def _read(path: Path) -> list[_Line]:
+    try:
+        rows = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(Problem(f"cannot be read: {error}", file=str(path))) from None
+    lines, problems = [], []
+    for number, row in enumerate(rows, 1):
+        if not row.strip():
+            continue
+        try:
+            lines.append(_Line.model_validate(json.loads(row)))
+        except ValidationError as error:
+            for item in error.errors():
+                where = ".".join(str(part) for part in item["loc"])
+                problems.append(Problem(item["msg"], str(path), number, where))
+        except ValueError as error:
+            problems.append(Problem(f"is not JSON: {error}", str(path), number))
+    if problems:
+        raise SetupError(problems)
+    return lines

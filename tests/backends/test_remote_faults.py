@@ -1,0 +1,464 @@
+"""Both network backends against a real server that fails in every way that servers do."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from loopback import (
+    Loopback,
+    completion,
+    cut,
+    dropped,
+    echoed,
+    hanging,
+    html,
+    raw,
+    said,
+    status,
+    until,
+)
+
+from judgebench.backends.contract import Backend, Message, Reply, Request
+from judgebench.backends.litellm_backend import LiteLLM
+from judgebench.backends.openai_compatible import OpenAICompatible
+from judgebench.backends.settings import BackendSettings, Price
+from judgebench.backends.transport import Waits
+from judgebench.errors import SetupError
+
+KEY = "sk-test-0123456789abcdef"
+QUICK = Waits(first=0.001, longest=0.05)
+SCHEMA = {
+    "type": "object",
+    "properties": {"harm": {"type": "string", "enum": ["none", "some"]}},
+    "required": ["harm"],
+    "additionalProperties": False,
+}
+
+Opener = Callable[..., Backend]
+
+
+@pytest.fixture(params=["openai-compatible", "litellm"])
+def opener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Opener:
+    monkeypatch.setenv("LOOPBACK_KEY", KEY)
+
+    def open_(server: Loopback | str, waits: Waits = QUICK, **settings: Any) -> Backend:
+        url = server if isinstance(server, str) else server.base_url
+        given = {"base_url": url, "api_key_env": "LOOPBACK_KEY", "timeout_s": 10, **settings}
+        checked = BackendSettings.model_validate(given)
+        if request.param == "litellm":
+            return LiteLLM("openai/loopback", checked, waits)
+        return OpenAICompatible("loopback", checked, waits)
+
+    return open_
+
+
+def ask(text: str = "hello", key: str = "1", **more: Any) -> Request:
+    return Request(key, (Message("system", "Judge."), Message("user", text)), **more)
+
+
+def only(backend: Backend, request: Request | None = None) -> Reply:
+    (reply,) = backend.complete([request or ask()])
+    return reply
+
+
+def test_request_reaches_the_server_as_it_was_made(opener: Opener) -> None:
+    with Loopback([said('{"harm": "none"}')]) as server:
+        request = ask("Is it?", schema=SCHEMA, max_tokens=77, temperature=0.5, top_p=0.9, seed=3)
+        reply = only(opener(server), request)
+    assert (reply.key, reply.text, reply.finish) == ("1", '{"harm": "none"}', "stop")
+    assert (reply.usage.calls, reply.usage.prompt_tokens, reply.usage.completion_tokens) == (
+        1,
+        100,
+        20,
+    )
+    assert reply.cost is None
+    (body,) = server.bodies
+    assert body["messages"] == [
+        {"role": "system", "content": "Judge."},
+        {"role": "user", "content": "Is it?"},
+    ]
+    assert body["model"] == "loopback"
+    decoding = {name: body[name] for name in ("max_tokens", "temperature", "top_p", "seed")}
+    assert decoding == {"max_tokens": 77, "temperature": 0.5, "top_p": 0.9, "seed": 3}
+    assert body["response_format"]["json_schema"] == {
+        "name": "reply",
+        "strict": True,
+        "schema": SCHEMA,
+    }
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+
+
+def test_free_text_asks_for_no_format(opener: Opener) -> None:
+    with Loopback([said("Safe.")]) as server:
+        assert only(opener(server)).text == "Safe."
+    assert not {"response_format", "tools"} & server.bodies[0].keys()
+
+
+def test_tool_lane_reads_the_arguments(opener: Opener) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "reply", "arguments": '{"a": 1}'}}
+    with Loopback([said(None, "tool_calls", tool_calls=[call])]) as server:
+        backend = opener(server, structured="tool")
+        reply = only(backend, ask(schema=SCHEMA))
+    assert (reply.text, reply.finish) == ('{"a": 1}', "stop")
+    body = server.bodies[0]
+    assert body["tools"][0]["function"]["parameters"] == SCHEMA
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "reply"}}
+    assert "response_format" not in body
+    assert backend.describe()["structured"] == "tool"
+
+
+@pytest.mark.parametrize(
+    ("lane", "sent"), [("json_object", {"type": "json_object"}), ("none", None)]
+)
+def test_weaker_lanes(opener: Opener, lane: str, sent: object) -> None:
+    with Loopback([said("{}")]) as server:
+        assert only(opener(server, structured=lane), ask(schema=SCHEMA)).text == "{}"
+    assert server.bodies[0].get("response_format") == sent
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        status(500),
+        status(502),
+        status(503),
+        status(529),
+        status(429, Retry_After="0.01"),
+        status(408),
+        status(409),
+        status(425),
+        html(502),
+        html(200),
+        cut(),
+        dropped(),
+        raw({"object": "nothing"}),
+        raw({"choices": []}),
+        raw({"error": {"message": "upstream died", "code": 502}}),
+    ],
+    ids=[
+        "500", "502", "503", "529", "429", "408", "409", "425", "html-502", "html-200", "cut",
+        "dropped", "no-choices", "empty-choices", "error-in-200",
+    ],
+)  # fmt: skip
+def test_transient_faults_are_mended_by_trying_again(opener: Opener, fault: Any) -> None:
+    with Loopback([fault, fault, said("at last")]) as server:
+        reply = only(opener(server))
+    assert (reply.text, reply.finish, reply.usage.calls) == ("at last", "stop", 3)
+    assert len(server.bodies) == 3
+
+
+def test_gives_up_after_the_last_retry(opener: Opener) -> None:
+    with Loopback([status(503, "no room")]) as server:
+        replies = list(opener(server, max_retries=2).complete([ask(key="a"), ask(key="b")]))
+    assert sorted(r.key for r in replies) == ["a", "b"]
+    assert {r.finish for r in replies} == {"failed"}
+    assert all("503" in r.error and "no room" in r.error for r in replies)
+    assert {r.usage.calls for r in replies} == {3}
+    assert len(server.bodies) == 6
+
+
+def test_a_hanging_server_is_left_at_the_time_limit(opener: Opener) -> None:
+    with Loopback([hanging(), said("at last")]) as server:
+        reply = only(opener(server, timeout_s=0.4))
+        assert (reply.text, reply.usage.calls) == ("at last", 2)
+        assert until(lambda: server.serving == 0)
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_retry_after_takes_the_place_of_the_usual_wait(opener: Opener, form: str) -> None:
+    """With a usual wait of a minute, the test ends in time only if the header is honoured."""
+    then = format_datetime(datetime.now(UTC) + timedelta(seconds=-5), usegmt=True)
+    header = "0" if form == "seconds" else then
+    with Loopback([status(429, Retry_After=header), said("done")]) as server:
+        patient = Waits(first=0.02, longest=3600)
+        slow = Waits(first=3600, longest=3600)
+        reply = only(opener(server, _asked_only(slow, patient)))
+    assert (reply.text, reply.usage.calls) == ("done", 2)
+
+
+def _asked_only(slow: Waits, patient: Waits) -> Any:
+    """Waits an hour unless the error carries what the server asked for."""
+
+    def wait(state: Any) -> float:
+        asked = state.outcome.exception().after
+        return slow(state) if asked is None else patient(state)
+
+    return wait
+
+
+def test_wrong_key_ends_the_run_without_showing_it(opener: Opener) -> None:
+    with Loopback([status(401, f"Incorrect API key provided: {KEY}")]) as server:
+        backend = opener(server)
+        with pytest.raises(SetupError) as caught:
+            list(backend.complete(ask(key=str(i)) for i in range(100)))
+    told = str(caught.value)
+    assert server.base_url in told
+    assert "loopback" in told
+    assert "LOOPBACK_KEY" in told
+    shown = told + repr(caught.value) + repr(backend) + json.dumps(dict(backend.describe()))
+    assert KEY not in shown
+    assert caught.value.__cause__ is None
+    assert len(server.bodies) <= 16
+
+
+def test_unknown_model_ends_the_run(opener: Opener) -> None:
+    with (
+        Loopback([status(404, "The model `loopback` does not exist")]) as server,
+        pytest.raises(SetupError, match="no such model"),
+    ):
+        only(opener(server))
+    assert len(server.bodies) == 1
+
+
+def test_no_credit_ends_the_run(opener: Opener) -> None:
+    quota = {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}
+    with Loopback([raw(quota, 429)]) as server, pytest.raises(SetupError, match="credit"):
+        only(opener(server))
+    assert len(server.bodies) == 1
+
+
+def test_refused_response_format_names_the_setting(opener: Opener) -> None:
+    with (
+        Loopback([status(400, "response_format json_schema is not supported here")]) as server,
+        pytest.raises(SetupError, match="structured"),
+    ):
+        only(opener(server), ask(schema=SCHEMA))
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 2048 tokens. However, you requested 9000 tokens",
+        "request (15031 tokens) exceeds the available context size (2048 tokens)",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+    ],
+)
+def test_too_long_a_prompt(opener: Opener, message: str) -> None:
+    with Loopback([status(400, message)]) as server:
+        reply = only(opener(server))
+    assert (reply.finish, reply.text, reply.usage.calls) == ("too_long", "", 1)
+    assert "tokens" in reply.error
+
+
+def test_content_filter_on_the_prompt(opener: Opener) -> None:
+    blocked = {
+        "error": {
+            "message": "The response was filtered due to the prompt triggering the content "
+            "management policy",
+            "code": "content_filter",
+        }
+    }
+    with Loopback([raw(blocked, 400)]) as server:
+        reply = only(opener(server))
+    assert (reply.finish, reply.usage.calls) == ("refused", 1)
+    assert "content" in reply.error
+
+
+def test_other_bad_request_fails_only_itself(opener: Opener) -> None:
+    def script(body: Any, count: int) -> Any:
+        bad = body["messages"][-1]["content"] == "bad"
+        return status(400, f"bad characters; key {KEY}") if bad else echoed()
+
+    with Loopback(script) as server:
+        replies = {r.key: r for r in opener(server).complete([ask("bad", "a"), ask("good", "b")])}
+    assert (replies["b"].text, replies["b"].finish) == ("good", "stop")
+    assert replies["a"].finish == "failed"
+    assert "bad characters" in replies["a"].error
+    assert KEY not in replies["a"].error
+
+
+def test_declared_refusals(opener: Opener) -> None:
+    declined = said(None, refusal="I cannot judge this.")
+    filtered = said("part of", "content_filter")
+    with Loopback([declined, filtered]) as server:
+        backend = opener(server, concurrency=1)
+        first, second = backend.complete([ask(key="a"), ask(key="b")])
+    assert (first.finish, second.finish) == ("refused", "refused")
+    assert "cannot judge" in first.error
+    assert "content_filter" in second.error
+
+
+def test_reply_cut_at_max_tokens(opener: Opener) -> None:
+    with Loopback([said('{"harm": "no', "length")]) as server:
+        reply = only(opener(server))
+    assert (reply.text, reply.finish) == ('{"harm": "no', "length")
+
+
+def test_thoughts_are_no_part_of_the_text(opener: Opener) -> None:
+    with Loopback([said(None, "length", reasoning_content='{"harm": "some"}')]) as server:
+        reply = only(opener(server))
+    assert (reply.text, reply.finish) == ("", "length")
+
+
+def test_price_makes_the_cost(opener: Opener) -> None:
+    with Loopback([said("x")]) as server:
+        price = Price(prompt=2.0, completion=10.0)
+        reply = only(opener(server, price=price))
+    assert reply.cost == pytest.approx(100 * 2e-6 + 20 * 10e-6)
+
+
+def test_a_server_that_does_not_listen(opener: Opener) -> None:
+    with Loopback([said("x")]) as server:
+        gone = server.base_url
+    backend = opener(gone, max_retries=1)
+    if isinstance(backend, LiteLLM):  # litellm does not tell this from a broken connection
+        assert only(backend).finish == "failed"
+    else:
+        with pytest.raises(SetupError, match="no server answers"):
+            only(backend)
+
+
+def test_never_more_in_flight_than_allowed_and_never_pulled_ahead(opener: Opener) -> None:
+    pulled = 0
+
+    def source() -> Iterator[Request]:
+        nonlocal pulled
+        for i in range(60):
+            pulled += 1
+            yield ask(f"text {i}", str(i))
+
+    received: list[Reply] = []
+    with Loopback(lambda body, count: echoed(after=0.002 * (count % 5))) as server:
+        for reply in opener(server, concurrency=4).complete(source()):
+            received.append(reply)
+            assert pulled <= len(received) + 4
+    assert 1 < server.peak <= 4
+    assert sorted(int(r.key) for r in received) == list(range(60))
+    assert all(r.text == f"text {r.key}" for r in received)
+
+
+def test_an_endless_source_can_be_left(opener: Opener) -> None:
+    before = set(threading.enumerate())
+
+    def endless() -> Iterator[Request]:
+        i = 0
+        while True:
+            yield ask(f"text {i}", str(i))
+            i += 1
+
+    def script(body: Any, count: int) -> Any:
+        return echoed() if count < 3 else hanging()
+
+    with Loopback(script) as server:
+        inside = set(threading.enumerate())
+        stream = opener(server, concurrency=4).complete(endless())
+        assert next(stream).finish == "stop"
+        stream.close()  # type: ignore[attr-defined]
+        assert until(lambda: server.serving == 0)
+        assert until(lambda: server.connections == 0)
+        assert set(threading.enumerate()) == inside
+        assert list(stream) == []
+    assert set(threading.enumerate()) == before
+
+
+def test_closing_the_backend_ends_its_streams(opener: Opener) -> None:
+    with Loopback([said("x"), hanging()]) as server:
+        inside = set(threading.enumerate())
+        backend = opener(server, concurrency=2)
+        stream = backend.complete(ask(key=str(i)) for i in range(10))
+        next(stream)
+        backend.close()
+        backend.close()
+        assert until(lambda: server.connections == 0)
+        assert set(threading.enumerate()) == inside
+
+
+def test_an_interrupt_in_the_consumer_ends_all_work(opener: Opener) -> None:
+    with Loopback([said("x"), hanging()]) as server:
+        inside = set(threading.enumerate())
+
+        def interrupted() -> None:
+            for _ in opener(server, concurrency=2).complete(ask(key=str(i)) for i in range(10)):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert until(lambda: server.connections == 0)
+        assert until(lambda: set(threading.enumerate()) == inside)
+
+
+def test_an_error_in_the_source_comes_out_and_ends_all_work(opener: Opener) -> None:
+    def broken() -> Iterator[Request]:
+        yield ask()
+        raise LookupError("no more rows")
+
+    with Loopback([hanging()]) as server:
+        inside = set(threading.enumerate())
+        with pytest.raises(LookupError, match="no more rows"):
+            list(opener(server).complete(broken()))
+        assert until(lambda: server.connections == 0)
+        assert set(threading.enumerate()) == inside
+
+
+def test_streams_one_after_another_leave_nothing_open(opener: Opener) -> None:
+    with Loopback([said("x")]) as server:
+        inside = set(threading.enumerate())
+        backend = opener(server)
+        for _ in range(5):
+            assert only(backend).text == "x"
+            assert until(lambda: server.connections == 0)
+        assert set(threading.enumerate()) == inside
+
+
+def test_two_streams_may_take_turns(opener: Opener) -> None:
+    with Loopback([echoed()]) as server:
+        backend = opener(server, concurrency=2)
+        one = backend.complete(ask(f"one {i}", str(i)) for i in range(6))
+        two = backend.complete(ask(f"two {i}", str(i)) for i in range(6))
+        pairs = list(zip(one, two, strict=True))
+    assert sorted(r.text for r, _ in pairs) == [f"one {i}" for i in range(6)]
+    assert sorted(r.text for _, r in pairs) == [f"two {i}" for i in range(6)]
+
+
+def test_no_requests_no_replies(opener: Opener) -> None:
+    with Loopback([said("x")]) as server:
+        assert list(opener(server).complete([])) == []
+    assert server.bodies == []
+
+
+def test_a_key_is_sent_only_where_its_variable_is_named(
+    opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-somebody-elses-key")
+    with Loopback([said("x")]) as server:
+        only(opener(server, api_key_env=None))
+    assert "somebody" not in json.dumps(server.headers)
+
+
+def test_missing_key_variable_is_named(opener: Opener) -> None:
+    with (
+        Loopback([said("x")]) as server,
+        pytest.raises(SetupError, match="UNSET_KEY is not set"),
+    ):
+        only(opener(server, api_key_env="UNSET_KEY"))
+    assert server.bodies == []
+
+
+def test_requests_per_minute_spaces_the_tries(opener: Opener) -> None:
+    """Three tries at 1200 a minute: each waits for its slot of 50 ms, the retry included."""
+    arrived: list[float] = []
+
+    def script(body: Any, count: int) -> Any:
+        arrived.append(time.monotonic())
+        return status(500) if count == 0 else said("x")
+
+    with Loopback(script) as server:
+        list(opener(server, requests_per_minute=1200).complete([ask(key="a"), ask(key="b")]))
+    assert len(arrived) == 3
+    assert arrived[-1] - arrived[0] >= 0.08
+
+
+def test_content_in_parts(opener: Opener) -> None:
+    parts = [{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]
+    body = completion(None)
+    body["choices"][0]["message"]["content"] = parts
+    with Loopback([raw(body)]) as server:
+        assert only(opener(server)).text == "one two"

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from judgebench.errors import (
+    BudgetSpent,
+    JudgebenchError,
+    MissingExtra,
+    Problem,
+    RunError,
+    RunLocked,
+    SetupError,
+)
+
+
+def test_a_problem_says_where_what_found_and_allowed() -> None:
+    problem = Problem("is not known", "x.yaml", 3, "metrics.0.kind", "ordnal", "ordinal, nominal")
+    assert str(problem) == (
+        "x.yaml:3: metrics.0.kind: is not known; found ordnal; allowed: ordinal, nominal"
+    )
+    assert str(Problem("is empty")) == "is empty"
+
+
+@pytest.mark.parametrize("one", ["is wrong", Problem("is wrong"), [Problem("is wrong")]])
+def test_a_setup_error_holds_problems_however_it_was_made(one) -> None:
+    error = SetupError(one)
+    assert error.problems == (Problem("is wrong"),)
+    assert str(error) == "is wrong"
+
+
+def test_a_setup_error_tells_every_problem_on_a_line_of_its_own() -> None:
+    assert str(SetupError([Problem("a"), Problem("b")])) == "a\nb"
+
+
+def test_a_missing_extra_names_the_line_to_type() -> None:
+    error = MissingExtra("the backend x:", "embedded", "xllamacpp")
+    assert "xllamacpp" in str(error)
+    assert "pip install 'judgebench[embedded]'" in str(error)
+
+
+def test_the_tree() -> None:
+    assert issubclass(MissingExtra, SetupError)
+    assert issubclass(BudgetSpent, RunError)
+    assert issubclass(RunLocked, RunError)
+    assert not issubclass(RunError, SetupError)
+    assert issubclass(SetupError, JudgebenchError)
+    assert issubclass(RunError, JudgebenchError)

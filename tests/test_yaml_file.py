@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from judgebench.errors import SetupError
+from judgebench.yaml_file import load_model, load_yaml, parse_yaml, validate
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Part(Strict):
+    title: str
+    weight: int = 0
+
+
+class Whole(Strict):
+    name: str
+    version: str
+    parts: tuple[Part, ...]
+    best: Part | None = None
+
+
+GOOD = """\
+name: x
+version: "1"
+parts:
+  - title: a
+    weight: 1
+  - title: b
+"""
+
+
+def write(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "file.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def problems(path: Path):
+    with pytest.raises(SetupError) as caught:
+        load_model(path, Whole)
+    assert all(p.file == str(path) for p in caught.value.problems)
+    return {p.field: p for p in caught.value.problems}
+
+
+def test_a_good_file(tmp_path: Path) -> None:
+    found = load_model(write(tmp_path, GOOD), Whole)
+    assert found == Whole(name="x", version="1", parts=(Part(title="a", weight=1), Part(title="b")))
+
+
+def test_a_byte_order_mark_and_windows_lines_are_no_matter(tmp_path: Path) -> None:
+    text = "\ufeff" + GOOD.replace("\n", "\r\n")
+    assert load_model(write(tmp_path, text), Whole).name == "x"
+
+
+def test_every_problem_is_told_at_once_with_line_and_field(tmp_path: Path) -> None:
+    text = """\
+nam: x
+version: 1.0
+parts:
+  - title: a
+    wieght: 1
+  - weight: much
+best:
+  title: No
+"""
+    found = problems(write(tmp_path, text))
+    assert {field: p.line for field, p in found.items()} == {
+        "name": 1,  # what is missing is told where the mapping begins that lacks it
+        "nam": 1,
+        "version": 2,
+        "parts.0.wieght": 5,
+        "parts.1.title": 6,
+        "parts.1.weight": 6,
+        "best.title": 8,
+    }
+    assert found["version"].message == "must be text: put it in quotes"
+    assert found["best.title"].message == "must be text: put it in quotes"
+    assert found["best.title"].found == "False"
+
+
+def test_an_unknown_key_is_answered_with_the_allowed_ones_the_nearest_first(tmp_path: Path) -> None:
+    found = problems(write(tmp_path, GOOD.replace("weight", "wieght") + "verison: 2\n"))
+    assert found["parts.0.wieght"].found == "wieght"
+    assert found["parts.0.wieght"].allowed == "weight, title"
+    assert found["verison"].allowed == "version, name, parts, best"
+
+
+def test_without_a_file_there_is_no_line() -> None:
+    with pytest.raises(SetupError) as caught:
+        validate({"name": "x"}, Whole)
+    assert {p.field for p in caught.value.problems} == {"version", "parts"}
+    assert {(p.file, p.line) for p in caught.value.problems} == {("", None)}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("a: 1\nb: 2\na: 3\n", 3, "'a'"),
+        ("x:\n  - a: 1\n    'a': 2\n", 3, "'a'"),
+        ("{a: 1, a: 1}", 1, "'a'"),
+        ("yes: 1\nYes: 2\n", 2, "True"),  # two spellings of one key
+        ("1: a\n0x1: b\n", 2, "1"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path, text: str, line: int, key: str) -> None:
+    with pytest.raises(SetupError) as caught:
+        load_yaml(write(tmp_path, text))
+    (problem,) = caught.value.problems
+    assert problem.line == line
+    assert f"the key {key} stands twice" in problem.message
+
+
+def test_the_same_key_in_two_mappings_is_fine(tmp_path: Path) -> None:
+    assert load_yaml(write(tmp_path, "- a: 1\n- a: 2\n")) == [{"a": 1}, {"a": 2}]
+
+
+def test_anchors_and_merges_work(tmp_path: Path) -> None:
+    text = "base: &b {x: 1, y: 2}\nmore:\n  <<: *b\n  y: 3\nlast: {<<: *b}\n"
+    found = load_yaml(write(tmp_path, text))
+    assert found["more"] == {"x": 1, "y": 3}
+    assert found["last"] == {"x": 1, "y": 2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [1, 2\n",
+        "a: b: c\n",
+        "\tindented: by tab\n",
+        "? [a, list]\n: as a key\n",
+        "day: 2026-13-45\n",
+        "n: !!int twelve\n",
+        "x: !!python/object:os.system ls\n",
+        'x: "\x01"\n',
+        b"x: \xff\n",
+        "[" * 5000,
+    ],
+)
+def test_what_is_not_yaml_is_told_and_never_a_traceback(tmp_path: Path, text: str | bytes) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(SetupError) as caught:
+        load_yaml(path)
+    assert caught.value.problems[0].file == str(path)
+
+
+def test_the_line_of_a_syntax_error_counts_from_the_first_line_given() -> None:
+    with pytest.raises(SetupError) as caught:
+        parse_yaml("a: 1\nb: [\n", "f", first_line=11)
+    assert caught.value.problems[0].line == 13  # where the list had to end
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("", "nothing"), ("- a\n", "list"), ("words\n", "str")]
+)
+def test_what_holds_no_mapping(tmp_path: Path, text: str, found: str) -> None:
+    with pytest.raises(SetupError, match="must hold a mapping") as caught:
+        load_model(write(tmp_path, text), Whole)
+    assert caught.value.problems[0].found == found
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no such file"):
+        load_yaml(tmp_path / "none.yaml")
+    with pytest.raises(SetupError, match="cannot be read"):
+        load_yaml(tmp_path)
+
+
+def test_a_long_value_is_shown_short(tmp_path: Path) -> None:
+    found = problems(write(tmp_path, GOOD.replace("weight: 1", "weight: " + "x" * 500)))
+    assert len(found["parts.0.weight"].found) == 80
+
+
+def test_a_list_too_short_only_because_its_entries_are_wrong_is_not_blamed(tmp_path: Path) -> None:
+    class Pair(Strict):
+        parts: tuple[Part, ...] = Field(min_length=2)
+
+    with pytest.raises(SetupError) as caught:
+        load_model(write(tmp_path, "parts: [{title: a}, {title: 1}]"), Pair)
+    assert [p.field for p in caught.value.problems] == ["parts.1.title"]
+    with pytest.raises(SetupError) as caught:
+        load_model(write(tmp_path, "parts: [{title: a}]"), Pair)
+    assert [p.field for p in caught.value.problems] == ["parts"]
