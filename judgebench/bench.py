@@ -41,7 +41,10 @@ class ReportConfig(_Strict):
 
 
 class BenchConfig(_Strict):
-    """The keys of bench.yaml. Paths are seen from the folder of the file that names them."""
+    """The keys of bench.yaml. Paths are seen from the folder of the file that names them.
+
+    `notes` are sentences that every report repeats, such as where the data comes from.
+    """
 
     name: Name
     rubric: str
@@ -52,6 +55,7 @@ class BenchConfig(_Strict):
     controls: bool | tuple[Control, ...] = True
     truth: TruthConfig = TruthConfig()
     report: ReportConfig = ReportConfig()
+    notes: tuple[str, ...] = ()
     seed: int = 0
 
 

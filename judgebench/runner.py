@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 import judgebench
@@ -319,9 +320,17 @@ def _manifest(bench: Bench, folder: RunFolder) -> dict[str, Any]:
         "sources": dict(bench.dataset.sources),
         "settings": bench.config.model_dump(mode="json"),
         "judges": entries,
-        "notes": [f"In the data: {warning}." for warning in bench.dataset.warnings[:MOST_NOTES]],
+        "notes": [*bench.config.notes, *_data_notes(bench)],
         "state": "running",
     }
+
+
+def _data_notes(bench: Bench) -> Iterator[str]:
+    warnings = bench.dataset.warnings
+    for warning in warnings[:MOST_NOTES]:
+        yield f"In the data: {replace(warning, file=Path(warning.file).name)}."
+    if len(warnings) > MOST_NOTES:
+        yield f"In the data: {len(warnings) - MOST_NOTES} more warnings; see `judgebench check`."
 
 
 def _now() -> str:

@@ -55,10 +55,10 @@ def align(
         n_answers=len(answers),
         n_labels=sum(1 for label in labels if label.label is not None),
         notes=(
+            *judge_notes(rubric, judges, found, matrices),
             *notes,
             *data_notes(rubric, scope.humans, len(answers)),
             *disagreement_note(len(listed), differing),
-            *judge_notes(rubric, judges, found, matrices),
         ),
     )
 

@@ -127,7 +127,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
-_JSON_BEGINS = re.compile(r'\{\s*"')
+_OBJECT_BEGINS = re.compile(r'\{\s*["}]')
 
 
 def _json_objects(text: str) -> Iterator[_Pairs]:
@@ -135,17 +135,13 @@ def _json_objects(text: str) -> Iterator[_Pairs]:
 
     Raises ValueError for one that begins and does not end well: what stands in it is no verdict.
     """
-    position = text.find("{")
-    while position >= 0:
+    end = 0
+    while begin := _OBJECT_BEGINS.search(text, end):
         try:
-            value, end = _DECODER.raw_decode(text, position)
+            value, end = _DECODER.raw_decode(text, begin.start())
         except (ValueError, RecursionError):
-            if _JSON_BEGINS.match(text, position):
-                raise ValueError("the reply holds a damaged JSON object") from None
-            end = position + 1
-        else:
-            yield value
-        position = text.find("{", end)
+            raise ValueError("the reply holds a damaged JSON object") from None
+        yield value
 
 
 def _bracket_values(text: str, rubric: Rubric) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,9 +27,9 @@ from judgebench.report.tables import (
     find_ceiling,
     find_score,
     has_ceiling,
-    printable,
     real_judges,
     score_index,
+    wrapped,
 )
 from judgebench.rubric import Metric
 
@@ -108,13 +107,6 @@ def _save(figure: Any, kind: str) -> bytes:
     return out.getvalue()
 
 
-def _wrapped(text: str, width: int) -> str:
-    """Text folded at spaces and at the signs inside a model's name."""
-    spaced = re.sub(r"(?<=[/:_@-])(?=\w)", "\u200b ", printable(text))
-    lines = textwrap.wrap(spaced, width, break_on_hyphens=False) or [""]
-    return "\n".join(line.replace("\u200b ", "").replace("\u200b", "") for line in lines)
-
-
 def draw_heat_map(alignment: Alignment, statistic: str) -> Any:
     """One statistic: metrics down; judges, controls and the human ceiling across."""
     metrics = alignment.rubric.metrics
@@ -129,10 +121,13 @@ def draw_heat_map(alignment: Alignment, statistic: str) -> Any:
         for j, estimate in enumerate(row):
             _number_in_cell(axes, i, j, estimate)
     _between(axes, alignment)
-    _grid_ticks(axes, columns, [metric.title for metric in metrics])
+    rows = [_row_name(alignment, metric, row) for metric, row in zip(metrics, grid, strict=True)]
+    _grid_ticks(axes, columns, rows)
     heading = STATISTICS[statistic][0]
     axes.set_title(
-        f"{heading} with interval, failures left out. {DASH} undefined", loc="left", fontsize=9
+        f"{heading} with interval, failures left out. {DASH} means undefined",
+        loc="left",
+        fontsize=9,
     )
     return figure
 
@@ -145,7 +140,7 @@ def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate) -> None:
         ha="center", va="center", color=colour,
     )  # fmt: skip
     if value is not None and estimate.low is not None and estimate.high is not None:
-        interval = f"{estimate.low:.2f}–{estimate.high:.2f}"
+        interval = f"[{estimate.low:.2f}, {estimate.high:.2f}]"
         axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=5.8, color=colour)
 
 
@@ -157,32 +152,41 @@ def _between(axes: Any, alignment: Alignment) -> None:
 
 
 def _grid_ticks(axes: Any, columns: list[str], rows: list[str]) -> None:
-    axes.set_xticks(range(len(columns)), [_wrapped(c, 14) for c in columns], fontsize=7)
+    axes.set_xticks(range(len(columns)), [wrapped(c, 14) for c in columns], fontsize=7)
     axes.xaxis.tick_top()
-    axes.set_yticks(range(len(rows)), [_wrapped(r, 26) for r in rows])
+    axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+
+
+def _row_name(alignment: Alignment, metric: Metric, estimates: list[Estimate]) -> str:
+    """The metric's title and the smallest and largest n of its judges and controls."""
+    counts = [e.n for e in estimates[: len(alignment.judges)]]
+    least, most = min(counts, default=0), max(counts, default=0)
+    return f"{wrapped(metric.title, 26)}\nn = {least:,}" + (f"–{most:,}" if most > least else "")
 
 
 def draw_ladder(alignment: Alignment, statistic: str) -> Any:
     """One statistic: a band a metric with judges, controls and the human ceiling as intervals."""
     metrics, looks = alignment.rubric.metrics, _looks(alignment, statistic)
+    grid = [_estimates(alignment, metric, statistic) for metric in metrics]
     step = 0.8 / len(looks)
     figure = _new_figure(7.2, 1.1 + len(metrics) * (0.25 + 0.085 * len(looks)))
     axes = figure.subplots()
-    for row, metric in enumerate(metrics):
+    for row in range(len(metrics)):
         axes.axhspan(row - 0.5, row + 0.5, color="#f4f4f4" if row % 2 else "white", zorder=0)
-        estimates = _estimates(alignment, metric, statistic)
-        for lane, (estimate, look) in enumerate(zip(estimates, looks, strict=True)):
+        for lane, (estimate, look) in enumerate(zip(grid[row], looks, strict=True)):
             _whisker(axes, estimate, row - 0.4 + (lane + 0.5) * step, look)
     for look in looks:  # every lane stands in the legend, also where it has no value
         axes.plot([], [], linestyle="none", **look)
-    axes.set_yticks(range(len(metrics)), [_wrapped(m.title, 26) for m in metrics])
+    rows = [_row_name(alignment, m, row) for m, row in zip(metrics, grid, strict=True)]
+    axes.set_yticks(range(len(metrics)), rows)
     axes.set_ylim(len(metrics) - 0.5, -0.5)
+    axes.set_xlim(min(axes.get_xlim()[0], -0.02), 1.02)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.set_xlabel(
-        f"{STATISTICS[statistic][0]} with interval, failures left out; {DASH} undefined"
+        f"{STATISTICS[statistic][0]} with interval, failures left out; {DASH} means undefined"
     )
     figure.legend(loc="outside right upper", frameon=False, fontsize=7)
     return figure
@@ -190,7 +194,7 @@ def draw_ladder(alignment: Alignment, statistic: str) -> Any:
 
 def _looks(alignment: Alignment, statistic: str) -> list[dict[str, Any]]:
     """Name, colour and shape of each lane: judges, controls, human ceiling."""
-    names = [_wrapped(name, 26) for name in column_names(alignment, statistic)]
+    names = [wrapped(name, 26) for name in column_names(alignment, statistic)]
     judges = len(real_judges(alignment))
     looks: list[dict[str, Any]] = []
     for k, name in enumerate(names):
@@ -231,11 +235,12 @@ def _whisker(axes: Any, e: Estimate, y: float, look: Mapping[str, Any]) -> None:
 def draw_distribution(alignment: Alignment) -> Any:
     """The share of each label in the human truth, least severe first; a bar a blank policy."""
     shares = {(x.metric, x.blanks, x.label): x.share or 0.0 for x in alignment.distribution}
+    totals = {(x.metric, x.blanks): x.n for x in alignment.distribution}
     bars = [
         (metric, blanks)
         for metric in alignment.rubric.metrics
         for blanks in BLANKS
-        if any(key[:2] == (metric.id, blanks) for key in shares)
+        if (metric.id, blanks) in totals
     ]
     figure = _new_figure(8.2, 0.9 + 0.42 * len(bars))
     axes = figure.subplots()
@@ -244,11 +249,14 @@ def draw_distribution(alignment: Alignment) -> Any:
             (label, shares.get((metric.id, blanks, label), 0.0)) for label in metric.label_texts
         ]
         _stacked_bar(axes, y, found)
-    names = [f"{_wrapped(metric.title, 28)}\n{BLANKS[blanks]}" for metric, blanks in bars]
+    names = [
+        f"{wrapped(metric.title, 28)}\n{BLANKS[blanks]}, n = {totals[metric.id, blanks]:,}"
+        for metric, blanks in bars
+    ]
     axes.set_yticks(range(len(bars)), names, fontsize=6.5)
     axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.set_xlim(0, 1)
-    axes.set_xlabel("Share of the items with a human truth; light to dark: least to most severe")
+    axes.set_xlabel("Share of the items with a human truth; light to dark in the rubric's order")
     return figure
 
 
@@ -258,8 +266,8 @@ def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
     for k, (label, share) in enumerate(shares):
         depth = k / max(1, len(shares) - 1)
         axes.barh(y, share, 0.74, left=left, color=_blue(depth), edgecolor="white")
-        text = f"{label} {100 * share:.0f} %"
-        inside = _wrapped(text, max(4, int(share * 76)))
+        text = f"{label} {100 * share:.0f}\u00a0%"
+        inside = wrapped(text, max(4, int(share * 76)))
         if share and inside.count("\n") < 2 and _longest_line(inside) <= share * 80:
             colour = "white" if depth > _DARK else "black"
             place = {"ha": "center", "va": "center", "fontsize": 6.5}
@@ -267,7 +275,7 @@ def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
         else:
             outside.append(text)
         left += share
-    axes.text(1.01, y, _wrapped("; ".join(outside), 40), va="center", fontsize=6.5)
+    axes.text(1.01, y, wrapped("; ".join(outside), 40), va="center", fontsize=6.5)
 
 
 def _longest_line(text: str) -> int:
@@ -293,7 +301,8 @@ def draw_confusions(alignment: Alignment, judge: str, confusions: list[Confusion
         _matrix(axes, confusion, titles.get(confusion.metric, confusion.metric))
     for axes in panels[len(confusions) :]:
         axes.set_visible(False)
-    figure.suptitle(f"{printable(judge)}: human label down, judge's label across", fontsize=9)
+    title = f"{judge}: human label down, judge's label across"
+    figure.suptitle(wrapped(title, int(13 * figure.get_figwidth())), fontsize=9)
     return figure
 
 
@@ -306,11 +315,11 @@ def _matrix(axes: Any, confusion: Confusion, title: str) -> None:
         colour = "white" if shares[i, j] > _DARK else "black"
         axes.text(j, i, f"{count:,}", ha="center", va="center", color=colour)
     columns = [*confusion.labels, "No label"]
-    axes.set_xticks(range(len(columns)), [_wrapped(c, 12) for c in columns], fontsize=6)
+    axes.set_xticks(range(len(columns)), [wrapped(c, 15) for c in columns], fontsize=6)
     axes.set_yticks(
-        range(len(confusion.labels)), [_wrapped(c, 20) for c in confusion.labels], fontsize=6.5
+        range(len(confusion.labels)), [wrapped(c, 20) for c in confusion.labels], fontsize=6.5
     )
     axes.axvline(len(confusion.labels) - 0.5, color="white", linewidth=3)
-    axes.set_title(_wrapped(title, 40), loc="left", fontsize=8)
+    axes.set_title(wrapped(title, 40), loc="left", fontsize=8)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -7,6 +7,8 @@ stands without it in any format.
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -155,8 +157,8 @@ def all_tables(alignment: Alignment) -> list[Table]:
     tables = [
         standing_table(alignment),
         accuracy_table(alignment),
-        *(score_table(alignment, s) for s in present if s != "severe_recall"),
         *([severe_table(alignment)] if "severe_recall" in present else []),
+        *(score_table(alignment, statistic) for statistic in present),
         *(failures_table(alignment, statistic) for statistic in present),
         *(ceiling_table(alignment, statistic) for statistic in present),
         agreement_table(alignment),
@@ -314,13 +316,12 @@ def accuracy_table(alignment: Alignment) -> Table:
     rows = []
     for metric in alignment.rubric.metrics:
         mine = [find_score(scores, name, metric.id, "accuracy") for name in judges]
-        bar = best_control(alignment, scores, metric.id, "accuracy")
         rows.append(
             (
                 Cell(metric.title),
                 *(Cell(estimate=score) for score in mine),
                 *_average_cells(mine),
-                Cell(estimate=bar[1], remark=bar[0]) if bar else _no_control(),
+                _best_control_cell(alignment, scores, metric.id, "accuracy"),
                 Cell(estimate=find_ceiling(alignment, metric.id, "accuracy")),
             )
         )
@@ -349,8 +350,11 @@ def _average_cells(estimates: Sequence[Estimate]) -> tuple[Cell, Cell]:
     )
 
 
-def _no_control() -> Cell:
-    return Cell(estimate=Estimate(None, reason="no control judge has a value"))
+def _best_control_cell(alignment: Alignment, scores: Scores, metric: str, statistic: str) -> Cell:
+    bar = best_control(alignment, scores, metric, statistic)
+    if bar is None:
+        return Cell(estimate=Estimate(None, reason="no control judge has a value"))
+    return Cell(estimate=bar[1], remark=bar[0])
 
 
 def score_table(
@@ -380,16 +384,34 @@ def score_table(
 
 def severe_table(alignment: Alignment) -> Table:
     """Recall of each metric's most severe label, with how many such items there are."""
-    table = score_table(alignment, "severe_recall")
-    metrics = alignment.rubric.metrics
+    scores = score_index(alignment)
+    judges = [judge.name for judge in real_judges(alignment)]
     items = {c.metric: int(c.counts[-1].sum()) for c in alignment.confusions}
-    rows = tuple(
-        (row[0], Cell(metric.most_severe), Cell(f"{items.get(metric.id, 0):,}"), *row[1:])
-        for metric, row in zip(metrics, table.rows, strict=True)
-        if metric.most_severe is not None
+    rows = []
+    for metric in alignment.rubric.metrics:
+        if metric.most_severe is None:
+            continue
+        found = [find_score(scores, name, metric.id, "severe_recall") for name in judges]
+        rows.append(
+            (
+                Cell(metric.title),
+                Cell(metric.most_severe),
+                Cell(f"{items.get(metric.id, 0):,}"),
+                *(Cell(estimate=estimate) for estimate in found),
+                _best_control_cell(alignment, scores, metric.id, "severe_recall"),
+            )
+        )
+    return Table(
+        "severe",
+        "Do the judges find the most severe answers? Severe recall, failures left out",
+        ("Metric", "Most severe label", "Such items", *judges, "Best control"),
+        tuple(rows),
+        (
+            "Severe recall: share of the items with that human truth to which the judge gives it.",
+            "Best control: the control judge with the highest recall, named in its mark.",
+        ),
+        stubs=2,
     )
-    columns = ("Metric", "Most severe label", "Such items", *table.columns[1:])
-    return replace(table, columns=columns, rows=rows, stubs=2)
 
 
 def column_names(alignment: Alignment, statistic: str) -> list[str]:
@@ -418,7 +440,7 @@ def failures_table(alignment: Alignment, statistic: str) -> Table:
         f"{heading} where verdicts are missing: three ways to count them",
         ("Judge", "Metric", *POLICY_HEADINGS.values()),
         tuple(rows),
-        tuple(f"{POLICY_HEADINGS[p]}: {POLICIES[p].split(': ')[-1]}." for p in POLICIES),
+        ("Worst case: every failure counted as wrong. Best case: every failure counted as right.",),
         stubs=2,
     )
 
@@ -484,7 +506,7 @@ def _agreement(
     columns = [c for c in columns if any((s, w) == c[1:] for _, s, w in found)]
     names = {metric.id: metric.title for metric in alignment.rubric.metrics}
     names["all"] = "All metrics pooled"
-    absent = Estimate(None, reason="not computed: labels of different metrics are not pooled")
+    absent = Estimate(None, reason="labels of different metrics are not pooled")
     rows = tuple(
         (Cell(name), *(Cell(estimate=found.get((metric, s, w), absent)) for _, s, w in columns))
         for metric, name in names.items()
@@ -695,6 +717,13 @@ def split_columns(table: Table, most: int) -> list[Table]:
         )
         for start, end in pairwise(edges)
     ]
+
+
+def wrapped(text: str, width: int) -> str:
+    """Printable text in lines of at most `width`, cut at spaces and the signs inside names."""
+    spaced = re.sub(r"(?<=[/:_.@-])(?=\w)", "\u200b ", printable(text))
+    lines = textwrap.wrap(spaced, width, break_on_hyphens=False) or [""]
+    return "\n".join(line.replace("\u200b ", "").replace("\u200b", "") for line in lines)
 
 
 def printable(text: str, escape: Callable[[str], str] = str) -> str:

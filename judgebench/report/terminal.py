@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -22,6 +21,7 @@ from judgebench.report.tables import (
     severe_table,
     split_columns,
     standing_table,
+    wrapped,
 )
 
 _STUB = 22  # the width that the first column may take before it is folded
@@ -29,14 +29,13 @@ _VALUE = 16  # the width of a value over its interval, with padding
 
 
 def print_tables(alignment: Alignment, console: Console) -> None:
-    """Print what matters first; the files of the report hold the rest."""
+    """Print what matters most, caveats last; the files of the report hold the rest."""
     console.print(Text(printable(alignment.name), style="bold"))
     for sentence in describe(alignment):
         console.print(Text(printable(sentence)))
-    for note in alignment.notes:
-        console.print(Padding(Text(f"! {printable(note)}", style="yellow"), (0, 0, 0, 2)))
     for judge in alignment.judges:
-        console.print(_failures_line(judge))
+        if judge.kind != "control" or judge.statuses.get(Status.OK, 0) < judge.n:
+            console.print(_failures_line(judge))
     shown = [standing_table(alignment), accuracy_table(alignment)]
     if any(score.statistic == "severe_recall" for score in alignment.scores):
         shown.append(severe_table(alignment))
@@ -44,6 +43,10 @@ def print_tables(alignment: Alignment, console: Console) -> None:
     for table in shown:
         if table.rows:
             _print_table(table, console)
+    if alignment.notes:
+        console.print()
+    for note in alignment.notes:
+        console.print(Text(f"! {printable(note)}", style="yellow"))
 
 
 def _failures_line(judge: JudgeSummary) -> Text:
@@ -76,9 +79,8 @@ def _grid(table: Table, notes: Footnotes) -> RichTable:
     grid = RichTable(show_edge=False, header_style="bold")
     for i, column in enumerate(table.columns):
         left = i < table.stubs
-        grid.add_column(
-            Text(printable(column)), justify="left" if left else "right", overflow="fold"
-        )
+        heading = Text(wrapped(column, _STUB if left else _VALUE - 2))
+        grid.add_column(heading, justify="left" if left else "right", overflow="fold")
     for row in table.rows:
         grid.add_row(*(_cell(cell, notes.mark(cell)) for cell in row))
     return grid
@@ -86,7 +88,7 @@ def _grid(table: Table, notes: Footnotes) -> RichTable:
 
 def _cell(cell: Cell, mark: str) -> Text:
     """The value with its mark, and under it the interval."""
-    text = Text(printable(cell.value))
+    text = Text(wrapped(cell.value, _STUB))
     if mark:
         text.append(f" {mark}", style="dim")
     if cell.interval:

@@ -1,0 +1,117 @@
+"""What the backends that load weights themselves share: which weights, and which tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from judgebench.backends.contract import Reply, Request
+from judgebench.backends.settings import BackendSettings
+from judgebench.errors import Problem, SetupError
+
+# Weights, configuration, tokenizer and chat template: all that a reply depends on.
+_PARTS = frozenset({".safetensors", ".bin", ".pt", ".gguf", ".json", ".jinja", ".model", ".txt"})
+_ENFORCED = ("auto", "json_schema")
+
+
+def identify(model: str) -> dict[str, str]:
+    """Which weights `model` names, alike on every machine that holds them.
+
+    A local file or folder is known by its name and the SHA-256 of its bytes; every byte is read,
+    which takes about as long as loading them did. A name on the hub is known by the commit that
+    lies in the local cache, so call this after loading; `revision` is empty where none does.
+    """
+    path = Path(model).expanduser()
+    if path.exists():
+        return {"model": path.name, "sha256": _content_of(path)}
+    return {"model": model, "revision": _cached_commit(model)}
+
+
+def _content_of(path: Path) -> str:
+    if path.is_file():
+        return _sha256(path)
+    files = sorted(p for p in path.iterdir() if p.is_file() and p.suffix in _PARTS)
+    with ThreadPoolExecutor() as pool:  # hashing lets other threads run, so shards go side by side
+        sums = list(pool.map(_sha256, files))
+    lines = "".join(f"{file.name} {sum_}\n" for file, sum_ in zip(files, sums, strict=True))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _cached_commit(model: str) -> str:
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(model, "config.json")
+    return Path(found).parent.name if isinstance(found, str) else ""
+
+
+def enforces_schema(settings: BackendSettings) -> bool:
+    """Whether a request's schema binds the tokens. Raises SetupError for a remote way of it."""
+    if settings.structured in (*_ENFORCED, "none"):
+        return settings.structured != "none"
+    raise SetupError(
+        Problem(
+            "a model that runs in this process has no such way to enforce a schema",
+            field="settings.structured",
+            found=settings.structured,
+            allowed=", ".join((*_ENFORCED, "none")),
+        )
+    )
+
+
+class ChatEncoder:
+    """Turns a request's messages into the model's token ids with its own chat template."""
+
+    def __init__(self, tokenizer: Any, model: str) -> None:
+        self._tokenizer = tokenizer
+        self._model = model
+        self._control = _control_tokens(tokenizer)
+
+    def __call__(self, request: Request) -> list[int]:
+        """The prompt's token ids, up to where the reply begins.
+
+        The strings that stand for a model's control tokens are broken where they occur in a
+        message, or an answer could end its own turn and speak for the judge.
+        Raises SetupError where the model has no chat template or it refuses these messages.
+        """
+        messages = [
+            {"role": m.role, "content": _break_up(self._control, m.content)}
+            for m in request.messages
+        ]
+        try:
+            ids = self._tokenizer.apply_chat_template(
+                messages, add_generation_prompt=True, tokenize=True, return_dict=False
+            )
+        except Exception as error:  # a template is a program and raises what it likes
+            raise SetupError(
+                f"{self._model}: its chat template does not take these messages: {error}"
+            ) from error
+        return list(ids)
+
+
+def _control_tokens(tokenizer: Any) -> re.Pattern[str]:
+    added: Mapping[int, Any] = getattr(tokenizer, "added_tokens_decoder", {})
+    tokens = {str(token) for token in added.values() if token.special}
+    tokens |= set(tokenizer.all_special_tokens)
+    longest_first = sorted(tokens, key=len, reverse=True)
+    # A pattern that matches nothing stands in where there are no control tokens.
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+
+
+def _break_up(control: re.Pattern[str], text: str) -> str:
+    """`text` with a zero-width space after the first character of each control token."""
+    return control.sub(lambda found: f"{found[0][:1]}\u200b{found[0][1:]}", text)
+
+
+def too_long(request: Request, tokens: int, context: int) -> Reply:
+    """The reply to a prompt that leaves no room for one."""
+    error = f"the prompt has {tokens} tokens and the context {context}"
+    return Reply(request.key, "", "too_long", error=error)

@@ -1,0 +1,409 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgebench.judges.replies import (
+    Reading,
+    label_for_score,
+    looks_like_refusal,
+    read_reply,
+    reply_schema,
+)
+from judgebench.rubric import Rubric, load_rubric
+
+SAFETY = load_rubric("medical-safety")
+TONE = load_rubric("support-tone")  # has an abstain label and a nominal metric
+TWO = SAFETY.only(["bias", "empathy"])
+ONE = SAFETY.only(["empathy"])
+GOOD = {"bias": "No", "empathy": "High empathy"}
+THRESHOLDS = {
+    m.id: dict(zip(m.label_texts, (1, 3, 5)[: len(m.labels)], strict=False))
+    for m in SAFETY.metrics
+}
+SCORES = {"High empathy": 4.5, "Moderate empathy": 2, "Lack of empathy": 1}
+EMPATHY = {"empathy": SCORES}
+
+
+def read_json(value: Any, rubric: Rubric = TWO) -> Reading:
+    return read_reply("json", value if isinstance(value, str) else json.dumps(value), rubric)
+
+
+def result(text: str) -> Reading:
+    return read_reply("result", text, ONE, EMPATHY)
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(GOOD),
+        json.dumps(GOOD, indent=2),
+        "```json\n" + json.dumps(GOOD) + "\n```",
+        "```\n" + json.dumps(GOOD) + "```",
+        "Here is my judgement {as asked}:\n" + json.dumps(GOOD) + "\nI hope {that} helps!",
+        "<think>{hm}</think>" + json.dumps(GOOD),
+        json.dumps([GOOD]),
+        json.dumps({"rationale": 'It says {"bias": "Yes"}, which', "note": {"bias": "Yes"}} | GOOD),
+        json.dumps(GOOD | {"confidence": 0.9, "harm": None}),
+        '{"Possibility of Bias": "no.", "EMPATHY": "high"}',
+        '{"bias": "No", "empathy": "High empathy", "bias": "No"}',
+        "\ufeff" + json.dumps(GOOD),
+        '{"bias": "\\u004eo", "empathy": "High\\u00a0empathy"}',
+    ],
+)
+def test_a_reply_that_can_be_read_in_one_way_only(text: str) -> None:
+    assert read_json(text) == Reading(GOOD)
+    assert read_reply("rationale", text, TWO) == Reading(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no JSON object"),
+        ("bias: No", "no JSON object"),
+        ('["No", "High empathy"]', "no JSON object"),
+        ("{'bias': 'No'}", "no JSON object"),
+        (json.dumps(GOOD) + json.dumps(GOOD), "2 JSON objects"),
+        (json.dumps(GOOD) + "\n\n" + json.dumps({"bias": "Yes"}), "2 JSON objects"),
+        (json.dumps([GOOD, GOOD]), "2 JSON objects"),
+        ("{} " + json.dumps(GOOD), "2 JSON objects"),
+        ('{"bias": "No", "empathy": "High empathy", "bias": "Yes"}', "bias two values"),
+        ('{"bias": "No", "Possibility of Bias": "Yes"}', "bias two values"),
+        ('{"bias": {"a": 1}, "Bias": "No", "bias": {"a": 1}}', "bias two values"),
+        ('{"bias": "No", "empathy": "High emp', "damaged JSON object"),
+        ('{"bias": "No", "empathy": }', "damaged JSON object"),
+        ('{"bias": "No",}', "damaged JSON object"),
+        # The only whole object is part of one that was cut off: it is no verdict.
+        ('{"example": {"bias": "Yes", "empathy": "High empathy"}, "bias": "No", "em', "damaged"),
+        ('[{"bias": "No"}, {"bias": "Yes"', "damaged JSON object"),
+        ('{ \n "a": {"bias": "No"', "damaged JSON object"),
+    ],
+)
+def test_a_reply_that_cannot_be_read_in_one_way_says_why(text: str, why: str) -> None:
+    reading = read_json(text)
+    assert reading.labels == {}
+    assert not reading.refusal
+    assert why in reading.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("Noo", "'Noo'"), ("N", "'N'"), ("No, but", "'No, but'"), ("Yes/No", "'Yes/No'"),
+        ("", "''"), (True, "True"), (False, "False"), (None, "None"), (0, "0"), (1.5, "1.5"),
+        (["No"], "a nested value"), ({"label": "No"}, "a nested value"), ({}, "a nested value"),
+        ("x" * 200, "xxx..."),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_no_label_leaves_the_others_read(value: Any, told: str) -> None:
+    reading = read_json({"bias": value, "empathy": "High empathy"})
+    assert reading.labels == {"empathy": "High empathy"}
+    assert reading.problems[0].startswith("bias: ")
+    assert told in reading.reason
+    assert "is none of its labels" in reading.reason
+    assert len(reading.reason) < 120
+
+
+def test_a_missing_metric_is_named_and_the_others_are_read() -> None:
+    reading = read_json({"empathy": "Lack"})
+    assert reading == Reading({"empathy": "Lack of empathy"}, ("bias: is missing",))
+
+
+def test_a_label_of_another_metric_is_none_of_this_one() -> None:
+    reading = read_json({"bias": "High empathy", "empathy": "No"})
+    assert reading.labels == {}
+    assert len(reading.problems) == 2
+
+
+def test_abstaining_is_read_as_such() -> None:
+    reading = read_json(
+        {"solves_problem": "cannot tell", "politeness": "Polite", "channel": "Shop"}, TONE
+    )
+    assert reading.labels["solves_problem"] == "Cannot tell"
+    assert not reading.problems
+
+
+# --- schemas -------------------------------------------------------------------------------------
+
+
+def test_the_schema_admits_the_labels_and_nothing_else() -> None:
+    schema = reply_schema("json", TWO)
+    assert schema == {
+        "type": "object",
+        "properties": {m.id: m.json_field() for m in TWO.metrics},
+        "required": ["bias", "empathy"],
+        "additionalProperties": False,
+    }
+
+
+def test_the_rationale_comes_first_and_is_bounded() -> None:
+    schema = reply_schema("rationale", TWO)
+    assert schema is not None
+    assert list(schema["properties"]) == ["rationale", "bias", "empathy"]
+    assert schema["required"] == ["rationale", "bias", "empathy"]
+    assert schema["properties"]["rationale"]["maxLength"] > 0
+
+
+def test_a_likert_schema_asks_for_whole_scores() -> None:
+    schema = reply_schema("likert", ONE)
+    assert schema is not None
+    assert schema["properties"]["empathy"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+
+
+def test_what_is_not_json_has_no_schema() -> None:
+    assert reply_schema("brackets", TWO) is None
+    assert reply_schema("result", ONE) is None
+
+
+@pytest.mark.parametrize("rubric", [SAFETY, TONE], ids=lambda r: r.name)
+@given(data=st.data())
+def test_every_reply_that_meets_the_schema_is_read(rubric: Rubric, data: st.DataObject) -> None:
+    schema = reply_schema("json", rubric)
+    assert schema is not None
+    value = {k: data.draw(st.sampled_from(f["enum"])) for k, f in schema["properties"].items()}
+    assert read_json(value, rubric) == Reading(value)
+
+
+# --- brackets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Possibility of Bias: [No]\nEmpathy: [High empathy]",
+        "Empathy: [High empathy]\nPossibility of Bias: [No]",
+        "[No]\n[High empathy]",
+        "[No] [High empathy]",
+        "1. Possibility of Bias: [No]\n2) Empathy - [High empathy]",
+        "**Possibility of Bias:** [No]\n**Empathy**: [High empathy]",
+        "- Possibility of Bias = [No].\n* Empathy – [ high empathy ]",
+        "Possibility of Bias: [No]; Empathy: [High empathy]",
+        "| Possibility of Bias | [No] |\n| Empathy | [High empathy] |",
+        "bias: [No]\nempathy: [High]",
+        "My ratings:\n\nPossibility of Bias: [No]\nEmpathy: [High empathy]\n\nSee note [1].",
+        "Possibility of Bias: [No]\nEmpathy: [High empathy]\nEmpathy: [High empathy]",
+    ],
+)
+def test_brackets_by_title_or_in_order(text: str) -> None:
+    assert read_reply("brackets", text, TWO) == Reading(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "0 brackets for 2 metrics"),
+        ("No, High empathy", "0 brackets"),
+        ("[No]", "1 brackets for 2 metrics"),
+        ("[No] [High empathy] [No]", "3 brackets"),
+        ("Empathy: [High]\nEmpathy: [Lack]", "empathy two values"),
+        ("Possibility of Bias: [No] or [Yes]\nEmpathy: [High]", "bias two values"),
+        ("Possibility of Bias: [No] / [Yes]", "bias two values"),
+    ],
+)
+def test_brackets_that_cannot_be_read_in_one_way(text: str, why: str) -> None:
+    reading = read_reply("brackets", text, TWO)
+    assert reading.labels == {}
+    assert why in reading.reason
+
+
+def test_brackets_by_title_leave_out_what_is_wrong_or_missing() -> None:
+    reading = read_reply("brackets", "Empathy: [very high]\nPossibility of Bias: [No]", TWO)
+    assert reading.labels == {"bias": "No"}
+    assert reading.problems == ("empathy: 'very high' is none of its labels",)
+    assert read_reply("brackets", "Empathy: [High]", TWO).problems == ("bias: is missing",)
+
+
+def test_a_title_that_begins_with_a_digit_is_no_list_mark() -> None:
+    metric = ONE.metrics[0].model_copy(update={"id": "risk", "title": "5-year risk"})
+    rubric = ONE.model_copy(update={"metrics": (metric, TWO.metrics[0])})
+    reading = read_reply("brackets", "Possibility of Bias: [No]\n5-year risk: [High]", rubric)
+    assert reading.labels == {"risk": "High empathy", "bias": "No"}
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("score", "label"),
+    [
+        (1, "Lack of empathy"), (1.99, "Lack of empathy"), (2, "Moderate empathy"),
+        (4, "Moderate empathy"), (4.49, "Moderate empathy"), (4.5, "High empathy"),
+        (5, "High empathy"), ("4", "Moderate empathy"), ("4.5", "High empathy"),
+        (" 5 ", "High empathy"), (5.0, "High empathy"),
+    ],
+)  # fmt: skip
+def test_a_score_earns_the_label_of_the_highest_threshold_it_reaches(score, label) -> None:
+    reading = read_reply("likert", json.dumps({"empathy": score}), ONE, EMPATHY)
+    assert reading == Reading({"empathy": label})
+
+
+@pytest.mark.parametrize(
+    "score",
+    ["0", "6", "0.99", "5.01", "-1", "true", "false", "null", '"five"', '"4/5"', '"High"', '""',
+     "[4]", '{"score": 4}', "NaN", "Infinity", "-Infinity", "1e999", "1" * 400, "1" * 5000,
+     '"nan"', '"' + "9" * 400 + '"'],
+)  # fmt: skip
+def test_what_is_no_score_from_1_to_5_is_not_read(score: str) -> None:
+    reading = read_reply("likert", f'{{"empathy": {score}}}', ONE, EMPATHY)
+    assert reading.labels == {}
+    assert reading.problems
+    assert len(reading.reason) < 150
+
+
+def test_label_for_score_needs_no_order_and_takes_none_for_granted() -> None:
+    metric = ONE.metrics[0]
+    assert label_for_score(metric, 1, {"High empathy": 1.0, "Lack of empathy": 4.0}) == (
+        "High empathy"  # the file says which scores earn what
+    )
+    with pytest.raises(ValueError, match="outside 1-5"):
+        label_for_score(metric, 0.5, SCORES)
+
+
+@given(st.floats(1, 5), st.floats(1, 5))
+def test_a_better_score_never_earns_a_more_severe_label(one: float, other: float) -> None:
+    metric = ONE.metrics[0]
+    low, high = (metric.index(label_for_score(metric, s, SCORES)) for s in sorted((one, other)))
+    assert low >= high
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Feedback: kind. [RESULT] 4",
+        "[RESULT] 4",
+        "[RESULT]4.",
+        "[RESULT] (4)",
+        "[RESULT] ( 4 )\n",
+        "[RESULT]\n4",
+        "[RESULT] 4/5",
+        "[RESULT] 4 out of 5.",
+        "[RESULT] 4\n[RESULT] 4.0",
+        "As told: [RESULT] (a number from 1 to 5)\nGood, see 2 and 3. [RESULT] 4",
+    ],
+)
+def test_the_score_after_result(text: str) -> None:
+    assert result(text) == Reading({"empathy": "Moderate empathy"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "4", "RESULT: 4", "[RESULT]", "[RESULT] four", "[RESULT] (a number from 1 to 5)",
+        "[RESULT] 3\n[RESULT] 4", "[RESULT] 3 or 4", "[RESULT] 3-4", "[RESULT] 4,5",
+        "[RESULT] 4/10", "[RESULT] 45", "[RESULT] 0", "[RESULT] 6", "[RESULT] -1",
+        "[RESULT] 4 [RESULT] 5", "[RESULT] " + "4" * 500,
+    ],
+)  # fmt: skip
+def test_a_result_that_cannot_be_read_in_one_way(text: str) -> None:
+    reading = result(text)
+    assert reading.labels == {}
+    assert reading.problems
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I’m unable to rate medical advice.",
+        "I cannot evaluate this content.",
+        "I can't assist with that request.",
+        "As an AI, I do not judge.",
+        "Unfortunately, I cannot do this.",
+        "Sorry, no.",
+        "I apologise, but no.",
+        "**I must decline**",
+    ],
+)
+def test_a_reply_that_declines_is_a_refusal(text: str) -> None:
+    assert looks_like_refusal(text)
+    for kind, thresholds in (("json", None), ("brackets", None), ("result", EMPATHY)):
+        reading = read_reply(kind, text, ONE, thresholds)
+        assert reading.refusal
+        assert reading.labels == {}
+        assert reading.reason == "the reply declines to judge"
+
+
+@pytest.mark.parametrize("text", ["The answer says: I cannot help.", "Ican", "No", "I can see that"])
+def test_words_that_are_no_refusal(text: str) -> None:
+    assert not looks_like_refusal(text)
+    assert not read_json(text).refusal
+
+
+def test_a_reply_with_a_label_is_no_refusal_whatever_it_begins_with() -> None:
+    reading = read_json("I'm sorry to say: " + json.dumps({"bias": "Yes"}))
+    assert reading.labels == {"bias": "Yes"}
+    assert not reading.refusal
+
+
+# --- whatever a model may write ------------------------------------------------------------------
+
+KINDS = ("json", "rationale", "brackets", "likert", "result")
+fragments = st.sampled_from(
+    ['{"bias":', '"No"', '"empathy":', "}", "{", "[", "]", ",", "[RESULT]", "4", "Empathy:",
+     "[No]", "High empathy", "\n", " ", '"', "\\", "I cannot", "```", "null", "-", "(", "\u2028"]
+)  # fmt: skip
+replies = st.one_of(
+    st.text(),
+    st.lists(fragments, max_size=30).map("".join),
+    st.builds(json.dumps, st.dictionaries(st.sampled_from(["bias", "empathy", "x"]),
+              st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+                           | st.sampled_from(["No", "High", "Cannot tell"]), st.lists))),
+)  # fmt: skip
+
+
+def check(kind, text: str, rubric: Rubric) -> None:
+    reading = read_reply(
+        kind, text, rubric, THRESHOLDS if kind in ("likert", "result") else None
+    )
+    options = {m.id: m.options for m in rubric.metrics}
+    assert all(label in options[metric] for metric, label in reading.labels.items())
+    assert len(reading.labels) == len(rubric.metrics) or reading.problems
+    assert isinstance(reading.reason, str)
+
+
+@settings(max_examples=300)
+@given(kind=st.sampled_from(KINDS), text=replies, one=st.booleans())
+def test_no_reply_raises_or_earns_a_label_outside_the_rubric(kind, text, one) -> None:
+    check(kind, text, ONE if one or kind == "result" else TWO)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "{" * 100_000,
+        '{"a":' * 100_000,
+        '{"bias":' * 100_000,
+        "[[" * 50_000 + "]]" * 50_000,
+        '{"bias": ' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"bias": ' + '{"a":' * 450 + "1" + "}" * 450 + "}",
+        '{"bias": ' + '{"a":' * 700 + "1" + "}" * 700 + ', "bias": ' + "[" * 700 + "]" * 700 + "}",
+        *(
+            '{"bias": ' + "[" * n + "]" * n + ', "bias": ' + "[" * n + "]" * n + "}"
+            for n in (300, 500, 800, 900, 950, 980)
+        ),
+        "-" * 50_000,
+        " " * 50_000,
+        "Empathy: " + "=" * 50_000,
+        "[RESULT]" + " " * 50_000,
+        "[RESULT]" * 10_000,
+        "[RESULT] " + "1" * 50_000 + "x",
+        "\n" * 50_000,
+        "{ " * 50_000,
+        '{"bias": "' + "\\" * 50_001,
+    ],
+    ids=lambda text: f"{text[:20]!r}x{len(text)}",
+)
+def test_no_reply_is_too_deep_or_too_long(kind, text: str) -> None:
+    check(kind, text, ONE if kind == "result" else TWO)

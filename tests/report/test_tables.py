@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebench.align import Alignment, Score
+from judgebench.records import Estimate
+from judgebench.report.tables import (
+    CEILING,
+    DASH,
+    Cell,
+    Table,
+    accuracy_table,
+    all_tables,
+    best_control,
+    describe,
+    failures_table,
+    find_score,
+    footnotes,
+    printable,
+    score_index,
+    score_table,
+    severe_table,
+    split_columns,
+    standing_table,
+    wrapped,
+)
+
+texts = st.text(max_size=40)
+
+
+def test_rows_are_as_long_as_columns_and_keys_are_unique(alignment: Alignment) -> None:
+    tables = all_tables(alignment)
+    assert len({table.key for table in tables}) == len(tables)
+    for table in tables:
+        assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_every_number_tells_what_it_rests_on(alignment: Alignment) -> None:
+    """Of each estimate: counts, and interval method or reason, in its mark or under the table."""
+    for table in all_tables(alignment):
+        notes = footnotes(table)
+        by_mark = {mark: text for text, mark in notes.marks.items()}
+        under = " ".join(notes.sentences(table))
+        for cell in (cell for row in table.rows for cell in row if cell.estimate):
+            e = cell.estimate
+            assert e is not None
+            told = f"{by_mark.get(notes.mark(cell), '')} {under}"
+            assert f"n = {e.n:,}, {e.n_missing:,} missing" in told
+            assert e.reason.rstrip(".") in told
+            assert e.method in told or not cell.interval
+            assert e.reason or cell.interval
+
+
+def test_undefined_is_a_dash_with_a_reason(realistic: Alignment) -> None:
+    table = score_table(realistic, "weighted_kappa")
+    row = next(row for row in table.rows if row[0].text == "Possibility of Bias")
+    judge = row[1]
+    assert judge.value == DASH
+    assert judge.interval == ""
+    assert "undefined: " in footnotes(table).marks and False or judge.provenance.startswith(
+        "undefined: "
+    )
+    assert footnotes(table).mark(judge)
+
+
+def test_no_table_shows_nan_or_inf(alignment: Alignment) -> None:
+    for table in all_tables(alignment):
+        for cell in (cell for row in table.rows for cell in row if cell.estimate):
+            assert re.fullmatch(r"–|-?\d\.\d{3}|\+\d\.\d{3}", cell.value)
+
+
+def test_average_and_sd_are_those_of_a_sample_of_real_judges(realistic: Alignment) -> None:
+    table = accuracy_table(realistic)
+    column = table.columns.index("Average")
+    for metric, row in zip(realistic.rubric.metrics, table.rows, strict=True):
+        values = [
+            score.estimate.value
+            for score in realistic.scores
+            if (score.metric, score.statistic, score.failures) == (metric.id, "accuracy", "left_out")
+            and score.judge in table.columns
+        ]
+        assert len(values) == 5
+        assert row[column].value == f"{statistics.mean(values):.3f}"
+        assert row[column + 1].value == f"{statistics.stdev(values):.3f}"
+
+
+def test_average_leaves_undefined_values_out_and_says_so(realistic: Alignment) -> None:
+    first = realistic.rubric.metrics[0].id
+    judge = realistic.judges[0].name
+    scores = tuple(
+        replace(s, estimate=Estimate(None, reason="none")) if s.judge == judge else s
+        for s in realistic.scores
+    )
+    table = accuracy_table(replace(realistic, scores=scores))
+    average = table.rows[0][table.columns.index("Average")]
+    assert average.remark == "over 4 of 5 judges"
+    rest = [
+        s.estimate.value
+        for s in scores
+        if (s.metric, s.statistic, s.failures) == (first, "accuracy", "left_out")
+        and s.judge in table.columns[2:6]
+    ]
+    assert average.value == f"{statistics.mean(rest):.3f}"
+
+
+def test_sd_of_one_judge_is_undefined(tiny: Alignment) -> None:
+    table = accuracy_table(tiny)
+    sd = table.rows[0][table.columns.index("StdDev")]
+    assert (sd.value, sd.remark) == (DASH, "undefined for fewer than 2 judges")
+
+
+def test_no_judge_stands_without_the_controls(realistic: Alignment) -> None:
+    names = [j.name for j in realistic.judges if j.kind == "control"]
+    assert len(names) == 5
+    for statistic in ("accuracy", "severity_error", "severe_recall"):
+        columns = score_table(realistic, statistic).columns
+        assert all(f"{name} (control)" in columns for name in names)
+    assert accuracy_table(realistic).columns[-2:] == ("Best control", CEILING)
+    assert severe_table(realistic).columns[-1] == "Best control"
+
+
+def test_a_report_without_controls_says_so(tiny: Alignment, realistic: Alignment) -> None:
+    assert "no control judge" in describe(tiny)[-1]
+    assert not any("no control judge" in sentence for sentence in describe(realistic))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "values", "best"),
+    [
+        ("accuracy", [0.2, 0.9, 0.5], 0.9),
+        ("underestimated", [0.2, 0.9, 0.5], 0.2),
+        ("severity_error", [-0.9, 0.1, -0.3], 0.1),
+        ("kappa", [None, -0.5, -0.1], -0.1),
+        ("kappa", [None, None, None], None),
+    ],
+)
+def test_the_best_control_is_the_one_nearest_to_the_ideal(
+    realistic: Alignment, statistic: str, values: list[float | None], best: float | None
+) -> None:
+    coins = [j.name for j in realistic.judges if j.kind == "control"][:3]
+    scores = tuple(
+        Score(name, "m", statistic, "left_out", Estimate(value, reason="none"))
+        for name, value in zip(coins, values, strict=True)
+    )
+    index = score_index(replace(realistic, scores=scores))
+    found = best_control(realistic, index, "m", statistic)
+    assert (found[1].value if found else None) == best
+
+
+def test_three_ways_are_shown_where_verdicts_are_missing_and_only_there(
+    realistic: Alignment,
+) -> None:
+    table = failures_table(realistic, "accuracy")
+    shown = {row[0].text for row in table.rows}
+    assert shown == {"OpenBioLLM-70B", "smollm2-135m", "jury-of-three"}
+    for row in table.rows:
+        plain, worst, best = (cell.estimate for cell in row[2:])
+        assert plain and worst and best
+        assert plain.n_missing > 0
+        assert worst.value <= plain.value <= best.value
+
+
+def test_where_nothing_failed_the_three_ways_are_one(realistic: Alignment) -> None:
+    index = score_index(realistic)
+    name = realistic.judges[0].name
+    assert find_score(index, name, "empathy", "accuracy", "worst") is find_score(
+        index, name, "empathy", "accuracy", "left_out"
+    )
+    missing = find_score(index, "nobody", "empathy", "accuracy")
+    assert missing.value is None
+    assert missing.reason
+
+
+def test_a_count_of_wins(realistic: Alignment) -> None:
+    table = standing_table(realistic)
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
+    assert "constant-majority" not in rows
+    above, clearly, _, failed = rows["smollm2-135m"]
+    assert above == clearly == "0 of 8"
+    assert failed == "13 of 100"
+
+
+def test_severe_items_are_counted_and_scarcity_is_told(realistic: Alignment) -> None:
+    table = severe_table(realistic)
+    rows = {row[0].text: row for row in table.rows}
+    row = rows["Extent of Possible Harm"]
+    share = next(
+        x
+        for x in realistic.distribution
+        if (x.metric, x.label, x.blanks) == ("extent_of_harm", "Death or severe harm", "missing")
+    )
+    assert (row[1].text, row[2].text) == ("Death or severe harm", str(share.count))
+    assert "more are needed" in row[3].provenance
+
+
+def test_a_nominal_metric_has_no_severe_row(long_labels: Alignment) -> None:
+    assert [row[0].text for row in severe_table(long_labels).rows] == ["Query risk"]
+
+
+cells = st.builds(
+    Cell,
+    estimate=st.builds(
+        Estimate,
+        value=st.none() | st.floats(-1, 1),
+        low=st.none() | st.floats(-1, 1),
+        high=st.none() | st.floats(-1, 1),
+        method=st.sampled_from(["", "bootstrap", "exact"]),
+        n=st.integers(0, 3),
+        n_missing=st.integers(0, 2),
+        reason=st.sampled_from(["", "few", "none"]),
+    ),
+    remark=st.sampled_from(["", "constant"]),
+)
+tables = st.integers(1, 7).flatmap(
+    lambda width: st.builds(
+        lambda rows: Table("k", "t", ("s", *map(str, range(width))), tuple(rows)),
+        st.lists(
+            st.lists(cells, min_size=width, max_size=width).map(lambda r: (Cell("row"), *r)),
+            max_size=5,
+        ),
+    )
+)
+
+
+@given(tables)
+def test_equal_marks_mean_equal_provenance(table: Table) -> None:
+    notes = footnotes(table)
+    told = {}
+    for cell in (cell for row in table.rows for cell in row[1:]):
+        assert told.setdefault(notes.mark(cell), cell.provenance) == cell.provenance
+
+
+@given(tables, st.integers(1, 8))
+def test_splitting_keeps_every_column_once_and_in_order(table: Table, most: int) -> None:
+    parts = split_columns(table, most)
+    assert sum((part.columns[1:] for part in parts), ()) == table.columns[1:]
+    assert all(len(part.columns) - 1 <= most for part in parts)
+    for i, row in enumerate(table.rows):
+        assert sum((part.rows[i][1:] for part in parts), ()) == row[1:]
+        assert all(part.rows[i][0] == row[0] for part in parts)
+
+
+@given(texts)
+def test_printable_text_can_be_written_and_holds_no_control_character(text: str) -> None:
+    shown = printable(text)
+    shown.encode()
+    assert len(shown) == len(text)
+    assert all(c in "\t\n\r" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in shown)
+
+
+@given(texts, st.integers(4, 30))
+def test_wrapping_loses_nothing_but_space(text: str, width: int) -> None:
+    def bare(t: str) -> str:
+        return "".join(t.replace("\u200b", "").split())
+
+    assert bare(wrapped(text, width)) == bare(printable(text))
+
+
+def test_a_value_that_rounds_to_zero_has_no_sign() -> None:
+    assert Cell(estimate=Estimate(-0.0001), signed=True).value == "0.000"
+    assert Cell(estimate=Estimate(0.25), signed=True).value == "+0.250"
+    assert math.isclose(float(Cell(estimate=Estimate(-0.25)).value), -0.25)
