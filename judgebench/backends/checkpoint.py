@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +10,13 @@ from typing import Any
 
 from judgebench.backends.contract import Reply, Request
 from judgebench.backends.settings import BackendSettings
+from judgebench.backends.weights import sha256_of
 from judgebench.errors import Problem, SetupError
+from judgebench.records import content_hash
 
 # Weights, configuration, tokenizer and chat template: all that a reply depends on.
 _PARTS = frozenset({".safetensors", ".bin", ".pt", ".gguf", ".json", ".jinja", ".model", ".txt"})
+_NOTES = "*.sha256.json"  # which `weights.sha256_of` may leave beside a file
 _ENFORCED = ("auto", "json_schema")
 
 
@@ -22,35 +24,35 @@ def identify(model: str) -> dict[str, str]:
     """Which weights `model` names, alike on every machine that holds them.
 
     A local file or folder is known by its name and the SHA-256 of its bytes; every byte is read,
-    which takes about as long as loading them did. A name on the hub is known by the commit that
-    lies in the local cache, so call this after loading; `revision` is empty where none does.
+    which takes about as long as loading them. A name on the hub is known by its commit, which is
+    asked of the hub, or of the local cache where `HF_HUB_OFFLINE` is set.
+    Raises SetupError where neither knows the model.
     """
-    path = Path(model).expanduser()
+    path = Path(model)
     if path.exists():
         return {"model": path.name, "sha256": _content_of(path)}
-    return {"model": model, "revision": _cached_commit(model)}
+    return {"model": model, "revision": _commit_of(model)}
 
 
 def _content_of(path: Path) -> str:
     if path.is_file():
-        return _sha256(path)
-    files = sorted(p for p in path.iterdir() if p.is_file() and p.suffix in _PARTS)
+        return sha256_of(path)
+    files = sorted(p for p in path.iterdir() if p.suffix in _PARTS and not p.match(_NOTES))
+    if not files:
+        raise SetupError(f"the folder {path} holds no model")
     with ThreadPoolExecutor() as pool:  # hashing lets other threads run, so shards go side by side
-        sums = list(pool.map(_sha256, files))
-    lines = "".join(f"{file.name} {sum_}\n" for file, sum_ in zip(files, sums, strict=True))
-    return hashlib.sha256(lines.encode()).hexdigest()
+        sums = list(pool.map(sha256_of, files))
+    return content_hash([[file.name, sum_] for file, sum_ in zip(files, sums, strict=True)])
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _commit_of(model: str) -> str:
+    from transformers.utils import cached_file
 
-
-def _cached_commit(model: str) -> str:
-    from huggingface_hub import try_to_load_from_cache
-
-    found = try_to_load_from_cache(model, "config.json")
-    return Path(found).parent.name if isinstance(found, str) else ""
+    try:
+        found = cached_file(model, "config.json")
+    except (OSError, ValueError) as error:
+        raise SetupError(f"{model!r} is no local path and no model of the hub: {error}") from error
+    return Path(found).parent.name  # the cache keeps a commit's files in a folder of its name
 
 
 def enforces_schema(settings: BackendSettings) -> bool:

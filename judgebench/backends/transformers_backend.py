@@ -1,6 +1,6 @@
 """A judge's model inside this process, run by transformers; outlines binds it to a schema.
 
-The schema becomes a finite automaton over the vocabulary that masks each step's logits
+The schema becomes a finite automaton over the vocabulary, which masks each step's logits
 (Willard and Louf, arXiv:2307.09702).
 """
 
@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,141 +24,135 @@ from judgebench.backends.settings import BackendSettings
 from judgebench.errors import MissingExtra, RunError, SetupError
 from judgebench.records import Usage
 
+_UNBOUNDED = 1 << 30
+
 
 def open_transformers(model: str, settings: BackendSettings) -> Backend:
-    """The model of a GGUF file, a local folder or a hub name, loaded.
+    """The model of a GGUF file, a local folder or a hub name; loaded for the first request.
 
     `settings.concurrency` is how many prompts are computed side by side. `settings.context`
-    shortens the model's own context. On a GPU the weights keep their type, on a CPU they are
-    computed with in float32. Raises MissingExtra without the packages, SetupError where the model
-    cannot be loaded.
+    bounds prompt and reply together; without it the model's own does. On a GPU weights keep
+    their type, on a CPU the model computes in float32.
+    Raises MissingExtra without the packages, SetupError where there is no such model.
     """
-    enforced = enforces_schema(settings)
-    # Compiling the mask's kernel takes longer than a small run.
-    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
-    try:
-        import outlines
-        import torch
-        import transformers
-    except ImportError as error:
-        package = "transformers, outlines and torch"
-        raise MissingExtra("transformers:", "transformers", package) from error
-    if settings.threads is not None:
-        torch.set_num_threads(settings.threads)
-    loaded, tokenizer = _load(model)
-    own_context = getattr(loaded.config.get_text_config(), "max_position_embeddings", None)
-    context = min(c for c in (settings.context, own_context, 1 << 20) if c is not None)
-    description = {
-        "backend": "transformers",
-        "engine": f"transformers {transformers.__version__}",
-        **identify(model),
-        "dtype": str(loaded.dtype).removeprefix("torch."),
-        "context": context,
-        "structured": f"outlines {_version(outlines)}" if enforced else "none",
-        "runtime": {
-            "torch": torch.__version__,
-            "device": loaded.device.type,
-            **settings.runtime("concurrency", "threads"),
-        },
-    }
-    return TransformersBackend(loaded, tokenizer, description, settings.concurrency)
-
-
-def _version(package: Any) -> str:
-    from importlib.metadata import version
-
-    return version(package.__name__)
-
-
-def _load(model: str) -> tuple[Any, Any]:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    path = Path(model).expanduser()
-    where, gguf = (path.parent, {"gguf_file": path.name}) if path.is_file() else (model, {})
-    gpu = torch.cuda.is_available()
-    # Half precision is emulated on many CPUs: slower than float32, and rounded differently.
-    kind = {"dtype": "auto", "device_map": "auto"} if gpu else {"dtype": torch.float32}
-    try:
-        loaded = AutoModelForCausalLM.from_pretrained(where, **gguf, **kind)
-        tokenizer = AutoTokenizer.from_pretrained(where, **gguf)
-    except Exception as error:  # no such model, no hub, no memory, an unknown architecture, ...
-        raise SetupError(f"transformers: cannot load {model!r}: {error}") from error
-    return loaded.eval(), tokenizer
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A request with its prompt's token ids and the most tokens that its reply may have."""
-
-    request: Request
-    prompt: list[int]
-    room: int
+    return TransformersBackend(os.path.expanduser(model), settings)
 
 
 class TransformersBackend:
     """See `open_transformers`.
 
-    Greedy requests are computed `batch` at a time; their neighbours shift logits by rounding, so
-    close calls may differ between batch sizes. A request with a temperature is computed alone,
-    for its samples would depend on its neighbours.
+    Greedy requests are computed together; their neighbours shift logits by rounding, so close
+    calls may differ between settings of `concurrency`. A request with a temperature is computed
+    alone, for its samples would depend on its neighbours.
     """
 
-    def __init__(
-        self, model: Any, tokenizer: Any, description: Mapping[str, Any], batch: int
-    ) -> None:
-        import outlines
-
-        self._steered = outlines.from_transformers(model, tokenizer)  # sets the padding token
+    def __init__(self, model: str, settings: BackendSettings) -> None:
+        enforced = enforces_schema(settings)
+        torch = _import_torch()
+        gpu = torch.cuda.is_available()
         self._model = model
-        self._tokenizer = tokenizer
-        self._description = description
-        self._batch = batch
-        self._encode = ChatEncoder(tokenizer, description["model"])
-        self._ends = _forget_sampling(model, tokenizer)
-        self._bound = lru_cache(maxsize=16)(self._compile)
+        self._settings = settings
+        self._engine: _Engine | None = None
+        self._description = {
+            "engine": "transformers",
+            "version": version("transformers"),
+            **identify(model),
+            # Many CPUs only emulate half precision: slower than float32, and rounded otherwise.
+            "dtype": "auto" if gpu else "float32",
+            "context": settings.context,
+            "structured": f"outlines {version('outlines')}" if enforced else "none",
+            "runtime": {
+                "torch": torch.__version__,
+                "device": "cuda" if gpu else "cpu",
+                **settings.runtime("concurrency", "threads"),
+            },
+        }
 
     def describe(self) -> Mapping[str, Any]:
         return self._description
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         source = iter(requests)
-        context: int = self._description["context"]
-        while batch := list(islice(source, self._batch)):
+        while batch := list(islice(source, self._settings.concurrency)):
+            engine = self._engine = self._engine or self._load()
             groups: dict[tuple[Any, ...], list[_Row]] = {}
             for place, request in enumerate(batch):
-                prompt = self._encode(request)
-                if len(prompt) >= context:
-                    yield too_long(request, len(prompt), context)
+                prompt = engine.encode(request)
+                if len(prompt) >= engine.context:
+                    yield too_long(request, len(prompt), engine.context)
                     continue
-                row = _Row(request, prompt, min(request.max_tokens, context - len(prompt)))
-                groups.setdefault(_alike(row, place), []).append(row)
+                row = _Row(request, prompt, min(request.max_tokens, engine.context - len(prompt)))
+                groups.setdefault(row.alike(place), []).append(row)
             for rows in groups.values():
-                yield from self._generate(rows)
+                yield from engine.generate(rows)
 
-    def _generate(self, rows: list[_Row]) -> list[Reply]:
+    def _load(self) -> _Engine:
         import torch
 
-        first = rows[0]
-        bound = self._processors(first.request)
+        if self._settings.threads is not None:
+            torch.set_num_threads(self._settings.threads)
+        engine = _Engine(self._model, self._description)
+        engine.context = min(engine.context, self._settings.context or _UNBOUNDED)
+        return engine
+
+    def close(self) -> None:
+        self._engine = None
+        gc.collect()
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A request, its prompt's token ids and the most tokens that its reply may have."""
+
+    request: Request
+    prompt: list[int]
+    room: int
+
+    def alike(self, place: int) -> tuple[Any, ...]:
+        """Equal for rows that one call can compute together; `place` is the row's own."""
+        greedy = self.request.temperature == 0
+        return (_text_of(self.request.schema), self.room, None if greedy else place)
+
+
+class _Engine:
+    """A loaded model and its tokenizer. Foreign errors end here."""
+
+    def __init__(self, model: str, description: Mapping[str, Any]) -> None:
+        import outlines
+
+        self._model, self._tokenizer = _load(model, description)
+        # outlines gives a tokenizer without a padding token the one that ends a reply.
+        self._steered = outlines.from_transformers(self._model, self._tokenizer)
+        self._ends = _forget_sampling(self._model, self._tokenizer)
+        self._enforced = description["structured"] != "none"
+        self._compiled = lru_cache(maxsize=16)(self._compile)
+        self.encode = ChatEncoder(self._tokenizer, model)
+        config = self._model.config.get_text_config()
+        self.context: int = getattr(config, "max_position_embeddings", None) or _UNBOUNDED
+
+    def generate(self, rows: list[_Row]) -> list[Reply]:
+        import torch
+
+        request, room = rows[0].request, rows[0].room
+        processors = self._processors(request)
         ids, mask = self._pad_left([row.prompt for row in rows])
-        started = time.perf_counter()
-        if first.request.temperature > 0 and first.request.seed is not None:
-            torch.manual_seed(first.request.seed)
+        began = time.perf_counter()
+        if request.temperature > 0 and request.seed is not None:
+            torch.manual_seed(request.seed)
         try:
             with torch.inference_mode():
                 output = self._model.generate(
                     input_ids=ids,
                     attention_mask=mask,
-                    max_new_tokens=first.room,
-                    logits_processor=bound,
-                    **_decoding(first.request),
+                    max_new_tokens=room,
+                    logits_processor=processors,
+                    **_decoding(request),
                 )
         except torch.OutOfMemoryError as error:
             raise RunError(
                 "transformers: out of memory; lower settings.concurrency or settings.context"
             ) from error
-        seconds = (time.perf_counter() - started) / len(rows)
+        seconds = (time.perf_counter() - began) / len(rows)
         replies = output[:, ids.shape[1] :].tolist()
         return [self._reply(row, new, seconds) for row, new in zip(rows, replies, strict=True)]
 
@@ -172,20 +167,24 @@ class TransformersBackend:
         device = self._model.device
         return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
 
-    def _processors(self, request: Request) -> list[Any]:
-        if request.schema is None or self._description["structured"] == "none":
-            return []
-        processor = self._bound(json.dumps(request.schema))  # the order of keys is the reply's
+    def _processors(self, request: Request) -> Any:
+        """What masks the logits, as transformers' list of processors."""
+        from transformers import LogitsProcessorList
+
+        schema = _text_of(request.schema)
+        if schema is None or not self._enforced:
+            return LogitsProcessorList()
+        processor = self._compiled(schema)
         processor.reset()
-        return [processor]
+        return LogitsProcessorList([processor])
 
     def _compile(self, schema: str) -> Any:
         import outlines
         from outlines.types import JsonSchema
 
         try:
-            wanted = JsonSchema(schema, whitespace_pattern="")
-            return outlines.Generator(self._steered, wanted).logits_processor
+            compact = JsonSchema(schema, whitespace_pattern="")
+            return outlines.Generator(self._steered, compact).logits_processor
         except Exception as error:  # outlines' core raises kinds of its own
             raise SetupError(f"outlines cannot enforce this schema: {error}") from error
 
@@ -200,33 +199,51 @@ class TransformersBackend:
             latency=seconds,
         )
 
-    def close(self) -> None:
-        self._model = self._steered = None
-        self._bound.cache_clear()
-        gc.collect()
+
+def _import_torch() -> Any:
+    """torch, once everything that this backend needs is found to be there."""
+    # Compiling the kernel of outlines' mask takes longer than a small run.
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+    try:
+        import outlines  # noqa: F401
+        import torch
+        import transformers  # noqa: F401
+    except ModuleNotFoundError as error:
+        package = "transformers, outlines and torch"
+        raise MissingExtra("transformers:", "transformers", package) from error
+    return torch
+
+
+def _load(model: str, description: Mapping[str, Any]) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    path = Path(model)
+    where, gguf = (path.parent, {"gguf_file": path.name}) if path.is_file() else (model, {})
+    placed = "auto" if description["runtime"]["device"] == "cuda" else None
+    try:
+        loaded = AutoModelForCausalLM.from_pretrained(
+            where, dtype=description["dtype"], device_map=placed, **gguf
+        )
+        tokenizer = AutoTokenizer.from_pretrained(where, **gguf)
+    except Exception as error:  # no memory, an unknown architecture, torn weights, ...
+        raise SetupError(f"transformers: cannot load {model!r}: {error}") from error
+    return loaded.eval(), tokenizer
 
 
 def _forget_sampling(model: Any, tokenizer: Any) -> frozenset[int]:
     """Drop the checkpoint's own sampling settings; the tokens that end a reply.
 
-    Many checkpoints bring a repetition penalty or a top-k that would steer every reply unseen.
+    Many checkpoints bring a repetition penalty or a top-k, which would steer every reply unseen.
     """
     from transformers import GenerationConfig
 
-    ends = model.generation_config.eos_token_id
-    ends = {ends} if isinstance(ends, int) else set(ends or ())
-    ends.add(tokenizer.eos_token_id)  # the one by which outlines ends a reply
+    known = model.generation_config.eos_token_id
+    ends = {known} if isinstance(known, int) else set(known or ())
+    ends.add(tokenizer.eos_token_id)  # the one with which outlines ends a reply
     model.generation_config = GenerationConfig(
         eos_token_id=sorted(ends), pad_token_id=tokenizer.pad_token_id
     )
     return frozenset(ends)
-
-
-def _alike(row: _Row, place: int) -> tuple[Any, ...]:
-    """Equal for rows that one call can compute together."""
-    request = row.request
-    schema = None if request.schema is None else json.dumps(request.schema)
-    return (schema, row.room, None if request.temperature == 0 else place)
 
 
 def _decoding(request: Request) -> dict[str, Any]:
@@ -238,3 +255,8 @@ def _decoding(request: Request) -> dict[str, Any]:
         "top_p": request.top_p,
         "top_k": 0,  # off; left out it would be 50
     }
+
+
+def _text_of(schema: Mapping[str, Any] | None) -> str | None:
+    """The schema as text, its keys in their order, which is the order of the reply's."""
+    return None if schema is None else json.dumps(schema)

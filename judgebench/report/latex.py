@@ -33,17 +33,17 @@ _SPECIAL = {
     "'": "{'}", "`": r"\`{}",
     "–": r"\textendash{}", "—": r"\textemdash{}", "‐": "{-}", "‑": "{-}", "−": r"\ensuremath{-}",
     "…": r"\ldots{}", "‘": r"\textquoteleft{}", "’": r"\textquoteright{}",
-    "“": r"\textquotedblleft{}", "”": r"\textquotedblright{}", 
+    "“": r"\textquotedblleft{}", "”": r"\textquotedblright{}",
     "«": r"\ensuremath{\ll}", "»": r"\ensuremath{\gg}",
-    "•": r"\textbullet{}", "·": r"\textperiodcentered{}", "§": r"\S{}", "°": r"\ensuremath{^\circ}",
+    "•": r"\textbullet{}", "·": r"\textperiodcentered{}", "§": r"\S{}", "°": r"\r{}",
     "©": r"\textcopyright{}", "®": r"\textregistered{}", "™": r"\texttrademark{}",
     "€": r"\texteuro{}", "£": r"\pounds{}", "×": r"\ensuremath{\times}",
     "±": r"\ensuremath{\pm}", "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}",
     "≠": r"\ensuremath{\neq}", "≈": r"\ensuremath{\approx}", "→": r"\ensuremath{\rightarrow}",
     "←": r"\ensuremath{\leftarrow}", "∞": r"\ensuremath{\infty}", "µ": r"\ensuremath{\mu}",
     "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}",
-    "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}", "¿": r"?`{}",
-    "¡": r"!`{}",
+    "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
+    "¿": r"\textquestiondown{}", "¡": r"\textexclamdown{}",
 }  # fmt: skip
 _GREEK = "αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"  # the letters that mathematics has a command for
 _ACCENTS = {

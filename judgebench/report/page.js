@@ -23,15 +23,15 @@
   // --- one panel at a time ---
   const panels = [...document.querySelectorAll(".panel")];
   const showPanel = () => {
-    const statistic = $("statistic").value;
+    const statistic = $("choose-statistic").value;
     const mine = panels.filter((p) => p.dataset.statistic === statistic);
-    const wanted = mine.find((p) => p.dataset.failures === $("failures").value);
+    const wanted = mine.find((p) => p.dataset.failures === $("choose-failures").value);
     for (const panel of panels) panel.hidden = panel !== (wanted || mine[0]);
     $("panel-note").textContent =
       mine.length === 1 ? "No verdict is missing here: all three ways agree." : "";
   };
-  $("statistic").addEventListener("change", showPanel);
-  $("failures").addEventListener("change", showPanel);
+  $("choose-statistic").addEventListener("change", showPanel);
+  $("choose-failures").addEventListener("change", showPanel);
   showPanel();
 
   // A tap shows what a pointer sees as a tooltip.

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+
+from judgebench.errors import SetupError
+from judgebench.judges.config import JudgeConfig, JuryConfig, check_judge
+from judgebench.prompt import load_prompt
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.yaml_file import validate
+
+SAFETY = load_rubric("medical-safety")
+TWO = SAFETY.only(["bias", "empathy"])
+FITS = {"bias": {"Yes": 1, "No": 3}, "empathy": {"Lack of empathy": 1, "High empathy": 4.5}}
+
+
+def config(**settings) -> JudgeConfig:
+    value = {"name": "m", "backend": "scripted:x", **settings}
+    return validate(value, JudgeConfig)
+
+
+def problems(prompt: str, rubric: Rubric = TWO, **settings) -> dict[str, str]:
+    with pytest.raises(SetupError) as caught:
+        check_judge(config(**settings), load_prompt(prompt), rubric, "bench.yaml")
+    assert {p.file for p in caught.value.problems} == {"bench.yaml"}
+    return {p.field: str(p) for p in caught.value.problems}
+
+
+def test_the_defaults() -> None:
+    found = config()
+    assert (found.prompt, found.mode, found.reasks) == ("structured", "one_pass", 1)
+    assert (found.decoding.temperature, found.decoding.top_p, found.decoding.seed) == (0, 1, 0)
+    assert found.decoding.max_tokens is None
+    check_judge(found, load_prompt("structured"), TWO, "bench.yaml")
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"reask": 1}, "reask"),
+        ({"mode": "all"}, "mode"),
+        ({"reasks": -1}, "reasks"),
+        ({"name": "a/b"}, "name"),
+        ({"name": ".hidden"}, "name"),
+        ({"name": "x" * 65}, "name"),
+        ({"name": ""}, "name"),
+        ({"decoding": {"temperature": -0.1}}, "decoding.temperature"),
+        ({"decoding": {"top_p": 0}}, "decoding.top_p"),
+        ({"decoding": {"max_tokens": 0}}, "decoding.max_tokens"),
+        ({"decoding": {"top_k": 3}}, "decoding.top_k"),
+        ({"thresholds": {"bias": {"Yes": "low"}}}, "thresholds.bias.Yes"),
+        ({"settings": {"no_such": 1}}, "settings.no_such"),
+    ],
+)
+def test_settings_that_are_refused_are_told_by_field(settings: dict, field: str) -> None:
+    with pytest.raises(SetupError) as caught:
+        config(**settings)
+    assert [p.field for p in caught.value.problems] == [field]
+
+
+def test_scores_need_thresholds_and_labels_take_none() -> None:
+    assert "m.thresholds: are needed by the prompt likert" in problems("likert")["m.thresholds"]
+    assert "mean nothing to the prompt structured" in (
+        problems("structured", thresholds=FITS)["m.thresholds"]
+    )
+    check_judge(config(thresholds=FITS), load_prompt("likert"), TWO, "b")
+    check_judge(config(thresholds=FITS, mode="per_metric"), load_prompt("prometheus"), TWO, "b")
+
+
+def test_all_problems_are_told_at_once() -> None:
+    found = problems("prometheus", thresholds={"bias": {"Maybe": 2}})
+    assert set(found) == {"m.mode", "m.thresholds.bias", "m.thresholds.empathy"}
+    assert "must be per_metric" in found["m.mode"]
+    assert "is missing" in found["m.thresholds.empathy"]
+
+
+@pytest.mark.parametrize(
+    ("lowest", "told"),
+    [
+        ({}, "must begin at the score 1"),
+        ({"Yes": 2, "No": 4}, "must begin at the score 1"),
+        ({"Yes": 0, "No": 4}, "must begin at the score 1"),
+        ({"Yes": 1, "No": 1}, "must be different scores"),
+        ({"Yes": 1, "No": 5.5}, "must be different scores"),
+        ({"Yes": 1, "no": 4}, "is none of the metric's labels; found no; allowed: No, Yes"),
+    ],
+)
+def test_thresholds_that_leave_a_score_without_a_label(lowest: dict, told: str) -> None:
+    found = problems("likert", thresholds={**FITS, "bias": lowest})
+    assert told in found["m.thresholds.bias"]
+
+
+def test_thresholds_of_metrics_left_out_do_no_harm() -> None:
+    check_judge(config(thresholds=FITS), load_prompt("likert"), SAFETY.only(["bias"]), "b")
+
+
+def test_a_metric_named_as_the_rationale_needs_another_prompt() -> None:
+    metric = TWO.metrics[0].model_copy(update={"id": "soundness", "title": "Rationale"})
+    rubric = TWO.model_copy(update={"metrics": (metric, TWO.metrics[1])})
+    assert "the metric soundness" in problems("rationale", rubric)["m.prompt"]
+    check_judge(config(), load_prompt("structured"), rubric, "b")
+    check_judge(config(prompt="rationale"), load_prompt("rationale"), TWO, "b")
+
+
+def test_a_jury() -> None:
+    found = validate({"name": "j", "jury": ["a", "b"]}, JuryConfig)
+    assert (found.jury, found.rule, found.ties) == (("a", "b"), "majority", "upper")
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ({"jury": ["a"]}, "jury"),
+        ({"jury": ["a", "a"]}, "jury"),
+        ({"jury": ["a", "b"], "rule": "mean"}, "rule"),
+        ({"jury": ["a", "b"], "backend": "x"}, "backend"),
+    ],
+)
+def test_a_jury_that_is_refused(value: dict, field: str) -> None:
+    with pytest.raises(SetupError) as caught:
+        validate({"name": "j", **value}, JuryConfig)
+    assert [p.field for p in caught.value.problems] == [field]

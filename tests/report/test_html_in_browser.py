@@ -1,0 +1,196 @@
+"""The page in a real browser: what runs, what is asked of the network, what the list shows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiohttp
+import pytest
+
+from judgebench.align import Alignment
+from judgebench.report.html import to_html
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium, which is not installed")
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--remote-debugging-port=0",
+]  # fmt: skip
+T = TypeVar("T")
+Call = Callable[..., Awaitable[dict[str, Any]]]
+
+
+class Tab:
+    """One tab, driven through the DevTools protocol."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.socket = socket
+        self.events: list[dict[str, Any]] = []
+        self.number = 0
+
+    async def call(self, method: str, **params: Any) -> dict[str, Any]:
+        self.number += 1
+        await self.socket.send_json({"id": self.number, "method": method, "params": params})
+        while True:
+            message = await self.socket.receive_json(timeout=60)
+            if message.get("id") == self.number:
+                assert "error" not in message, message
+                return dict(message["result"])
+            self.events.append(message)
+
+    async def open(self, url: str) -> None:
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            await self.call(f"{domain}.enable")
+        await self.call("Page.navigate", url=url)
+        while not any(e["method"] == "Page.loadEventFired" for e in self.events):
+            self.events.append(await self.socket.receive_json(timeout=60))
+
+    async def value(self, expression: str) -> Any:
+        done = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in done, done
+        return done["result"].get("value")
+
+    async def choose(self, control: str, value: str) -> None:
+        event = "input" if control == "by-text" else "change"
+        await self.value(
+            f"(() => {{ const e = document.getElementById({json.dumps(control)});"
+            f" e.value = {json.dumps(value)}; e.dispatchEvent(new Event('{event}')); }})()"
+        )
+
+    def requests(self) -> list[str]:
+        sent = [e for e in self.events if e["method"] == "Network.requestWillBeSent"]
+        return [e["params"]["request"]["url"] for e in sent]
+
+    def complaints(self) -> list[dict[str, Any]]:
+        kinds = ("Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening")
+        return [e for e in self.events if e["method"] in kinds]
+
+
+def browse(alignment: Alignment, folder: Path, visit: Callable[[Tab], Awaitable[T]]) -> T:
+    page = folder / "report.html"
+    page.write_text(to_html(alignment), encoding="utf-8")
+    profile = folder / "profile"
+    command = [str(BROWSER), *FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **silent) as browser:  # type: ignore[call-overload]
+        try:
+            return asyncio.run(_visit(profile, page.as_uri(), visit))
+        finally:
+            browser.terminate()
+
+
+async def _visit(profile: Path, url: str, visit: Callable[[Tab], Awaitable[T]]) -> T:
+    port = await _port(profile / "DevToolsActivePort")
+    async with aiohttp.ClientSession() as session:
+        async with session.get(f"http://127.0.0.1:{port}/json/list") as reply:
+            targets = await reply.json()
+        socket = next(t["webSocketDebuggerUrl"] for t in targets if t["type"] == "page")
+        async with session.ws_connect(socket, max_msg_size=0) as connection:
+            tab = Tab(connection)
+            await tab.open(url)
+            return await visit(tab)
+
+
+async def _port(file: Path) -> int:
+    for _ in range(600):
+        if file.is_file() and (lines := file.read_text().split()):
+            return int(lines[0])
+        await asyncio.sleep(0.1)
+    raise TimeoutError("the browser did not start")
+
+
+def test_no_injected_script_runs_and_nothing_is_fetched(hostile: Alignment, tmp_path: Path) -> None:
+    async def visit(tab: Tab) -> tuple[Any, ...]:
+        await tab.value("for (const d of document.querySelectorAll('details')) d.open = true")
+        return (
+            await tab.value("document.title"),
+            await tab.value("document.body.innerText"),
+            await tab.value("document.scripts.length"),
+            await tab.value("document.querySelectorAll('#items article').length"),
+            await tab.value("document.querySelectorAll('img, svg, iframe, #items script').length"),
+            tab.requests(),
+            tab.complaints(),
+        )
+
+    title, text, scripts, cards, foreign, requests, complaints = browse(hostile, tmp_path, visit)
+    assert title == f"{hostile.name}: judges against human labels"
+    assert (scripts, foreign) == (2, 0)
+    assert cards == len(hostile.disagreements)
+    for d in hostile.disagreements:
+        first = d.answer.text.split("\u2028")[0].split("\n")[0].strip()
+        assert first[:20] in text
+    assert "{{ 7*7 }}" in text
+    assert [url.rsplit("/", 1)[1] for url in requests] == ["report.html"]
+    assert complaints == []
+
+
+def test_the_list_is_filtered_as_the_data_say(realistic: Alignment, tmp_path: Path) -> None:
+    async def visit(tab: Tab) -> dict[str, int]:
+        found = {}
+        for name, settings in {
+            "all": {},
+            "judge": {"by-judge": "smollm2-135m"},
+            "metric": {"by-judge": "smollm2-135m", "by-metric": "extent_of_harm"},
+            "mild": {
+                "by-judge": "smollm2-135m", "by-metric": "extent_of_harm", "by-direction": "mild",
+            },
+            "missing": {"by-judge": "smollm2-135m", "by-direction": "missing"},
+            "text": {"by-text": "item-007"},
+        }.items():  # fmt: skip
+            for control in ("by-judge", "by-metric", "by-direction", "by-text"):
+                await tab.choose(control, settings.get(control, ""))
+            told = await tab.value("document.getElementById('how-many').textContent")
+            found[name] = int(told.split(" of ")[1].split()[0])
+        assert await tab.value("document.querySelectorAll('#items article').length") <= 20
+        assert tab.complaints() == []
+        return found
+
+    found = browse(realistic, tmp_path, visit)
+    severity = realistic.rubric.metrics[3].label_texts
+
+    def differs(d: Any, judge: str, metric: str) -> bool:
+        truth, label = d.truth.get(metric), d.verdicts[judge].labels.get(metric)
+        return truth is not None and label != truth
+
+    items = realistic.disagreements
+    judge = "smollm2-135m"
+    ids = [metric.id for metric in realistic.rubric.metrics]
+    harm = "extent_of_harm"
+    pairs = [(d.truth.get(harm), d.verdicts[judge].labels.get(harm)) for d in items]
+    assert found == {
+        "all": len(items),
+        "judge": sum(any(differs(d, judge, m) for m in ids) for d in items),
+        "metric": sum(differs(d, judge, harm) for d in items),
+        "mild": sum(
+            severity.index(said) < severity.index(truth) for truth, said in pairs if truth and said
+        ),
+        "missing": sum(
+            any(m in d.truth and m not in d.verdicts[judge].labels for m in ids) for d in items
+        ),
+        "text": sum(d.answer.item_id == "item-007" for d in items),
+    }
+
+
+def test_one_panel_is_shown_at_a_time(realistic: Alignment, tmp_path: Path) -> None:
+    shown = "[...document.querySelectorAll('.panel')].filter((p) => p.offsetHeight).map("
+    shown += "(p) => p.dataset.statistic + ' ' + p.dataset.failures).join()"
+
+    async def visit(tab: Tab) -> list[Any]:
+        seen = [await tab.value(shown)]
+        await tab.choose("choose-statistic", "severity_error")
+        await tab.choose("choose-failures", "worst")
+        seen.append(await tab.value(shown))
+        width = "document.documentElement.scrollWidth <= innerWidth"
+        metrics = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        await tab.call("Emulation.setDeviceMetricsOverride", **metrics)
+        return [*seen, await tab.value(width)]
+
+    assert browse(realistic, tmp_path, visit) == ["accuracy left_out", "severity_error worst", True]
