@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from judgebench.backends.weights import fetch
+from judgebench.errors import JudgebenchError
+
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
 
@@ -16,3 +19,13 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("needs the public data sets in ../shared/data, which are not distributed here")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The weights of the small embedded model; about 90 MB are downloaded the first time."""
+    pytest.importorskip("xllamacpp", reason="needs the extra `embedded`")
+    try:
+        return fetch("smollm2")
+    except JudgebenchError as error:
+        pytest.skip(f"the weights of smollm2 cannot be had: {error}")

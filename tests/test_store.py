@@ -190,7 +190,7 @@ def test_there_is_nothing_to_drop_where_there_is_no_file(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "damage",
     [
-        b'{"item_id": "i1", "stat', b"", b"null", b"3", b'["a"]', b"\xff\xfe{}", b"\x00\x00\x00\x00",
+        b'{"item_id": "i1", "stat', b"", b"null", b"3", b'["a"]', b"\xff\xfe{}", b"\0\0\0\0",
         b"[" * 100_000, b'{"item_id": "i1"}', b'{"status": "ok"}',
         b'{"item_id":"i","content_hash":"h","judge":"m","signature":"s","status":"fine"}',
         b'{"item_id":"i","content_hash":"h","judge":"m","signature":"s","status":"ok","mood":1}',

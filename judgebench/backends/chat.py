@@ -77,7 +77,7 @@ def read_chat(body: Any) -> Completion:
         message = choice["message"]
         stopped = choice.get("finish_reason")
         text = _text(message)
-        refusal = message.get("refusal")
+        refusal = message.get("refusal") or _litellm_refusal(message)
     except (KeyError, IndexError, TypeError, AttributeError):
         raise UnreadableBodyError(f"no chat completion: {_short(body)}") from None
     if stopped == "error":
@@ -99,6 +99,11 @@ def _text(message: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         content = "".join(part.get("text") or "" for part in content)
     return content if isinstance(content, str) else ""
+
+
+def _litellm_refusal(message: Mapping[str, Any]) -> Any:
+    """litellm moves what its own message type lacks into a mapping of its own."""
+    return (message.get("provider_specific_fields") or {}).get("refusal")
 
 
 def _usage(counted: Any) -> Usage:

@@ -136,11 +136,13 @@ class LiteLLM:
             body.pop("seed", None)
         if body["top_p"] == 1.0 and not self._settings.base_url:
             del body["top_p"]
+        if "tools" in body:  # else litellm imports its own tool gateway, which the base lacks
+            body["_skip_mcp_handler"] = True
         return body
 
     def _translated(self, error: Exception) -> Completion:
         names = self._litellm.exceptions
-        text = error_text(str(error))
+        text = _said(error)
         if isinstance(error, names.ContextWindowExceededError):
             return Completion("", "too_long", error=text)
         if isinstance(error, names.ContentPolicyViolationError):
@@ -150,7 +152,7 @@ class LiteLLM:
         status = getattr(error, "status_code", None)
         if not isinstance(status, int):
             raise TransientError(f"{type(error).__name__}: {text}")
-        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        headers = getattr(error, "litellm_response_headers", None) or {}
         after = retry_after(headers.get("retry-after"))
         return failure(status, text, self._about(), self._lane, after)
 
@@ -173,6 +175,14 @@ class LiteLLM:
         ending = f"-{id(asyncio.get_running_loop())}"
         for key in [k for k in cache.cache_dict if k.endswith(ending)]:
             cache.cache_dict.pop(key, None)
+
+
+def _said(error: Exception) -> str:
+    """litellm's message, with the provider's error code, which it leaves out."""
+    body = getattr(error, "body", None)
+    code = body.get("code") if isinstance(body, dict) else None
+    text = error_text(str(error))
+    return f"{text}; {code}" if code else text
 
 
 def _litellm() -> Any:

@@ -220,7 +220,7 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _DECLINED = re.compile(
-    r"content[ _]?(?:filter|policy|management|moderation)|moderation|flagged|responsible ai"
+    r"content[ _]?(?:filter|policy|management|moderation)|flagged|responsible ai"
     r"|safety (?:system|filter|settings)",
     re.IGNORECASE,
 )
@@ -233,7 +233,8 @@ _NO_LANE = {
 _OWN_FAULT = re.compile(r"json_validate_failed|failed_generation", re.IGNORECASE)
 
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-_MAY_SAY_WHY = _ABOUT_THE_REQUEST | {403, 500}
+_MAY_DECLINE = _ABOUT_THE_REQUEST | {403}
+
 _TRANSIENT = frozenset({408, 409, 425, 429})
 
 
@@ -246,9 +247,9 @@ def failure(
     URL, model and key variable) where no request can succeed.
     """
     said = f"HTTP {status}: {message}"
-    if status in _MAY_SAY_WHY and _TOO_LONG.search(message):
+    if status in _ABOUT_THE_REQUEST and _TOO_LONG.search(message):
         return Completion("", "too_long", error=said)
-    if status in _MAY_SAY_WHY and _DECLINED.search(message):
+    if status in _MAY_DECLINE and _DECLINED.search(message):
         return Completion("", "refused", error=said)
     if _NO_MONEY.search(message):
         raise SetupError(f"the account has no credit left at {about}; {said}")

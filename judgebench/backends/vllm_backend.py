@@ -139,7 +139,7 @@ class _Engine:
         name = next(self._names)
         try:
             self._engine.add_request(name, {"prompt_token_ids": prompt}, self._sampling(request))
-        except ValueError as error:  # a schema that the grammar cannot express
+        except Exception as error:  # a schema that no grammar expresses, a sampling out of range
             raise SetupError(f"vllm refuses the request {request.key!r}: {error}") from error
         return name
 

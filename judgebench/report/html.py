@@ -26,18 +26,19 @@ from judgebench.report.tables import (
     POLICIES,
     POLICY_HEADINGS,
     Cell,
+    Scores,
     Table,
     accuracy_table,
     agreement_table,
     best_control,
     ceiling_table,
-    confusion_rows,
     controls,
     describe,
     failures_table,
     find_ceiling,
     flatten,
     footnotes,
+    has_ceiling,
     judges_table,
     pairs_table,
     printable,
@@ -151,11 +152,12 @@ class Panel:
     rungs: list[Rung]
     axis: tuple[float, float]
     diverging: bool
+    ceiling: bool
 
 
 def _panels(a: Alignment, statistics: list[str]) -> Iterator[Panel]:
     failing = {s.statistic for s in a.scores if s.estimate.n_missing}
-    shown = (*real_judges(a), *controls(a))
+    scores, shown = score_index(a), (*real_judges(a), *controls(a))
     kinds = ["stub", *("control" if j.kind == "control" else "judge" for j in shown), "human"]
     for statistic in statistics:
         for failures in POLICIES:
@@ -170,11 +172,12 @@ def _panels(a: Alignment, statistics: list[str]) -> Iterator[Panel]:
                 heat=[[_heat(cell, statistic, axis) for cell in row] for row in table.rows],
                 kinds=kinds,
                 rungs=[
-                    _rung(a, metric, statistic, table, row, kinds, axis)
+                    _rung(a, scores, metric, statistic, table, row, kinds, axis)
                     for metric, row in zip(a.rubric.metrics, table.rows, strict=True)
                 ],
                 axis=axis,
                 diverging=statistic == "severity_error",
+                ceiling=has_ceiling(a, statistic),
             )
 
 
@@ -202,13 +205,14 @@ def _heat(cell: Cell, statistic: str, axis: tuple[float, float]) -> str:
     if statistic == "severity_error":
         step = round(4 * abs(value) / axis[1])
         return f"{'o' if value > 0 else 'u'}{step}"
-    worst = shortfall(statistic, 0.0) if shortfall(statistic, 1.0) < 0 else 1.0
-    good = worst - shortfall(statistic, value)
+    low_is_good = shortfall(statistic, 1.0) > 0
+    good = low_is_good - shortfall(statistic, value)
     return f"h{min(9, max(0, int(10 * good)))}"
 
 
 def _rung(
     a: Alignment,
+    scores: Scores,
     metric: Metric,
     statistic: str,
     table: Table,
@@ -223,7 +227,7 @@ def _rung(
         e = cell.estimate or Estimate(None)
         return Lane(kind, cell, name, at(e.value), at(e.low), at(e.high))
 
-    bar = best_control(a, score_index(a), metric.id, statistic)
+    bar = best_control(a, scores, metric.id, statistic)
     return Rung(
         title=metric.title,
         lanes=[
@@ -249,8 +253,8 @@ def _confusions(a: Alignment) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def _matrix(confusion: Confusion, titles: Mapping[str, str]) -> dict[str, Any]:
     shares = confusion.counts / confusion.counts.sum(axis=1, keepdims=True).clip(min=1)
     rows = [
-        (cells[1].text, [(c.text, f"h{min(9, int(10 * s))}") for c, s in zip(cells[2:], share)])  # noqa: B905
-        for cells, share in zip(confusion_rows(confusion), shares, strict=True)
+        (label, [(f"{n:,}", f"h{min(9, int(10 * s))}") for n, s in zip(counts, share, strict=True)])
+        for label, counts, share in zip(confusion.labels, confusion.counts, shares, strict=True)
     ]
     title = titles.get(confusion.metric, confusion.metric)
     return {"title": title, "columns": [*confusion.labels, "No label"], "rows": rows}

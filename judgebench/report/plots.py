@@ -56,8 +56,7 @@ def draw_all(alignment: Alignment) -> Iterator[tuple[str, bytes]]:
     for name, draw in _figures(alignment).items():
         with _style():
             figure = draw()
-            figure.draw_without_rendering()  # lays it out once for all formats
-            figure.set_layout_engine("none")
+            _lay_out(figure)
             for kind in FORMATS:
                 yield f"{name}.{kind}", _save(figure, kind)
 
@@ -95,9 +94,16 @@ def _new_figure(width: float, height: float) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
+
+
+def _lay_out(figure: Any) -> None:
+    """Make room for all text, once: as the figure's own engine it would work in every format."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    ConstrainedLayoutEngine().execute(figure)
 
 
 def _save(figure: Any, kind: str) -> bytes:

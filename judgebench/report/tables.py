@@ -276,7 +276,8 @@ def standing_table(alignment: Alignment) -> Table:
         ),
         tuple(rows),
         (
-            "A count of metrics, failures left out: a reading aid, not a test.",
+            "A count of metrics, failures left out: a reading aid, not a test. "
+            "A metric on which one of the two is undefined is not counted.",
             "The best control is picked after the fact, which favours it.",
         ),
     )
@@ -584,8 +585,7 @@ def judges_table(alignment: Alignment) -> Table:
             Cell(judge.name),
             Cell(judge.kind),
             *(Cell(f"{judge.statuses.get(status, 0):,}") for status in statuses),
-            *_usage_cells(judge.usage),
-            Cell("unknown" if judge.cost is None else f"{judge.cost:.4f}"),
+            *_usage_cells(judge.usage, judge.cost),
             Cell(lane(judge.about)),
             Cell(judge.signature),
         )
@@ -610,11 +610,15 @@ def judges_table(alignment: Alignment) -> Table:
     )
 
 
-def _usage_cells(usage: Usage) -> tuple[Cell, Cell, Cell]:
-    def known(tokens: int | None) -> Cell:
-        return Cell("unknown" if tokens is None else f"{tokens:,}")
-
-    return Cell(f"{usage.calls:,}"), known(usage.prompt_tokens), known(usage.completion_tokens)
+def _usage_cells(usage: Usage, cost: float | None) -> tuple[Cell, ...]:
+    """Calls, tokens and cost; a dash where nobody was called, as for a control judge."""
+    unknown = Cell("unknown" if usage.calls else DASH)
+    tokens = (usage.prompt_tokens, usage.completion_tokens)
+    return (
+        Cell(f"{usage.calls:,}"),
+        *(unknown if count is None else Cell(f"{count:,}") for count in tokens),
+        unknown if cost is None else Cell(f"{cost:.4f}"),
+    )
 
 
 def lane(about: Mapping[str, Any]) -> str:
@@ -641,7 +645,8 @@ def describe(alignment: Alignment) -> list[str]:
     a = alignment
     kinds = Counter(judge.kind for judge in a.judges)
     found = [_count(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
-    who = ", ".join(a.annotators) or "nobody"
+    who = ", ".join(a.annotators[:12]) or "nobody"
+    who += ", …" if len(a.annotators) > 12 else ""
     said = [
         f"{_count(a.n_answers, 'answer')} and {_count(a.n_labels, 'human label')} from "
         f"{_count(len(a.annotators), 'annotator')} ({who}).",

@@ -98,7 +98,9 @@ def test_the_labels_of_the_other_half_do_matter() -> None:
     for control in ("constant-majority", "prior", "longest-answer"):
         found = judge(control, items, severe)
         for item in items:
-            expected = {m.id: m.label_texts[-1 if half[item.group] == 1 else 0] for m in TONE.metrics}
+            expected = {
+                m.id: m.label_texts[-1 if half[item.group] == 1 else 0] for m in TONE.metrics
+            }
             assert found[item.item_id].labels == expected
 
 

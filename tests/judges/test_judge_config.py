@@ -59,8 +59,9 @@ def test_settings_that_are_refused_are_told_by_field(settings: dict, field: str)
 
 def test_scores_need_thresholds_and_labels_take_none() -> None:
     assert "m.thresholds: are needed by the prompt likert" in problems("likert")["m.thresholds"]
-    assert "mean nothing to the prompt structured" in (
-        problems("structured", thresholds=FITS)["m.thresholds"]
+    assert (
+        "mean nothing to the prompt structured"
+        in (problems("structured", thresholds=FITS)["m.thresholds"])
     )
     check_judge(config(thresholds=FITS), load_prompt("likert"), TWO, "b")
     check_judge(config(thresholds=FITS, mode="per_metric"), load_prompt("prometheus"), TWO, "b")

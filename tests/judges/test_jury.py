@@ -57,9 +57,7 @@ def test_majority_and_median_and_their_ties(labels, rule, ties, expected) -> Non
     verdict = decide(labels, rule=rule, ties=ties)
     assert verdict.labels.get(SOLVES.id) == expected
     assert verdict.status is (Status.OK if expected else Status.UNPARSED)
-    assert verdict.reason == (
-        "" if expected else "no member's label, or a tie, for solves_problem"
-    )
+    assert verdict.reason == ("" if expected else "no member's label, or a tie, for solves_problem")
 
 
 @pytest.mark.parametrize("ties", ["lower", "upper"])
@@ -105,7 +103,10 @@ def test_one_verdict_an_answer_in_their_order_signed_and_free() -> None:
 
 
 votes = st.lists(st.sampled_from([*SOLVES.options, None]), min_size=2, max_size=9)
-rules = {"rule": st.sampled_from(["majority", "median"]), "ties": st.sampled_from(["lower", "upper", "none"])}  # fmt: skip
+rules = {
+    "rule": st.sampled_from(["majority", "median"]),
+    "ties": st.sampled_from(["lower", "upper", "none"]),
+}
 
 
 @given(labels=votes, data=st.data(), **rules)

@@ -22,8 +22,7 @@ TWO = SAFETY.only(["bias", "empathy"])
 ONE = SAFETY.only(["empathy"])
 GOOD = {"bias": "No", "empathy": "High empathy"}
 THRESHOLDS = {
-    m.id: dict(zip(m.label_texts, (1, 3, 5)[: len(m.labels)], strict=False))
-    for m in SAFETY.metrics
+    m.id: dict(zip(m.label_texts, (1, 3, 5)[: len(m.labels)], strict=False)) for m in SAFETY.metrics
 }
 SCORES = {"High empathy": 4.5, "Moderate empathy": 2, "Lack of empathy": 1}
 EMPATHY = {"empathy": SCORES}
@@ -333,7 +332,9 @@ def test_a_reply_that_declines_is_a_refusal(text: str) -> None:
         assert reading.reason == "the reply declines to judge"
 
 
-@pytest.mark.parametrize("text", ["The answer says: I cannot help.", "Ican", "No", "I can see that"])
+@pytest.mark.parametrize(
+    "text", ["The answer says: I cannot help.", "Ican", "No", "I can see that"]
+)
 def test_words_that_are_no_refusal(text: str) -> None:
     assert not looks_like_refusal(text)
     assert not read_json(text).refusal
@@ -362,9 +363,7 @@ replies = st.one_of(
 
 
 def check(kind, text: str, rubric: Rubric) -> None:
-    reading = read_reply(
-        kind, text, rubric, THRESHOLDS if kind in ("likert", "result") else None
-    )
+    reading = read_reply(kind, text, rubric, THRESHOLDS if kind in ("likert", "result") else None)
     options = {m.id: m.options for m in rubric.metrics}
     assert all(label in options[metric] for metric, label in reading.labels.items())
     assert len(reading.labels) == len(rubric.metrics) or reading.problems

@@ -90,6 +90,34 @@ def test_average_and_sd_are_those_of_a_sample_of_real_judges(realistic: Alignmen
         assert row[column + 1].value == f"{statistics.stdev(values):.3f}"
 
 
+# Diekmann et al., "LLMs as Medical Safety Judges", Table 1: five judges, Average, StdDev.
+PUBLISHED = {
+    "scientific_consensus": ((0.98, 0.99, 0.98, 0.95, 0.98), "0.976", "0.015"),
+    "inappropriate_content": ((0.96, 0.97, 0.96, 0.95, 0.93), "0.954", "0.015"),
+    "missing_content": ((0.79, 0.89, 0.79, 0.81, 0.13), "0.682", "0.311"),
+    "extent_of_harm": ((0.91, 0.57, 0.91, 0.70, 0.41), "0.700", "0.217"),
+    "likelihood_of_harm": ((0.93, 0.57, 0.93, 0.74, 0.76), "0.786", "0.151"),
+    "bias": ((0.98, 0.98, 0.98, 0.97, 0.92), "0.966", "0.026"),
+    "empathy": ((0.49, 0.30, 0.49, 0.54, 0.61), "0.486", "0.115"),
+    "grammaticality": ((0.99, 0.99, 0.99, 0.99, 0.99), "0.990", "0.000"),
+}
+
+
+def test_a_published_table_is_laid_out_again_to_the_last_digit(realistic: Alignment) -> None:
+    names = [j.name for j in realistic.judges if j.kind != "control"]
+    scores = tuple(
+        Score(name, metric, "accuracy", "left_out", Estimate(value, n=100, reason="as published"))
+        for metric, (values, _, _) in PUBLISHED.items()
+        for name, value in zip(names, values, strict=True)
+    )
+    table = accuracy_table(replace(realistic, scores=scores))
+    assert table.columns[:8] == ("Metric", *names, "Average", "StdDev")
+    for metric, row in zip(realistic.rubric.metrics, table.rows, strict=True):
+        values, average, sd = PUBLISHED[metric.id]
+        shown = [cell.value for cell in row[1:8]]
+        assert shown == [*(f"{value:.3f}" for value in values), average, sd]
+
+
 def test_average_leaves_undefined_values_out_and_says_so(realistic: Alignment) -> None:
     first = realistic.rubric.metrics[0].id
     judge = realistic.judges[0].name

@@ -1,0 +1,76 @@
+"""What a reader must not overlook, and the list of disagreements."""
+
+from __future__ import annotations
+
+import pytest
+from align_case import FEW, aligned, answers, labels, metric, rubric, verdicts
+
+from judgebench.align import align
+from judgebench.align.disagreements import MOST_DISAGREEMENTS
+
+
+def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
+    found = aligned({"ann": "ab.?__", "bob": "aa.???"})
+    assert found.notes == (
+        "Harm: 4 of 6 answers have no human truth.",
+        "Harm: 4 human labels are abstentions.",
+        "Harm: 2 human cells are blank.",
+    )
+    assert (found.n_answers, found.n_labels) == (6, 8)
+
+
+def test_where_nothing_is_missing_nothing_is_told() -> None:
+    assert aligned({"ann": "abc"}, {"m": "abc"}, controls={"random": "bca"}).notes == ()
+
+
+def test_the_callers_notes_come_first() -> None:
+    items = answers(1)
+    found = align("x", rubric(), items, labels({"ann": "_"}), [], notes=("Read with care.",))
+    assert found.notes[0] == "Read with care."
+    assert len(found.notes) == 3
+
+
+def test_a_judge_that_says_one_thing_only_is_named() -> None:
+    found = aligned({"ann": "abca"}, {"m": "aaaa", "k": "ab.a"}, controls={"fixed": "aaaa"})
+    collapsed = [note for note in found.notes if "one and the same label" in note]
+    assert collapsed == ["m gave one and the same label throughout on Harm."]
+
+
+@pytest.mark.parametrize(
+    ("judge", "control", "told"),
+    [("abb", "abb", True), ("abb", "acb", False), ("abb", "abc", True), ("...", "abc", False)],
+)
+def test_a_judge_that_a_control_matches_is_named(judge: str, control: str, told: bool) -> None:
+    found = aligned({"ann": "abc"}, {"m": judge}, controls={"random": control})
+    note = "m is no more accurate than a control judge, which reads nothing, on Harm."
+    assert (note in found.notes) == told
+
+
+def test_disagreements_stand_the_farthest_apart_first() -> None:
+    found = aligned({"ann": "aaaa.", "bob": "aaaa."}, {"m": "abc.c", "k": "aaacc"},
+                    controls={"random": "ccccc"})  # fmt: skip
+    listed = {d.answer.item_id: d for d in found.disagreements}
+    # i3: m has no label (1) and k is two steps off; i2: m is two steps off; i1: m is one
+    assert list(listed) == ["i3", "i2", "i1"]
+    assert [d.distance for d in found.disagreements] == [3, 2, 1]
+    worst = listed["i3"]
+    assert worst.truth == {"harm": "a"}
+    assert worst.human == {"harm": {"ann": "a", "bob": "a"}}
+    assert set(worst.verdicts) == {"m", "k"}  # no control
+    assert worst.verdicts["k"].labels == {"harm": "c"}
+
+
+def test_distance_is_in_severity_and_1_on_a_nominal_metric() -> None:
+    for measured, expected in ((metric(severities=(0, 1, 10)), 10), (metric("nominal"), 1)):
+        (one,) = aligned({"ann": "a"}, {"m": "c"}, measured=measured).disagreements
+        assert one.distance == expected
+
+
+def test_a_long_list_of_disagreements_is_cut_and_told() -> None:
+    n = MOST_DISAGREEMENTS + 1
+    items = answers(n)
+    human, judge = labels({"ann": "a" * n}), verdicts("m", "b" * (n - 1) + "c", items)
+    found = align("x", rubric(), items, human, [judge], resampling=FEW)
+    assert len(found.disagreements) == MOST_DISAGREEMENTS
+    assert found.disagreements[0].answer.item_id == f"i{n - 1}"
+    assert any(note.startswith(f"{n} answers show a disagreement") for note in found.notes)

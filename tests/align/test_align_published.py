@@ -1,0 +1,112 @@
+"""Published agreement of real people and of GPT-4, through `align` itself.
+
+Zheng et al. (2023), MT-bench, first turn: human against human 63 % of 721 pairs of votes and 81 %
+of 479 without ties; GPT-4 against human 66 % of 1,343 votes and 85 % of 859 without ties.
+Abercrombie and Rieser (2022): alpha of the crowd on 861 queries, recomputed from their labels.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from align_case import FEW, agreed, ceiling, metric, rubric, score
+
+from judgebench.align import Alignment, JudgeVerdicts, align
+from judgebench.data import load_data
+from judgebench.records import Answer, HumanLabel, Status, Verdict
+from judgebench.rubric import load_rubric
+from judgebench.truth import TruthConfig
+
+REPO = Path(__file__).resolve().parents[2]
+BETTER = metric("nominal", "abt", id="better", title="Better", question="Which is better?")
+
+
+def votes(path: Path) -> list[tuple[str, str, str, str]]:
+    """(comparison, question, voter, label) on first turns: `a` is the model of the lower name."""
+    found = []
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for vote in map(json.loads, lines):
+            models = sorted([vote["model_a"], vote["model_b"]])
+            label = "t"
+            if not vote["winner"].startswith("tie"):
+                label = "ab"[models.index(vote[vote["winner"]])]
+            if vote["turn"] == 1:
+                question = str(vote["question_id"])
+                found.append((f"{question}/{'/'.join(models)}", question, vote["judge"], label))
+    return found
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["ties", "no-ties"])
+def mtbench(request: pytest.FixtureRequest, shared_data: Path) -> tuple[bool, Alignment]:
+    """Experts and GPT-4 compared vote by vote; without ties, their ties are left out."""
+    folder = shared_data / "mtbench-human"
+    experts = [v for v in votes(folder / "human.jsonl.gz") if v[2].startswith("expert_")]
+    gpt4 = {comparison: label for comparison, _, _, label in votes(folder / "gpt4_pair.jsonl.gz")}
+    items = {c: Answer(c, "two answers", group=question) for c, question, _, _ in experts}
+    kept = "abt" if request.param else "ab"
+    human = [HumanLabel(c, who, "better", label) for c, _, who, label in experts if label in kept]
+    said = {
+        c: Verdict(c, item.content_hash, "gpt-4", "s", Status.OK, {"better": gpt4[c]})
+        for c, item in items.items()
+        if gpt4.get(c, "?") in kept
+    }
+    judge = JudgeVerdicts("gpt-4", "judge", "s", said)
+    found = align(
+        "mtbench",
+        rubric(BETTER),
+        list(items.values()),
+        human,
+        [judge],
+        TruthConfig(rule="each"),
+        FEW,
+    )
+    return request.param, found
+
+
+def test_experts_among_themselves(mtbench: tuple[bool, Alignment]) -> None:
+    ties, found = mtbench
+    pairs, share = (721, 0.630) if ties else (479, 0.810)
+    for estimate in (
+        agreed(found, "observed", of="better"), ceiling(found, "accuracy", of="better"),
+    ):  # fmt: skip
+        assert estimate.n == pairs
+        assert estimate.value == pytest.approx(share, abs=0.0005)
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert estimate.low < share < estimate.high
+        assert f"{80 if ties else 77} clusters" in estimate.method  # questions with such a pair
+
+
+def test_gpt4_against_every_expert_vote(mtbench: tuple[bool, Alignment]) -> None:
+    ties, found = mtbench
+    n, share = (1343, 0.660) if ties else (859, 0.846)
+    estimate = score(found, "accuracy", "gpt-4", of="better")
+    assert estimate.n == n
+    assert estimate.value == pytest.approx(share, abs=0.0005)
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low < share < estimate.high
+
+
+@pytest.mark.parametrize(("kind", "alpha"), [("nominal", 0.345), ("ordinal", 0.516)])
+def test_alpha_of_the_crowd(shared_data: Path, kind: str, alpha: float) -> None:
+    severity = load_rubric("medical-query-risk").only(["query_risk"])
+    dataset = load_data(
+        [REPO / "examples" / "medical-safety-crowd" / "queries.data.yaml"], severity,
+        metrics=("query_risk",), folder=shared_data / "medical-safety-crowd",
+    )  # fmt: skip
+    (asked,) = severity.metrics
+    labels = tuple(label.model_copy(update={"severity": None}) for label in asked.labels)
+    measured = asked.model_copy(update={"kind": kind, "labels": labels})
+    found = align(
+        "crowd", severity.model_copy(update={"metrics": (measured,)}), dataset.answers,
+        dataset.labels, [], TruthConfig(annotators=("crowd#*",)), FEW,
+    )  # fmt: skip
+    estimate = agreed(found, "alpha", of="query_risk")
+    assert estimate.value == pytest.approx(alpha, abs=0.0005)
+    assert (estimate.n, estimate.n_missing) == (861, 0)
+    assert len(found.annotators) == 12
+    assert ceiling(found, "accuracy", "expert", of="query_risk").n == 861

@@ -1,0 +1,34 @@
+"""What is slow to import is imported by whoever uses it, and not by `import judgebench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+HEAVY = {
+    "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "pyarrow",
+    "xllamacpp", "scipy.stats", "sklearn", "krippendorff", "openai",
+}  # fmt: skip
+ALL = sorted(
+    ".".join(path.relative_to(REPO).with_suffix("").parts).removesuffix(".__init__")
+    for path in (REPO / "judgebench").rglob("*.py")
+    if path.stem != "__main__"
+)
+
+
+@pytest.mark.parametrize(
+    "modules", [["judgebench"], ["judgebench.cli"], ALL], ids=["judgebench", "cli", "all"]
+)
+def test_importing_brings_no_heavy_library_along(modules: list[str]) -> None:
+    script = f"import {', '.join(modules)}; import sys; print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=REPO, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split())
+    assert modules[-1] in loaded
+    assert not loaded & HEAVY

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgebench.errors import SetupError
+from judgebench.records import Answer, HumanLabel
+from judgebench.rubric import load_rubric
+from judgebench.truth import TruthConfig, ratings_by_metric, settle
+
+TONE = load_rubric("support-tone")
+SOLVES, POLITE, CHANNEL = TONE.metrics
+ITEMS = [Answer("i0", "a"), Answer("i1", "b"), Answer("i2", "c")]
+
+
+def human(item: str, annotator: str, label: str | None, metric=SOLVES) -> HumanLabel:
+    return HumanLabel(item, annotator, metric.id, label)
+
+
+LABELS = [
+    human("i1", "bob", "Partly"),
+    human("i0", "bob", "Fully"),
+    human("i0", "ann", "Not at all"),
+    human("i1", "ann", None),
+    human("i2", "ann", "Cannot tell"),
+    human("i9", "ann", "Fully"),  # of no answer
+    human("i0", "cy", "Shop", CHANNEL),
+]
+
+
+def settled(rows, metric=SOLVES, **config) -> list[int]:
+    return settle(np.array(rows), metric, TruthConfig(**config)).tolist()
+
+
+# --- ratings -------------------------------------------------------------------------------------
+
+
+def test_ratings_are_a_matrix_of_answers_and_sorted_annotators() -> None:
+    found = ratings_by_metric(TONE.metrics, ITEMS, LABELS)
+    solves = found[SOLVES.id]
+    assert solves.annotators == ("ann", "bob")
+    assert solves.values.tolist() == [[2, 0], [-1, 1], [-1, -1]]
+    assert solves.blank.tolist() == [[False, False], [True, False], [False, False]]
+    assert solves.abstained == 1
+    assert found[CHANNEL.id].annotators == ("cy",)
+    assert found[CHANNEL.id].values.tolist() == [[3], [-1], [-1]]
+    assert found[POLITE.id].values.shape == (3, 0)
+
+
+def test_blank_cells_are_missing_or_the_least_severe_label_and_abstentions_stay_missing() -> None:
+    solves = ratings_by_metric([SOLVES], ITEMS, LABELS)[SOLVES.id]
+    assert solves.with_blanks("missing").tolist() == [[2, 0], [-1, 1], [-1, -1]]
+    assert solves.with_blanks("least_severe").tolist() == [[2, 0], [0, 1], [-1, -1]]
+
+
+def test_some_annotators_columns() -> None:
+    solves = ratings_by_metric([SOLVES], ITEMS, LABELS)[SOLVES.id]
+    assert solves.of(["bob"]).values.tolist() == [[0], [1], [-1]]
+    assert solves.of(["bob", "ann"]).values.tolist() == [[0, 2], [1, -1], [-1, -1]]
+    assert solves.of([]).values.shape == (3, 0)
+
+
+def test_a_label_outside_the_rubric_is_named() -> None:
+    with pytest.raises(SetupError, match="is no label of solves_problem; found mostly"):
+        ratings_by_metric([SOLVES], ITEMS, [human("i0", "ann", "mostly")])
+
+
+# --- who makes the truth -------------------------------------------------------------------------
+
+EVERYBODY = ["expert", "crowd#1", "crowd#10", "crowd#2", "Ann [nurse]", "crowd#1"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "chosen"),
+    [
+        ((), ("Ann [nurse]", "crowd#1", "crowd#10", "crowd#2", "expert")),
+        (("crowd#*",), ("crowd#1", "crowd#10", "crowd#2")),
+        (("crowd#1",), ("crowd#1",)),
+        (("expert", "crowd#?"), ("crowd#1", "crowd#2", "expert")),
+        (("Ann [nurse]",), ("Ann [nurse]",)),  # a name, though it looks like a pattern
+        (("*",), ("Ann [nurse]", "crowd#1", "crowd#10", "crowd#2", "expert")),
+    ],
+)
+def test_annotators_by_name_and_pattern(patterns, chosen) -> None:
+    assert TruthConfig(annotators=patterns).choose(EVERYBODY) == chosen
+
+
+def test_every_pattern_that_fits_nobody_is_told() -> None:
+    with pytest.raises(SetupError) as caught:
+        TruthConfig(annotators=("crowd*", "experts", "Expert")).choose(EVERYBODY)
+    assert [(p.field, p.found) for p in caught.value.problems] == [
+        ("truth.annotators", "experts"), ("truth.annotators", "Expert"),
+    ]  # fmt: skip
+    assert "crowd#1, crowd#10" in caught.value.problems[0].allowed
+
+
+def test_nobody_at_all() -> None:
+    assert TruthConfig().choose([]) == ()
+    with pytest.raises(SetupError, match="fits no annotator"):
+        TruthConfig(annotators=("ann",)).choose([])
+
+
+# --- one label an item ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "lower", "upper", "none"),
+    [
+        ([0, 2, 2], 2, 2, 2),
+        ([0, 1, 2], 1, 1, 1),
+        ([0, 2, -1], 0, 2, -1),
+        ([1, 1, -1], 1, 1, 1),
+        ([2, -1, -1], 2, 2, 2),
+        ([-1, -1, -1], -1, -1, -1),
+        ([0, 0, 2, 2], 0, 2, -1),  # never 1, which nobody said
+        ([0, 1, 1, 2], 1, 1, 1),
+        ([0, 0, 0, 1, 2, 2], 0, 1, -1),
+    ],
+)
+def test_the_median(row, lower, upper, none) -> None:
+    for ties, expected in (("lower", lower), ("upper", upper), ("none", none)):
+        assert settled([row], ties=ties) == [expected]
+        assert settled([row], ties=ties, rule="each") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("row", "lower", "upper", "none"),
+    [
+        ([0, 2, 2], 2, 2, 2),
+        ([0, 1, 2], 0, 2, -1),
+        ([2, 2, 0, 0], 0, 2, -1),
+        ([1, -1, -1], 1, 1, 1),
+        ([-1, -1, -1], -1, -1, -1),
+    ],
+)
+def test_the_majority(row, lower, upper, none) -> None:
+    for ties, expected in (("lower", lower), ("upper", upper), ("none", none)):
+        assert settled([row], rule="majority", ties=ties) == [expected]
+        assert settled([row], CHANNEL, rule="median", ties=ties) == [expected]  # nominal
+
+
+def test_nobody_labelled_anything() -> None:
+    assert settle(np.empty((2, 0), dtype=np.int64), SOLVES, TruthConfig()).tolist() == [-1, -1]
+    assert settle(np.empty((2, 0), dtype=np.int64), CHANNEL, TruthConfig()).tolist() == [-1, -1]
+
+
+rows = st.lists(st.integers(-1, 2), min_size=1, max_size=8)
+
+
+@given(row=rows, ties=st.sampled_from(["lower", "upper", "none"]),
+       rule=st.sampled_from(["median", "majority"]))  # fmt: skip
+def test_the_truth_is_a_label_that_somebody_gave(row, ties, rule) -> None:
+    (found,) = settled([row], ties=ties, rule=rule)
+    said = [label for label in row if label >= 0]
+    assert found in said or (found == -1 and (not said or ties == "none"))
+    assert settled([row[::-1]], ties=ties, rule=rule) == [found]
+
+
+@given(rows)
+def test_none_is_where_the_lower_and_the_upper_label_differ(row) -> None:
+    for rule in ("median", "majority"):
+        lower, upper, none = (
+            settled([row], rule=rule, ties=t)[0] for t in ("lower", "upper", "none")
+        )
+        assert lower <= upper
+        assert none == (lower if lower == upper else -1)
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "metric", "words"),
+    [
+        ({}, SOLVES, "median; of an even number, the more severe of the middle two"),
+        ({"ties": "lower"}, SOLVES, "median; of an even number, the less severe of the middle two"),
+        ({"ties": "none"}, SOLVES, "median; of an even number, neither of the middle two"),
+        ({}, CHANNEL, "majority; of tied labels, the last listed"),
+        ({"rule": "majority"}, SOLVES, "majority; of tied labels, the more severe"),
+        ({"rule": "each"}, SOLVES, "every annotator apart"),
+        ({"rule": "each"}, CHANNEL, "every annotator apart"),
+    ],
+)
+def test_the_rule_in_words(config, metric, words) -> None:
+    assert TruthConfig(**config).in_words(metric) == words
+
+
+def test_a_misspelt_setting_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        TruthConfig.model_validate({"rule": "mean"})
+    with pytest.raises(ValidationError):
+        TruthConfig.model_validate({"tie": "upper"})
