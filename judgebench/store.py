@@ -29,11 +29,14 @@ from judgebench.yaml_file import validate
 Record = TypeVar("Record", Answer, HumanLabel)
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """The file is the old one or the new one, never half of either."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(temporary, path)
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def to_line(value: Mapping[str, Any]) -> str:

@@ -84,7 +84,8 @@ def _severe_recall(scope: Scope, metric: Metric, counts: FloatArray, missing: in
     needed = items_for_half_width(found / k, RECALL_HALF_WIDTH, scope.resampling.level)
     reason = ""
     if k < needed:
-        reason = f"only {k} such items: {needed - k} more are needed for ±{RECALL_HALF_WIDTH:g}"
+        items = "item" if k == 1 else "items"
+        reason = f"only {k} such {items}: {needed - k} more are needed for ±{RECALL_HALF_WIDTH:g}"
     method = f"{estimate.method}, items taken as independent"
     return replace(estimate, reason=reason, method=method, n_missing=missing)
 

@@ -19,8 +19,10 @@ def data_notes(rubric: Rubric, humans: Mapping[str, Humans], n_answers: int) -> 
             yield f"{metric.title}: {without} of {n_answers} answers have no human truth."
         if found.ratings.abstained:
             yield f"{metric.title}: {found.ratings.abstained} human labels are abstentions."
-        if found.ratings.blank.any():
-            yield f"{metric.title}: {int(found.ratings.blank.sum())} human cells are blank."
+    blank = {m.title: int(humans[m.id].ratings.blank.sum()) for m in rubric.metrics}
+    if any(blank.values()):
+        counts = ", ".join(f"{title} {n}" for title, n in blank.items() if n)
+        yield f"Blank human cells, taken as no label: {counts}."
     if any("#" in a for h in humans.values() for a in h.makers):
         yield (
             "Annotators written name#1, name#2, … are places in a list, not people: "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from judgebench.report.markdown import to_markdown
 from judgebench.report.plots import draw_all
 from judgebench.report.tables import accuracy_table
 from judgebench.report.terminal import print_tables
+from judgebench.store import write_atomically
 
 __all__ = ["accuracy_table", "print_tables", "write_report"]
 
@@ -22,14 +22,14 @@ def write_report(alignment: Alignment, folder: Path) -> Mapping[str, Path]:
     """Write every file of the report into `folder` and return their paths.
 
     The keys are `csv`, `markdown`, `latex`, `html` and, for the figures, their paths inside
-    `folder`, such as `plots/label_distribution.svg`. A file is the old one or the new one, never
+    `folder`, such as `plots/label_distribution.png`. A file is the old one or the new one, never
     half of either.
     """
     written: dict[str, Path] = {}
     for key, name, content in _files(alignment):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(path, content)
+        write_atomically(path, content)
         written[key] = path
     return written
 
@@ -42,12 +42,3 @@ def _files(alignment: Alignment) -> Iterator[tuple[str, str, bytes]]:
     yield "html", "report.html", to_html(alignment).encode()
     for name, content in draw_all(alignment):
         yield f"plots/{name}", f"plots/{name}", content
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

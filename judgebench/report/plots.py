@@ -33,14 +33,13 @@ from judgebench.report.tables import (
 )
 from judgebench.rubric import Metric
 
-FORMATS = ("svg", "png", "pdf")
+FORMATS = ("png", "pdf")  # to look at, and for a paper
 _STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "text.parse_math": False,  # a $ in a name is a $
-    "svg.hashsalt": "judgebench",  # the same figure gives the same file
     "figure.dpi": 100,
     "savefig.dpi": 160,
 }
@@ -108,8 +107,8 @@ def _lay_out(figure: Any) -> None:
 
 def _save(figure: Any, kind: str) -> bytes:
     out = io.BytesIO()
-    no_date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    figure.savefig(out, format=kind, metadata=no_date.get(kind), facecolor="white")
+    no_date = {"CreationDate": None} if kind == "pdf" else None  # the same figure, the same file
+    figure.savefig(out, format=kind, metadata=no_date, facecolor="white")
     return out.getvalue()
 
 

@@ -307,6 +307,13 @@ def _wins_over_ceiling(alignment: Alignment, scores: Scores, judge: str) -> tupl
     return reached, held
 
 
+AVERAGE = ("Average", "StdDev")
+AVERAGE_NOTE = (
+    "Average and StdDev (of a sample) are over the judges' point values, controls and undefined "
+    "values left out; they describe these judges and have no interval."
+)
+
+
 def accuracy_table(alignment: Alignment) -> Table:
     """Metrics down; judges across, then their average and spread, best control, human ceiling.
 
@@ -314,6 +321,7 @@ def accuracy_table(alignment: Alignment) -> Table:
     """
     scores = score_index(alignment)
     judges = [judge.name for judge in real_judges(alignment)]
+    several = len(judges) > 1
     rows = []
     for metric in alignment.rubric.metrics:
         mine = [find_score(scores, name, metric.id, "accuracy") for name in judges]
@@ -321,7 +329,7 @@ def accuracy_table(alignment: Alignment) -> Table:
             (
                 Cell(metric.title),
                 *(Cell(estimate=score) for score in mine),
-                *_average_cells(mine),
+                *(_average_cells(mine) if several else ()),
                 _best_control_cell(alignment, scores, metric.id, "accuracy"),
                 Cell(estimate=find_ceiling(alignment, metric.id, "accuracy")),
             )
@@ -329,12 +337,10 @@ def accuracy_table(alignment: Alignment) -> Table:
     return Table(
         "accuracy",
         "Accuracy against the human labels, failures left out",
-        ("Metric", *judges, "Average", "StdDev", "Best control", CEILING),
+        ("Metric", *judges, *(AVERAGE if several else ()), "Best control", CEILING),
         tuple(rows),
         (
-            "Average and StdDev (of a sample) are over the judges' point values, "
-            "controls and undefined values left out; they describe these judges "
-            "and have no interval.",
+            *([AVERAGE_NOTE] if several else []),
             "Best control: the control judge with the highest accuracy on that metric, named "
             "in its mark. Human ceiling: one annotator against the others.",
         ),
@@ -506,7 +512,8 @@ def _agreement(
     found = {(x.metric, x.statistic, x.who): x.estimate for x in alignment.agreement}
     columns = [c for c in columns if any((s, w) == c[1:] for _, s, w in found)]
     names = {metric.id: metric.title for metric in alignment.rubric.metrics}
-    names["all"] = "All metrics pooled"
+    if len(names) > 1:
+        names["all"] = "All metrics pooled"
     absent = Estimate(None, reason="labels of different metrics are not pooled")
     rows = tuple(
         (Cell(name), *(Cell(estimate=found.get((metric, s, w), absent)) for _, s, w in columns))
@@ -640,16 +647,17 @@ def flatten(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
 # --- words and numbers -------------------------------------------------------------------------
 
 
+_MOST_NAMED = 12
+
+
 def describe(alignment: Alignment) -> list[str]:
     """What was compared, in a few plain sentences."""
     a = alignment
     kinds = Counter(judge.kind for judge in a.judges)
     found = [_count(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
-    who = ", ".join(a.annotators[:12]) or "nobody"
-    who += ", …" if len(a.annotators) > 12 else ""
     said = [
-        f"{_count(a.n_answers, 'answer')} and {_count(a.n_labels, 'human label')} from "
-        f"{_count(len(a.annotators), 'annotator')} ({who}).",
+        f"{_count(a.n_answers, 'answer')} and {_count(a.n_labels, 'human label')}; the truth is "
+        f"made by {_listed(_truth_makers(a)) if a.annotators else 'nobody'}.",
         f"Rubric {a.rubric.name}, version {a.rubric.version}: "
         f"{_count(len(a.rubric.metrics), 'metric')}.",
         f"{_listed(found)}.",
@@ -660,6 +668,16 @@ def describe(alignment: Alignment) -> list[str]:
     if not kinds["control"]:
         said.append("There is no control judge, so no judge can be called good by this report.")
     return said
+
+
+def _truth_makers(alignment: Alignment) -> list[str]:
+    """People by name, and lists of labels whose people nobody knows by their common name."""
+    people = [name for name in alignment.annotators if "#" not in name]
+    slots = Counter(name.split("#")[0] for name in alignment.annotators if "#" in name)
+    named = people[:_MOST_NAMED]
+    if len(people) > _MOST_NAMED:
+        named.append(f"{len(people) - _MOST_NAMED:,} others")
+    return [*named, *(f"{name} (up to {n} labels an answer)" for name, n in slots.items())]
 
 
 def _truth_sentences(alignment: Alignment) -> Iterator[str]:

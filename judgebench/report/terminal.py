@@ -20,7 +20,6 @@ from judgebench.report.tables import (
     printable,
     severe_table,
     split_columns,
-    standing_table,
     wrapped,
 )
 
@@ -36,7 +35,7 @@ def print_tables(alignment: Alignment, console: Console) -> None:
     for judge in alignment.judges:
         if judge.kind != "control" or judge.statuses.get(Status.OK, 0) < judge.n:
             console.print(_failures_line(judge))
-    shown = [standing_table(alignment), accuracy_table(alignment)]
+    shown = [accuracy_table(alignment)]
     if any(score.statistic == "severe_recall" for score in alignment.scores):
         shown.append(severe_table(alignment))
     shown += [failures_table(alignment, "accuracy"), agreement_table(alignment)]

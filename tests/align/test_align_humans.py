@@ -213,7 +213,7 @@ def test_the_distribution_under_both_policies_for_blank_cells() -> None:
     assert shares(found, "least_severe") == {"a": (5, 7), "b": (1, 7), "c": (1, 7)}
     assert [s.severity for s in found.distribution][:3] == [0, 1, 2]
     assert found.distribution[0].share == pytest.approx(1 / 2)
-    assert "Harm: 3 human cells are blank." in found.notes
+    assert "Blank human cells, taken as no label: Harm 3." in found.notes
 
 
 def test_a_blank_read_as_least_severe_takes_part_in_the_median() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from loopback import (
     Loopback,
-    completion,
     cut,
     dropped,
     echoed,
@@ -454,11 +453,3 @@ def test_requests_per_minute_spaces_the_tries(opener: Opener) -> None:
         list(opener(server, requests_per_minute=1200).complete([ask(key="a"), ask(key="b")]))
     assert len(arrived) == 3
     assert arrived[-1] - arrived[0] >= 0.08
-
-
-def test_content_in_parts(opener: Opener) -> None:
-    parts = [{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]
-    body = completion(None)
-    body["choices"][0]["message"]["content"] = parts
-    with Loopback([raw(body)]) as server:
-        assert only(opener(server)).text == "one two"

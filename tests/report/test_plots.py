@@ -3,12 +3,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from xml.etree import ElementTree
 
 from judgebench.align import Alignment
 from judgebench.report.plots import draw_all
 
-SIGNATURES = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
+SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF"}
 
 
 def names(alignment: Alignment) -> dict[str, bytes]:
@@ -31,10 +30,8 @@ def test_hostile_names_are_drawn_and_file_names_are_plain(hostile: Alignment) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = names(hostile)
-    for name, content in found.items():
+    for name in found:
         assert not set(name) & set("/\\<>|'\" $&=")
-        if name.endswith(".svg"):
-            ElementTree.fromstring(content)
 
 
 def test_the_same_alignment_gives_the_same_files(tiny: Alignment) -> None:

@@ -23,7 +23,7 @@ def test_every_file_is_written_and_named(bare: Alignment, tmp_path: Path) -> Non
         "latex": "tables.tex",
         "html": "report.html",
     }
-    assert "plots/heat_map_accuracy.svg" in written
+    assert "plots/heat_map_accuracy.pdf" in written
     on_disk = {p for p in (tmp_path / "new" / "folder").rglob("*") if p.is_file()}
     assert on_disk == set(written.values())
     assert all(path.stat().st_size > 0 for path in written.values())
