@@ -116,7 +116,8 @@ class RunFolder:
                 yield _verdict(value, path, number)
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        write_atomically(self.path / name, _json(value, indent=2, sort_keys=True) + "\n")
+        text = _json(value, indent=2, sort_keys=True) + "\n"
+        write_atomically(self.path / name, text.encode("utf-8"))
 
     def _write_lines(self, name: str, records: Iterable[Answer | HumanLabel]) -> None:
         temporary = self.path / f".{name}.{os.getpid()}.tmp"

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
@@ -296,6 +296,7 @@ texts = st.text(
 )
 
 
+@settings(deadline=None)
 @given(text=texts, question=texts, reference=texts)
 def test_no_text_can_close_its_fence(text: str, question: str, reference: str) -> None:
     tag = fence_tag(question, text, reference)
@@ -306,6 +307,7 @@ def test_no_text_can_close_its_fence(text: str, question: str, reference: str) -
     assert len(re.findall(r"</question-[0-9a-f]{8}>", user)) == bool(question)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_breaking_up_is_done_at_once(text: str) -> None:
     once = disarm(text)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -251,12 +251,14 @@ def variants(draw: st.DrawFn, spelling: str) -> str:
     return draw(around) + "".join(out) + draw(around)
 
 
+@settings(deadline=None)
 @given(data=st.data(), case=st.sampled_from(SPELLINGS))
 def test_every_variant_of_a_spelling_is_read_as_its_label(data: st.DataObject, case) -> None:
     metric, label, spelling = case
     assert metric.parse(data.draw(variants(spelling))) == label
 
 
+@settings(deadline=None)
 @given(case=st.sampled_from(SPELLINGS), data=st.data())
 def test_no_part_of_a_spelling_is_ever_read(case, data: st.DataObject) -> None:
     metric, _, spelling = case
@@ -270,6 +272,7 @@ def test_no_part_of_a_spelling_is_ever_read(case, data: st.DataObject) -> None:
         assert metric.parse(part) is None
 
 
+@settings(deadline=None)
 @given(
     case=st.sampled_from(SPELLINGS),
     more=st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8),
@@ -283,11 +286,13 @@ def test_a_label_inside_other_words_is_never_read(case, more: str, before: bool)
         assert metric.parse(text) is None
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_what_is_read_is_always_one_of_the_options(text: str) -> None:
     assert all(m.parse(text) in (None, *m.options) for m in METRICS)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_normalising_twice_changes_nothing_more(text: str) -> None:
     once = normalise(text)

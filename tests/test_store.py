@@ -244,10 +244,14 @@ def test_the_manifest(tmp_path: Path) -> None:
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    write_atomically(path, "old")
-    with pytest.raises(UnicodeEncodeError):
-        write_atomically(path, "new \ud800")
-    assert path.read_text() == "old"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    folder = tmp_path / "folder"
+    (folder / "inside").mkdir(parents=True)
+    with pytest.raises(OSError, match="folder"):  # a folder cannot be replaced by a file
+        write_atomically(folder, b"new")
+    assert {p.name for p in tmp_path.iterdir()} == {"run.json", "folder"}  # nothing is left over
 
 
 @pytest.mark.parametrize("name", ["run.json", "rubric.json", "answers.jsonl", "labels.jsonl"])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -150,6 +150,7 @@ def test_nobody_labelled_anything() -> None:
 rows = st.lists(st.integers(-1, 2), min_size=1, max_size=8)
 
 
+@settings(deadline=None)
 @given(row=rows, ties=st.sampled_from(["lower", "upper", "none"]),
        rule=st.sampled_from(["median", "majority"]))  # fmt: skip
 def test_the_truth_is_a_label_that_somebody_gave(row, ties, rule) -> None:
@@ -159,6 +160,7 @@ def test_the_truth_is_a_label_that_somebody_gave(row, ties, rule) -> None:
     assert settled([row[::-1]], ties=ties, rule=rule) == [found]
 
 
+@settings(deadline=None)
 @given(rows)
 def test_none_is_where_the_lower_and_the_upper_label_differ(row) -> None:
     for rule in ("median", "majority"):

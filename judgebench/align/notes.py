@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
 from judgebench.align.result import Confusion, JudgeVerdicts, Score
 from judgebench.align.scope import Humans
+from judgebench.backends.weights import WEIGHTS
 from judgebench.rubric import Rubric
 
 
@@ -44,7 +45,18 @@ def judge_notes(
     scores: Sequence[Score],
     confusions: Sequence[Confusion],
 ) -> Iterator[str]:
-    """What a reader must not overlook: collapsed judges, and judges that a control matches."""
+    """What a reader must not overlook: weak models, collapsed judges, judges that a control matches.
+
+    What is shipped for trying things out is known by the sum of its weights, however it was run.
+    """
+    for judge in judges:
+        backend = (judge.about or {}).get("backend")
+        found = backend.get("sha256") if isinstance(backend, Mapping) else None
+        for weights in (w for w in WEIGHTS.values() if w.sha256 == found):
+            yield (
+                f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
+                "verdicts carry no clinical weight and are no measure of other models."
+            )
     kinds = {judge.name: judge.kind for judge in judges}
     accuracy = {
         (s.judge, s.metric): s.estimate.value

@@ -18,6 +18,8 @@ Finish = Literal["stop", "length", "refused", "failed", "too_long"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """One turn of a chat: who speaks, and the text."""
+
     role: Role
     content: str
 

@@ -237,7 +237,7 @@ def test_a_label_outside_the_rubric_is_told_and_not_counted() -> None:
     ("human", "judge", "value", "n", "reason"),
     [
         # The exact limit below 1 is 0.025 ** (1 / n): 0.89998 for n = 35 and 0.9026 for n = 36.
-        ("aac", "aac", 1.0, 1, "only 1 such items: 35 more are needed for ±0.1"),
+        ("aac", "aac", 1.0, 1, "only 1 such item: 35 more are needed for ±0.1"),
         ("ab" + "c" * 36, "ab" + "c" * 36, 1.0, 36, ""),
         ("aacc", "aaca", 0.5, 2, "only 2 such items: 102 more are needed for ±0.1"),
     ],

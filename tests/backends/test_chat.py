@@ -14,11 +14,13 @@ from judgebench.records import Usage
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["choices", "message", "content", "usage", "tool_calls", "x"]),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["choices", "message", "content", "usage", "tool_calls", "x"]),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=12,
 )

@@ -104,6 +104,7 @@ def test_the_labels_of_the_other_half_do_matter() -> None:
             assert found[item.item_id].labels == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=30), st.integers())
 def test_halves_keep_groups_whole_and_differ_by_one_at_most(groups: list[str], seed: int) -> None:
     items = [Answer(f"i{n}", "x", group=g) for n, g in enumerate(groups)]

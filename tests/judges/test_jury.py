@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.config import JuryConfig
@@ -109,12 +109,14 @@ rules = {
 }
 
 
+@settings(deadline=None)
 @given(labels=votes, data=st.data(), **rules)
 def test_the_order_of_the_members_is_no_matter(labels, data, rule, ties) -> None:
     turned = data.draw(st.permutations(labels))
     assert chosen(labels, rule=rule, ties=ties) == chosen(turned, rule=rule, ties=ties)
 
 
+@settings(deadline=None)
 @given(labels=votes, **rules)
 def test_a_jury_gives_a_label_that_one_of_its_members_gave(labels, rule, ties) -> None:
     given_labels = [x for x in labels if x not in (None, ABSTAIN)]
@@ -124,6 +126,7 @@ def test_a_jury_gives_a_label_that_one_of_its_members_gave(labels, rule, ties) -
         assert Counter(given_labels)[found] == max(Counter(given_labels).values())
 
 
+@settings(deadline=None)
 @given(labels=votes, worse=st.integers(0, 8))
 def test_a_more_severe_vote_never_makes_the_median_less_severe(labels, worse) -> None:
     worse %= len(labels)

@@ -162,6 +162,7 @@ def test_what_is_not_json_has_no_schema() -> None:
 
 
 @pytest.mark.parametrize("rubric", [SAFETY, TONE], ids=lambda r: r.name)
+@settings(deadline=None)
 @given(data=st.data())
 def test_every_reply_that_meets_the_schema_is_read(rubric: Rubric, data: st.DataObject) -> None:
     schema = reply_schema("json", rubric)
@@ -265,6 +266,7 @@ def test_label_for_score_needs_no_order_and_takes_none_for_granted() -> None:
         label_for_score(metric, 0.5, SCORES)
 
 
+@settings(deadline=None)
 @given(st.floats(1, 5), st.floats(1, 5))
 def test_a_better_score_never_earns_a_more_severe_label(one: float, other: float) -> None:
     metric = ONE.metrics[0]
@@ -370,7 +372,7 @@ def check(kind, text: str, rubric: Rubric) -> None:
     assert isinstance(reading.reason, str)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(kind=st.sampled_from(KINDS), text=replies, one=st.booleans())
 def test_no_reply_raises_or_earns_a_label_outside_the_rubric(kind, text, one) -> None:
     check(kind, text, ONE if one or kind == "result" else TWO)
