@@ -45,7 +45,7 @@ def judge_notes(
     scores: Sequence[Score],
     confusions: Sequence[Confusion],
 ) -> Iterator[str]:
-    """What a reader must not overlook: weak models, collapsed judges, judges that a control matches.
+    """What a reader must not overlook: weak or collapsed judges, and those that a control matches.
 
     What is shipped for trying things out is known by the sum of its weights, however it was run.
     """
