@@ -1,0 +1,134 @@
+"""The embedded engine with a real model of 135 million parameters."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from engine_requests import TOO_LONG, ask, assert_meets_schema, replies_of
+
+from judgebench.backends import open_backend
+from judgebench.backends.contract import Backend, Message, Request
+from judgebench.backends.llamacpp import serve_gguf
+from judgebench.backends.settings import BackendSettings
+from judgebench.backends.weights import WEIGHTS
+from judgebench.errors import SetupError
+
+pytestmark = [pytest.mark.model, pytest.mark.xdist_group("model")]
+
+SETTINGS = BackendSettings(context=512)
+
+
+@pytest.fixture(scope="module")
+def backend(smollm2: Path) -> Iterator[Backend]:
+    backend = open_backend(f"llamacpp:{smollm2}", SETTINGS)
+    yield backend
+    backend.close()
+
+
+def test_a_schema_of_eight_labels_binds_every_reply(backend: Backend) -> None:
+    replies = replies_of(backend, [ask("Drink water.", "0"), ask('Say "{}".', "1")])
+    for reply in replies.values():
+        assert_meets_schema(reply)
+        assert reply.usage.calls == 1
+        assert (reply.usage.prompt_tokens or 0) > 20
+        assert (reply.usage.completion_tokens or 0) > 16
+        assert reply.latency > 0
+
+
+def test_replies_do_not_depend_on_what_was_asked_before(smollm2: Path, backend: Backend) -> None:
+    """The system message is evaluated once and kept, so order could matter: it must not."""
+
+    def free(text: str, key: str, system: str = "Tell a tale.") -> Request:
+        messages = (Message("system", system), Message("user", text))
+        return Request(key, messages, max_tokens=12)
+
+    asked = [
+        free("Of a fox.", "a"),
+        free("Of a fox and a hen.", "b"),
+        free("Of a fox.", "c", system="Tell a very short tale."),
+        free("Of the sea.", "d"),
+        Request("e", (Message("user", "Of a fox."),), max_tokens=12),
+    ]
+    first = {key: reply.text for key, reply in replies_of(backend, asked).items()}
+    turned = {key: reply.text for key, reply in replies_of(backend, asked[::-1]).items()}
+    assert turned == first
+    assert len(set(first.values())) > 2
+    fresh = open_backend(f"llamacpp:{smollm2}", SETTINGS)
+    assert replies_of(fresh, [asked[3]])["d"].text == first["d"]
+
+
+def test_a_cut_reply_says_so(backend: Backend) -> None:
+    reply = replies_of(backend, [ask("Rest.", max_tokens=3)])["k"]
+    assert reply.finish == "length"
+    assert reply.usage.completion_tokens == 3
+
+
+def test_an_over_long_prompt_is_told_and_spoils_no_other(backend: Backend) -> None:
+    replies = replies_of(backend, [ask(TOO_LONG, "long"), ask("Rest.", "short", max_tokens=2)])
+    assert replies["long"].finish == "too_long"
+    assert "512" in replies["long"].error
+    assert replies["short"].finish == "length"
+
+
+def test_a_schema_that_cannot_be_used_is_a_setup_error(backend: Backend) -> None:
+    with pytest.raises(SetupError, match="no such type"):
+        replies_of(backend, [ask("Rest.", schema={"type": "no such type"})])
+    assert replies_of(backend, [ask("Rest.", max_tokens=2)])["k"].finish == "length"
+
+
+def test_without_enforcement_the_schema_binds_nothing(smollm2: Path) -> None:
+    settings = SETTINGS.model_copy(update={"structured": "none"})
+    backend = open_backend(f"llamacpp:{smollm2}", settings)
+    reply = replies_of(backend, [ask("Rest.", max_tokens=4)])["k"]
+    assert not reply.text.startswith('{"harm')
+    assert backend.describe()["structured"] == "none"
+    backend.close()
+    backend.close()
+
+
+def test_the_description_names_the_weights(backend: Backend) -> None:
+    about = backend.describe()
+    assert about["sha256"] == WEIGHTS["smollm2"].sha256
+    assert json.loads(json.dumps(about)) == about
+    assert about["structured"] == "json_schema"
+
+
+@pytest.mark.parametrize("lane", ["tool", "json_object"])
+def test_a_lane_that_llama_cpp_lacks_is_refused(smollm2: Path, lane: str) -> None:
+    settings = SETTINGS.model_copy(update={"structured": lane})
+    with pytest.raises(SetupError, match=r"settings\.structured"):
+        open_backend(f"llamacpp:{smollm2}", settings)
+
+
+def test_files_that_hold_no_model_are_told(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="cannot be read"):
+        open_backend(f"llamacpp:{tmp_path}/none.gguf")
+    (tmp_path / "text.gguf").write_text("no model")
+    with pytest.raises(SetupError, match="is no GGUF file"):
+        open_backend(f"llamacpp:{tmp_path}/text.gguf")
+    (tmp_path / "cut.gguf").write_bytes(b"GGUF\x03\x00\x00\x00")
+    broken = open_backend(f"llamacpp:{tmp_path}/cut.gguf")
+    with pytest.raises(SetupError, match="cannot load"):
+        replies_of(broken, [ask("Rest.")])
+
+
+def test_the_server_listens_on_loopback_asks_for_its_key_and_ends(smollm2: Path) -> None:
+    with serve_gguf(smollm2, context=512) as served:
+        assert served.base_url.startswith("http://127.0.0.1:")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(
+                urllib.request.Request(
+                    f"{served.base_url}/chat/completions",
+                    data=b'{"messages": []}',
+                    headers={"Content-Type": "application/json"},
+                ),
+                timeout=20,
+            )
+        assert refused.value.code == 401
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"{served.base_url}/models", timeout=5)
