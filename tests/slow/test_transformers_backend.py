@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from engine_requests import LABELS, METRICS, TOO_LONG, ask, assert_meets_schema, replies_of
+from lanes import judged, labels_of
 
 from judgebench.backends import open_backend
 from judgebench.backends.checkpoint import ChatEncoder
@@ -181,3 +182,16 @@ def test_a_hub_name_is_known_by_its_commit_and_needs_no_network(
 
     with pytest.raises(SetupError, match="owner/none"):
         open_backend("transformers:owner/none", SETTINGS)
+
+
+def test_the_same_benchmark_as_in_the_embedded_engine(tmp_path: Path, smollm2: Path) -> None:
+    folder = judged(
+        tmp_path,
+        {
+            "embedded": (f"llamacpp:{smollm2}", {"context": 2048}),
+            "transformers": (f"transformers:{smollm2}", {"context": 2048, "concurrency": 3}),
+        },
+    )
+    labels_of(folder, "embedded", "transformers")
+    backend = folder.manifest()["judges"]["transformers"]["about"]["backend"]
+    assert backend["structured"].startswith("outlines ")
