@@ -23,7 +23,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "openai-compatible": _REMOTE,
     "vllm": _LOCAL | {"concurrency"},
     "transformers": _LOCAL | {"concurrency"},
-    "llamacpp": _LOCAL,
+    "llamacpp": _LOCAL | {"concurrency"},
     "scripted": frozenset(),
 }
 

@@ -62,6 +62,25 @@ def test_replies_do_not_depend_on_what_was_asked_before(smollm2: Path, backend: 
     assert replies_of(fresh, [asked[3]])["d"].text == first["d"]
 
 
+def test_several_engines_reply_as_one_does_and_read_no_further(
+    smollm2: Path, backend: Backend
+) -> None:
+    def asked() -> Iterator[Request]:
+        for n in range(6):
+            read.append(n)
+            yield ask("Count to ten. " * (n + 1), str(n), schema=None, max_tokens=4 + n)
+
+    read: list[int] = []
+    alone = {reply.key: reply.text for reply in backend.complete(asked())}
+    read.clear()
+    pair = open_backend(f"llamacpp:{smollm2}", SETTINGS.model_copy(update={"concurrency": 2}))
+    stream = pair.complete(asked())
+    first = next(stream)
+    assert read == [0, 1]
+    assert {reply.key: reply.text for reply in (first, *stream)} == alone
+    pair.close()
+
+
 def test_a_cut_reply_says_so(backend: Backend) -> None:
     reply = replies_of(backend, [ask("Rest.", max_tokens=3)])["k"]
     assert reply.finish == "length"

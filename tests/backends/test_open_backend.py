@@ -67,7 +67,7 @@ def test_an_address_that_is_none(url: str | None) -> None:
         ("openai-compatible:m", {"base_url": URL, "context": 2048}, "context"),
         ("litellm:gpt-4o", {"threads": 2}, "threads"),
         ("llamacpp:smollm2", {"base_url": URL}, "base_url"),
-        ("llamacpp:smollm2", {"concurrency": 4}, "concurrency"),
+        ("llamacpp:smollm2", {"max_retries": 4}, "max_retries"),
         ("vllm:m", {"api_key_env": "KEY"}, "api_key_env"),
         ("transformers:m", {"price": {"prompt": 1, "completion": 1}}, "price"),
         ("scripted:x.jsonl", {"timeout_s": 1}, "timeout_s"),
