@@ -271,6 +271,7 @@ def parquet_and_cut() -> bytes:
         ("answers.parquet", b""),
         ("answers.parquet", b"item_id,text\na,b\n"),
     ],
+    ids=["cut gzip", "no gzip", "cut parquet", "empty parquet", "no parquet"],
 )
 def test_damaged_files(name: str, content: bytes, rubric: Rubric, write: Write) -> None:
     assert "unreadable_file" in {p.kind for p in errors(rubric, write(name, content))}
