@@ -15,7 +15,7 @@ from typing import Any
 
 from judgebench.align import Alignment
 from judgebench.records import Estimate
-from judgebench.report.tables import printable
+from judgebench.report.words import printable
 
 COLUMNS = (
     "table",  # score, agreement, ceiling, distribution, confusion, verdicts

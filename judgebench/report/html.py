@@ -21,34 +21,33 @@ from markupsafe import Markup
 
 from judgebench.align import STATISTICS, Alignment, Confusion, Disagreement, FailurePolicy
 from judgebench.records import Estimate, Status, Verdict
+from judgebench.report.cells import Cell, Table, footnotes
+from judgebench.report.lookup import (
+    Scores,
+    best_control,
+    controls,
+    find_ceiling,
+    has_ceiling,
+    real_judges,
+    score_index,
+    shortfall,
+)
 from judgebench.report.tables import (
     BLANKS,
     POLICIES,
     POLICY_HEADINGS,
-    Cell,
-    Scores,
-    Table,
     accuracy_table,
     agreement_table,
-    best_control,
     ceiling_table,
-    controls,
-    describe,
     failures_table,
-    find_ceiling,
     flatten,
-    footnotes,
-    has_ceiling,
     judges_table,
     pairs_table,
-    printable,
-    real_judges,
-    score_index,
     score_table,
     severe_table,
-    shortfall,
     standing_table,
 )
+from judgebench.report.words import describe, printable
 from judgebench.rubric import Metric
 
 _HERE = Path(__file__).parent

@@ -13,15 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judgebench.align import Alignment
-from judgebench.report.tables import (
-    Cell,
-    Footnotes,
-    Table,
-    all_tables,
-    footnotes,
-    printable,
-    split_columns,
-)
+from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
+from judgebench.report.tables import all_tables
+from judgebench.report.words import printable
 
 _HEAD = r"""% Made by judgebench. Needs \usepackage{booktabs} in the preamble and nothing else.
 """

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from judgebench.align import Alignment
-from judgebench.report.tables import Cell, Table, all_tables, describe, footnotes, printable
+from judgebench.report.cells import Cell, Table, footnotes
+from judgebench.report.tables import all_tables
+from judgebench.report.words import describe, printable
 
 # A backslash before a bar would end a cell in some readers, so it is written as an entity.
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"} | {

@@ -18,19 +18,17 @@ import numpy as np
 
 from judgebench.align import STATISTICS, Alignment, Confusion
 from judgebench.records import Estimate
-from judgebench.report.tables import (
-    BLANKS,
-    CEILING,
-    DASH,
-    column_names,
+from judgebench.report.cells import DASH
+from judgebench.report.lookup import (
     controls,
     find_ceiling,
     find_score,
     has_ceiling,
     real_judges,
     score_index,
-    wrapped,
 )
+from judgebench.report.tables import BLANKS, CEILING, column_names
+from judgebench.report.words import wrapped
 from judgebench.rubric import Metric
 
 FORMATS = ("png", "pdf")  # to look at, and for a paper

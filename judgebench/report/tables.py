@@ -1,18 +1,8 @@
-"""What a report shows, as plain tables: the one place that decides what stands in which table.
-
-A cell is a text or an Estimate. What an Estimate rests on (n, missing, interval, method, reason)
-is told once for most cells of a table and by a mark for each that differs, so that no number
-stands without it in any format.
-"""
+"""What a report shows, as plain tables: the one place that decides what stands in which table."""
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judgebench.align import (
@@ -21,15 +11,24 @@ from judgebench.align import (
     Alignment,
     Confusion,
     FailurePolicy,
-    JudgeKind,
-    JudgeSummary,
 )
 from judgebench.records import Estimate, Status, Usage
+from judgebench.report.cells import DASH, Cell, Table, format_number
+from judgebench.report.lookup import (
+    BEST_AT_ZERO,
+    Scores,
+    best_control,
+    controls,
+    find_ceiling,
+    find_score,
+    has_ceiling,
+    real_judges,
+    score_index,
+)
 from judgebench.rubric import Metric
 from judgebench.stats.summary import mean_and_sd
 from judgebench.truth import BlankPolicy
 
-DASH = "–"
 POLICIES: Mapping[FailurePolicy, str] = {
     "left_out": "failures left out",
     "worst": "worst case: every failure counted as wrong",
@@ -45,110 +44,6 @@ BLANKS: Mapping[BlankPolicy, str] = {
     "least_severe": "blank = least severe",
 }
 CEILING = "Human ceiling"
-NO_REASON = "no reason was given"
-
-# Statistics of which less is better, and the one that is best at 0.
-_LESS_IS_BETTER = ("overestimated", "underestimated")
-_BEST_AT_ZERO = ("severity_error",)
-_KINDS: Mapping[JudgeKind, tuple[str, str]] = {
-    "judge": ("judge", "judges"),
-    "jury": ("jury", "juries"),
-    "control": ("control judge", "control judges"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell. With an `estimate`, `text` is empty; `remark` is told beside what it rests on."""
-
-    text: str = ""
-    estimate: Estimate | None = None
-    remark: str = ""
-    signed: bool = False
-
-    @property
-    def value(self) -> str:
-        """`0.812`, `–` where undefined, or the text."""
-        if self.estimate is None:
-            return self.text
-        return _number(self.estimate.value, self.signed)
-
-    @property
-    def interval(self) -> str:
-        """`[0.774, 0.850]`, or empty."""
-        e = self.estimate
-        if e is None or e.value is None or e.low is None or e.high is None:
-            return ""
-        return f"[{_number(e.low, self.signed)}, {_number(e.high, self.signed)}]"
-
-    @property
-    def provenance(self) -> str:
-        """All that the number rests on; empty for a text without a remark."""
-        return _besides(self, usual=("", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Columns, of which the first `stubs` name the row, and rows as long as `columns`.
-
-    `key` is stable and unique in a report. `notes` are sentences to stand under the table.
-    """
-
-    key: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[str, ...] = ()
-    stubs: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Footnotes:
-    """`usual` is what most estimates of a table rest on; `marks` gives every other text a mark."""
-
-    usual: tuple[str, str]  # counts, and the interval's method
-    marks: Mapping[str, str]
-
-    def mark(self, cell: Cell) -> str:
-        """The mark of a cell, or empty where the usual sentence says it all."""
-        return self.marks.get(_besides(cell, self.usual), "")
-
-    def sentences(self, table: Table) -> list[str]:
-        """The sentences under the table, without the marked ones."""
-        if not any(self.usual):
-            return list(table.notes)
-        unless = "Unless a mark says otherwise" if self.marks else "Everywhere"
-        return [*table.notes, f"{unless}: {'; '.join(self.usual)}."]
-
-
-def footnotes(table: Table) -> Footnotes:
-    """Which cells of a table need a mark, in reading order: a, b, … z, aa, ab, …"""
-    cells = [cell for row in table.rows for cell in row]
-    counted = Counter(_basis(c.estimate) for c in cells if c.estimate and c.interval)
-    usual = counted.most_common(1)[0][0] if counted else ("", "")
-    texts = dict.fromkeys(text for cell in cells if (text := _besides(cell, usual)))
-    return Footnotes(usual, {text: _letters(i) for i, text in enumerate(texts)})
-
-
-def _besides(cell: Cell, usual: tuple[str, str]) -> str:
-    """What is to be told of a cell beside the usual sentence of its table."""
-    parts = [cell.remark]
-    if cell.estimate:
-        told = [p for p, u in zip(_basis(cell.estimate), usual, strict=True) if p != u]
-        parts += [*told, cell.estimate.reason.rstrip(".")]
-        if cell.estimate.value is None:
-            parts = [cell.remark, f"undefined: {cell.estimate.reason or NO_REASON}", *told]
-    return "; ".join(part.rstrip(".") for part in parts if part)
-
-
-def _basis(estimate: Estimate) -> tuple[str, str]:
-    """`n = 97, 3 missing` and `95 % interval: method`; what there is none of is said or empty."""
-    counts = f"n = {estimate.n:,}, {estimate.n_missing:,} missing"
-    if estimate.value is None:
-        return counts, ""
-    if estimate.low is None or estimate.high is None:
-        return counts, "no interval" if estimate.reason else f"no interval: {NO_REASON}"
-    return counts, f"{estimate.level * 100:g} % interval: {estimate.method or 'method not stated'}"
 
 
 def all_tables(alignment: Alignment) -> list[Table]:
@@ -168,83 +63,6 @@ def all_tables(alignment: Alignment) -> list[Table]:
         judges_table(alignment),
     ]
     return [table for table in tables if table.rows]
-
-
-# --- judges ------------------------------------------------------------------------------------
-
-
-def real_judges(alignment: Alignment) -> list[JudgeSummary]:
-    """Judges and juries, without the controls."""
-    return [judge for judge in alignment.judges if judge.kind != "control"]
-
-
-def controls(alignment: Alignment) -> list[JudgeSummary]:
-    """The control judges."""
-    return [judge for judge in alignment.judges if judge.kind == "control"]
-
-
-Scores = Mapping[tuple[str, str, str], Mapping[FailurePolicy, Estimate]]
-
-
-def score_index(alignment: Alignment) -> Scores:
-    """The scores by (judge, metric, statistic) and then by the way of counting failures."""
-    index: dict[tuple[str, str, str], dict[FailurePolicy, Estimate]] = {}
-    for x in alignment.scores:
-        index.setdefault((x.judge, x.metric, x.statistic), {})[x.failures] = x.estimate
-    return index
-
-
-def find_score(
-    scores: Scores, judge: str, metric: str, statistic: str, failures: FailurePolicy = "left_out"
-) -> Estimate:
-    """The estimate of one judge; undefined with a reason where it was not computed.
-
-    Where nothing failed, the three ways of counting failures are one.
-    """
-    found = scores.get((judge, metric, statistic), {})
-    if failures in found:
-        return found[failures]
-    plain = found.get("left_out")
-    if plain is not None and plain.n_missing == 0:
-        return plain
-    return Estimate(None, reason="not computed for this metric")
-
-
-def find_ceiling(
-    alignment: Alignment, metric: str, statistic: str, annotator: str = "all"
-) -> Estimate:
-    """The estimate of one annotator against the others; undefined where it was not computed."""
-    for score in alignment.ceiling:
-        if (score.annotator, score.metric, score.statistic) == (annotator, metric, statistic):
-            return score.estimate
-    return Estimate(None, reason="not computed for this metric")
-
-
-def has_ceiling(alignment: Alignment, statistic: str) -> bool:
-    """Whether humans were held against each other by this statistic at all."""
-    return any(score.statistic == statistic for score in alignment.ceiling)
-
-
-def best_control(
-    alignment: Alignment, scores: Scores, metric: str, statistic: str
-) -> tuple[str, Estimate] | None:
-    """The control judge nearest to the ideal value, or None where no control has a value."""
-    found = [
-        (control.name, find_score(scores, control.name, metric, statistic))
-        for control in controls(alignment)
-    ]
-    defined = [pair for pair in found if pair[1].value is not None]
-    return min(defined, key=lambda pair: shortfall(statistic, pair[1].value or 0.0), default=None)
-
-
-def shortfall(statistic: str, value: float) -> float:
-    """A number that falls as a statistic gets better."""
-    if statistic in _BEST_AT_ZERO:
-        return abs(value)
-    return value if statistic in _LESS_IS_BETTER else -value
-
-
-# --- tables ------------------------------------------------------------------------------------
 
 
 def standing_table(alignment: Alignment) -> Table:
@@ -352,8 +170,8 @@ def _average_cells(estimates: Sequence[Estimate]) -> tuple[Cell, Cell]:
     n = sum(e.value is not None for e in estimates)
     short = f"over {n} of {len(estimates)} judges" if n < len(estimates) else ""
     return (
-        Cell(_number(mean), remark=short if n else "undefined: no judge has a value"),
-        Cell(_number(sd), remark=short if n > 1 else "undefined for fewer than 2 judges"),
+        Cell(format_number(mean), remark=short if n else "undefined: no judge has a value"),
+        Cell(format_number(sd), remark=short if n > 1 else "undefined for fewer than 2 judges"),
     )
 
 
@@ -371,7 +189,7 @@ def score_table(
     heading, meaning = STATISTICS[statistic]
     scores = score_index(alignment)
     names = [judge.name for judge in (*real_judges(alignment), *controls(alignment))]
-    signed = statistic in _BEST_AT_ZERO
+    signed = statistic in BEST_AT_ZERO
 
     def cells(metric: Metric) -> Iterator[Cell]:
         for name in names:
@@ -434,7 +252,7 @@ def failures_table(alignment: Alignment, statistic: str) -> Table:
     """One statistic three ways, for each judge and metric of which verdicts are missing."""
     heading = STATISTICS[statistic][0]
     scores = score_index(alignment)
-    signed = statistic in _BEST_AT_ZERO
+    signed = statistic in BEST_AT_ZERO
     rows = []
     for judge in alignment.judges:
         for metric in alignment.rubric.metrics:
@@ -456,7 +274,7 @@ def ceiling_table(alignment: Alignment, statistic: str) -> Table:
     """One statistic of each annotator against the truth of the others, all pooled last."""
     scores = [score for score in alignment.ceiling if score.statistic == statistic]
     people = sorted({score.annotator for score in scores} - {"all"})
-    signed = statistic in _BEST_AT_ZERO
+    signed = statistic in BEST_AT_ZERO
     heading = STATISTICS[statistic][0]
     return Table(
         f"{statistic}-ceiling",
@@ -644,122 +462,5 @@ def flatten(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
             yield f"{prefix}{key}", str(value)
 
 
-# --- words and numbers -------------------------------------------------------------------------
-
-
-_MOST_NAMED = 12
-
-
-def describe(alignment: Alignment) -> list[str]:
-    """What was compared, in a few plain sentences."""
-    a = alignment
-    kinds = Counter(judge.kind for judge in a.judges)
-    found = [_count(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
-    said = [
-        f"{_count(a.n_answers, 'answer')} and {_count(a.n_labels, 'human label')}; the truth is "
-        f"made by {_listed(_truth_makers(a)) if a.annotators else 'nobody'}.",
-        f"Rubric {a.rubric.name}, version {a.rubric.version}: "
-        f"{_count(len(a.rubric.metrics), 'metric')}.",
-        f"{_listed(found)}.",
-        *_truth_sentences(a),
-        f"{_count(len(a.disagreements), 'answer')} listed on which a judge differs from the "
-        "human truth.",
-    ]
-    if not kinds["control"]:
-        said.append("There is no control judge, so no judge can be called good by this report.")
-    return said
-
-
-def _truth_makers(alignment: Alignment) -> list[str]:
-    """People by name, and lists of labels whose people nobody knows by their common name."""
-    people = [name for name in alignment.annotators if "#" not in name]
-    slots = Counter(name.split("#")[0] for name in alignment.annotators if "#" in name)
-    named = people[:_MOST_NAMED]
-    if len(people) > _MOST_NAMED:
-        named.append(f"{len(people) - _MOST_NAMED:,} others")
-    return [*named, *(f"{name} (up to {n} labels an answer)" for name, n in slots.items())]
-
-
-def _truth_sentences(alignment: Alignment) -> Iterator[str]:
-    """One sentence a rule; the metrics are named where there are several rules."""
-    titles = {metric.id: metric.title for metric in alignment.rubric.metrics}
-    by_rule: dict[str, list[str]] = {}
-    for metric, rule in alignment.truth_rule.items():
-        by_rule.setdefault(rule, []).append(titles.get(metric, metric))
-    for rule, metrics in by_rule.items():
-        which = f" ({', '.join(metrics)})" if len(by_rule) > 1 else ""
-        yield f"Human truth{which}: {rule.rstrip('.')}."
-
-
-def _count(n: int, one: str, many: str = "") -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    """`a, b and c`; `no judge` where there is nothing."""
-    head, last = ", ".join(parts[:-1]), parts[-1] if parts else "no judge"
-    return f"{head} and {last}" if head else last
-
-
 def _of(part: int, whole: int) -> str:
     return f"{part} of {whole}" if whole else f"{DASH} (nothing to compare)"
-
-
-def _number(value: float | None, signed: bool = False) -> str:
-    if value is None:
-        return DASH
-    text = format(value, "+.3f" if signed else ".3f")
-    return text[1:] if text in ("-0.000", "+0.000") else text
-
-
-def _letters(index: int) -> str:
-    """a, b, … z, aa, ab, … as in the columns of a spreadsheet."""
-    text = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        text = chr(ord("a") + rest) + text
-    return text
-
-
-def split_columns(table: Table, most: int) -> list[Table]:
-    """The table as several with at most `most` columns beside the stubs, the longer ones first."""
-    values = len(table.columns) - table.stubs
-    parts = max(1, -(-values // most))
-    size, longer = divmod(values, parts)
-    edges = [table.stubs + i * size + min(i, longer) for i in range(parts + 1)]
-
-    def cut(row: Sequence[Any], start: int, end: int) -> tuple[Any, ...]:
-        return (*row[: table.stubs], *row[start:end])
-
-    return [
-        replace(
-            table,
-            columns=cut(table.columns, start, end),
-            rows=tuple(cut(row, start, end) for row in table.rows),
-        )
-        for start, end in pairwise(edges)
-    ]
-
-
-def wrapped(text: str, width: int) -> str:
-    """Printable text in lines of at most `width`, cut at spaces and the signs inside names."""
-    spaced = re.sub(r"(?<=[/:_.@-])(?=\w)", "\u200b ", printable(text))
-    lines = textwrap.wrap(spaced, width, break_on_hyphens=False) or [""]
-    return "\n".join(line.replace("\u200b ", "").replace("\u200b", "") for line in lines)
-
-
-def printable(text: str, escape: Callable[[str], str] = str) -> str:
-    """`text` with control characters and lone surrogates shown as U+FFFD, then escaped.
-
-    Tabs and line breaks stay; a terminal or an XML reader must not see the others.
-    """
-    shown = "".join(
-        "\ufffd" if (ord(c) < 32 and c not in "\t\n\r") or 127 <= ord(c) < 160 or _lone(c) else c
-        for c in text
-    )
-    return escape(shown)
-
-
-def _lone(character: str) -> bool:
-    return 0xD800 <= ord(character) <= 0xDFFF

@@ -8,20 +8,9 @@ from rich.text import Text
 
 from judgebench.align import Alignment, JudgeSummary
 from judgebench.records import Status
-from judgebench.report.tables import (
-    Cell,
-    Footnotes,
-    Table,
-    accuracy_table,
-    agreement_table,
-    describe,
-    failures_table,
-    footnotes,
-    printable,
-    severe_table,
-    split_columns,
-    wrapped,
-)
+from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
+from judgebench.report.tables import accuracy_table, agreement_table, failures_table, severe_table
+from judgebench.report.words import describe, printable, wrapped
 
 _STUB = 22  # the width that the first column may take before it is folded
 _VALUE = 16  # the width of a value over its interval, with padding

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judgebench.align import STATISTICS, Alignment
 from judgebench.report.html import MOST_DISAGREEMENTS, disagreements_json, to_html
-from judgebench.report.tables import printable
+from judgebench.report.words import printable
 
 VOID = {"meta", "wbr", "input", "br"}
 

@@ -10,7 +10,8 @@ from markdown_it.token import Token
 
 from judgebench.align import Alignment
 from judgebench.report.markdown import escape, to_markdown
-from judgebench.report.tables import all_tables, printable
+from judgebench.report.tables import all_tables
+from judgebench.report.words import printable
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 SUP = re.compile(r"</?sup>")

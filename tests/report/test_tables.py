@@ -1,38 +1,23 @@
 from __future__ import annotations
 
-import math
 import re
 import statistics
 from dataclasses import replace
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from judgebench.align import Alignment, Score
 from judgebench.records import Estimate
+from judgebench.report.cells import DASH, footnotes
+from judgebench.report.lookup import find_score, score_index
 from judgebench.report.tables import (
     CEILING,
-    DASH,
-    Cell,
-    Table,
     accuracy_table,
     all_tables,
-    best_control,
-    describe,
     failures_table,
-    find_score,
-    footnotes,
-    printable,
-    score_index,
     score_table,
     severe_table,
-    split_columns,
     standing_table,
-    wrapped,
 )
-
-texts = st.text(max_size=40)
+from judgebench.report.words import describe
 
 
 def test_rows_are_as_long_as_columns_and_keys_are_unique(alignment: Alignment) -> None:
@@ -159,29 +144,6 @@ def test_a_report_without_controls_says_so(tiny: Alignment, realistic: Alignment
     assert not any("no control judge" in sentence for sentence in describe(realistic))
 
 
-@pytest.mark.parametrize(
-    ("statistic", "values", "best"),
-    [
-        ("accuracy", [0.2, 0.9, 0.5], 0.9),
-        ("underestimated", [0.2, 0.9, 0.5], 0.2),
-        ("severity_error", [-0.9, 0.1, -0.3], 0.1),
-        ("kappa", [None, -0.5, -0.1], -0.1),
-        ("kappa", [None, None, None], None),
-    ],
-)
-def test_the_best_control_is_the_one_nearest_to_the_ideal(
-    realistic: Alignment, statistic: str, values: list[float | None], best: float | None
-) -> None:
-    coins = [j.name for j in realistic.judges if j.kind == "control"][:3]
-    scores = tuple(
-        Score(name, "m", statistic, "left_out", Estimate(value, reason="none"))
-        for name, value in zip(coins, values, strict=True)
-    )
-    index = score_index(replace(realistic, scores=scores))
-    found = best_control(realistic, index, "m", statistic)
-    assert (found[1].value if found else None) == best
-
-
 def test_three_ways_are_shown_where_verdicts_are_missing_and_only_there(
     realistic: Alignment,
 ) -> None:
@@ -230,68 +192,3 @@ def test_severe_items_are_counted_and_scarcity_is_told(realistic: Alignment) -> 
 
 def test_a_nominal_metric_has_no_severe_row(long_labels: Alignment) -> None:
     assert [row[0].text for row in severe_table(long_labels).rows] == ["Query risk"]
-
-
-cells = st.builds(
-    Cell,
-    estimate=st.builds(
-        Estimate,
-        value=st.none() | st.floats(-1, 1),
-        low=st.none() | st.floats(-1, 1),
-        high=st.none() | st.floats(-1, 1),
-        method=st.sampled_from(["", "bootstrap", "exact"]),
-        n=st.integers(0, 3),
-        n_missing=st.integers(0, 2),
-        reason=st.sampled_from(["", "few", "none"]),
-    ),
-    remark=st.sampled_from(["", "constant"]),
-)
-tables = st.integers(1, 7).flatmap(
-    lambda width: st.builds(
-        lambda rows: Table("k", "t", ("s", *map(str, range(width))), tuple(rows)),
-        st.lists(
-            st.lists(cells, min_size=width, max_size=width).map(lambda r: (Cell("row"), *r)),
-            max_size=5,
-        ),
-    )
-)
-
-
-@given(tables)
-def test_equal_marks_mean_equal_provenance(table: Table) -> None:
-    notes = footnotes(table)
-    told = {}
-    for cell in (cell for row in table.rows for cell in row[1:]):
-        assert told.setdefault(notes.mark(cell), cell.provenance) == cell.provenance
-
-
-@given(tables, st.integers(1, 8))
-def test_splitting_keeps_every_column_once_and_in_order(table: Table, most: int) -> None:
-    parts = split_columns(table, most)
-    assert sum((part.columns[1:] for part in parts), ()) == table.columns[1:]
-    assert all(len(part.columns) - 1 <= most for part in parts)
-    for i, row in enumerate(table.rows):
-        assert sum((part.rows[i][1:] for part in parts), ()) == row[1:]
-        assert all(part.rows[i][0] == row[0] for part in parts)
-
-
-@given(texts)
-def test_printable_text_can_be_written_and_holds_no_control_character(text: str) -> None:
-    shown = printable(text)
-    shown.encode()
-    assert len(shown) == len(text)
-    assert all(c in "\t\n\r" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in shown)
-
-
-@given(texts, st.integers(4, 30))
-def test_wrapping_loses_nothing_but_space(text: str, width: int) -> None:
-    def bare(t: str) -> str:
-        return "".join(t.replace("\u200b", "").split())
-
-    assert bare(wrapped(text, width)) == bare(printable(text))
-
-
-def test_a_value_that_rounds_to_zero_has_no_sign() -> None:
-    assert Cell(estimate=Estimate(-0.0001), signed=True).value == "0.000"
-    assert Cell(estimate=Estimate(0.25), signed=True).value == "+0.250"
-    assert math.isclose(float(Cell(estimate=Estimate(-0.25)).value), -0.25)

@@ -1,0 +1,151 @@
+"""Cells and tables, and what each number in them rests on.
+
+A cell is a text or an Estimate. What an Estimate rests on (n, missing, interval, method, reason)
+is told once for most cells of a table and by a mark for each that differs, so that no number
+stands without it in any format.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from judgebench.records import Estimate
+
+DASH = "–"
+NO_REASON = "no reason was given"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell. With an `estimate`, `text` is empty; `remark` is told beside what it rests on."""
+
+    text: str = ""
+    estimate: Estimate | None = None
+    remark: str = ""
+    signed: bool = False
+
+    @property
+    def value(self) -> str:
+        """`0.812`, `–` where undefined, or the text."""
+        if self.estimate is None:
+            return self.text
+        return format_number(self.estimate.value, self.signed)
+
+    @property
+    def interval(self) -> str:
+        """`[0.774, 0.850]`, or empty."""
+        e = self.estimate
+        if e is None or e.value is None or e.low is None or e.high is None:
+            return ""
+        return f"[{format_number(e.low, self.signed)}, {format_number(e.high, self.signed)}]"
+
+    @property
+    def provenance(self) -> str:
+        """All that the number rests on; empty for a text without a remark."""
+        return _besides(self, usual=("", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns, of which the first `stubs` name the row, and rows as long as `columns`.
+
+    `key` is stable and unique in a report. `notes` are sentences to stand under the table.
+    """
+
+    key: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    stubs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Footnotes:
+    """`usual` is what most estimates of a table rest on; `marks` gives every other text a mark."""
+
+    usual: tuple[str, str]  # counts, and the interval's method
+    marks: Mapping[str, str]
+
+    def mark(self, cell: Cell) -> str:
+        """The mark of a cell, or empty where the usual sentence says it all."""
+        return self.marks.get(_besides(cell, self.usual), "")
+
+    def sentences(self, table: Table) -> list[str]:
+        """The sentences under the table, without the marked ones."""
+        if not any(self.usual):
+            return list(table.notes)
+        unless = "Unless a mark says otherwise" if self.marks else "Everywhere"
+        return [*table.notes, f"{unless}: {'; '.join(self.usual)}."]
+
+
+def footnotes(table: Table) -> Footnotes:
+    """Which cells of a table need a mark, in reading order: a, b, … z, aa, ab, …"""
+    cells = [cell for row in table.rows for cell in row]
+    counted = Counter(_basis(c.estimate) for c in cells if c.estimate and c.interval)
+    usual = counted.most_common(1)[0][0] if counted else ("", "")
+    texts = dict.fromkeys(text for cell in cells if (text := _besides(cell, usual)))
+    return Footnotes(usual, {text: _letters(i) for i, text in enumerate(texts)})
+
+
+def _besides(cell: Cell, usual: tuple[str, str]) -> str:
+    """What is to be told of a cell beside the usual sentence of its table."""
+    parts = [cell.remark]
+    if cell.estimate:
+        told = [p for p, u in zip(_basis(cell.estimate), usual, strict=True) if p != u]
+        parts += [*told, cell.estimate.reason.rstrip(".")]
+        if cell.estimate.value is None:
+            parts = [cell.remark, f"undefined: {cell.estimate.reason or NO_REASON}", *told]
+    return "; ".join(part.rstrip(".") for part in parts if part)
+
+
+def _basis(estimate: Estimate) -> tuple[str, str]:
+    """`n = 97, 3 missing` and `95 % interval: method`; what there is none of is said or empty."""
+    counts = f"n = {estimate.n:,}, {estimate.n_missing:,} missing"
+    if estimate.value is None:
+        return counts, ""
+    if estimate.low is None or estimate.high is None:
+        return counts, "no interval" if estimate.reason else f"no interval: {NO_REASON}"
+    return counts, f"{estimate.level * 100:g} % interval: {estimate.method or 'method not stated'}"
+
+
+def format_number(value: float | None, signed: bool = False) -> str:
+    """`0.812`, `+0.812` where signed, `–` where undefined; never a negative zero."""
+    if value is None:
+        return DASH
+    text = format(value, "+.3f" if signed else ".3f")
+    return text[1:] if text in ("-0.000", "+0.000") else text
+
+
+def _letters(index: int) -> str:
+    """a, b, … z, aa, ab, … as in the columns of a spreadsheet."""
+    text = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        text = chr(ord("a") + rest) + text
+    return text
+
+
+def split_columns(table: Table, most: int) -> list[Table]:
+    """The table as several with at most `most` columns beside the stubs, the longer ones first."""
+    values = len(table.columns) - table.stubs
+    parts = max(1, -(-values // most))
+    size, longer = divmod(values, parts)
+    edges = [table.stubs + i * size + min(i, longer) for i in range(parts + 1)]
+
+    def cut(row: Sequence[Any], start: int, end: int) -> tuple[Any, ...]:
+        return (*row[: table.stubs], *row[start:end])
+
+    return [
+        replace(
+            table,
+            columns=cut(table.columns, start, end),
+            rows=tuple(cut(row, start, end) for row in table.rows),
+        )
+        for start, end in pairwise(edges)
+    ]

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebench.report.words import printable, wrapped
+
+texts = st.text(max_size=40)
+
+
+@given(texts)
+def test_printable_text_can_be_written_and_holds_no_control_character(text: str) -> None:
+    shown = printable(text)
+    shown.encode()
+    assert len(shown) == len(text)
+    assert all(c in "\t\n\r" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in shown)
+
+
+@given(texts, st.integers(4, 30))
+def test_wrapping_loses_nothing_but_space(text: str, width: int) -> None:
+    def bare(t: str) -> str:
+        return "".join(t.replace("\u200b", "").split())
+
+    assert bare(wrapped(text, width)) == bare(printable(text))
