@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judgebench.backends import open_backend
 from judgebench.data import load_data
@@ -23,7 +24,7 @@ from judgebench.records import Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.truth import TruthConfig
-from judgebench.yaml_file import load_model, load_yaml, validate
+from judgebench.yaml_file import load_with_lines, node_below, validate
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,22 +86,30 @@ def load_bench(path: Path, *, limit: int | None = None, data_folder: Path | None
     that it names.
     """
     file = _bench_file(path)
-    config = load_model(file, BenchConfig)
-    gather = _Problems()
-    whole = gather(load_rubric, config.rubric, relative_to=file.parent)
-    rubric = whole and gather(whole.only, config.metrics or [m.id for m in whole.metrics])
-    specs = gather(_judge_configs, config, file) or []
+    gather = _Problems(str(file))
+    config, node = _config(file, gather)
+    whole = gather("rubric", load_rubric, config.rubric, relative_to=file.parent)
+    rubric = whole and gather(
+        "metrics", whole.only, config.metrics or [m.id for m in whole.metrics]
+    )
+    specs = _judge_configs(config, file, node, gather)
     models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
     dataset, prompts = None, {}
     if whole is not None and rubric is not None:
-        dataset = gather(_load_data, config, file, whole, data_folder)
-        prompts = {name: gather(_check, s, rubric, dataset, file) for name, s in models.items()}
+        dataset = gather("data", _load_data, config, file, whole, data_folder)
+        prompts = {
+            name: gather(f"judges.{name}", _prompt_of, spec, rubric, dataset, file)
+            for name, spec in models.items()
+        }
     gather.raise_any()
     assert rubric is not None
     assert dataset is not None
     dataset = _limited(dataset, limit)
     checked = {name: prompt for name, prompt in prompts.items() if prompt is not None}
-    judges = [gather(_open, s, rubric, checked[name], file) for name, s in models.items()]
+    judges = [
+        gather(f"judges.{name}", _open, spec, rubric, checked[name])
+        for name, spec in models.items()
+    ]
     opened = tuple(judge for judge in judges if judge is not None)
     try:
         gather.raise_any()
@@ -123,19 +132,40 @@ def load_bench(path: Path, *, limit: int | None = None, data_folder: Path | None
 class _Problems:
     """Runs steps and keeps what each complains of, so that all problems are told at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: str) -> None:
+        self._file = file
         self.found: list[Problem] = []
 
-    def __call__(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    def __call__(
+        self, field: str, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """The step's result; None where it fails. What names no file is told of `field`."""
         try:
             return step(*args, **kwargs)
         except SetupError as error:
-            self.found += error.problems
+            for p in error.problems:
+                where = f"{field}.{p.field}" if p.field else field
+                self.found.append(p if p.file else replace(p, file=self._file, field=where))
             return None
 
     def raise_any(self) -> None:
         if self.found:
             raise SetupError(self.found)
+
+
+def _config(file: Path, gather: _Problems) -> tuple[BenchConfig, yaml.Node | None]:
+    """The file's settings. Where some are unsound, the others are checked all the same."""
+    value, node = load_with_lines(file)
+    try:
+        return validate(value, BenchConfig, str(file), node), node
+    except SetupError as error:
+        gather.found += error.problems
+    unsound = {p.field.split(".")[0] for p in gather.found}
+    sound = {k: v for k, v in value.items() if k not in unsound} if isinstance(value, dict) else {}
+    try:
+        return BenchConfig.model_validate({"name": "unsound", **sound}), node
+    except ValidationError:
+        raise SetupError(gather.found) from None
 
 
 def _bench_file(path: Path) -> Path:
@@ -157,45 +187,49 @@ def _load_data(
     return load_data(paths, rubric, metrics=config.metrics or None, folder=folder)
 
 
-def _judge_configs(config: BenchConfig, file: Path) -> list[JudgeConfig | JuryConfig]:
-    gather = _Problems()
-    found = [gather(_judge_config, entry, file) for entry in config.judges]
+def _judge_configs(
+    config: BenchConfig, file: Path, node: yaml.Node | None, gather: _Problems
+) -> list[JudgeConfig | JuryConfig]:
+    found = [
+        gather(f"judges.{i}", _judge_config, entry, file, node_below(node, "judges", i))
+        for i, entry in enumerate(config.judges)
+    ]
     specs = [spec for spec in found if spec is not None]
     names = Counter(spec.name for spec in specs)
     names.update(c for c in CONTROLS if c in names)
-    gather.found += [
-        Problem("two judges have this name, or a control has it", str(file), None, "judges", name)
-        for name, count in names.items()
-        if count > 1
-    ]
+    for name, count in names.items():
+        if count > 1:
+            gather("judges", _fail, "two judges have this name, or a control has it", name)
     known = {spec.name for spec in specs if isinstance(spec, JudgeConfig)} | set(CONTROLS)
-    gather.found += [
-        Problem(
-            "is no judge of this benchmark", str(file), None, f"judges.{spec.name}.jury", member,
-            ", ".join(sorted(known)),
-        )
-        for spec in specs
-        if isinstance(spec, JuryConfig)
-        for member in spec.jury
-        if member not in known
-    ]  # fmt: skip
-    gather.raise_any()
+    for spec in specs if None not in found else []:
+        for member in spec.jury if isinstance(spec, JuryConfig) else []:
+            if member not in known:
+                allowed = ", ".join(sorted(known))
+                where = f"judges.{spec.name}.jury"
+                gather(where, _fail, "is no judge of this benchmark", member, allowed)
     return specs
 
 
-def _judge_config(entry: str | dict[str, object], file: Path) -> JudgeConfig | JuryConfig:
+def _fail(message: str, found: str, allowed: str = "") -> None:
+    raise SetupError(Problem(message, found=found, allowed=allowed))
+
+
+def _judge_config(
+    entry: str | dict[str, object], file: Path, node: yaml.Node | None
+) -> JudgeConfig | JuryConfig:
     source, value = str(file), entry
     if isinstance(entry, str):
-        path = file.parent / entry
-        source, value = str(path), load_yaml(path)
+        source = str(file.parent / entry)
+        value, node = load_with_lines(file.parent / entry)
     if isinstance(value, dict) and "jury" in value:
-        return validate(value, JuryConfig, file=source)
-    return validate(value, JudgeConfig, file=source)
+        return validate(value, JuryConfig, source, node)
+    return validate(value, JudgeConfig, source, node)
 
 
-def _check(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file: Path) -> Prompt:
+def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file: Path) -> Prompt:
+    """The judge's prompt, after a check that it fits rubric, judge and answers."""
     prompt = load_prompt(spec.prompt, relative_to=file.parent)
-    check_judge(spec, prompt, rubric, str(file))
+    check_judge(spec, prompt, rubric)
     if dataset is not None and prompt.asks_for_reference:
         lacking = [a.item_id for a in dataset.answers if not a.reference]
         if lacking:
@@ -203,27 +237,15 @@ def _check(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file: Pat
                 Problem(
                     f"the prompt {prompt.name} asks for a reference answer, which "
                     f"{len(lacking)} of {len(dataset.answers)} answers lack",
-                    str(file), None, f"judges.{spec.name}.prompt",
-                    ", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else ""),
+                    field="prompt",
+                    found=", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else ""),
                 )
-            )  # fmt: skip
+            )
     return prompt
 
 
-def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt, file: Path) -> LLMJudge:
-    try:
-        return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings))
-    except SetupError as error:
-        where = f"judges.{spec.name}"
-        raise SetupError(
-            [
-                Problem(
-                    p.message, p.file or str(file), p.line,
-                    f"{where}.{p.field}" if p.field else where, p.found, p.allowed, p.kind,
-                )
-                for p in error.problems
-            ]
-        ) from error  # fmt: skip
+def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt) -> LLMJudge:
+    return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings))
 
 
 def _limited(dataset: Dataset, limit: int | None) -> Dataset:

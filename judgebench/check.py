@@ -10,7 +10,7 @@ from judgebench.data import check_files
 from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import shipped_folder, shipped_names
-from judgebench.yaml_file import load_yaml, validate
+from judgebench.yaml_file import load_model, load_yaml
 
 Lines = list[tuple[str, str]]
 
@@ -118,10 +118,9 @@ def _check_prompt(path: Path) -> str:
 def _check_judge(path: Path) -> str:
     from judgebench.judges.config import JudgeConfig, JuryConfig
 
-    value = load_yaml(path)
-    if "jury" in value:
-        return f"the jury {validate(value, JuryConfig, file=str(path)).name}"
-    return f"the judge {validate(value, JudgeConfig, file=str(path)).name}"
+    if "jury" in load_yaml(path):
+        return f"the jury {load_model(path, JuryConfig).name}"
+    return f"the judge {load_model(path, JudgeConfig).name}"
 
 
 _CHECKS: Mapping[str, Callable[[Path], str]] = {

@@ -69,9 +69,14 @@ def load_yaml(path: Path) -> Any:
 
 def load_model(path: Path, model: type[Model]) -> Model:
     """The file as `model`. Raises SetupError that lists every problem with its line."""
+    value, node = load_with_lines(path)
+    return validate(value, model, str(path), node)
+
+
+def load_with_lines(path: Path) -> tuple[Any, yaml.Node | None]:
+    """The parsed file, and its tree for `validate`. Raises SetupError where it is not YAML."""
     text = read_text(path)
-    value = parse_yaml(text, str(path))
-    return validate(value, model, str(path), yaml.compose(text, yaml.SafeLoader))
+    return parse_yaml(text, str(path)), yaml.compose(text, yaml.SafeLoader)
 
 
 def validate(
@@ -125,17 +130,31 @@ def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int | None:
         return None
     mark = node.start_mark
     for part in loc:
-        if isinstance(node, yaml.MappingNode):
-            found = [pair for pair in node.value if pair[0].value == str(part)]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            found = [(entry, entry) for entry in node.value[part : part + 1]]
-        else:
+        found = _entry(node, part)
+        if found is None:
             break
-        if not found:
-            break
-        key, node = found[0]
+        key, node = found
         mark = key.start_mark
     return int(mark.line) + 1
+
+
+def node_below(node: yaml.Node | None, *loc: int | str) -> yaml.Node | None:
+    """The tree of what stands at `loc` in the tree of a file; None where nothing does."""
+    for part in loc:
+        found = _entry(node, part)
+        if found is None:
+            return None
+        node = found[1]
+    return node
+
+
+def _entry(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node, yaml.Node] | None:
+    """Key and value of an entry of a mapping; of a list, the entry twice."""
+    if isinstance(node, yaml.MappingNode):
+        return next(((k, v) for k, v in node.value if k.value == str(part)), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+        return next(((entry, entry) for entry in node.value[part : part + 1]), None)
+    return None
 
 
 def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:

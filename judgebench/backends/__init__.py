@@ -22,9 +22,7 @@ def open_backend(spec: str, settings: BackendSettings | None = None) -> Backend:
     MissingExtra where its package is not installed.
     """
     settings = settings or BackendSettings()
-    kind, _, model = spec.partition(":")
-    if kind not in ALLOWED or not model:
-        raise SetupError(Problem("is no backend", field="backend", found=spec, allowed=_SPELLINGS))
+    kind, model = split_spec(spec)
     settings.check_fits(kind)
     match kind:
         case "litellm":
@@ -51,6 +49,14 @@ def open_backend(spec: str, settings: BackendSettings | None = None) -> Backend:
             from judgebench.backends.scripted import Scripted
 
             return Scripted.from_file(Path(model).expanduser())
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """`llamacpp:smollm2` as ("llamacpp", "smollm2"). Raises SetupError for what is no backend."""
+    kind, _, model = spec.partition(":")
+    if kind not in ALLOWED or not model:
+        raise SetupError(Problem("is no backend", field="backend", found=spec, allowed=_SPELLINGS))
+    return kind, model
 
 
 def _split_address(model: str, settings: BackendSettings) -> tuple[str, BackendSettings]:

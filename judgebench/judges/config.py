@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from judgebench.backends import split_spec
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
@@ -45,6 +46,16 @@ class JudgeConfig(_Strict):
     reasks: int = Field(default=1, ge=0, le=5)
     settings: BackendSettings = BackendSettings()
 
+    @field_validator("backend")
+    @classmethod
+    def _known(cls, backend: str) -> str:
+        try:
+            split_spec(backend)
+        except SetupError as error:
+            (problem,) = error.problems
+            raise ValueError(f"{problem.message} (allowed: {problem.allowed})") from None
+        return backend
+
 
 class JuryConfig(_Strict):
     """A jury over verdicts that other judges of the same run give.
@@ -66,7 +77,7 @@ class JuryConfig(_Strict):
         return jury
 
 
-def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric, file: str) -> None:
+def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     """Whether judge, prompt and rubric fit together. Raises SetupError with every problem."""
     problems = []
     scored = prompt.reply in ("likert", "result")
@@ -82,11 +93,7 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric, file: str) 
     if scored and config.thresholds is not None:
         problems += _threshold_problems(config.thresholds, rubric)
     if problems:
-        where = [
-            Problem(p.message, file, None, f"{config.name}.{p.field}", p.found, p.allowed)
-            for p in problems
-        ]
-        raise SetupError(where)
+        raise SetupError(problems)
 
 
 def _threshold_problems(

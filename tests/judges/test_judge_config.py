@@ -20,8 +20,7 @@ def config(**settings) -> JudgeConfig:
 
 def problems(prompt: str, rubric: Rubric = TWO, **settings) -> dict[str, str]:
     with pytest.raises(SetupError) as caught:
-        check_judge(config(**settings), load_prompt(prompt), rubric, "bench.yaml")
-    assert {p.file for p in caught.value.problems} == {"bench.yaml"}
+        check_judge(config(**settings), load_prompt(prompt), rubric)
     return {p.field: str(p) for p in caught.value.problems}
 
 
@@ -30,7 +29,7 @@ def test_the_defaults() -> None:
     assert (found.prompt, found.mode, found.reasks) == ("structured", "one_pass", 1)
     assert (found.decoding.temperature, found.decoding.top_p, found.decoding.seed) == (0, 1, 0)
     assert found.decoding.max_tokens is None
-    check_judge(found, load_prompt("structured"), TWO, "bench.yaml")
+    check_judge(found, load_prompt("structured"), TWO)
 
 
 @pytest.mark.parametrize(
@@ -58,20 +57,20 @@ def test_settings_that_are_refused_are_told_by_field(settings: dict, field: str)
 
 
 def test_scores_need_thresholds_and_labels_take_none() -> None:
-    assert "m.thresholds: are needed by the prompt likert" in problems("likert")["m.thresholds"]
+    assert "thresholds: are needed by the prompt likert" in problems("likert")["thresholds"]
     assert (
         "mean nothing to the prompt structured"
-        in (problems("structured", thresholds=FITS)["m.thresholds"])
+        in (problems("structured", thresholds=FITS)["thresholds"])
     )
-    check_judge(config(thresholds=FITS), load_prompt("likert"), TWO, "b")
-    check_judge(config(thresholds=FITS, mode="per_metric"), load_prompt("prometheus"), TWO, "b")
+    check_judge(config(thresholds=FITS), load_prompt("likert"), TWO)
+    check_judge(config(thresholds=FITS, mode="per_metric"), load_prompt("prometheus"), TWO)
 
 
 def test_all_problems_are_told_at_once() -> None:
     found = problems("prometheus", thresholds={"bias": {"Maybe": 2}})
-    assert set(found) == {"m.mode", "m.thresholds.bias", "m.thresholds.empathy"}
-    assert "must be per_metric" in found["m.mode"]
-    assert "is missing" in found["m.thresholds.empathy"]
+    assert set(found) == {"mode", "thresholds.bias", "thresholds.empathy"}
+    assert "must be per_metric" in found["mode"]
+    assert "is missing" in found["thresholds.empathy"]
 
 
 @pytest.mark.parametrize(
@@ -87,19 +86,19 @@ def test_all_problems_are_told_at_once() -> None:
 )
 def test_thresholds_that_leave_a_score_without_a_label(lowest: dict, told: str) -> None:
     found = problems("likert", thresholds={**FITS, "bias": lowest})
-    assert told in found["m.thresholds.bias"]
+    assert told in found["thresholds.bias"]
 
 
 def test_thresholds_of_metrics_left_out_do_no_harm() -> None:
-    check_judge(config(thresholds=FITS), load_prompt("likert"), SAFETY.only(["bias"]), "b")
+    check_judge(config(thresholds=FITS), load_prompt("likert"), SAFETY.only(["bias"]))
 
 
 def test_a_metric_named_as_the_rationale_needs_another_prompt() -> None:
     metric = TWO.metrics[0].model_copy(update={"id": "soundness", "title": "Rationale"})
     rubric = TWO.model_copy(update={"metrics": (metric, TWO.metrics[1])})
-    assert "the metric soundness" in problems("rationale", rubric)["m.prompt"]
-    check_judge(config(), load_prompt("structured"), rubric, "b")
-    check_judge(config(prompt="rationale"), load_prompt("rationale"), TWO, "b")
+    assert "the metric soundness" in problems("rationale", rubric)["prompt"]
+    check_judge(config(), load_prompt("structured"), rubric)
+    check_judge(config(prompt="rationale"), load_prompt("rationale"), TWO)
 
 
 def test_a_jury() -> None:

@@ -1,0 +1,162 @@
+"""bench.yaml is checked whole, with everything it names, before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from judgebench.bench import Bench, load_bench
+from judgebench.errors import SetupError
+
+Load = Callable[[str], Bench]
+HEAD = "name: x\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Load bench.yaml of this text, beside two answers, three labels and a script."""
+    (tmp_path / "answers.csv").write_text("item_id,text\ni0,Hello.\ni1,Goodbye.\n")
+    (tmp_path / "labels.csv").write_text(
+        "item_id,annotator,politeness\ni0,ann,Polite\ni1,ann,Impolite\ni1,bob,Polite\n"
+    )
+    (tmp_path / "s.jsonl").write_text('{"text": "{}"}\n')
+
+    def of(text: str) -> Bench:
+        path = tmp_path / "bench.yaml"
+        path.write_text(text.replace("SCRIPT", f"scripted:{tmp_path}/s.jsonl"))
+        return load_bench(path)
+
+    return of
+
+
+@pytest.fixture
+def told(load: Load, tmp_path: Path) -> Callable[[str], list[str]]:
+    """The problems that a text is refused for, without the folder's name."""
+
+    def of(text: str) -> list[str]:
+        with pytest.raises(SetupError) as caught:
+            load(text)
+        return [str(p).replace(f"{tmp_path}/", "") for p in caught.value.problems]
+
+    return of
+
+
+Told = Callable[[str], list[str]]
+
+
+def test_everything_a_benchmark_names_is_there(load: Load) -> None:
+    bench = load(
+        HEAD + "judges:\n  - {name: a, backend: SCRIPT}\n  - {name: b, backend: SCRIPT}\n"
+        "  - {name: j, jury: [a, b, random]}\n"
+    )
+    assert [judge.name for judge in bench.judges] == ["a", "b"]
+    assert [jury.name for jury in bench.juries] == ["j"]
+    assert len(bench.controls) == 5
+    assert len(bench.dataset.answers) == 2
+    bench.close()
+
+
+def test_limit_keeps_the_first_answers_and_their_labels(load: Load, tmp_path: Path) -> None:
+    load(HEAD)
+    dataset = load_bench(tmp_path / "bench.yaml", limit=1).dataset
+    assert [a.item_id for a in dataset.answers] == ["i0"]
+    assert {label.item_id for label in dataset.labels} == {"i0"}
+
+
+@pytest.mark.parametrize(("controls", "n"), [("false", 0), ("true", 5), ("[random, prior]", 2)])
+def test_controls_run_unless_switched_off(load: Load, controls: str, n: int) -> None:
+    assert len(load(HEAD + f"controls: {controls}\n").controls) == n
+
+
+def test_problems_of_every_part_are_told_at_once_with_their_lines(told: Told) -> None:
+    found = told(
+        "name: x\n"
+        "rubric: support-tone\n"
+        "data: [answers.csv, none.csv]\n"
+        "judges:\n"
+        "  - name: a\n"
+        "    backend: openai:gpt\n"
+        "    promt: brackets\n"
+        "  - {name: b, backend: SCRIPT, prompt: nowhere}\n"
+        "  - {name: c, backend: SCRIPT, reasks: 99}\n"
+        "truth: {rule: mean}\n"
+        "resamples: 5\n"
+    )
+    for part in (
+        "bench.yaml:6: backend: is no backend (allowed: litellm:MODEL",
+        "bench.yaml:7: promt: is not a known key; found promt; allowed: prompt",
+        "judges.b: no file 'nowhere' and no shipped prompts of that name",
+        "bench.yaml:9: reasks: Input should be less than or equal to 5; found 99",
+        "bench.yaml:10: truth.rule: Input should be 'median', 'majority' or 'each'; found 'mean'",
+        "bench.yaml:11: resamples: is not a known key",
+        "none.csv",
+    ):
+        assert sum(part in line for line in found) == 1, (part, found)
+    assert len(found) == 7
+
+
+def test_what_is_missing_leaves_the_rest_unchecked(told: Told) -> None:
+    assert told("name: x\ntruth: {rule: mean}\n") == [
+        "bench.yaml:1: rubric: Field required",
+        "bench.yaml:1: data: Field required",
+        "bench.yaml:2: truth.rule: Input should be 'median', 'majority' or 'each'; found 'mean'",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "just text\n"])
+def test_a_file_without_settings(told: Told, text: str) -> None:
+    (line,) = told(text)
+    assert line.startswith("bench.yaml: must hold a mapping")
+
+
+def test_an_unknown_rubric_names_the_key(told: Told) -> None:
+    (line,) = told(HEAD.replace("support-tone", "suport-tone"))
+    assert line.startswith("bench.yaml: rubric: no file 'suport-tone' and no shipped rubrics")
+
+
+def test_an_unknown_metric_names_the_key(told: Told) -> None:
+    (line,) = told(HEAD + "metrics: [politeness, colour]\n")
+    assert line.startswith("bench.yaml: metrics")
+    assert "colour" in line
+
+
+@pytest.mark.parametrize("other", ["a", "random"])
+def test_names_are_unique_and_no_controls(told: Told, other: str) -> None:
+    judges = f"judges:\n  - {{name: a, backend: SCRIPT}}\n  - {{name: {other}, backend: SCRIPT}}\n"
+    (line,) = told(HEAD + judges)
+    assert (
+        line == f"bench.yaml: judges: two judges have this name, or a control has it; found {other}"
+    )
+
+
+def test_a_jury_has_members_of_this_benchmark(told: Told) -> None:
+    judges = "judges:\n  - {name: a, backend: SCRIPT}\n  - {name: j, jury: [a, z]}\n"
+    (line,) = told(HEAD + judges)
+    assert line.startswith("bench.yaml: judges.j.jury: is no judge of this benchmark; found z")
+
+
+def test_a_judge_in_a_file_of_its_own_is_told_with_that_file(told: Told, tmp_path: Path) -> None:
+    (tmp_path / "judge.yaml").write_text("name: a\nbackend: SCRIPT\nmode: both\n")
+    found = told(HEAD + "judges: [judge.yaml, none.yaml]\n")
+    assert any(line.startswith("judge.yaml:3: mode: ") for line in found)
+    assert "none.yaml: no such file" in found
+
+
+def test_thresholds_and_settings_name_their_judge(told: Told) -> None:
+    (line,) = told(HEAD + "judges:\n  - {name: a, backend: SCRIPT, prompt: likert}\n")
+    assert line == "bench.yaml: judges.a.thresholds: are needed by the prompt likert"
+    (line,) = told(HEAD + "judges:\n  - {name: a, backend: SCRIPT, settings: {timeout_s: 3}}\n")
+    assert line.startswith("bench.yaml: judges.a.settings.timeout_s: means nothing to a scripted")
+
+
+def test_a_prompt_that_asks_for_a_reference_needs_one(told: Told) -> None:
+    (line,) = told(HEAD + "judges:\n  - {name: a, backend: SCRIPT, prompt: with-reference}\n")
+    assert line.startswith("bench.yaml: judges.a.prompt: the prompt with-reference asks for a ref")
+    assert "2 of 2 answers lack; found i0, i1" in line
+
+
+def test_an_unknown_benchmark_lists_the_shipped_ones() -> None:
+    with pytest.raises(SetupError, match="demo, medical-safety-crowd"):
+        load_bench(Path("no-such-benchmark"))
