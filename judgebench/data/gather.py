@@ -45,6 +45,7 @@ class Gathered:
         self.ignore_unknown = False
         self.sources: dict[str, str] = {}
         self._by_nfc: dict[str, str] = {}
+        self._conflicts: list[tuple[Key, str, Place, str, str]] = []
 
     def human_labels(self) -> Iterator[HumanLabel]:
         """The labels as records, in the order in which they were read."""
@@ -82,10 +83,19 @@ class Gathered:
             f"{shorten(key.annotator)} said {known[0]!r} of {shorten(key.item_id)} "
             f"on {key.metric} {_seen(known[1], place)}"
         )
-        self.findings.add("conflicting_label", message, *place, column, label)
+        self._conflicts.append((key, message, place, column, label))
 
     def settle(self) -> None:
-        """Once all is read: labels of items that do not exist are reported or dropped."""
+        """Once all is read: labels that differ, or whose items do not exist, are reported.
+
+        Labels that are ignored as asked may differ: they change no number.
+        """
+        for key, message, place, column, label in self._conflicts:
+            if key.item_id in self.items or not self.ignore_unknown:
+                self.findings.add("conflicting_label", message, *place, column, label)
+        self._check_items()
+
+    def _check_items(self) -> None:
         if self.findings.lost_rows or not self.labels:
             return
         if not self.items and not self.left_out:

@@ -142,6 +142,24 @@ files:
     assert [(w.kind, w.line) for w in found.warnings] == [("ignored_label", 3)]
 
 
+def test_what_is_ignored_may_contradict_itself_and_nothing_else_may(
+    rubric: Rubric, write: Write
+) -> None:
+    yaml = """
+labels_for_unknown_items: ignore
+files:
+  - {path: a.csv, items: {item_id: item_id, text: text}}
+  - {path: l.csv, labels: {item_id: item_id, annotator: who, metrics: {tone: tone}}}
+"""
+    write("a.csv", "item_id,text\na,one\n")
+    write("l.csv", "item_id,who,tone\na,y,Kind\nzz,y,Kind\nzz,y,Neutral\n")
+    assert len(load_data(write("data.yaml", yaml), rubric).labels) == 1
+    write("l.csv", "item_id,who,tone\na,y,Kind\nzz,y,Kind\na,y,Neutral\n")
+    with pytest.raises(SetupError) as caught:
+        load_data(write("data.yaml", yaml), rubric)
+    assert [(p.kind, p.line) for p in caught.value.problems] == [("conflicting_label", 4)]
+
+
 def test_only_some_metrics(rubric: Rubric, write: Write) -> None:
     write("q.csv", "id,q,a,risk,src\n1,Why?,So.,Kind,No\n")
     yaml = """
