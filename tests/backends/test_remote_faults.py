@@ -384,6 +384,8 @@ def test_an_interrupt_in_the_consumer_ends_all_work(opener: Opener) -> None:
         assert until(lambda: set(threading.enumerate()) == inside)
 
 
+# litellm drops a coroutine that it had just made when it is cancelled.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_error_in_the_source_comes_out_and_ends_all_work(opener: Opener) -> None:
     def broken() -> Iterator[Request]:
         yield ask()
