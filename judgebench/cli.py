@@ -30,9 +30,9 @@ MOST_PROBLEMS_SHOWN = 50  # of one kind
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # rich alone would take a quarter of a second to import
     help="May this LLM judge stand in for your human annotators?\n\n"
-    "Start with [bold]judgebench demo[/bold], then write a bench.yaml of your own.",
+    "Start with `judgebench demo`, then write a bench.yaml of your own.",
 )
 
 RunDir = Annotated[Path, typer.Argument(help="The run folder, such as runs/demo.")]
@@ -70,7 +70,7 @@ def _options(
 
 @app.command(epilog="Example: judgebench demo --run runs/demo")
 def demo(run: RunOption = None) -> None:
-    """Judge the shipped synthetic set with a small embedded model, beside control judges."""
+    """Judge a synthetic set with a small embedded model. Start here."""
     from judgebench.backends.weights import fetch as fetch_weights
 
     console = _console()
@@ -94,7 +94,10 @@ def run(
     ] = False,
     data_folder: DataFolder = None,
 ) -> None:
-    """Judge what is not judged yet, then align and report. Ctrl-C keeps what is done."""
+    """Judge what is not judged yet, then align and report.
+
+    Ctrl-C keeps what is done: the same command goes on from there.
+    """
     _benchmark(bench, run, limit, budget, data_folder, dry_run)
 
 
@@ -109,7 +112,7 @@ def check(
     ] = "medical-safety",
     data_folder: DataFolder = None,
 ) -> None:
-    """Read files and tell every problem in them, with file and row. Calls no model."""
+    """Tell every problem in files, with file and row. Calls no model."""
     from judgebench.check import check_all
 
     console = _console()
@@ -130,7 +133,7 @@ def align(
     ties: Ties = None,
     annotator: Annotators = None,
 ) -> None:
-    """Score a finished run again, from its folder alone, and print the tables."""
+    """Score a run again from its folder alone; print the tables."""
     from judgebench.report import print_tables
 
     print_tables(_align(run, truth, ties, annotator), _console())
@@ -144,7 +147,7 @@ def report(
     ties: Ties = None,
     annotator: Annotators = None,
 ) -> None:
-    """Write Markdown, LaTeX, CSV, plots and one self-contained HTML page."""
+    """Write a run's report: Markdown, LaTeX, CSV, plots, one HTML page."""
     from judgebench.report import write_report
 
     alignment = _align(run, truth, ties, annotator)
@@ -159,7 +162,7 @@ def list_(
         typer.Argument(help="One kind; everything without it."),
     ] = None,
 ) -> None:
-    """What ships with judgebench: rubrics, prompts, examples, backends, controls, weights."""
+    """List what ships: rubrics, prompts, examples, controls and more."""
     from judgebench.check import listing
 
     for heading, lines in listing(what).items():

@@ -32,3 +32,15 @@ def test_importing_brings_no_heavy_library_along(modules: list[str]) -> None:
     loaded = set(done.stdout.split())
     assert modules[-1] in loaded
     assert not loaded & HEAVY
+
+
+def test_help_needs_neither_rich_nor_anything_else_that_is_slow() -> None:
+    script = (
+        "import sys; from judgebench.cli import app; "
+        "app(['--help'], standalone_mode=False); print(*sys.modules, sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=REPO, capture_output=True, text=True, check=False
+    )
+    assert "judgebench demo" in done.stdout, done.stderr
+    assert not set(done.stdout.split()) & (HEAVY | {"rich", "pydantic", "numpy"})
