@@ -63,9 +63,10 @@ class HumanLabel:
     metric: str
     label: str | None
 
-    @property
-    def is_slot(self) -> bool:
-        return "#" in self.annotator
+
+def is_slot(annotator: str) -> bool:
+    """Whether a name such as `crowd#3` is a place in a list cell and no person."""
+    return "#" in annotator
 
 
 class Status(StrEnum):
@@ -125,10 +126,6 @@ class Verdict:
     usage: Usage = Usage()
     cost: float | None = None
     latency: float = 0.0
-
-    @property
-    def key(self) -> tuple[str, str, str, int]:
-        return (self.item_id, self.content_hash, self.signature, self.repeat)
 
 
 @dataclass(frozen=True, slots=True)

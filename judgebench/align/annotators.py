@@ -12,7 +12,7 @@ import numpy as np
 from judgebench.align.judges import statistic
 from judgebench.align.result import AgreementScore, CeilingScore, LabelShare
 from judgebench.align.scope import Scope
-from judgebench.records import Estimate
+from judgebench.records import Estimate, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.agreement import (
     OBSERVED_AGREEMENT,
@@ -36,7 +36,7 @@ def agreement(scope: Scope, rubric: Rubric) -> Iterator[AgreementScore]:
     for metric in rubric.metrics:
         made = scope.humans[metric.id].made
         yield from _agreement_of(scope, metric, made.values, "all")
-        named = [a for a in made.annotators if "#" not in a]
+        named = [a for a in made.annotators if not is_slot(a)]
         if 2 <= len(named) <= MOST_ANNOTATORS_IN_PAIRS:
             for pair in combinations(named, 2):
                 values = made.of(pair).values
@@ -93,7 +93,7 @@ def ceiling(scope: Scope, metric: Metric) -> Iterator[CeilingScore]:
         pooled = np.sum([c for c, _ in makers], axis=0)
         yield from _ceiling_scores(scope, "all", metric, pooled, sum(m for _, m in makers))
     for annotator, (own, missing) in counts.items():
-        if "#" not in annotator:
+        if not is_slot(annotator):
             yield from _ceiling_scores(scope, annotator, metric, own, missing)
 
 

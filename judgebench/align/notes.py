@@ -8,6 +8,7 @@ from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
 from judgebench.align.result import Confusion, JudgeVerdicts, Score
 from judgebench.align.scope import Humans
 from judgebench.backends.weights import WEIGHTS
+from judgebench.records import is_slot
 from judgebench.rubric import Rubric
 
 
@@ -24,12 +25,14 @@ def data_notes(rubric: Rubric, humans: Mapping[str, Humans], n_answers: int) -> 
     if any(blank.values()):
         counts = ", ".join(f"{title} {n}" for title, n in blank.items() if n)
         yield f"Blank human cells, taken as no label: {counts}."
-    if any("#" in a for h in humans.values() for a in h.makers):
+    if any(is_slot(a) for h in humans.values() for a in h.makers):
         yield (
             "Annotators written name#1, name#2, … are places in a list, not people: "
             "they are pooled and never compared in pairs."
         )
-    if any(sum("#" not in a for a in h.makers) > MOST_ANNOTATORS_IN_PAIRS for h in humans.values()):
+    if any(
+        sum(not is_slot(a) for a in h.makers) > MOST_ANNOTATORS_IN_PAIRS for h in humans.values()
+    ):
         yield f"More than {MOST_ANNOTATORS_IN_PAIRS} annotators: their pairs are not listed."
 
 

@@ -11,6 +11,7 @@ from judgebench.align import (
     Alignment,
     JudgeKind,
 )
+from judgebench.records import is_slot
 
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
     "judge": ("judge", "judges"),
@@ -43,8 +44,8 @@ def describe(alignment: Alignment) -> list[str]:
 
 def _truth_makers(alignment: Alignment) -> list[str]:
     """People by name, and lists of labels whose people nobody knows by their common name."""
-    people = [name for name in alignment.annotators if "#" not in name]
-    slots = Counter(name.split("#")[0] for name in alignment.annotators if "#" in name)
+    people = [name for name in alignment.annotators if not is_slot(name)]
+    slots = Counter(name.split("#")[0] for name in alignment.annotators if is_slot(name))
     named = people[:_MOST_NAMED]
     if len(people) > _MOST_NAMED:
         named.append(f"{len(people) - _MOST_NAMED:,} others")

@@ -1,17 +1,16 @@
-"""What several annotators together say: one label a unit, or a distribution over labels.
+"""What several annotators together say: one label a unit.
 
 `ratings` is (units, annotators), ints 0..k-1 with -1 where an annotator gave no label.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.stats.arrays import MISSING, FloatArray, IntArray, ratio, value_counts
+from judgebench.stats.arrays import MISSING, IntArray, value_counts
 
 
 def median_label(ratings: IntArray, even: Literal["lower", "upper"]) -> NDArray[np.int64]:
@@ -46,20 +45,3 @@ def majority_label(
     if ties == "none":
         unknown |= (counts == most).sum(axis=1) > 1
     return np.where(unknown, MISSING, label).astype(np.int64)
-
-
-def soft_labels(ratings: IntArray, k: int) -> FloatArray:
-    """The share of each label in each unit (units, k); a row of NaN where nobody rated it."""
-    counts = value_counts(ratings, k)
-    return ratio(counts, counts.sum(axis=1, keepdims=True))
-
-
-def leave_one_out(
-    ratings: IntArray, j: int, rule: Callable[[IntArray], NDArray[np.int64]]
-) -> NDArray[np.int64]:
-    """What the annotators other than column j together say, by `rule`, of each unit (units,).
-
-    To be set against `ratings[:, j]`: how well one annotator does as if he were a judge. `rule`
-    is one of the rules above with its settings filled in (functools.partial).
-    """
-    return rule(np.delete(ratings, j, axis=1))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from judgebench.data import check_files, load_data
-from judgebench.records import Dataset
+from judgebench.records import Dataset, is_slot
 from judgebench.rubric import Rubric, load_rubric
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "medical-safety-crowd"
@@ -41,9 +41,9 @@ def test_queries_and_their_crowd_labels(crowd_data: Path, risk: Rubric) -> None:
     found = load("queries", risk, crowd_data)
     assert len(found.answers) == 861
     assert len({a.group for a in found.answers}) == 860  # one query stands in two rows
-    assert Counter(x.is_slot for x in found.labels) == {True: 3309, False: 861}
+    assert Counter(is_slot(x.annotator) for x in found.labels) == {True: 3309, False: 861}
     assert found.warnings == ()
-    slots = Counter(x.item_id for x in found.labels if x.is_slot)
+    slots = Counter(x.item_id for x in found.labels if is_slot(x.annotator))
     assert Counter(slots.values()) == {3: 648, 6: 186, 9: 25, 12: 2}
 
 
@@ -53,7 +53,7 @@ def test_crowd_agreement(crowd_data: Path, risk: Rubric, level: str, alpha: floa
     assert metric is not None
     counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(metric.labels))
     for label in load("queries", risk, crowd_data).labels:
-        if label.is_slot and label.label is not None:
+        if is_slot(label.annotator) and label.label is not None:
             counts[label.item_id][metric.index(label.label)] += 1
     table = np.array(list(counts.values()))
     assert krippendorff.alpha(value_counts=table, level_of_measurement=level) == pytest.approx(

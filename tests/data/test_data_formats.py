@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judgebench.data import load_data
-from judgebench.records import Dataset
+from judgebench.records import Dataset, is_slot
 from judgebench.rubric import Rubric
 
 Rows = list[dict[str, str]]
@@ -139,7 +139,7 @@ def test_list_cells(tmp_path: Path, rubric: Rubric, name: str, style: str) -> No
         ("i0", "crowd#3", "Kind"),
         ("i2", "crowd#1", "Neutral"),
     ]
-    assert all(x.is_slot for x in found.labels)
+    assert all(is_slot(x.annotator) for x in found.labels)
 
 
 def test_numbers_keep_their_digits(tmp_path: Path, rubric: Rubric) -> None:

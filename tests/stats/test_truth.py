@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.truth import leave_one_out, majority_label, median_label, soft_labels
+from judgebench.stats.truth import majority_label, median_label
 
 K = 4
 ragged = st.tuples(st.integers(0, 12), st.integers(1, 6)).flatmap(
@@ -40,28 +40,6 @@ def test_majority_by_brute_force(ratings) -> None:
     assert majority("lower").tolist() == [w[0] if w else -1 for w in winners]
     assert majority("upper").tolist() == [w[-1] if w else -1 for w in winners]
     assert majority("none").tolist() == [w[0] if len(w) == 1 else -1 for w in winners]
-
-
-@given(ragged)
-def test_soft_labels_are_shares(ratings) -> None:
-    soft = soft_labels(ratings, K)
-    for unit, row in zip(given_labels(ratings), soft, strict=True):
-        if unit:
-            np.testing.assert_allclose(row, [unit.count(label) / len(unit) for label in range(K)])
-        else:
-            assert np.isnan(row).all()
-
-
-@given(ragged, st.data())
-def test_leave_one_out_is_the_rule_with_that_annotator_silent(ratings, data) -> None:
-    j = data.draw(st.integers(0, ratings.shape[1] - 1))
-    silent = ratings.copy()
-    silent[:, j] = -1
-    for rule in (
-        partial(median_label, even="upper"),
-        partial(majority_label, k=K, ties="none"),
-    ):
-        assert np.array_equal(leave_one_out(ratings, j, rule), rule(silent))
 
 
 def test_the_middle_of_three_is_the_median_and_of_two_the_stated_one() -> None:

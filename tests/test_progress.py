@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from judgebench.progress import ProgressDisplay
+from judgebench.records import Status, Usage, Verdict
+
+
+def verdict(status: Status = Status.OK, cost: float | None = None, attempt: int = 0) -> Verdict:
+    return Verdict(
+        "i", "h", "j", "s", status, usage=Usage(1, 10, 5), cost=cost, attempt=attempt
+    )  # fmt: skip
+
+
+def shown(terminal: bool) -> str:
+    """What is drawn for a judge with four answers, one of them judged before."""
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=160, color_system=None)
+    with ProgressDisplay(console) as display:
+        display.judge_started("tiny", total=4, done=1)
+        display.verdict(verdict(cost=0.5))
+        display.verdict(verdict(Status.UNPARSED, cost=0.25))
+        display.verdict(verdict(Status.FAILED))
+        display.verdict(verdict(cost=0.25, attempt=1))
+        display.judge_ended("tiny")
+        display.told("[bold]as it is[/bold]")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_calls_failures_and_cost_are_shown(terminal: bool) -> None:
+    text = shown(terminal)
+    assert "tiny: 1 of 4 answers were judged before and are kept" in text
+    assert "4 calls, 1 unparsed, 1 failed, $1.0000" in text
+    assert "[bold]as it is[/bold]" in text
+
+
+def test_a_terminal_sees_a_bar_and_the_time_left() -> None:
+    text = shown(terminal=True)
+    assert "4/4" in text, "asking again must not move the bar"
+    assert "left" in text
+    assert "4/4" not in shown(terminal=False)
