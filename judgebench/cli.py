@@ -212,12 +212,17 @@ def _benchmark(
 def _judge(console: Console, bench: Bench, folder: RunFolder, budget: float | None) -> None:
     from judgebench import runner
     from judgebench.progress import ProgressDisplay
+    from judgebench.report.words import counted
 
+    parts = [
+        counted(len(bench.dataset.answers), "answer"),
+        counted(len(bench.dataset.labels), "human label"),
+        counted(len(bench.judges), "judge"),
+        counted(len(bench.juries), "jury", "juries"),
+        counted(len(bench.controls), "control judge"),
+    ]
     console.print(
-        f"{bench.config.name}: {len(bench.dataset.answers)} answers, "
-        f"{len(bench.dataset.labels)} human labels, {len(bench.judges)} judges, "
-        f"{len(bench.juries)} juries, {len(bench.controls)} control judges; "
-        f"run folder {folder.path}",
+        f"{bench.config.name}: {', '.join(parts)}; run folder {folder.path}",
         highlight=False,
         markup=False,
     )

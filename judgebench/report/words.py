@@ -26,15 +26,15 @@ def describe(alignment: Alignment) -> list[str]:
     """What was compared, in a few plain sentences."""
     a = alignment
     kinds = Counter(judge.kind for judge in a.judges)
-    found = [_count(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
+    found = [counted(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
     said = [
-        f"{_count(a.n_answers, 'answer')} and {_count(a.n_labels, 'human label')}; the truth is "
+        f"{counted(a.n_answers, 'answer')} and {counted(a.n_labels, 'human label')}; the truth is "
         f"made by {_listed(_truth_makers(a)) if a.annotators else 'nobody'}.",
         f"Rubric {a.rubric.name}, version {a.rubric.version}: "
-        f"{_count(len(a.rubric.metrics), 'metric')}.",
+        f"{counted(len(a.rubric.metrics), 'metric')}.",
         f"{_listed(found)}.",
         *_truth_sentences(a),
-        f"{_count(len(a.disagreements), 'answer')} listed on which a judge differs from the "
+        f"{counted(len(a.disagreements), 'answer')} listed on which a judge differs from the "
         "human truth.",
     ]
     if not kinds["control"]:
@@ -63,7 +63,8 @@ def _truth_sentences(alignment: Alignment) -> Iterator[str]:
         yield f"Human truth{which}: {rule.rstrip('.')}."
 
 
-def _count(n: int, one: str, many: str = "") -> str:
+def counted(n: int, one: str, many: str = "") -> str:
+    """`1 judge`, `1,204 judges`, `2 juries`."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
