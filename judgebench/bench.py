@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from judgebench.backends import open_backend
 from judgebench.data import load_data
 from judgebench.errors import Problem, SetupError
-from judgebench.judges.config import JudgeConfig, JuryConfig, Name, check_judge
+from judgebench.judges.config import JudgeConfig, JuryConfig, Name, check_judge, judge_or_jury
 from judgebench.judges.contract import Judge
 from judgebench.judges.control import CONTROLS, Control, ControlJudge
 from judgebench.judges.llm import LLMJudge
@@ -139,14 +139,20 @@ class _Problems:
     def __call__(
         self, field: str, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T | None:
-        """The step's result; None where it fails. What names no file is told of `field`."""
+        """The step's result; None where it fails."""
         try:
             return step(*args, **kwargs)
         except SetupError as error:
-            for p in error.problems:
-                where = f"{field}.{p.field}" if p.field else field
-                self.found.append(p if p.file else replace(p, file=self._file, field=where))
+            for problem in error.problems:
+                self.tell(field, problem)
             return None
+
+    def tell(self, field: str, problem: Problem) -> None:
+        """Keep a problem; one that names no file is of `field` of this file."""
+        where = f"{field}.{problem.field}" if problem.field else field
+        if not problem.file:
+            problem = replace(problem, file=self._file, field=where)
+        self.found.append(problem)
 
     def raise_any(self) -> None:
         if self.found:
@@ -199,19 +205,16 @@ def _judge_configs(
     names.update(c for c in CONTROLS if c in names)
     for name, count in names.items():
         if count > 1:
-            gather("judges", _fail, "two judges have this name, or a control has it", name)
+            message = "two judges have this name, or a control has it"
+            gather.tell("judges", Problem(message, found=name))
     known = {spec.name for spec in specs if isinstance(spec, JudgeConfig)} | set(CONTROLS)
     for spec in specs if None not in found else []:
         for member in spec.jury if isinstance(spec, JuryConfig) else []:
             if member not in known:
                 allowed = ", ".join(sorted(known))
-                where = f"judges.{spec.name}.jury"
-                gather(where, _fail, "is no judge of this benchmark", member, allowed)
+                problem = Problem("is no judge of this benchmark", found=member, allowed=allowed)
+                gather.tell(f"judges.{spec.name}.jury", problem)
     return specs
-
-
-def _fail(message: str, found: str, allowed: str = "") -> None:
-    raise SetupError(Problem(message, found=found, allowed=allowed))
 
 
 def _judge_config(
@@ -221,9 +224,7 @@ def _judge_config(
     if isinstance(entry, str):
         source = str(file.parent / entry)
         value, node = load_with_lines(file.parent / entry)
-    if isinstance(value, dict) and "jury" in value:
-        return validate(value, JuryConfig, source, node)
-    return validate(value, JudgeConfig, source, node)
+    return judge_or_jury(value, source, node)
 
 
 def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file: Path) -> Prompt:

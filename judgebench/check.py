@@ -10,7 +10,7 @@ from judgebench.data import check_files
 from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import shipped_folder, shipped_names
-from judgebench.yaml_file import load_model, load_yaml
+from judgebench.yaml_file import load_with_lines, load_yaml
 
 Lines = list[tuple[str, str]]
 
@@ -116,11 +116,11 @@ def _check_prompt(path: Path) -> str:
 
 
 def _check_judge(path: Path) -> str:
-    from judgebench.judges.config import JudgeConfig, JuryConfig
+    from judgebench.judges.config import JudgeConfig, judge_or_jury
 
-    if "jury" in load_yaml(path):
-        return f"the jury {load_model(path, JuryConfig).name}"
-    return f"the judge {load_model(path, JudgeConfig).name}"
+    value, node = load_with_lines(path)
+    found = judge_or_jury(value, str(path), node)
+    return f"the {'judge' if isinstance(found, JudgeConfig) else 'jury'} {found.name}"
 
 
 _CHECKS: Mapping[str, Callable[[Path], str]] = {

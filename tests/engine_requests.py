@@ -37,6 +37,21 @@ def replies_of(backend: Backend, requests: Iterable[Request]) -> dict[str, Reply
     return {reply.key: reply for reply in got}
 
 
+def assert_a_cut_reply_says_so(backend: Backend) -> None:
+    """A reply of three tokens at most ends for its length."""
+    reply = replies_of(backend, [ask("Rest.", max_tokens=3)])["k"]
+    assert reply.finish == "length"
+    assert reply.usage.completion_tokens == 3
+
+
+def assert_an_over_long_prompt_spoils_no_other(backend: Backend) -> None:
+    """An engine with a context of 512 tokens says so, and answers the request beside it."""
+    replies = replies_of(backend, [ask(TOO_LONG, "long"), ask("Rest.", "short", max_tokens=2)])
+    assert replies["long"].finish == "too_long"
+    assert "512" in replies["long"].error
+    assert replies["short"].finish == "length"
+
+
 def assert_meets_schema(reply: Reply) -> None:
     """A whole reply that is valid under SCHEMA, its metrics in the rubric's order."""
     assert reply.finish == "stop", reply

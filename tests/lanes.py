@@ -65,7 +65,9 @@ def labels_of(folder: RunFolder, *names: str) -> dict[str, Labels]:
         assert {v.status for v in verdicts.values()} == {Status.OK}, name
         assert {len(v.labels) for v in verdicts.values()} == {3}
         assert name == "jury" or all(v.usage.prompt_tokens for v in verdicts.values())
-    scored = {s.judge for s in align_run(folder).scores if s.estimate.value is not None}
+    alignment = align_run(folder)
+    assert {j.name for j in alignment.judges if j.kind == "judge"} == set(names)
+    scored = {s.judge for s in alignment.scores if s.estimate.value is not None}
     assert scored >= {*names, "jury"}
     return {
         name: {item: dict(v.labels) for item, v in verdicts.items()}

@@ -14,6 +14,7 @@ from judgebench.align.result import (
     JudgeVerdicts,
     LabelShare,
     Score,
+    backend_fact,
 )
 from judgebench.align.run import align, align_run
 
@@ -33,4 +34,5 @@ __all__ = [
     "Score",
     "align",
     "align_run",
+    "backend_fact",
 ]

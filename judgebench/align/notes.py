@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
-from judgebench.align.result import Confusion, JudgeVerdicts, Score
+from judgebench.align.result import Confusion, JudgeVerdicts, Score, backend_fact
 from judgebench.align.scope import Humans
 from judgebench.backends.weights import WEIGHTS
 from judgebench.records import is_slot
@@ -52,10 +52,9 @@ def judge_notes(
 
     What is shipped for trying things out is known by the sum of its weights, however it was run.
     """
+    shipped = {weights.sha256: weights for weights in WEIGHTS.values()}
     for judge in judges:
-        backend = (judge.about or {}).get("backend")
-        found = backend.get("sha256") if isinstance(backend, Mapping) else None
-        for weights in (w for w in WEIGHTS.values() if w.sha256 == found):
+        if weights := shipped.get(backend_fact(judge.about, "sha256")):
             yield (
                 f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
                 "verdicts carry no clinical weight and are no measure of other models."

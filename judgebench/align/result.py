@@ -30,6 +30,12 @@ class JudgeVerdicts:
     about: Mapping[str, Any] | None = None
 
 
+def backend_fact(about: Mapping[str, Any] | None, key: str) -> Any:
+    """What a judge's entry in the manifest says of its backend; None where it has none."""
+    backend = (about or {}).get("backend")
+    return backend.get(key) if isinstance(backend, Mapping) else None
+
+
 @dataclass(frozen=True)
 class JudgeSummary:
     """One judge's run: how many verdicts ended how, what it used. `about` is from the manifest."""

@@ -45,7 +45,7 @@ class LlamaCpp:
         self._path = _find(model)
         self._fetched = is_fetchable(model)
         self._context = settings.context or DEFAULT_CONTEXT
-        self._engines = settings.concurrency if "concurrency" in settings.model_fields_set else 1
+        self._engines = settings.concurrency_or(1)
         self._threads = settings.threads or max(1, default_threads() // self._engines)
         self._lane = _lane(settings)
         self._version = _xllamacpp().__version__

@@ -82,6 +82,10 @@ class BackendSettings(BaseModel):
         if problems:
             raise SetupError(problems)
 
+    def concurrency_or(self, default: int) -> int:
+        """`concurrency` where it was given, else what suits the engine."""
+        return self.concurrency if "concurrency" in self.model_fields_set else default
+
     def api_key(self) -> str | None:
         """The key, or None where no variable is named. Raises SetupError where it is not set."""
         if self.api_key_env is None:

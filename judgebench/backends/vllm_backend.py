@@ -59,8 +59,8 @@ class VllmBackend:
     def __init__(self, model: str, settings: BackendSettings) -> None:
         enforced = enforces_schema(settings)
         vllm, on_cpu = _import_vllm(settings.threads)
-        chosen = on_cpu or "concurrency" in settings.model_fields_set
-        self._in_flight = settings.concurrency if chosen else _GPU_IN_FLIGHT
+        gpu_in_flight = settings.concurrency_or(_GPU_IN_FLIGHT)
+        self._in_flight = settings.concurrency if on_cpu else gpu_in_flight
         self._model = model
         self._engine: _Engine | None = None
         self._description = {

@@ -18,7 +18,7 @@ from judgebench.data.gather import Gathered, Key, Place
 from judgebench.data.labels import Reading, find_metric, read_label
 from judgebench.data.spec import FileSpec, IdSource, ItemSpec, LabelSpec, Source, columns_of
 from judgebench.data.tables import Row, Table
-from judgebench.records import Answer, content_hash
+from judgebench.records import Answer, content_hash, is_slot
 from judgebench.rubric import Metric
 
 _Get = Callable[[Row], str]
@@ -199,7 +199,7 @@ class _Reader:
 
         def named(row: Row) -> str:
             name = get(row)
-            if "#" in name:
+            if is_slot(name):
                 message = "an annotator with # is read as a slot of a list, not as a person"
                 self._note("slot_name", message, row, source.column or "")
             return name

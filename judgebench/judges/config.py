@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from judgebench.backends import split_spec
@@ -13,6 +14,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
 from judgebench.prompt import Prompt
 from judgebench.rubric import Rubric
+from judgebench.yaml_file import validate
 
 # It names files, so it holds what every file system takes.
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -75,6 +77,16 @@ class JuryConfig(_Strict):
         if len(set(jury)) < len(jury):
             raise ValueError("a member stands twice: each has one vote")
         return jury
+
+
+def judge_or_jury(value: Any, file: str, node: yaml.Node | None) -> JudgeConfig | JuryConfig:
+    """The judge, or with a key `jury` the jury, that stands at `node` of `file`.
+
+    Raises SetupError with every problem.
+    """
+    if isinstance(value, dict) and "jury" in value:
+        return validate(value, JuryConfig, file, node)
+    return validate(value, JudgeConfig, file, node)
 
 
 def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:

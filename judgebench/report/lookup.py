@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from judgebench.align import (
-    Alignment,
-    FailurePolicy,
-    JudgeSummary,
-)
+from judgebench.align import Alignment, FailurePolicy, JudgeSummary
 from judgebench.records import Estimate
 
 # Statistics of which less is better, and the one that is best at 0.

@@ -11,6 +11,7 @@ from judgebench.align import (
     Alignment,
     Confusion,
     FailurePolicy,
+    backend_fact,
 )
 from judgebench.records import Estimate, Status, Usage
 from judgebench.report.cells import DASH, Cell, Table, format_number
@@ -448,8 +449,7 @@ def _usage_cells(usage: Usage, cost: float | None) -> tuple[Cell, ...]:
 
 def lane(about: Mapping[str, Any]) -> str:
     """How the judge's engine enforces the form of a reply, as its manifest tells it."""
-    backend = about.get("backend")
-    found = backend.get("structured") if isinstance(backend, Mapping) else None
+    found = backend_fact(about, "structured")
     return DASH if found is None else str(found)
 
 

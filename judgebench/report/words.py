@@ -7,10 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from judgebench.align import (
-    Alignment,
-    JudgeKind,
-)
+from judgebench.align import Alignment, JudgeKind
 from judgebench.records import is_slot
 
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {

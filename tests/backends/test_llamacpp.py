@@ -9,7 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine_requests import TOO_LONG, ask, assert_meets_schema, replies_of
+from engine_requests import (
+    ask,
+    assert_a_cut_reply_says_so,
+    assert_an_over_long_prompt_spoils_no_other,
+    assert_meets_schema,
+    replies_of,
+)
 
 from judgebench.backends import open_backend
 from judgebench.backends.contract import Backend, Message, Request
@@ -82,16 +88,11 @@ def test_several_engines_reply_as_one_does_and_read_no_further(
 
 
 def test_a_cut_reply_says_so(backend: Backend) -> None:
-    reply = replies_of(backend, [ask("Rest.", max_tokens=3)])["k"]
-    assert reply.finish == "length"
-    assert reply.usage.completion_tokens == 3
+    assert_a_cut_reply_says_so(backend)
 
 
 def test_an_over_long_prompt_is_told_and_spoils_no_other(backend: Backend) -> None:
-    replies = replies_of(backend, [ask(TOO_LONG, "long"), ask("Rest.", "short", max_tokens=2)])
-    assert replies["long"].finish == "too_long"
-    assert "512" in replies["long"].error
-    assert replies["short"].finish == "length"
+    assert_an_over_long_prompt_spoils_no_other(backend)
 
 
 def test_a_schema_that_cannot_be_used_is_a_setup_error(backend: Backend) -> None:

@@ -9,7 +9,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from engine_requests import LABELS, METRICS, TOO_LONG, ask, assert_meets_schema, replies_of
+from engine_requests import (
+    LABELS,
+    METRICS,
+    ask,
+    assert_a_cut_reply_says_so,
+    assert_an_over_long_prompt_spoils_no_other,
+    assert_meets_schema,
+    replies_of,
+)
 from lanes import judged, labels_of
 
 from judgebench.backends import open_backend
@@ -80,17 +88,11 @@ def test_a_sample_depends_on_its_seed_and_not_on_its_neighbours(backend: Backend
 
 
 def test_a_cut_reply_says_so(backend: Backend) -> None:
-    reply = replies_of(backend, [ask("Rest.", max_tokens=3)])["k"]
-    assert reply.finish == "length"
-    assert reply.usage.completion_tokens == 3
+    assert_a_cut_reply_says_so(backend)
 
 
 def test_an_over_long_prompt_is_told_and_spoils_no_other(backend: Backend) -> None:
-    short = ask("Rest.", "short", max_tokens=2)
-    replies = replies_of(backend, [ask(TOO_LONG, "long"), short])
-    assert replies["long"].finish == "too_long"
-    assert "512" in replies["long"].error
-    assert replies["short"].finish == "length"
+    assert_an_over_long_prompt_spoils_no_other(backend)
 
 
 def test_a_reply_may_fill_the_context_and_no_more(backend: Backend) -> None:

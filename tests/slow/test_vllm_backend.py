@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from engine_requests import TOO_LONG, ask, assert_meets_schema, replies_of
+from engine_requests import (
+    TOO_LONG,
+    ask,
+    assert_a_cut_reply_says_so,
+    assert_meets_schema,
+    replies_of,
+)
 
 from judgebench.backends import open_backend
 from judgebench.backends.contract import Backend, Reply, Request
@@ -53,9 +59,7 @@ def test_the_schema_binds_samples_too(backend: Backend) -> None:
 
 
 def test_a_cut_reply_says_so(backend: Backend) -> None:
-    reply = replies_of(backend, [ask("Rest.", max_tokens=3)])["k"]
-    assert reply.finish == "length"
-    assert reply.usage.completion_tokens == 3
+    assert_a_cut_reply_says_so(backend)
 
 
 def test_over_long_prompts_are_told_and_spoil_no_other(backend: Backend) -> None:
