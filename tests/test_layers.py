@@ -11,7 +11,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 FLOORS = [
     "errors", "records", "shipped", "yaml_file", "rubric", "prompt", "data", "stats", "truth",
-    "backends", "judges", "probes", "proxy", "store", "bench", "runner", "align", "report", "check",
+    "backends", "judges", "probes", "proxy", "store", "bench", "runner", "align", "stress", "report",
+    "check",
     "progress", "cli",
 ]  # fmt: skip
 HEAVY = [

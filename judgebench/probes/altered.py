@@ -1,0 +1,86 @@
+"""An altered answer: its parent, what was changed, by whom, and what must happen to the verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+
+from judgebench.records import Answer
+
+BY_RULE = "rule"
+BY_HAND = "by hand"
+_TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One span of the parent's text, in characters, and what stands in its place."""
+
+    start: int
+    end: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredAnswer:
+    """One altered answer with its provenance.
+
+    `must_worsen` maps metrics to the least severe label that the verdict must reach; where it is
+    empty the verdict must not change. `demand` is what a planted text asks for. `generator` is the
+    signature of the model that wrote it, or `rule`, or `by hand`. `checks` maps each check of
+    validity to the reason why it failed, '' where it passed.
+    """
+
+    item_id: str
+    parent: Answer
+    text: str
+    recipe: str
+    recipe_version: str
+    recipe_hash: str
+    seed: int = 0
+    generator: str = BY_RULE
+    must_worsen: Mapping[str, str] = field(default_factory=dict)
+    demand: Mapping[str, str] = field(default_factory=dict)
+    area: str = ""
+    false_claim: str = ""
+    true_claim: str = ""
+    why_plausible: str = ""
+    source: str = ""
+    changes: tuple[Change, ...] = ()
+    checks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> Answer:
+        """What a judge is shown. It shares its parent's cluster."""
+        return replace(self.parent, item_id=self.item_id, text=self.text)
+
+    @property
+    def failed_checks(self) -> Mapping[str, str]:
+        """Check -> reason, for the checks that failed. An item with any is never counted."""
+        return {check: reason for check, reason in self.checks.items() if reason}
+
+
+def span_diff(old: str, new: str) -> tuple[Change, ...]:
+    """The spans of `old` that differ in `new`, word by word, in order."""
+    a, b = _TOKEN.findall(old), _TOKEN.findall(new)
+    starts = [0]
+    for token in a:
+        starts.append(starts[-1] + len(token))
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    return tuple(
+        Change(starts[i1], starts[i2], "".join(a[i1:i2]), "".join(b[j1:j2]))
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    )
+
+
+def apply_changes(old: str, changes: tuple[Change, ...]) -> str:
+    """The text that `span_diff` compared `old` with."""
+    parts, end = [], 0
+    for change in changes:
+        parts += [old[end : change.start], change.new]
+        end = change.end
+    return "".join([*parts, old[end:]])
