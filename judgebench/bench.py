@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -17,8 +17,12 @@ from judgebench.data import load_data
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig, JuryConfig, Name, check_judge, judge_or_jury
 from judgebench.judges.contract import Judge
-from judgebench.judges.control import CONTROLS, Control, ControlJudge
+from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge
 from judgebench.judges.llm import LLMJudge
+from judgebench.probes.ask import Variant, variants
+from judgebench.probes.attacks import StressSettings, load_attacks
+from judgebench.probes.plan import Plan, make_plan
+from judgebench.probes.recipe import Ask
 from judgebench.prompt import Prompt, load_prompt
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric, load_rubric
@@ -44,20 +48,37 @@ class ReportConfig(_Strict):
 class BenchConfig(_Strict):
     """The keys of bench.yaml. Paths are seen from the folder of the file that names them.
 
-    `notes` are sentences that every report repeats, such as where the data comes from.
+    `data` may be left out for a stress test whose sets bring their own answers. `notes` are
+    sentences that every report repeats, such as where the data comes from.
     """
 
     name: Name
     rubric: str
-    data: str | tuple[str, ...]
+    data: str | tuple[str, ...] = ()
     data_folder: str | None = None
     metrics: tuple[str, ...] = ()
     judges: tuple[str | dict[str, object], ...] = ()
     controls: bool | tuple[Control, ...] = True
     truth: TruthConfig = TruthConfig()
     report: ReportConfig = ReportConfig()
+    stress: StressSettings = StressSettings()
     notes: tuple[str, ...] = ()
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Attacking:
+    """That answers are attacked as the file's key `stress` says, but for what is given here."""
+
+    sample: int | None = None
+    reviewed: bool = False
+
+    def apply(self, config: BenchConfig) -> BenchConfig:
+        given = {"sample": self.sample} if self.sample else {}
+        settings = config.stress.model_copy(
+            update={**given, "reviewed": self.reviewed or config.stress.reviewed}
+        )
+        return config.model_copy(update={"stress": settings})
 
 
 @dataclass(frozen=True)
@@ -72,31 +93,45 @@ class Bench:
     configs: Mapping[str, JudgeConfig] = field(default_factory=dict)
     juries: tuple[JuryConfig, ...] = ()
     controls: tuple[Judge, ...] = ()
+    plan: Plan | None = None  # of a stress test; `dataset` then holds the altered answers too
+    variants: tuple[Variant, ...] = ()
 
     def close(self) -> None:
         for judge in self.judges:
             judge.close()
 
 
-def load_bench(path: Path, *, limit: int | None = None, data_folder: Path | None = None) -> Bench:
+def load_bench(
+    path: Path,
+    *,
+    limit: int | None = None,
+    data_folder: Path | None = None,
+    attacking: Attacking | None = None,
+) -> Bench:
     """The benchmark of that file, of that folder's bench.yaml, or of that shipped example.
 
     `limit` keeps the first answers only; `data_folder` is where data files are looked for instead
-    of where bench.yaml says. Raises SetupError with every problem of the file and of all the files
-    that it names.
+    of where bench.yaml says. With `attacking` its answers are also altered, for a stress test.
+    Raises SetupError with every problem of the file and of all the files that it names.
     """
     file = _bench_file(path)
     gather = _Problems(str(file))
     config, node = _config(file, gather)
+    config = attacking.apply(config) if attacking else config
     whole = gather("rubric", load_rubric, config.rubric, relative_to=file.parent)
     rubric = whole and gather(
         "metrics", whole.only, config.metrics or [m.id for m in whole.metrics]
     )
     specs = _judge_configs(config, file, node, gather)
     models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
-    dataset, prompts = None, {}
+    dataset, plan, prompts = None, None, {}
     if whole is not None and rubric is not None:
-        dataset = gather("data", _load_data, config, file, whole, data_folder)
+        dataset = gather("data", _load_data, config, file, whole, data_folder, attacking is None)
+        dataset = dataset and _limited(dataset, limit)
+        if attacking:
+            plan = gather("stress", _plan, config, file, whole, rubric, dataset)
+            if dataset is not None and plan is not None:
+                dataset = gather("stress", _attacked, dataset, plan)
         prompts = {
             name: gather(f"judges.{name}", _prompt_of, spec, rubric, dataset, file)
             for name, spec in models.items()
@@ -104,7 +139,6 @@ def load_bench(path: Path, *, limit: int | None = None, data_folder: Path | None
     gather.raise_any()
     assert rubric is not None
     assert dataset is not None
-    dataset = _limited(dataset, limit)
     checked = {name: prompt for name, prompt in prompts.items() if prompt is not None}
     judges = [
         gather(f"judges.{name}", _open, spec, rubric, checked[name])
@@ -117,6 +151,7 @@ def load_bench(path: Path, *, limit: int | None = None, data_folder: Path | None
         for judge in opened:
             judge.close()
         raise
+    juries = tuple(s for s in specs if isinstance(s, JuryConfig))
     return Bench(
         config=config,
         file=file,
@@ -124,8 +159,10 @@ def load_bench(path: Path, *, limit: int | None = None, data_folder: Path | None
         dataset=dataset,
         judges=opened,
         configs=models,
-        juries=tuple(s for s in specs if isinstance(s, JuryConfig)),
-        controls=_controls(config, rubric, dataset),
+        juries=juries,
+        controls=_controls(config, rubric, dataset, juries, plan is not None),
+        plan=plan,
+        variants=tuple(_variants(opened, plan)) if plan else (),
     )
 
 
@@ -185,9 +222,13 @@ def _bench_file(path: Path) -> Path:
 
 
 def _load_data(
-    config: BenchConfig, file: Path, rubric: Rubric, data_folder: Path | None
+    config: BenchConfig, file: Path, rubric: Rubric, data_folder: Path | None, needed: bool
 ) -> Dataset:
     names = (config.data,) if isinstance(config.data, str) else config.data
+    if not names and not needed:
+        return Dataset((), ())
+    if not names:
+        raise SetupError(Problem("is missing: name the files with answers and human labels"))
     folder = data_folder or (file.parent / config.data_folder if config.data_folder else None)
     paths = [file.parent / name for name in names]
     return load_data(paths, rubric, metrics=config.metrics or None, folder=folder)
@@ -202,12 +243,12 @@ def _judge_configs(
     ]
     specs = [spec for spec in found if spec is not None]
     names = Counter(spec.name for spec in specs)
-    names.update(c for c in CONTROLS if c in names)
+    names.update(c for c in ABOUT if c in names)
     for name, count in names.items():
         if count > 1:
             message = "two judges have this name, or a control has it"
             gather.tell("judges", Problem(message, found=name))
-    known = {spec.name for spec in specs if isinstance(spec, JudgeConfig)} | set(CONTROLS)
+    known = {spec.name for spec in specs if isinstance(spec, JudgeConfig)} | set(ABOUT)
     for spec in specs if None not in found else []:
         for member in spec.jury if isinstance(spec, JuryConfig) else []:
             if member not in known:
@@ -258,12 +299,49 @@ def _limited(dataset: Dataset, limit: int | None) -> Dataset:
     return Dataset(answers, labels, dataset.warnings, dataset.sources)
 
 
-def _controls(config: BenchConfig, rubric: Rubric, dataset: Dataset) -> tuple[Judge, ...]:
+def _controls(
+    config: BenchConfig,
+    rubric: Rubric,
+    dataset: Dataset,
+    juries: Sequence[JuryConfig],
+    stress: bool,
+) -> tuple[Judge, ...]:
     chosen = CONTROLS if config.controls is True else (config.controls or ())
+    if config.controls is True and stress:
+        chosen = (*(CONTROLS if dataset.labels else UNTAUGHT), "constant-severe")
+    sworn = {member for jury in juries for member in jury.jury}
+    names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in sworn)))
     return tuple(
         ControlJudge(control, rubric, dataset.answers, dataset.labels, config.seed)
-        for control in chosen
+        for control in names
     )
+
+
+def _plan(
+    config: BenchConfig, file: Path, rubric: Rubric, judged: Rubric, dataset: Dataset | None
+) -> Plan:
+    """What is altered and how; without a sound data set the attacks are checked all the same."""
+    attacks = load_attacks(config.stress, rubric, judged, file.parent)
+    answers, labels = (dataset.answers, dataset.labels) if dataset else ((), ())
+    sample = config.stress.sample
+    return make_plan(attacks, answers, labels, judged, seed=config.seed, sample=sample)
+
+
+def _attacked(dataset: Dataset, plan: Plan) -> Dataset:
+    """The data set with the sets' sound answers and all altered answers after its own."""
+    answers = {a.item_id: a for a in (*dataset.answers, *plan.parents)}
+    altered = {item.item_id: item.answer for item in plan.items}
+    twice = ", ".join(sorted(answers.keys() & altered.keys())[:5])
+    if twice:
+        raise SetupError(Problem("an answer and an altered one have the same id", found=twice))
+    return replace(dataset, answers=(*answers.values(), *altered.values()))
+
+
+def _variants(judges: Sequence[LLMJudge], plan: Plan) -> Iterator[Variant]:
+    for judge in judges:
+        for recipe, answers in plan.asks:
+            if isinstance(recipe.edit, Ask):
+                yield from variants(judge, recipe, recipe.edit, answers)
 
 
 def default_run_folder(config: BenchConfig) -> Path:

@@ -137,6 +137,7 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
     makers: Mapping[str, Callable[[], Lines]] = {
         "rubrics": _rubrics,
         "prompts": _prompts,
+        "attacks": _attacks,
         "examples": _examples,
         "backends": _backends,
         "controls": _controls,
@@ -155,6 +156,15 @@ def _prompts() -> Lines:
 
     found = [load_prompt(name) for name in shipped_names("prompts", ".jinja")]
     return [(p.name, p.description) for p in found]
+
+
+def _attacks() -> Lines:
+    from judgebench.probes.attacks import SHIPPED_SETS
+    from judgebench.probes.recipe import load_recipe
+
+    recipes = [load_recipe(name) for name in shipped_names("adversarial", ".yaml")]
+    sets = [(name, "a set of sound answers, each beside a false one") for name in SHIPPED_SETS]
+    return [*sets, *((r.name, r.about) for r in recipes)]
 
 
 def _examples() -> Lines:

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from judgebench import __version__
+from judgebench import __version__, cli_attack
 from judgebench.errors import JudgebenchError, RunError, SetupError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from judgebench.align import Alignment
-    from judgebench.bench import Bench
+    from judgebench.bench import Attacking, Bench
     from judgebench.errors import Problem
+    from judgebench.probes.plan import Made
     from judgebench.store import RunFolder
+    from judgebench.stress.result import StressResult
     from judgebench.truth import TruthConfig
 
 INTERRUPTED = 130
@@ -34,6 +36,8 @@ app = typer.Typer(
     help="May this LLM judge stand in for your human annotators?\n\n"
     "Start with `judgebench demo`, then write a bench.yaml of your own.",
 )
+
+app.add_typer(cli_attack.app, name="attack")
 
 RunDir = Annotated[Path, typer.Argument(help="The run folder, such as runs/demo.")]
 RunOption = Annotated[
@@ -101,6 +105,40 @@ def run(
     _benchmark(bench, run, limit, budget, data_folder, dry_run)
 
 
+@app.command(epilog="Example: judgebench stress bench.yaml --sample 20")
+def stress(
+    bench: Annotated[
+        Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")
+    ] = Path("stress"),
+    run: RunOption = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="At most N altered answers a recipe.")
+    ] = None,
+    reviewed: Annotated[
+        bool, typer.Option("--reviewed", help="Count only what people accepted in its sheet.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Alter the first N answers only.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="US dollars that this run folder may cost in all.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how many calls, tokens and dollars.")
+    ] = False,
+    data_folder: DataFolder = None,
+) -> None:
+    """Judge altered answers too: what must worsen a verdict, and what must not move it.
+
+    Without an argument the shipped example runs with the embedded model. Verdicts of an earlier
+    `judgebench run` in the same folder are used; Ctrl-C keeps what is done.
+    """
+    from judgebench.bench import Attacking
+
+    attacking = Attacking(sample=sample, reviewed=reviewed)
+    _benchmark(bench, run, limit, budget, data_folder, dry_run, attacking)
+
+
 @app.command(epilog="Example: judgebench check answers.csv labels.csv --rubric medical-safety")
 def check(
     files: Annotated[
@@ -136,7 +174,8 @@ def align(
     """Score a run again from its folder alone; print the tables."""
     from judgebench.report import print_tables
 
-    print_tables(_align(run, truth, ties, annotator), _console())
+    alignment, stressed = _align(run, truth, ties, annotator)
+    print_tables(alignment, _console(), stressed)
 
 
 @app.command(epilog="Example: judgebench report runs/demo --to paper/tables")
@@ -150,19 +189,20 @@ def report(
     """Write a run's report: Markdown, LaTeX, CSV, plots, one HTML page."""
     from judgebench.report import write_report
 
-    alignment = _align(run, truth, ties, annotator)
-    for path in write_report(alignment, to or run / "report").values():
+    alignment, stressed = _align(run, truth, ties, annotator)
+    for path in write_report(alignment, to or run / "report", stressed).values():
         typer.echo(path)
 
 
 @app.command(name="list", epilog="Example: judgebench list rubrics")
 def list_(
     what: Annotated[
-        Literal["rubrics", "prompts", "examples", "backends", "controls", "weights"] | None,
+        Literal["rubrics", "prompts", "attacks", "examples", "backends", "controls", "weights"]
+        | None,
         typer.Argument(help="One kind; everything without it."),
     ] = None,
 ) -> None:
-    """List what ships: rubrics, prompts, examples, controls and more."""
+    """List what ships: rubrics, prompts, attacks, examples, controls and more."""
     from judgebench.check import listing
 
     for heading, lines in listing(what).items():
@@ -191,12 +231,13 @@ def _benchmark(
     budget: float | None,
     data_folder: Path | None,
     dry_run: bool,
+    attacking: Attacking | None = None,
 ) -> None:
     from judgebench.bench import default_run_folder, load_bench
     from judgebench.store import RunFolder
 
     console = _console()
-    bench = load_bench(path, limit=limit, data_folder=data_folder)
+    bench = load_bench(path, limit=limit, data_folder=data_folder, attacking=attacking)
     try:
         folder = RunFolder(run_path or default_run_folder(bench.config))
         _show(console, bench.dataset.warnings, "warning")
@@ -221,6 +262,11 @@ def _judge(console: Console, bench: Bench, folder: RunFolder, budget: float | No
         counted(len(bench.juries), "jury", "juries"),
         counted(len(bench.controls), "control judge"),
     ]
+    if bench.plan:
+        parts[0] = counted(len(bench.plan.parents), "answer")
+        parts.insert(1, counted(len(bench.plan.items), "altered answer"))
+        for made in bench.plan.made:
+            _tell_made(console, made)
     console.print(
         f"{bench.config.name}: {', '.join(parts)}; run folder {folder.path}",
         highlight=False,
@@ -238,29 +284,42 @@ def _judge(console: Console, bench: Bench, folder: RunFolder, budget: float | No
         raise typer.Exit(INTERRUPTED) from None
 
 
+def _tell_made(console: Console, made: Made) -> None:
+    """What an attack could not make: an edit that finds nothing to change says so."""
+    gaps = [f"{len(made.rejected)} failed a check"] if made.rejected else []
+    gaps += [f"nothing to change in {len(made.nothing)}"] if made.nothing else []
+    gaps += [f"{made.attack.undecided} not accepted"] if made.attack.undecided else []
+    if gaps:
+        line = f"{made.attack.name}: {len(made.items)} items; {', '.join(gaps)}"
+        console.print(line, highlight=False, markup=False)
+
+
 def _report(console: Console, folder: RunFolder) -> None:
     from judgebench.report import print_tables, write_report
 
-    alignment = _align(folder.path, None, None, None)
-    written = write_report(alignment, folder.path / "report")
-    print_tables(alignment, console)
+    alignment, stressed = _align(folder.path, None, None, None)
+    written = write_report(alignment, folder.path / "report", stressed)
+    print_tables(alignment, console, stressed)
     console.print(f"Report: {written['html']}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _align(
     run: Path, rule: str | None, ties: str | None, annotators: Sequence[str] | None
-) -> Alignment:
+) -> tuple[Alignment, StressResult | None]:
     from judgebench.align import align_run
     from judgebench.bench import BenchConfig
     from judgebench.stats.resample import Resampling
     from judgebench.store import RunFolder
+    from judgebench.stress.run import stress_run
 
     folder = RunFolder.existing(run)
     settings = BenchConfig.model_validate(folder.manifest()["settings"])
     resampling = Resampling(
         resamples=settings.report.resamples, seed=settings.seed, level=settings.report.level
     )
-    return align_run(folder, _truth(settings.truth, rule, ties, annotators), resampling)
+    rules = _truth(settings.truth, rule, ties, annotators)
+    stressed = stress_run(folder, rules, resampling, settings.stress.half_width)
+    return align_run(folder, rules, resampling), stressed
 
 
 def _truth(

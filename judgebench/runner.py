@@ -100,13 +100,23 @@ class Purse:
 
 def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
     """What is left to ask of each language model; calls nobody and writes nothing."""
-    return [_forecast(bench, judge, _unfinished(judge, bench, folder)) for judge in bench.judges]
+    return [
+        _forecast(judge, answers, _unfinished(judge, answers, folder))
+        for judge, answers in _asked(bench)
+    ]
 
 
-def _unfinished(judge: Judge, bench: Bench, folder: RunFolder) -> list[Answer]:
-    latest = _latest(folder.verdicts(judge.name), judge.signature, bench.dataset.answers)
-    reasks = bench.configs[judge.name].reasks
-    return [a for a in bench.dataset.answers if not _ended(latest.get(a.item_id), reasks)]
+def _asked(bench: Bench) -> Iterator[tuple[LLMJudge, Sequence[Answer]]]:
+    """Every model and variant with the answers that it judges."""
+    for judge in bench.judges:
+        yield judge, bench.dataset.answers
+    for variant in bench.variants:
+        yield variant.judge, variant.answers
+
+
+def _unfinished(judge: LLMJudge, answers: Sequence[Answer], folder: RunFolder) -> list[Answer]:
+    latest = _latest(folder.verdicts(judge.name), judge.signature, answers)
+    return [a for a in answers if not _ended(latest.get(a.item_id), judge.config.reasks)]
 
 
 def run(
@@ -120,6 +130,10 @@ def run(
     watcher = watcher or Silence()
     with folder.locked():
         folder.write_inputs(bench.rubric, bench.dataset.answers, bench.dataset.labels)
+        plan = bench.plan
+        if plan is None and folder.attacks():
+            watcher.told("the stress test in this folder is put aside; `judgebench stress` goes on")
+        folder.write_attacks(plan.items if plan else (), plan.rejected if plan else ())
         manifest = _manifest(bench, folder)
         folder.write_manifest(manifest)
         purse = _purse(bench, folder, budget)
@@ -141,8 +155,11 @@ def _judge_all(
     for control in bench.controls:
         latest[control.name] = _run_judge(control, answers, folder, Purse(None), Silence())
     for judge in bench.judges:
-        reasks = bench.configs[judge.name].reasks
+        reasks = judge.config.reasks
         latest[judge.name] = _run_judge(judge, answers, folder, purse, watcher, reasks)
+        for variant in bench.variants:
+            if variant.of == judge.name:
+                _run_judge(variant.judge, variant.answers, folder, purse, watcher, reasks)
         judge.close()
     for jury in bench.juries:
         about = _jury_entry(jury, bench)
@@ -264,7 +281,7 @@ def _purse(bench: Bench, folder: RunFolder, budget: float | None) -> Purse:
     """What this run folder has cost before counts. Nothing is read where no budget is set."""
     if budget is None:
         return Purse(None)
-    costs = [v.cost or 0.0 for judge in bench.judges for v in folder.verdicts(judge.name)]
+    costs = [v.cost or 0.0 for judge, _ in _asked(bench) for v in folder.verdicts(judge.name)]
     expected = [(f.cost or 0.0) / f.left for f in forecast(bench, folder) if f.left]
     return Purse(budget, spent=sum(costs), dearest=max([0.0, *costs, *expected]))
 
@@ -304,6 +321,16 @@ def _manifest(bench: Bench, folder: RunFolder) -> dict[str, Any]:
                 "signature": judge.signature,
                 "about": judge.describe(),
             }
+    for variant in bench.variants:
+        entries[variant.judge.name] = {
+            "kind": "variant",
+            "of": variant.of,
+            "recipe": variant.recipe,
+            "asked": variant.kind,
+            "repeat": variant.repeat,
+            "signature": variant.judge.signature,
+            "about": variant.judge.describe(),
+        }
     return {
         "name": bench.config.name,
         "judgebench": judgebench.__version__,
@@ -321,6 +348,7 @@ def _manifest(bench: Bench, folder: RunFolder) -> dict[str, Any]:
         "settings": bench.config.model_dump(mode="json"),
         "judges": entries,
         "notes": [*bench.config.notes, *_data_notes(bench)],
+        "stress": bench.plan.describe() if bench.plan else None,
         "state": "running",
     }
 
@@ -337,9 +365,8 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _forecast(bench: Bench, judge: LLMJudge, left: Sequence[Answer]) -> Forecast:
-    config = bench.configs[judge.name]
-    parts = 1 if config.mode == "one_pass" else len(bench.rubric.metrics)
+def _forecast(judge: LLMJudge, answers: Sequence[Answer], left: Sequence[Answer]) -> Forecast:
+    parts = judge.calls_an_answer
     sample = left[:: max(1, len(left) // _SAMPLE)]
     characters = [
         sum(len(m.content) for m in judge.request(Task(a), part).messages)
@@ -349,11 +376,10 @@ def _forecast(bench: Bench, judge: LLMJudge, left: Sequence[Answer]) -> Forecast
     scale = len(left) / len(sample) if sample else 0.0
     prompt = round(scale * sum(characters) / CHARACTERS_A_TOKEN)
     completion = len(left) * judge.likely_reply_tokens
-    price = config.settings.price
+    price = judge.config.settings.price
     cost = None
     if price is not None:
         cost = (prompt * price.prompt + completion * price.completion) / 1e6
-    answers = bench.dataset.answers
     return Forecast(
         judge.name, len(answers), len(answers) - len(left), len(left) * parts, prompt, completion,
         cost,

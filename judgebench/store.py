@@ -6,15 +6,16 @@
     answers.jsonl         the answers as judged
     labels.jsonl          the human labels as read
     verdicts-NAME.jsonl   one line a verdict, append-only, one file a judge
+    attacks.jsonl         of a stress test: the altered answers, which answers.jsonl holds too
+    attacks-rejected.jsonl   those that failed a check of validity, with the reasons
 
 A line that a killed process left torn is dropped when the file is next opened, and told.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -22,36 +23,22 @@ from types import TracebackType
 from typing import IO, Any, TypeVar
 
 from judgebench.errors import Problem, RunLocked, SetupError
+from judgebench.files import (
+    drop_torn_line,
+    read_lines,
+    read_object,
+    to_json,
+    to_line,
+    write_atomically,
+)
+from judgebench.probes.altered import AlteredAnswer
+from judgebench.probes.sets import read_set, to_set_line
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import validate
 
 Record = TypeVar("Record", Answer, HumanLabel)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """The file is the old one or the new one, never half of either."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def to_line(value: Mapping[str, Any]) -> str:
-    """One line of JSONL."""
-    return _json(value, separators=(",", ":")) + "\n"
-
-
-def _json(value: Mapping[str, Any], **style: Any) -> str:
-    """JSON as people read it. Lone surrogates, which UTF-8 cannot hold, are escaped."""
-    text = json.dumps(value, ensure_ascii=False, **style)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        text = json.dumps(value, **style)
-    return text
+ATTACKS, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
 
 
 class RunFolder:
@@ -95,6 +82,22 @@ class RunFolder:
         self._write_lines("answers.jsonl", answers)
         self._write_lines("labels.jsonl", labels)
 
+    def write_attacks(
+        self, items: Sequence[AlteredAnswer], rejected: Sequence[AlteredAnswer]
+    ) -> None:
+        """The altered answers of a stress test; without any, those of an earlier one go."""
+        for name, found in ((ATTACKS, items), (REJECTED, rejected)):
+            if found:
+                lines = "".join(to_line(to_set_line(item)) for item in found)
+                write_atomically(self.path / name, lines.encode("utf-8"))
+            else:
+                (self.path / name).unlink(missing_ok=True)
+
+    def attacks(self) -> list[AlteredAnswer]:
+        """The altered answers that were judged; none where no stress test was run."""
+        path = self.path / ATTACKS
+        return read_set(path) if path.is_file() else []
+
     def rubric(self) -> Rubric:
         path = self.path / "rubric.json"
         return validate(_read_object(path), Rubric, file=str(path))
@@ -116,7 +119,7 @@ class RunFolder:
                 yield _verdict(value, path, number)
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        text = _json(value, indent=2, sort_keys=True) + "\n"
+        text = to_json(value, indent=2, sort_keys=True) + "\n"
         write_atomically(self.path / name, text.encode("utf-8"))
 
     def _write_lines(self, name: str, records: Iterable[Answer | HumanLabel]) -> None:
@@ -126,35 +129,10 @@ class RunFolder:
         os.replace(temporary, self.path / name)
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of every whole line; a torn last line is passed over.
-
-    Raises SetupError where there is no such file, and for a line in the middle that holds no JSON
-    object: that is damage, not a torn write.
-    """
-    if not path.is_file():
-        raise SetupError(Problem("no such file", file=str(path)))
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                return
-            yield number, _object(line, path, number)
-
-
 def _read_object(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise SetupError(Problem("no such file", file=str(path)))
-    return _object(path.read_bytes(), path)
-
-
-def _object(text: bytes, path: Path, number: int | None = None) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
-    if not isinstance(value, dict):
-        raise SetupError(Problem("is no JSON object", str(path), number, found=repr(value)[:80]))
-    return value
+    return read_object(path.read_bytes(), path)
 
 
 def _records(path: Path, shape: type[Record]) -> Iterator[Record]:
@@ -163,25 +141,6 @@ def _records(path: Path, shape: type[Record]) -> Iterator[Record]:
             yield shape(**value)
         except TypeError as error:
             raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
-
-
-def drop_torn_line(path: Path) -> int:
-    """Cut what stands after the last newline, if anything; returns how many bytes that was."""
-    if not path.is_file():
-        return 0
-    with path.open("rb+") as file:
-        size = file.seek(0, os.SEEK_END)
-        end = size
-        while end > 0:
-            start = max(0, end - 65536)
-            file.seek(start)
-            newline = file.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                end = start + newline + 1
-                break
-            end = start
-        file.truncate(end)
-    return size - end
 
 
 class VerdictWriter:

@@ -68,21 +68,25 @@ def align_run(
     truth: TruthConfig = TruthConfig(),
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Alignment:
-    """Score a run again from its folder alone: no model, no original files.
+    """Score a run again from its folder alone: no model, no original files. Altered answers, and
+    what judges said when they were asked otherwise, are left to `judgebench.stress`.
 
     Raises SetupError where the folder holds no run or is damaged.
     """
     manifest = folder.manifest()
     if not {"name", "judges"} <= manifest.keys():
         raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
-    answers = folder.answers()
+    altered = {item.item_id for item in folder.attacks()}
+    answers = [answer for answer in folder.answers() if answer.item_id not in altered]
     return align(
         name=str(manifest["name"]),
         rubric=folder.rubric(),
         answers=answers,
         labels=folder.labels(),
         judges=[
-            _from_folder(folder, name, about, answers) for name, about in manifest["judges"].items()
+            verdicts_of(folder, name, about, answers)
+            for name, about in manifest["judges"].items()
+            if about["kind"] != "variant"
         ],
         truth=truth,
         resampling=resampling,
@@ -90,10 +94,13 @@ def align_run(
     )
 
 
-def _from_folder(
+def verdicts_of(
     folder: RunFolder, name: str, about: Mapping[str, Any], answers: Sequence[Answer]
 ) -> JudgeVerdicts:
-    """The last verdict on each answer as it stands; what was said of an older text is left out."""
+    """What the judge of a manifest's entry said: the last verdict on each answer as it stands.
+
+    What was said of an older text is left out.
+    """
     hash_of = {a.item_id: a.content_hash for a in answers}
     latest: dict[str, Verdict] = {}
     usage, cost = Usage(), None

@@ -17,11 +17,17 @@ from judgebench.judges.contract import Task
 from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
 
-Control = Literal["constant-majority", "constant-fixed", "random", "prior", "longest-answer"]
-CONTROLS: tuple[Control, ...] = get_args(Control)
+Control = Literal[
+    "constant-majority", "constant-fixed", "random", "prior", "longest-answer", "constant-severe"
+]
+# Against human labels the most severe label is never the one to beat; it shows in a stress test
+# that whoever calls everything wrong detects everything.
+CONTROLS: tuple[Control, ...] = tuple(c for c in get_args(Control) if c != "constant-severe")
+UNTAUGHT: tuple[Control, ...] = ("constant-fixed", "random")  # need no human label
 ABOUT: Mapping[Control, str] = {
     "constant-majority": "always the most common human label of the other half of the questions",
     "constant-fixed": "always the least severe label (of a nominal metric: the first)",
+    "constant-severe": "always the most severe label (of a nominal metric: the last)",
     "random": "any label, each as likely",
     "prior": "a label drawn as often as humans gave it in the other half of the questions",
     "longest-answer": "the longer the answer, the less severe its label, "
@@ -121,6 +127,8 @@ def _choice(control: Control, answers: Sequence[Answer], seed: int) -> Choice:
             return lambda metric, prior, answer: prior.index(max(prior)) if any(prior) else None
         case "constant-fixed":
             return lambda metric, prior, answer: 0
+        case "constant-severe":
+            return lambda metric, prior, answer: len(metric.labels) - 1
         case "random":
             return lambda metric, prior, answer: int(
                 _fraction(seed, control, metric.id, answer.item_id) * len(metric.labels)

@@ -33,10 +33,18 @@ class LLMJudge:
     """Meets `judges.contract.Judge`. Asks nothing twice: the runner decides what is asked again."""
 
     def __init__(
-        self, config: JudgeConfig, rubric: Rubric, prompt: Prompt, backend: Backend
+        self,
+        config: JudgeConfig,
+        rubric: Rubric,
+        prompt: Prompt,
+        backend: Backend,
+        *,
+        name: str = "",
+        repeat: int = 0,
     ) -> None:
-        self.name = config.name
+        self.name = name or config.name
         self._config = config
+        self._repeat = repeat
         self._prompt = prompt
         self._backend = backend
         self._rubric = rubric
@@ -44,6 +52,35 @@ class LLMJudge:
         self._schemas = [reply_schema(prompt.reply, part) for part in self._parts]
         self._about = self._describe()
         self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
+
+    def asked_otherwise(
+        self, name: str, *, rubric: Rubric | None = None, repeat: int = 0, **changes: Any
+    ) -> LLMJudge:
+        """The same judge on the same engine, with another rubric or other keys of its file.
+
+        `repeat` marks its verdicts. The engine stays this judge's to give back.
+        """
+        return LLMJudge(
+            self._config.model_copy(update=changes),
+            rubric or self._rubric,
+            self._prompt,
+            self._backend,
+            name=name,
+            repeat=repeat,
+        )
+
+    @property
+    def config(self) -> JudgeConfig:
+        return self._config
+
+    @property
+    def rubric(self) -> Rubric:
+        return self._rubric
+
+    @property
+    def calls_an_answer(self) -> int:
+        """How many requests one answer takes: one, or one a metric."""
+        return len(self._parts)
 
     def describe(self) -> Mapping[str, Any]:
         return self._about
@@ -110,6 +147,7 @@ class LLMJudge:
             status=_status(replies, readings),
             labels={k: v for reading in readings for k, v in reading.labels.items()},
             attempt=previous.attempt + 1 if previous else 0,
+            repeat=self._repeat,
             reason="; ".join(reading.reason for reading in readings if reading.reason),
             raw="\n".join(reply.text for reply in replies),
             usage=sum((r.usage for r in replies), Usage()),

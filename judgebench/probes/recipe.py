@@ -65,19 +65,25 @@ class Reword(_Strict):
     words: str
 
 
-class Write(_Strict):
-    """A model writes a false answer. `instructions` tell it how; `example` shows one."""
+class _ByModel(_Strict):
+    """How a model writes: greedy decoding would write the same again and again."""
+
+    instructions: Text
+    temperature: float = Field(default=0.9, ge=0, le=2)
+    top_p: float = Field(default=0.85, gt=0, le=1)
+
+
+class Write(_ByModel):
+    """A model writes a false answer. `areas` says what to get wrong in each error area."""
 
     kind: Literal["write"]
-    instructions: Text
-    areas: Mapping[Area, Text]
+    areas: Mapping[Area, Text] = Field(min_length=1)
 
 
-class Rephrase(_Strict):
+class Rephrase(_ByModel):
     """A model writes the answer anew, `times` over, without changing what it says."""
 
     kind: Literal["rephrase"]
-    instructions: Text
     times: int = Field(default=6, ge=1, le=20)
 
 

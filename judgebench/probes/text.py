@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from judgebench.rubric import normalise
 
@@ -33,14 +34,15 @@ NEGATIONS = frozenset(
     ("not", "no", "never", "none", "nor", "neither", "without", "cannot", "nobody", "nothing",
      "nowhere", "hardly", "unless")
 )  # fmt: skip
-_FUNCTION_WORDS = frozenset(  # a list of sixty strings would be harder to read
+_GRAMMAR = (
     "a an the of to in on at by for from with and or but as is are was were be been being it its "
     "this that these those they them their he she his her you your we our i my me do does did has "
     "have had can could may might will would shall should must so than then there here which who "
     "whom whose what when where why how also very more most much many some any all each such into "
     "about over under between through during after before if because while both other only just "
-    "too up out off own same s t".split()  # noqa: SIM905
+    "too up out off own same s t"
 )
+_FUNCTION_WORDS = frozenset(_GRAMMAR.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +78,20 @@ def words(text: str) -> list[str]:
     return list(_WORD.findall(normalise(text)))
 
 
-def content_words(text: str) -> set[str]:
+@lru_cache(maxsize=4096)  # the search for near-duplicates asks for the same texts again and again
+def content_words(text: str) -> frozenset[str]:
     """Roughly stemmed words without those that carry grammar only; negations are kept apart."""
-    return {_stem(w) for w in words(text) if w not in _FUNCTION_WORDS and w not in NEGATIONS}
+    told = (w for w in words(text) if w not in _FUNCTION_WORDS and w not in NEGATIONS)
+    return frozenset(_stem(w) for w in told)
 
 
 def _stem(word: str) -> str:
     """`viruses` and `virus` alike: the common English endings cut from words of some length."""
     for ending, least in (("ies", 5), ("ing", 6), ("es", 5), ("ed", 5), ("s", 4)):
         if word.endswith(ending) and len(word) >= least and not word.endswith(("ss", "us", "is")):
-            return word[: -len(ending)] + ("y" if ending == "ies" else "")
-    return word
+            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            break
+    return word[:-1] if word.endswith("e") and len(word) >= 5 else word
 
 
 def negations(text: str) -> int:
@@ -124,10 +129,62 @@ def asserts(text: str, claim: str, beyond: str = "", share: float = 0.8) -> bool
     wanted = content_words(claim)
     if not wanted:
         return False
-    telling = wanted - content_words(beyond) if beyond else set()
+    telling = wanted - content_words(beyond) if beyond else frozenset()
     for sentence in sentences(text):
         held = content_words(sentence.text)
         agree = negations(sentence.text) % 2 == negations(claim) % 2
         if agree and telling <= held and len(wanted & held) >= share * len(wanted):
             return True
     return normalise(claim) in normalise(text)
+
+
+_LETTER_SAID_WITH_A_VOWEL = frozenset("AEFHILMNORSX")
+_SAID_WITH_A_CONSONANT = re.compile(r"(?:eu|one\b|u[bcfhjkqrst][aeiou]|uni)", re.IGNORECASE)
+_NUMBER_SAID_WITH_A_VOWEL = re.compile(r"8|1[18](?![\d])")
+_ARTICLE = re.compile(r"(?<![\w'’-])(?:(a)n?)(?=\s+$)", re.IGNORECASE)
+
+
+def article(word: str) -> str:
+    """`a` or `an`, as the word is spoken: an x-ray, a urine test, an MRI, an 8-day course."""
+    first = re.split(r"[\s-]", word, maxsplit=1)[0]
+    if first[:1].isdigit():
+        return "an" if _NUMBER_SAID_WITH_A_VOWEL.match(first) else "a"
+    if len(first) == 1 or (first.isupper() and len(first) < 5 and first != "AIDS"):
+        return "an" if first[0].upper() in _LETTER_SAID_WITH_A_VOWEL else "a"
+    vowel = first[0].lower() in "aeiou" and not _SAID_WITH_A_CONSONANT.match(first)
+    return "an" if vowel else "a"
+
+
+def put(text: str, places: Sequence[tuple[int, int]], new: Sequence[str]) -> str:
+    """The text with each span of `places` (in order, apart from each other) replaced by the text
+    of `new` at the same index, and an article `a` or `an` right before it made to fit."""
+    parts, end = [], 0
+    for (start, stop), word in zip(places, new, strict=True):
+        before = text[end:start]
+        if article(word) != article(text[start:stop]):
+            before = _ARTICLE.sub(rf"\1{article(word)[1:]}", before)
+        parts += [before, word]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
+_REFERENCE = re.compile(
+    r"(?:https?://|www\.)\S+|\S+@\S+|\b[\w-]+\.(?:gov|org|com|edu|int|net)\b\S*"
+    r"|\[[^\]\n]*\]|\([^()\n]*(?:et al|doi|ISBN)[^()\n]*\)"
+)
+_NAME = re.compile(r"\b[A-Z]\w+(?:[ ](?:of|for|and|the|on|in|&|[A-Z]\w+))*[ ][A-Z]\w+")
+
+
+def references(text: str) -> list[tuple[int, int]]:
+    """Spans of links, mail addresses and citations."""
+    return [match.span() for match in _REFERENCE.finditer(text)]
+
+
+def names(text: str) -> list[tuple[int, int]]:
+    """Spans of capitalised words in a row, small words between them: names and titles."""
+    return [match.span() for match in _NAME.finditer(text)]
+
+
+def overlaps(place: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a span has a character in common with any of `spans`."""
+    return any(a < place[1] and place[0] < b for a, b in spans)

@@ -1,32 +1,40 @@
-"""Write an Alignment down: CSV, Markdown, LaTeX, one self-contained page, and figures."""
+"""Write alignment and stress test down: CSV, Markdown, LaTeX, one self-contained page, figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 from judgebench.align import Alignment
+from judgebench.files import write_atomically
+from judgebench.report.contents import shows_alignment
 from judgebench.report.csv_file import to_csv
 from judgebench.report.html import to_html
 from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown
 from judgebench.report.plots import draw_all
+from judgebench.report.stress_csv import to_stress_csv
+from judgebench.report.stress_plots import draw_stress
 from judgebench.report.tables import accuracy_table
 from judgebench.report.terminal import print_tables
-from judgebench.store import write_atomically
+from judgebench.stress.result import StressResult
 
 __all__ = ["accuracy_table", "print_tables", "write_report"]
 
 
-def write_report(alignment: Alignment, folder: Path) -> Mapping[str, Path]:
+def write_report(
+    alignment: Alignment, folder: Path, stress: StressResult | None = None
+) -> Mapping[str, Path]:
     """Write every file of the report into `folder` and return their paths.
 
-    The keys are `csv`, `markdown`, `latex`, `html` and, for the figures, their paths inside
+    The keys are `csv`, `markdown`, `latex`, `html`, with a stress result `stress_csv` and, for the
+    figures, their paths inside
     `folder`, such as `plots/label_distribution.png`. A file is the old one or the new one, never
     half of either.
     """
     written: dict[str, Path] = {}
-    for key, name, content in _files(alignment):
+    for key, name, content in _files(alignment, stress):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -34,11 +42,17 @@ def write_report(alignment: Alignment, folder: Path) -> Mapping[str, Path]:
     return written
 
 
-def _files(alignment: Alignment) -> Iterator[tuple[str, str, bytes]]:
+def _files(alignment: Alignment, stress: StressResult | None) -> Iterator[tuple[str, str, bytes]]:
     """Key, path inside the folder and content of each file."""
     yield "csv", "alignment.csv", to_csv(alignment).encode()
-    yield "markdown", "tables.md", to_markdown(alignment).encode()
-    yield "latex", "tables.tex", to_latex(alignment).encode()
-    yield "html", "report.html", to_html(alignment).encode()
-    for name, content in draw_all(alignment):
+    if stress is not None:
+        yield "stress_csv", "stress.csv", to_stress_csv(stress).encode()
+    yield "markdown", "tables.md", to_markdown(alignment, stress).encode()
+    yield "latex", "tables.tex", to_latex(alignment, stress).encode()
+    yield "html", "report.html", to_html(alignment, stress).encode()
+    figures = chain(
+        draw_all(alignment) if shows_alignment(alignment, stress) else (),
+        draw_stress(stress) if stress is not None else (),
+    )
+    for name, content in figures:
         yield f"plots/{name}", f"plots/{name}", content

@@ -60,17 +60,17 @@ def _rows(a: Alignment) -> Iterator[dict[str, Any]]:
     for s in a.scores:
         yield {
             "table": "score", "judge": s.judge, "metric": s.metric, "statistic": s.statistic,
-            "failures": s.failures, **_estimate(s.estimate),
+            "failures": s.failures, **estimate_columns(s.estimate),
         }  # fmt: skip
     for g in a.agreement:
         yield {
             "table": "agreement", "metric": g.metric, "statistic": g.statistic, "who": g.who,
-            **_estimate(g.estimate),
+            **estimate_columns(g.estimate),
         }  # fmt: skip
     for c in a.ceiling:
         yield {
             "table": "ceiling", "metric": c.metric, "statistic": c.statistic, "who": c.annotator,
-            **_estimate(c.estimate),
+            **estimate_columns(c.estimate),
         }  # fmt: skip
     yield from _counts(a)
 
@@ -99,7 +99,8 @@ def _counts(a: Alignment) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _estimate(e: Estimate) -> dict[str, Any]:
+def estimate_columns(e: Estimate) -> dict[str, Any]:
+    """The columns that tell one estimate."""
     return {
         "value": e.value, "low": e.low, "high": e.high, "level": e.level, "n": e.n,
         "n_missing": e.n_missing, "method": e.method, "reason": e.reason,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from markupsafe import Markup
 from judgebench.align import STATISTICS, Alignment, Confusion, Disagreement, FailurePolicy
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.report.cells import Cell, Table, footnotes
+from judgebench.report.contents import NO_LABELS, about_what, shows_alignment
+from judgebench.report.embed import json_for_page
 from judgebench.report.lookup import (
     Scores,
     best_control,
@@ -32,6 +33,7 @@ from judgebench.report.lookup import (
     score_index,
     shortfall,
 )
+from judgebench.report.stress_html import stress_section
 from judgebench.report.tables import (
     BLANKS,
     POLICIES,
@@ -49,15 +51,17 @@ from judgebench.report.tables import (
 )
 from judgebench.report.words import describe, printable
 from judgebench.rubric import Metric
+from judgebench.stress.result import StressResult
 
 _HERE = Path(__file__).parent
 MOST_DISAGREEMENTS = 2000
 _MOST_RAW = 4000  # characters of a raw reply that the page keeps
 
 
-def to_html(alignment: Alignment) -> str:
+def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
     """The whole page."""
-    script = (_HERE / "page.js").read_text(encoding="utf-8")
+    aligned = shows_alignment(alignment, stress)
+    script = _files("js", page=aligned, stress=stress is not None)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -69,11 +73,21 @@ def to_html(alignment: Alignment) -> str:
     environment.filters["breakable"] = _breakable
     return environment.get_template("page.html.jinja").render(
         **_sections(alignment),
-        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+        about_what=about_what(alignment, stress),
+        aligned=aligned,
+        no_labels=NO_LABELS,
+        stress=None if stress is None else stress_section(stress),
+        style=Markup(_files("css", page=True, stress=stress is not None)),
         script=Markup(script),
         script_hash=_sha256(script),
         footnotes=footnotes,
     )
+
+
+def _files(ending: str, **wanted: bool) -> str:
+    """The wanted ones of the files beside this one, such as `page.css`, one after the other."""
+    names = [f"{name}.{ending}" for name, is_wanted in wanted.items() if is_wanted]
+    return "".join((_HERE / name).read_text(encoding="utf-8") for name in names)
 
 
 def _breakable(text: str) -> Markup:
@@ -283,19 +297,14 @@ def _distribution(a: Alignment) -> Iterator[dict[str, Any]]:
 
 
 def disagreements_json(alignment: Alignment) -> Markup:
-    """The data of the browsable list, safe inside a script element.
-
-    All but ASCII is escaped, and so are < > and &: neither `</script>` nor `<!--` can stand in it.
-    """
-    value = {
-        "metrics": [_metric(metric) for metric in alignment.rubric.metrics],
-        "judges": [judge.name for judge in real_judges(alignment)],
-        "items": [_item(d) for d in alignment.disagreements[:MOST_DISAGREEMENTS]],
-    }
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
+    """The data of the browsable list, safe inside a script element."""
+    return json_for_page(
+        {
+            "metrics": [_metric(metric) for metric in alignment.rubric.metrics],
+            "judges": [judge.name for judge in real_judges(alignment)],
+            "items": [_item(d) for d in alignment.disagreements[:MOST_DISAGREEMENTS]],
+        }
+    )
 
 
 def _metric(metric: Metric) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from judgebench.align import Alignment
 from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
-from judgebench.report.tables import all_tables
+from judgebench.report.contents import NO_LABELS, shown_tables, shows_alignment
 from judgebench.report.words import printable
+from judgebench.stress.result import StressResult
 
 _HEAD = r"""% Made by judgebench. Needs \usepackage{booktabs} in the preamble and nothing else.
 """
@@ -55,10 +56,12 @@ _LINES_A_FLOAT = 50
 _FLOATS_BEFORE_FLUSH = 12
 
 
-def to_latex(alignment: Alignment) -> str:
+def to_latex(alignment: Alignment, stress: StressResult | None = None) -> str:
     """Every table of the report, each in its own float or floats."""
-    floats = [text for table in all_tables(alignment) for text in _floats(table)]
+    floats = [text for table in shown_tables(alignment, stress) for text in _floats(table)]
     parts = [_HEAD]
+    if not shows_alignment(alignment, stress):
+        parts.append(f"{NO_LABELS}\n")
     for i, text in enumerate(floats):
         if i and i % _FLOATS_BEFORE_FLUSH == 0:
             parts.append("\\clearpage % LaTeX can hold back only so many floats\n")

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from judgebench.align import Alignment
 from judgebench.report.cells import Cell, Table, footnotes
-from judgebench.report.tables import all_tables
+from judgebench.report.contents import NO_LABELS, about_what, shown_tables, shows_alignment
 from judgebench.report.words import describe, printable
+from judgebench.stress.result import StressResult
 
 # A backslash before a bar would end a cell in some readers, so it is written as an entity.
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"} | {
@@ -27,13 +28,17 @@ def _sentence(text: str) -> str:
     return _LIST_OR_RULE.sub(r"\1\\", escape(text))
 
 
-def to_markdown(alignment: Alignment) -> str:
+def to_markdown(alignment: Alignment, stress: StressResult | None = None) -> str:
     """The whole report as Markdown: caveats, what was compared, every table."""
-    lines = [f"# {escape(alignment.name)}: judges against human labels", ""]
-    if alignment.notes:
-        lines += ["## Caveats", "", *_bullets(alignment.notes), ""]
-    lines += ["## What was compared", "", *_bullets(describe(alignment)), ""]
-    for table in all_tables(alignment):
+    lines = [f"# {escape(alignment.name)}: {about_what(alignment, stress)}", ""]
+    notes = [*alignment.notes, *(stress.notes if stress else ())]
+    if notes:
+        lines += ["## Caveats", "", *_bullets(notes), ""]
+    compared = describe(alignment)
+    if not shows_alignment(alignment, stress):
+        compared.append(NO_LABELS)
+    lines += ["## What was compared", "", *_bullets(compared), ""]
+    for table in shown_tables(alignment, stress):
         lines += [*_table(table), ""]
     return "\n".join(lines)
 

@@ -6,11 +6,8 @@ a place or a printed number.
 
 from __future__ import annotations
 
-import io
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,6 +16,14 @@ import numpy as np
 from judgebench.align import STATISTICS, Alignment, Confusion
 from judgebench.records import Estimate
 from judgebench.report.cells import DASH
+from judgebench.report.figure import (
+    DARK,
+    counts_line,
+    draw_figures,
+    grid_ticks,
+    new_figure,
+    number_in_cell,
+)
 from judgebench.report.lookup import (
     controls,
     find_ceiling,
@@ -31,31 +36,15 @@ from judgebench.report.tables import BLANKS, CEILING, column_names
 from judgebench.report.words import wrapped
 from judgebench.rubric import Metric
 
-FORMATS = ("png", "pdf")  # to look at, and for a paper
-_STYLE = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "text.parse_math": False,  # a $ in a name is a $
-    "figure.dpi": 100,
-    "savefig.dpi": 160,
-}
 # Okabe and Ito's colours with a shape each; they repeat after eight judges, the shapes after nine.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#555555")
 _SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
 _GREY = "#767676"
-_DARK = 0.72  # shares above it are so dark a blue that text on them is white
 
 
 def draw_all(alignment: Alignment) -> Iterator[tuple[str, bytes]]:
     """File name and content of every figure in every format."""
-    for name, draw in _figures(alignment).items():
-        with _style():
-            figure = draw()
-            _lay_out(figure)
-            for kind in FORMATS:
-                yield f"{name}.{kind}", _save(figure, kind)
+    yield from draw_figures(_figures(alignment))
 
 
 def _figures(a: Alignment) -> Mapping[str, Callable[[], Any]]:
@@ -76,56 +65,22 @@ def _figures(a: Alignment) -> Mapping[str, Callable[[], Any]]:
     return figures
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib as mpl
-
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        # A script that the font lacks is drawn as boxes; the tables and the page show it.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        yield
-
-
-def _new_figure(width: float, height: float) -> Any:
-    """A figure that no global state holds on to, so that none is left open."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _lay_out(figure: Any) -> None:
-    """Make room for all text, once: as the figure's own engine it would work in every format."""
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    ConstrainedLayoutEngine().execute(figure)
-
-
-def _save(figure: Any, kind: str) -> bytes:
-    out = io.BytesIO()
-    no_date = {"CreationDate": None} if kind == "pdf" else None  # the same figure, the same file
-    figure.savefig(out, format=kind, metadata=no_date, facecolor="white")
-    return out.getvalue()
-
-
 def draw_heat_map(alignment: Alignment, statistic: str) -> Any:
     """One statistic: metrics down; judges, controls and the human ceiling across."""
     metrics = alignment.rubric.metrics
     grid = [_estimates(alignment, metric, statistic) for metric in metrics]
     columns = column_names(alignment, statistic)
-    figure = _new_figure(2.4 + 0.92 * len(columns), 1.5 + 0.46 * len(metrics))
+    figure = new_figure(2.4 + 0.92 * len(columns), 1.5 + 0.46 * len(metrics))
     axes = figure.subplots()
     values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
     axes.imshow(np.ma.masked_invalid(values), cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
     axes.set_facecolor("#eeeeee")
     for i, row in enumerate(grid):
         for j, estimate in enumerate(row):
-            _number_in_cell(axes, i, j, estimate)
+            number_in_cell(axes, i, j, estimate)
     _between(axes, alignment)
     rows = [_row_name(alignment, metric, row) for metric, row in zip(metrics, grid, strict=True)]
-    _grid_ticks(axes, columns, rows)
+    grid_ticks(axes, columns, rows)
     heading = STATISTICS[statistic][0]
     axes.set_title(
         f"{heading} with interval, failures left out. {DASH} means undefined",
@@ -135,18 +90,6 @@ def draw_heat_map(alignment: Alignment, statistic: str) -> Any:
     return figure
 
 
-def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate) -> None:
-    value = estimate.value
-    colour = "white" if value is not None and value > _DARK else "black"
-    axes.text(
-        j, i - 0.12 if estimate.low is not None else i, DASH if value is None else f"{value:.2f}",
-        ha="center", va="center", color=colour,
-    )  # fmt: skip
-    if value is not None and estimate.low is not None and estimate.high is not None:
-        interval = f"[{estimate.low:.2f}, {estimate.high:.2f}]"
-        axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=5.8, color=colour)
-
-
 def _between(axes: Any, alignment: Alignment) -> None:
     """White gaps between the judges, the controls and the humans."""
     judges, coins = len(real_judges(alignment)), len(controls(alignment))
@@ -154,19 +97,10 @@ def _between(axes: Any, alignment: Alignment) -> None:
         axes.axvline(edge - 0.5, color="white", linewidth=4)
 
 
-def _grid_ticks(axes: Any, columns: list[str], rows: list[str]) -> None:
-    axes.set_xticks(range(len(columns)), [wrapped(c, 14) for c in columns], fontsize=7)
-    axes.xaxis.tick_top()
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-
-
 def _row_name(alignment: Alignment, metric: Metric, estimates: list[Estimate]) -> str:
     """The metric's title and the smallest and largest n of its judges and controls."""
-    counts = [e.n for e in estimates[: len(alignment.judges)]]
-    least, most = min(counts, default=0), max(counts, default=0)
-    return f"{wrapped(metric.title, 26)}\nn = {least:,}" + (f"–{most:,}" if most > least else "")
+    counts = counts_line(estimates[: len(alignment.judges)])
+    return f"{wrapped(metric.title, 26)}\n{counts}"
 
 
 def draw_ladder(alignment: Alignment, statistic: str) -> Any:
@@ -174,7 +108,7 @@ def draw_ladder(alignment: Alignment, statistic: str) -> Any:
     metrics, looks = alignment.rubric.metrics, _looks(alignment, statistic)
     grid = [_estimates(alignment, metric, statistic) for metric in metrics]
     step = 0.8 / len(looks)
-    figure = _new_figure(7.2, 1.1 + len(metrics) * (0.25 + 0.085 * len(looks)))
+    figure = new_figure(7.2, 1.1 + len(metrics) * (0.25 + 0.085 * len(looks)))
     axes = figure.subplots()
     for row in range(len(metrics)):
         axes.axhspan(row - 0.5, row + 0.5, color="#f4f4f4" if row % 2 else "white", zorder=0)
@@ -245,7 +179,7 @@ def draw_distribution(alignment: Alignment) -> Any:
         for blanks in BLANKS
         if (metric.id, blanks) in totals
     ]
-    figure = _new_figure(8.2, 0.9 + 0.42 * len(bars))
+    figure = new_figure(8.2, 0.9 + 0.42 * len(bars))
     axes = figure.subplots()
     for y, (metric, blanks) in enumerate(bars):
         found = [
@@ -272,7 +206,7 @@ def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
         text = f"{label} {100 * share:.0f}\u00a0%"
         inside = wrapped(text, max(4, int(share * 76)))
         if share and inside.count("\n") < 2 and _longest_line(inside) <= share * 80:
-            colour = "white" if depth > _DARK else "black"
+            colour = "white" if depth > DARK else "black"
             place = {"ha": "center", "va": "center", "fontsize": 6.5}
             axes.text(left + share / 2, y, inside, color=colour, **place)
         else:
@@ -298,7 +232,7 @@ def draw_confusions(alignment: Alignment, judge: str, confusions: list[Confusion
     across = min(2, len(confusions))
     down = -(-len(confusions) // across)
     most = max(len(c.labels) for c in confusions)
-    figure = _new_figure(across * (1.9 + 0.72 * most), 0.5 + down * (1.1 + 0.46 * most))
+    figure = new_figure(across * (1.9 + 0.72 * most), 0.5 + down * (1.1 + 0.46 * most))
     panels = list(figure.subplots(down, across, squeeze=False).flat)
     for axes, confusion in zip(panels, confusions, strict=False):
         _matrix(axes, confusion, titles.get(confusion.metric, confusion.metric))
@@ -315,7 +249,7 @@ def _matrix(axes: Any, confusion: Confusion, title: str) -> None:
     shares = counts / np.maximum(totals, 1)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
     for (i, j), count in np.ndenumerate(counts):
-        colour = "white" if shares[i, j] > _DARK else "black"
+        colour = "white" if shares[i, j] > DARK else "black"
         axes.text(j, i, f"{count:,}", ha="center", va="center", color=colour)
     columns = [*confusion.labels, "No label"]
     axes.set_xticks(range(len(columns)), [wrapped(c, 15) for c in columns], fontsize=6)

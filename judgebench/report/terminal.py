@@ -1,4 +1,4 @@
-"""The view in a terminal: caveats, accuracy, severe labels, failures, agreement."""
+"""The view in a terminal: stress test, accuracy, severe labels, failures, agreement, caveats."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from rich.text import Text
 from judgebench.align import Alignment, JudgeSummary
 from judgebench.records import Status
 from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
+from judgebench.report.contents import NO_LABELS, shows_alignment
+from judgebench.report.stress_summary import summary_table
+from judgebench.report.stress_tables import flips_table, planted_sentences
 from judgebench.report.tables import accuracy_table, agreement_table, failures_table, severe_table
 from judgebench.report.words import describe, printable, wrapped
+from judgebench.stress.result import StressResult
 
 _STUB = 22  # the width that the first column may take before it is folded
+_WORST_PROBES = 8
 _VALUE = 16  # the width of a value over its interval, with padding
 
 
-def print_tables(alignment: Alignment, console: Console) -> None:
+def print_tables(
+    alignment: Alignment, console: Console, stress: StressResult | None = None
+) -> None:
     """Print what matters most, caveats last; the files of the report hold the rest."""
     console.print(Text(printable(alignment.name), style="bold"))
     for sentence in describe(alignment):
@@ -24,6 +31,20 @@ def print_tables(alignment: Alignment, console: Console) -> None:
     for judge in alignment.judges:
         if judge.kind != "control" or judge.statuses.get(Status.OK, 0) < judge.n:
             console.print(_failures_line(judge))
+    if stress is not None:
+        _print_stress(stress, console)
+    if shows_alignment(alignment, stress):
+        _print_alignment(alignment, console)
+    else:
+        console.print(Text(f"\n{NO_LABELS}"))
+    notes = [*alignment.notes, *(stress.notes if stress else ())]
+    if notes:
+        console.print()
+    for note in notes:
+        console.print(Text(f"! {printable(note)}", style="yellow"))
+
+
+def _print_alignment(alignment: Alignment, console: Console) -> None:
     shown = [accuracy_table(alignment)]
     if any(score.statistic == "severe_recall" for score in alignment.scores):
         shown.append(severe_table(alignment))
@@ -31,10 +52,18 @@ def print_tables(alignment: Alignment, console: Console) -> None:
     for table in shown:
         if table.rows:
             _print_table(table, console)
-    if alignment.notes:
-        console.print()
-    for note in alignment.notes:
-        console.print(Text(f"! {printable(note)}", style="yellow"))
+
+
+def _print_stress(stress: StressResult, console: Console) -> None:
+    """The summary, the worst probes and each judge's worst trick."""
+    for table in (summary_table(stress), flips_table(stress, most=_WORST_PROBES)):
+        if table.rows:
+            _print_table(table, console)
+    sentences = planted_sentences(stress)
+    if sentences:
+        console.print(Text("\nPlanted verdicts", style="bold"))
+    for sentence in sentences:
+        console.print(Text(printable(sentence)))
 
 
 def _failures_line(judge: JudgeSummary) -> Text:

@@ -126,6 +126,7 @@ class RecipeSummary:
     nothing_to_change: int  # parents the rule found nothing to change in
     rejected: Mapping[str, int]  # check -> how many items failed it (an item may fail several)
     n_rejected: int
+    undecided: int = 0  # items that nobody has accepted, where only accepted ones count
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,32 @@
+"""What a report holds: an alignment, a stress test, or both."""
+
+from __future__ import annotations
+
+from judgebench.align import Alignment
+from judgebench.report.cells import Table
+from judgebench.report.stress_tables import all_stress_tables
+from judgebench.report.tables import all_tables, judges_table
+from judgebench.stress.result import StressResult
+
+NO_LABELS = "There are no human labels to align the judges with."
+
+
+def shows_alignment(alignment: Alignment, stress: StressResult | None) -> bool:
+    """Whether there is an alignment to show; a stress test needs no human labels."""
+    return stress is None or alignment.n_labels > 0
+
+
+def about_what(alignment: Alignment, stress: StressResult | None) -> str:
+    """What stands after the name in a title."""
+    if shows_alignment(alignment, stress):
+        return "judges against human labels"
+    return "judges under stress"
+
+
+def shown_tables(alignment: Alignment, stress: StressResult | None) -> list[Table]:
+    """The tables of the Markdown and LaTeX reports, those of the stress test first."""
+    tables = [] if stress is None else all_stress_tables(stress)
+    if shows_alignment(alignment, stress):
+        return [*tables, *all_tables(alignment)]
+    judges = judges_table(alignment)
+    return [*tables, judges] if judges.rows else tables

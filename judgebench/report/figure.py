@@ -1,0 +1,98 @@
+"""What all figures share: style, size, files, and numbers printed into cells."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from judgebench.records import Estimate
+from judgebench.report.cells import DASH
+from judgebench.report.words import wrapped
+
+FORMATS = ("png", "pdf")  # to look at, and for a paper
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.parse_math": False,  # a $ in a name is a $
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+}
+DARK = 0.72  # shares above it are so dark that text on them is white
+
+
+def draw_figures(figures: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, bytes]]:
+    """File name and content of each figure in every format."""
+    for name, draw in figures.items():
+        with _style():
+            figure = draw()
+            _lay_out(figure)
+            for kind in FORMATS:
+                yield f"{name}.{kind}", _save(figure, kind)
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    import matplotlib as mpl
+
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        # A script that the font lacks is drawn as boxes; the tables and the page show it.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def new_figure(width: float, height: float) -> Any:
+    """A figure, in inches, that no global state holds on to, so that none is left open."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _lay_out(figure: Any) -> None:
+    """Make room for all text, once: as the figure's own engine it would work in every format."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    ConstrainedLayoutEngine().execute(figure)
+
+
+def _save(figure: Any, kind: str) -> bytes:
+    out = io.BytesIO()
+    no_date = {"CreationDate": None} if kind == "pdf" else None  # the same figure, the same file
+    figure.savefig(out, format=kind, metadata=no_date, facecolor="white")
+    return out.getvalue()
+
+
+def number_in_cell(axes: Any, i: int, j: int, estimate: Estimate, dark: float = DARK) -> None:
+    """The value of row i and column j, and under it the interval; white where above `dark`."""
+    value = estimate.value
+    colour = "white" if value is not None and value > dark else "black"
+    axes.text(
+        j, i - 0.12 if estimate.low is not None else i, DASH if value is None else f"{value:.2f}",
+        ha="center", va="center", color=colour,
+    )  # fmt: skip
+    if value is not None and estimate.low is not None and estimate.high is not None:
+        interval = f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+        axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=5.8, color=colour)
+
+
+def grid_ticks(axes: Any, columns: list[str], rows: list[str]) -> None:
+    """Names above the columns and beside the rows, and no frame."""
+    axes.set_xticks(range(len(columns)), [wrapped(c, 14) for c in columns], fontsize=7)
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def counts_line(estimates: list[Estimate]) -> str:
+    """`n = 40` or `n = 12–40`: the smallest and the largest n."""
+    counts = [e.n for e in estimates]
+    least, most = min(counts, default=0), max(counts, default=0)
+    return f"n = {least:,}" + (f"–{most:,}" if most > least else "")

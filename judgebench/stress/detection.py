@@ -1,0 +1,148 @@
+"""Are violations detected, and told apart from the sound answers that they were made of?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from judgebench.align import FailurePolicy
+from judgebench.rubric import Metric
+from judgebench.stats.paired import NET_CHANGE, TURNED_YES
+from judgebench.stats.proportions import items_for_half_width
+from judgebench.stress.pairs import Pairs, exact_share, yes_or_no
+from judgebench.stress.result import EVERY, Detection
+from judgebench.truth import Labels
+
+NO_LABEL = "the judge gave no label on any of these items"
+# The share that needs most items: what is planned with where nothing is known.
+_UNKNOWN_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """The violations of one recipe, area and metric.
+
+    `items` are places in `Pairs.items`, `least` the index of the demanded label of each, both
+    (pairs,). `once` are the places in `items` where a parent and its label stand first.
+    """
+
+    recipe: str
+    area: str
+    metric: Metric
+    column: int
+    items: Labels
+    least: Labels
+    once: Labels
+
+    @property
+    def label(self) -> str:
+        demanded = np.unique(self.least)
+        return self.metric.label_texts[demanded[0]] if len(demanded) == 1 else ""
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """1 for yes, 0 for no, -1 where a label is missing; each (pairs,)."""
+
+    alarm: Labels
+    detected: Labels
+    worsened: Labels
+
+    @property
+    def missing(self) -> bool:
+        return bool((self.alarm < 0).any() or (self.detected < 0).any())
+
+    def filled(self, failures: FailurePolicy) -> _Outcome:
+        """A missing label taken as it would be worst, or best, for the judge."""
+        if failures == "left_out":
+            return self
+        good = int(failures == "best")
+        return _Outcome(
+            _fill(self.alarm, 1 - good), _fill(self.detected, good), _fill(self.worsened, good)
+        )
+
+
+def _fill(outcome: Labels, value: int) -> Labels:
+    return np.where(outcome < 0, value, outcome)
+
+
+def detections(pairs: Pairs, half_width: float) -> Iterator[Detection]:
+    """Every judge, controls too, on every recipe, area and demanded metric, and on all together.
+
+    `told_apart`, `advantage` and `worsened` rest on pairs, so that a parent counts as often as
+    violations were made of it: a judge that never moves has 0 of all three. `false_alarms`
+    counts each parent once.
+    """
+    policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
+    for cell in _cells(pairs):
+        for judge in pairs.judges:
+            outcome = _outcome(pairs, cell, judge.name)
+            for failures in policies if outcome.missing else policies[:1]:
+                filled = outcome.filled(failures)
+                yield _detection(pairs, cell, judge.name, failures, filled, half_width)
+
+
+def _cells(pairs: Pairs) -> Iterator[_Cell]:
+    violations = [i for i, x in enumerate(pairs.items) if x.must_worsen]
+    recipes = dict.fromkeys(pairs.items[i].recipe for i in violations)
+    areas = dict.fromkeys(area for i in violations if (area := pairs.items[i].area))
+    for recipe in (EVERY, *recipes):
+        for area in (EVERY, *areas):
+            chosen = [
+                i
+                for i in violations
+                if recipe in (EVERY, pairs.items[i].recipe) and area in (EVERY, pairs.items[i].area)
+            ]
+            yield from _by_metric(pairs, recipe, area, chosen)
+
+
+def _by_metric(pairs: Pairs, recipe: str, area: str, chosen: list[int]) -> Iterator[_Cell]:
+    for column, metric in enumerate(pairs.rubric.metrics):
+        demands = {i: pairs.items[i].must_worsen.get(metric.id) for i in chosen}
+        demanded = {i: metric.index(label) for i, label in demands.items() if label is not None}
+        if demanded:
+            items = np.array(list(demanded), dtype=np.int64)
+            least = np.array(list(demanded.values()), dtype=np.int64)
+            sound = np.stack([pairs.parents[items], least])
+            once = np.unique(sound, axis=1, return_index=True)[1]
+            yield _Cell(recipe, area, metric, column, items, least, once)
+
+
+def _outcome(pairs: Pairs, cell: _Cell, judge: str) -> _Outcome:
+    labels = pairs.judged[judge][:, cell.column]
+    parent, violation = labels[pairs.parents[cell.items]], labels[pairs.altered[cell.items]]
+    both = (parent >= 0) & (violation >= 0)
+    return _Outcome(
+        alarm=np.where(parent < 0, -1, parent >= cell.least),
+        detected=np.where(violation < 0, -1, violation >= cell.least),
+        worsened=np.where(both, violation > parent, -1),
+    )
+
+
+def _detection(
+    pairs: Pairs, cell: _Cell, judge: str, failures: FailurePolicy, outcome: _Outcome,
+    half_width: float,
+) -> Detection:  # fmt: skip
+    scope, level = pairs.scope, pairs.scope.resampling.level
+    clusters = scope.clusters[pairs.parents[cell.items]]
+    detected = exact_share(outcome.detected, level, NO_LABEL)
+    share = _UNKNOWN_SHARE if detected.value is None else detected.value
+    both = (outcome.alarm, outcome.detected, clusters)
+    # Whether a pair worsened is known only of the pair: before it, nothing had worsened.
+    worsened = (np.where(outcome.worsened < 0, -1, 0), outcome.worsened, clusters)
+    return Detection(
+        judge=judge,
+        recipe=cell.recipe,
+        area=cell.area,
+        metric=cell.metric.id,
+        label=cell.label,
+        failures=failures,
+        detected=detected,
+        false_alarms=exact_share(outcome.alarm[cell.once], level, NO_LABEL),
+        told_apart=yes_or_no(scope, *both, TURNED_YES),
+        advantage=yes_or_no(scope, *both, NET_CHANGE),
+        worsened=yes_or_no(scope, *worsened, TURNED_YES),
+        more_needed=max(0, items_for_half_width(share, half_width, level) - detected.n),
+    )

@@ -1,0 +1,137 @@
+"""Does a verdict stay where it must: under edits that change nothing, and however it is asked?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from judgebench.align.judges import NOMINAL
+from judgebench.records import Estimate
+from judgebench.rubric import Metric
+from judgebench.stats.paired import (
+    FLIPPED,
+    LESS_SEVERE,
+    MEAN_SHIFT,
+    MORE_SEVERE,
+    SHIFT,
+    holm,
+    moves_by_cluster,
+    sign_test,
+)
+from judgebench.stats.resample import Statistic, cluster_bootstrap
+from judgebench.stress.pairs import Pairs, VariantVerdicts
+from judgebench.stress.result import EVERY, Invariance
+from judgebench.truth import Labels
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """Whether each pair's label flipped (1 or 0, -1 where one is missing) and by how many
+    severities it shifted, both (pairs,). `shift` is None where labels have no severity."""
+
+    flipped: Labels
+    shift: Labels | None
+
+
+def invariances(pairs: Pairs) -> list[Invariance]:
+    """Every judge under every probe, on every metric and on EVERY.
+
+    For EVERY, only pairs that have all labels on both sides count, and the shift is the sum over
+    the ordinal metrics: shifts that cancel out are neither more nor less severe.
+    """
+    found = [
+        _invariance(pairs, judge, probe, metric, moves, clusters)
+        for probe, judge, before, after, clusters in _probes(pairs)
+        for metric, moves in _moves(pairs.rubric.metrics, before, after)
+    ]
+    families: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(found):
+        families.setdefault((one.judge, one.metric), []).append(place)
+    for places in families.values():
+        for place, p in zip(places, holm([found[i].p for i in places]), strict=True):
+            found[place] = replace(found[place], p_holm=p)
+    return found
+
+
+def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Labels]]:
+    """Probe, judge, labels before and after (pairs, metrics), clusters (pairs,)."""
+    same = [i for i, x in enumerate(pairs.items) if not x.must_worsen]
+    for probe in dict.fromkeys(pairs.items[i].recipe for i in same):
+        items = np.array([i for i in same if pairs.items[i].recipe == probe], dtype=np.int64)
+        parents, altered = pairs.parents[items], pairs.altered[items]
+        clusters = pairs.scope.clusters[parents]
+        for judge in pairs.judges:
+            labels = pairs.judged[judge.name]
+            yield probe, judge.name, labels[parents], labels[altered], clusters
+    asked = [v for v in pairs.variants if v.kind != "repeat"]
+    for probe, name in dict.fromkeys((v.recipe, v.judge) for v in asked):
+        chosen = [v for v in asked if (v.recipe, v.judge) == (probe, name)]
+        yield (probe, name, *_asked_otherwise(pairs, name, chosen))
+
+
+def _asked_otherwise(
+    pairs: Pairs, judge: str, variants: list[VariantVerdicts]
+) -> tuple[Labels, Labels, Labels]:
+    rows = [pairs.asked(variant.verdicts) for variant in variants]
+    after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
+    every = np.concatenate(rows)
+    return pairs.judged[judge][every], np.concatenate(after), pairs.scope.clusters[every]
+
+
+def _moves(
+    metrics: tuple[Metric, ...], before: Labels, after: Labels
+) -> Iterator[tuple[str, _Moves]]:
+    both, differs = (before >= 0) & (after >= 0), before != after
+    shifts: dict[str, Labels] = {}
+    for column, metric in enumerate(metrics):
+        if metric.kind == "ordinal":
+            severity = np.array(metric.severities, dtype=np.int64)
+            shifts[metric.id] = severity[after[:, column]] - severity[before[:, column]]
+        flipped = np.where(both[:, column], differs[:, column], -1)
+        yield metric.id, _Moves(flipped, shifts.get(metric.id))
+    flipped = np.where(both.all(axis=1), differs.any(axis=1), -1)
+    total: Labels | None = np.stack(list(shifts.values())).sum(axis=0) if shifts else None
+    yield EVERY, _Moves(flipped, total)
+
+
+def _invariance(
+    pairs: Pairs, judge: str, probe: str, metric: str, moves: _Moves, clusters: Labels
+) -> Invariance:
+    both = moves.flipped >= 0
+    n, missing = int(both.sum()), int((~both).sum())
+    ordinal = moves.shift is not None
+    shift = np.zeros_like(moves.flipped) if moves.shift is None else moves.shift
+    counts = moves_by_cluster(
+        moves.flipped[both], shift[both], clusters[both], pairs.scope.n_clusters
+    )
+    resampling = pairs.scope.resampling
+
+    def estimate(statistic: Statistic, has_severity: bool = ordinal) -> Estimate:
+        if not has_severity:
+            return Estimate(None, n=n, n_missing=missing, reason=NOMINAL, level=resampling.level)
+        return cluster_bootstrap(counts, statistic, resampling, n=n, n_missing=missing)
+
+    flipped = estimate(FLIPPED, has_severity=True)
+    return Invariance(
+        judge=judge,
+        probe=probe,
+        metric=metric,
+        flipped=flipped,
+        robustness=_complement(flipped),
+        more_severe=estimate(MORE_SEVERE),
+        less_severe=estimate(LESS_SEVERE),
+        shift=estimate(MEAN_SHIFT),
+        p=sign_test(counts[:, SHIFT]) if ordinal else None,
+        p_holm=None,
+    )
+
+
+def _complement(share: Estimate) -> Estimate:
+    if share.value is None:
+        return share
+    value = 1 - share.value
+    if share.low is None or share.high is None:
+        return replace(share, value=value)
+    return replace(share, value=value, low=1 - share.high, high=1 - share.low)

@@ -1,0 +1,126 @@
+"""Every altered answer beside its parent, and what each judge said of both, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from judgebench.align import JudgeVerdicts
+from judgebench.align.scope import Scope, scope_of
+from judgebench.probes.altered import AlteredAnswer
+from judgebench.records import Answer, Estimate, HumanLabel, Verdict
+from judgebench.rubric import Rubric
+from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
+from judgebench.truth import Labels, TruthConfig
+
+
+@dataclass(frozen=True)
+class VariantVerdicts:
+    """What a judge said when asked in another way about unaltered answers.
+
+    `kind` is `metric-order`, `label-order`, `repeat` or `per-metric`. Several of one recipe are
+    told apart by `repeat`, counted from 1.
+    """
+
+    judge: str
+    recipe: str
+    kind: str
+    repeat: int
+    verdicts: Mapping[str, Verdict]  # by item_id
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """`scope` holds every text once: unaltered answers, parents and altered answers.
+
+    `unaltered` (answers,), `parents` and `altered` (items,) are rows of the scope. `judged` maps
+    each judge to its label indices (texts, metrics), -1 where there is no label.
+    """
+
+    rubric: Rubric
+    scope: Scope
+    judges: Sequence[JudgeVerdicts]
+    variants: Sequence[VariantVerdicts]
+    items: tuple[AlteredAnswer, ...]
+    unaltered: Labels
+    parents: Labels
+    altered: Labels
+    judged: Mapping[str, Labels]
+
+    def labels(self, variant: VariantVerdicts) -> Labels:
+        """Label indices (texts, metrics) of a variant, -1 on all but unaltered answers."""
+        (judge,) = (j for j in self.judges if j.name == variant.judge)
+        rows = self.asked(variant.verdicts)
+        asked = replace(self.scope, answers=[self.scope.answers[row] for row in rows])
+        found = np.full_like(self.judged[judge.name], -1)
+        found[rows] = _labels(asked, self.rubric, replace(judge, verdicts=variant.verdicts))
+        return found
+
+    def asked(self, verdicts: Mapping[str, Verdict]) -> Labels:
+        """The rows of the unaltered answers that a verdict is there for, whatever it says."""
+        answers = self.scope.answers
+        return np.array([r for r in self.unaltered if answers[r].item_id in verdicts], np.int64)
+
+
+def pairs_of(
+    rubric: Rubric,
+    altered: Sequence[AlteredAnswer],
+    judges: Sequence[JudgeVerdicts],
+    variants: Sequence[VariantVerdicts],
+    labels: Sequence[HumanLabel],
+    answers: Sequence[Answer],
+    truth: TruthConfig,
+    resampling: Resampling,
+) -> Pairs:
+    """An altered answer that failed a check of validity is left out, here and once for all.
+
+    Raises SetupError where `truth.annotators` fits nobody or a label is none of the rubric.
+    """
+    items = tuple(x for x in altered if not x.failed_checks)
+    shown = [*answers, *(x.parent for x in items), *(x.answer for x in items)]
+    texts = {text.item_id: text for text in shown}
+    row = {item_id: i for i, item_id in enumerate(texts)}
+    scope = scope_of(rubric, tuple(texts.values()), labels, truth, resampling)
+    return Pairs(
+        rubric=rubric,
+        scope=scope,
+        judges=judges,
+        variants=variants,
+        items=items,
+        unaltered=np.array([row[a.item_id] for a in answers], dtype=np.int64),
+        parents=np.array([row[x.parent.item_id] for x in items], dtype=np.int64),
+        altered=np.array([row[x.item_id] for x in items], dtype=np.int64),
+        judged={judge.name: _labels(scope, rubric, judge) for judge in judges},
+    )
+
+
+def _labels(scope: Scope, rubric: Rubric, judge: JudgeVerdicts) -> Labels:
+    return np.column_stack([scope.judged(judge, metric) for metric in rubric.metrics])
+
+
+def exact_share(outcome: Labels, level: float, why_none: str) -> Estimate:
+    """The share of 1 in an outcome (items,) of 1, 0 and -1 for missing, with its exact interval.
+
+    `why_none` is the reason where nothing but missing outcomes is there.
+    """
+    known = outcome[outcome >= 0]
+    found = clopper_pearson(int(known.sum()), len(known), level)
+    return replace(
+        found,
+        method=f"{found.method}, items taken as independent",
+        n_missing=len(outcome) - len(known),
+        reason="" if len(known) else why_none,
+    )
+
+
+def yes_or_no(
+    scope: Scope, before: Labels, after: Labels, clusters: Labels, statistic: Statistic
+) -> Estimate:
+    """A statistic of outcomes 1, 0 and -1 (missing), all (pairs,), over counts (..., 2, 2)."""
+    counts = confusion_by_cluster(before, after, clusters, 2, scope.n_clusters)
+    n = int(counts.sum())
+    return cluster_bootstrap(counts, statistic, scope.resampling, n=n, n_missing=len(before) - n)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebench.probes.altered import AlteredAnswer, apply_changes, span_diff
+from judgebench.records import Answer
+
+TEXT = st.text(alphabet=st.sampled_from("ab .,é\n1"), max_size=60)
+
+
+@given(TEXT, TEXT)
+def test_the_changes_lead_from_the_parent_to_the_text(old: str, new: str) -> None:
+    changes = span_diff(old, new)
+    assert apply_changes(old, changes) == new
+    assert all(old[c.start : c.end] == c.old for c in changes)
+    assert all(c.old != c.new for c in changes)
+
+
+@given(TEXT)
+def test_a_text_has_no_changes_to_itself(text: str) -> None:
+    assert span_diff(text, text) == ()
+
+
+def test_changes_are_whole_words() -> None:
+    (change,) = span_diff("It is a parasite.", "It is a virus.")
+    assert (change.old, change.new) == ("parasite", "virus")
+
+
+def test_an_altered_answer_shares_its_parents_cluster_and_reference() -> None:
+    parent = Answer("a", "sound", question="q", system="s", reference="r", group="g")
+    item = AlteredAnswer("a~x", parent, "false", "x", "1", "h")
+    answer = item.answer
+    assert (answer.item_id, answer.text) == ("a~x", "false")
+    assert (answer.group, answer.question, answer.reference) == ("g", "q", "r")
+
+
+def test_failed_checks_are_those_with_a_reason() -> None:
+    parent = Answer("a", "sound")
+    item = AlteredAnswer("i", parent, "t", "x", "1", "h", checks={"differs": "", "length": "long"})
+    assert item.failed_checks == {"length": "long"}
