@@ -116,7 +116,7 @@ def load_bench(
     """
     file = _bench_file(path)
     gather = _Problems(str(file))
-    config, node = _config(file, gather)
+    config, node = _config(file, gather, data_needed=attacking is None)
     config = attacking.apply(config) if attacking else config
     whole = gather("rubric", load_rubric, config.rubric, relative_to=file.parent)
     rubric = whole and gather(
@@ -126,7 +126,7 @@ def load_bench(
     models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
     dataset, plan, prompts = None, None, {}
     if whole is not None and rubric is not None:
-        dataset = gather("data", _load_data, config, file, whole, data_folder, attacking is None)
+        dataset = gather("data", _load_data, config, file, whole, data_folder)
         dataset = dataset and _limited(dataset, limit)
         if attacking:
             plan = gather("stress", _plan, config, file, whole, rubric, dataset)
@@ -196,9 +196,13 @@ class _Problems:
             raise SetupError(self.found)
 
 
-def _config(file: Path, gather: _Problems) -> tuple[BenchConfig, yaml.Node | None]:
+def _config(
+    file: Path, gather: _Problems, *, data_needed: bool
+) -> tuple[BenchConfig, yaml.Node | None]:
     """The file's settings. Where some are unsound, the others are checked all the same."""
     value, node = load_with_lines(file)
+    if data_needed and isinstance(value, dict) and not value.get("data"):
+        gather.found.append(Problem("Field required", str(file), 1, "data"))
     try:
         return validate(value, BenchConfig, str(file), node), node
     except SetupError as error:
@@ -222,13 +226,11 @@ def _bench_file(path: Path) -> Path:
 
 
 def _load_data(
-    config: BenchConfig, file: Path, rubric: Rubric, data_folder: Path | None, needed: bool
+    config: BenchConfig, file: Path, rubric: Rubric, data_folder: Path | None
 ) -> Dataset:
     names = (config.data,) if isinstance(config.data, str) else config.data
-    if not names and not needed:
-        return Dataset((), ())
     if not names:
-        raise SetupError(Problem("is missing: name the files with answers and human labels"))
+        return Dataset((), ())
     folder = data_folder or (file.parent / config.data_folder if config.data_folder else None)
     paths = [file.parent / name for name in names]
     return load_data(paths, rubric, metrics=config.metrics or None, folder=folder)

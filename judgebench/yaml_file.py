@@ -51,8 +51,18 @@ def parse_yaml(text: str, file: str, first_line: int = 1) -> Any:
 
     Raises SetupError with the line where it is not YAML.
     """
+    return _parse(text, file, first_line)[0]
+
+
+def _parse(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | None]:
+    """What the text holds, and the tree that it was made from."""
     try:
-        return yaml.load(text, _UniqueKeyLoader)  # a SafeLoader underneath
+        loader = _UniqueKeyLoader(text)  # a SafeLoader underneath
+        try:
+            node = loader.get_single_node()
+            return (None if node is None else loader.construct_document(node)), node
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or str(error)
@@ -75,8 +85,7 @@ def load_model(path: Path, model: type[Model]) -> Model:
 
 def load_with_lines(path: Path) -> tuple[Any, yaml.Node | None]:
     """The parsed file, and its tree for `validate`. Raises SetupError where it is not YAML."""
-    text = read_text(path)
-    return parse_yaml(text, str(path)), yaml.compose(text, yaml.SafeLoader)
+    return _parse(read_text(path), str(path))
 
 
 def validate(

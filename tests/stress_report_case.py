@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from random import Random
 
-from judgebench.align import JudgeKind
+from judgebench.align import Alignment, JudgeKind
 from judgebench.probes.altered import AlteredAnswer, span_diff
 from judgebench.records import Answer, Estimate, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
@@ -80,6 +81,40 @@ def make_stress() -> StressResult:
         "stressed", rubric, JUDGES, recipes(), detections(numbers), invariances(numbers, rubric),
         planted(numbers), consistency(numbers), halo(numbers), misses, 31, NOTES,
     )  # fmt: skip
+
+
+HOSTILE = (
+    "</script><script>document.title='pwned'</script><!--{{ 7*7 }} {% raw %}\u2028 =1 | $x_1$ \\"
+)
+
+
+def hostile_stress() -> StressResult:
+    """Every text that comes from outside is an attack on the page or on the file formats."""
+    stress = make_stress()
+    judges = {f"{name}{HOSTILE}": kind for name, kind in JUDGES.items()}
+    return replace(
+        stress,
+        judges=judges,
+        recipes=tuple(replace(r, name=r.name + HOSTILE, about=HOSTILE) for r in stress.recipes),
+        detections=tuple(
+            replace(d, judge=d.judge + HOSTILE, area=d.area if d.area == EVERY else HOSTILE)
+            for d in stress.detections
+        ),
+        invariances=tuple(replace(i, judge=i.judge + HOSTILE) for i in stress.invariances),
+        planted=tuple(
+            replace(p, judge=p.judge + HOSTILE, trick=p.trick + HOSTILE) for p in stress.planted
+        ),
+        consistency=tuple(replace(c, judge=c.judge + HOSTILE) for c in stress.consistency),
+        misses=tuple(make_miss(i, HOSTILE) for i in range(23)),
+        notes=(HOSTILE,),
+    )
+
+
+def alone() -> Alignment:
+    """An alignment with nothing to align, beside which a stress result stands alone."""
+    return Alignment(
+        "alone", load_rubric("medical-safety"), {}, (), (), (), (), (), (), (), (), 0, 0, ()
+    )
 
 
 def recipes() -> tuple[RecipeSummary, ...]:

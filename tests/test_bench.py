@@ -99,8 +99,8 @@ def test_problems_of_every_part_are_told_at_once_with_their_lines(told: Told) ->
 
 def test_what_is_missing_leaves_the_rest_unchecked(told: Told) -> None:
     assert told("name: x\ntruth: {rule: mean}\n") == [
-        "bench.yaml:1: rubric: Field required",
         "bench.yaml:1: data: Field required",
+        "bench.yaml:1: rubric: Field required",
         "bench.yaml:2: truth.rule: Input should be 'median', 'majority' or 'each'; found 'mean'",
     ]
 

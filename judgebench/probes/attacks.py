@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import Problem, SetupError
 from judgebench.probes.altered import AlteredAnswer
+from judgebench.probes.edits.contract import Edit
 from judgebench.probes.recipe import Ask, Recipe, Rephrase, Write, check_demand, load_recipe
 from judgebench.probes.review import only_accepted, read_decisions, review_path
 from judgebench.probes.rules import edit_of
@@ -44,8 +45,9 @@ class StressSettings(_Strict):
     """What `stress:` of a bench.yaml holds.
 
     Without `attacks` all that ship and need no model are used. `sample` bounds the items of each
-    recipe, drawn by the benchmark's seed; a set is used whole unless its entry bounds it. `reviewed` counts only what people have accepted in
-    the sheet beside a set. `half_width` is how narrow a detection rate's interval should be.
+    recipe, drawn by the benchmark's seed; a set is used whole unless its entry bounds it.
+    `reviewed` counts only what people have accepted in the sheet beside a set. `half_width` is
+    how narrow a detection rate's interval should be.
     """
 
     attacks: tuple[str | AttackEntry, ...] = ()
@@ -62,7 +64,7 @@ class StressSettings(_Strict):
 
 @dataclass(frozen=True)
 class Attack:
-    """A recipe or a set that was read. `items` are a set's; a recipe has none yet."""
+    """A recipe or a set that was read. `items` are a set's; a recipe has made none yet."""
 
     name: str
     version: str
@@ -72,7 +74,7 @@ class Attack:
     kind: Kind
     sample: int | None
     recipe: Recipe | None = None
-    folder: Path | None = None  # where the recipe lies, and its word lists perhaps
+    edit: Edit | None = None  # of a recipe by rule
     items: tuple[AlteredAnswer, ...] = ()
     notices: tuple[str, ...] = ()
     undecided: int = 0  # items of a set that nobody accepted, where only accepted ones count
@@ -130,12 +132,11 @@ def _load_attack(
         wanted = entry.must_worsen or recipe.must_worsen
         demand = _judged(check_demand(wanted, rubric, str(path)), judged, path)
         recipe = recipe.model_copy(update={"must_worsen": demand})
-    if not isinstance(recipe.edit, Ask):
-        edit_of(recipe, judged, path.parent)  # a word list that is not there is told now
+    edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
     return [
         Attack(
             recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,
-            _kind_of_recipe(recipe), entry.sample, recipe, path.parent,
+            _kind_of_recipe(recipe), entry.sample, recipe, edit,
         )
     ]  # fmt: skip
 

@@ -137,7 +137,7 @@ def _by_rule(
     started: Callable[[int], None],
     watch: Watch,
 ) -> Yield:
-    if isinstance(recipe.edit, Ask) or recipe.on == "violations":
+    if isinstance(recipe.edit, Ask) or recipe.alters == "violations":
         message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
     settings = StressSettings(attacks=(AttackEntry(attack=name),))

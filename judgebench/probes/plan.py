@@ -13,9 +13,8 @@ from judgebench.errors import Problem, SetupError
 from judgebench.probes.altered import BY_RULE, AlteredAnswer, span_diff
 from judgebench.probes.attacks import Attack
 from judgebench.probes.edits.add import demanded
-from judgebench.probes.edits.contract import Edited, Nothing
+from judgebench.probes.edits.contract import Edit, Edited, Nothing
 from judgebench.probes.recipe import Ask, Recipe
-from judgebench.probes.rules import edit_of
 from judgebench.probes.validity import check_same_meaning, check_violations
 from judgebench.probes.words import word_names
 from judgebench.records import Answer, HumanLabel, content_hash
@@ -111,11 +110,11 @@ def make_plan(
     drawn = _shuffled(parents, seed)
     sound = _Soundness(labels, rubric)
 
-    def altered(on: str, pool: Sequence[Answer]) -> list[Made]:
+    def altered(kind: str, pool: Sequence[Answer]) -> list[Made]:
         return [
-            _alter(a, a.recipe, pool, sound, rubric, seed, a.sample or sample)
+            _alter(a, a.recipe, a.edit, pool, sound, rubric, seed, a.sample or sample)
             for a in attacks
-            if a.recipe and a.recipe.on == on and not isinstance(a.recipe.edit, Ask)
+            if a.recipe and a.edit and a.recipe.alters == kind
         ]
 
     made = [*of_sets, *altered("sound", drawn)]
@@ -177,6 +176,7 @@ def _take(attack: Attack, sample: int | None, seed: int) -> Made:
 def _alter(
     attack: Attack,
     recipe: Recipe,
+    edit: Edit,
     pool: Sequence[Answer],
     sound: _Soundness,
     rubric: Rubric,
@@ -184,7 +184,6 @@ def _alter(
     sample: int | None,
 ) -> Made:
     """Edit answers of the pool in their order until the sample is full."""
-    edit = edit_of(recipe, rubric, attack.folder)
     items: list[AlteredAnswer] = []
     nothing: dict[str, str] = {}
     for parent in pool:

@@ -119,7 +119,7 @@ class Recipe(_Strict):
     bias: str = ""
     must_worsen: Mapping[str, str] = Field(default_factory=dict)
     must_not_change: bool = False
-    on: Literal["sound", "violations"] = "sound"
+    alters: Literal["sound", "violations"] = "sound"
     demand: Literal["least_severe", "most_severe"] | None = None
     area: Area | None = None
     edit: EditSpec

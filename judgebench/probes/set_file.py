@@ -6,6 +6,7 @@ unreadable reply is kept there as it came. Making goes on where it was stopped.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -34,7 +35,7 @@ class SetFile:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         for part in (path, rejected_path(path)):
-            drop_torn_line(part)
+            _mend_last_line(part)
         self.accepted = read_set(path) if path.is_file() and path.stat().st_size else []
         self._done = {_key(item) for item in self.accepted} | set(_keys(rejected_path(path)))
         self._files: dict[Path, IO[str]] = {}
@@ -94,6 +95,21 @@ class SetFile:
     ) -> None:
         for path in list(self._files):
             self._close(path)
+
+
+def _mend_last_line(path: Path) -> None:
+    """Drop a line that a killed process left torn; end one that was written by hand."""
+    tail = path.read_bytes().rpartition(b"\n")[2] if path.is_file() else b""
+    if not tail:
+        return
+    try:
+        json.loads(tail)
+    except ValueError:
+        if tail.startswith(b'{"item_id":'):  # as this module writes it; what else it is, is told
+            drop_torn_line(path)
+    else:
+        with path.open("ab") as file:
+            file.write(b"\n")
 
 
 def _key(item: AlteredAnswer) -> Key:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
+from judgebench.report.contents import NO_LABELS
 from judgebench.report.latex import escape, to_latex
 
 needs_latex = pytest.mark.skipif(
@@ -77,6 +79,28 @@ def test_the_tables_compile_and_fit_the_page(alignment: Alignment, tmp_path: Pat
     too_wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
     limit = 30 if alignment.name.startswith("x<") else 1  # one hostile name is a single word
     assert max(too_wide, default=0) < limit
+
+
+@needs_latex
+def test_the_tables_of_a_stress_test_compile_and_fit_the_page(tmp_path: Path) -> None:
+    for name, stress in (("plain", make_stress()), ("hostile", hostile_stress())):
+        (tmp_path / name).mkdir()
+        log = compile_paper(to_latex(alone(), stress), tmp_path / name)
+        assert "Float too large" not in log
+        too_wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
+        assert name == "hostile" or max(too_wide, default=0) < 1  # its names cannot be broken
+
+
+def test_the_tables_of_a_stress_test_stand_before_the_others(realistic: Alignment) -> None:
+    latex = to_latex(realistic, make_stress())
+    labels = re.findall(r"\\label\{tab:judgebench-([^}]*)\}", latex)
+    assert len(labels) == len(set(labels))
+    assert labels[0] == "stress-summary"
+    both = [label for label in labels if not label.startswith("stress-")]
+    plain = re.findall(r"\\label\{tab:judgebench-([^}]*)\}", to_latex(realistic))
+    assert both == plain
+    assert NO_LABELS not in latex
+    assert NO_LABELS in to_latex(alone(), make_stress())
 
 
 @needs_latex

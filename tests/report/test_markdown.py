@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
+from judgebench.report.contents import NO_LABELS, shown_tables
 from judgebench.report.markdown import escape, to_markdown
 from judgebench.report.tables import all_tables
 from judgebench.report.words import printable
@@ -57,3 +59,29 @@ def test_notes_are_told_first_and_word_for_word(hostile: Alignment, realistic: A
     assert lines.index("## Caveats") < lines.index("## What was compared")
     assert [html.unescape(line) for line in lines[4:6]] == ["- <b>bold</b>", "- 1\\. one"]
     assert "no clinical weight" in to_markdown(realistic).split("## What was compared")[0]
+
+
+def test_a_stress_test_stands_before_an_unchanged_alignment(realistic: Alignment) -> None:
+    plain, both = to_markdown(realistic), to_markdown(realistic, make_stress())
+    tables = plain[plain.index("## Where each judge stands on accuracy") :]
+    assert both.endswith(tables)
+    assert "## How each judge stands the stress test" in both.removesuffix(tables)
+    assert "stress" not in plain
+    assert "a tiny model: a demonstration" in both.split("## What was compared")[0]
+
+
+def test_without_human_labels_one_line_takes_the_place_of_the_tables() -> None:
+    markdown = to_markdown(alone(), make_stress())
+    assert f"- {NO_LABELS}" in markdown
+    assert markdown.startswith("# alone: judges under stress\n")
+    assert all(table.key.startswith("stress_") for table in shown_tables(alone(), make_stress()))
+
+
+def test_a_hostile_stress_test_holds_no_markup_but_its_own() -> None:
+    found = tokens(to_markdown(alone(), hostile_stress()))
+    expected = shown_tables(alone(), hostile_stress())
+    assert not {t.type for t in found} & {"html_block", "link_open", "em_open", "code_inline"}
+    assert all(SUP.fullmatch(t.content) for t in found if t.type == "html_inline")
+    assert sum(t.type == "table_open" for t in found) == len(expected)
+    cells = sum(t.type in ("td_open", "th_open") for t in found)
+    assert cells == sum(len(t.columns) * (len(t.rows) + 1) for t in expected)

@@ -70,8 +70,7 @@ def test_a_stress_test_that_asked_nothing_has_no_table() -> None:
     "gone", ["recipes", "detections", "invariances", "planted", "consistency", "halo"]
 )
 def test_any_part_may_be_missing(gone: str) -> None:
-    shown = tables(replace(STRESS, **{gone: ()}))
-    assert 0 < len(shown) < len(tables(STRESS)) + (gone == "recipes")
+    assert 0 < len(tables(replace(STRESS, **{gone: ()}))) < len(tables(STRESS))
     only = tables(replace(EMPTY, **{gone: getattr(STRESS, gone)}))
     assert only
     assert all(table.rows for table in only)

@@ -5,14 +5,18 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
 from judgebench.report import print_tables
+from judgebench.report.contents import NO_LABELS
+from judgebench.report.stress_tables import flips_table, planted_sentences
+from judgebench.stress.result import StressResult
 
 
-def printed(alignment: Alignment, width: int = 120) -> str:
+def printed(alignment: Alignment, width: int = 120, stress: StressResult | None = None) -> str:
     out = io.StringIO()
-    print_tables(alignment, Console(file=out, width=width, color_system=None))
+    print_tables(alignment, Console(file=out, width=width, color_system=None), stress)
     return out.getvalue()
 
 
@@ -40,3 +44,31 @@ def test_names_are_neither_markup_nor_escape_codes(realistic: Alignment) -> None
     text = printed(replace(realistic, name=name, notes=(name,)))
     assert text.startswith("[bold]x[/bold]\ufffd[31mred\ufffd\n")
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+def test_a_stress_test_fits_the_terminal_and_tells_the_worst(width: int) -> None:
+    stress = make_stress()
+    text = printed(alone(), width, stress)
+    assert max(map(len, text.split("\n"))) <= width
+    words = " ".join(text.split())
+    for expected in (*planted_sentences(stress), *stress.notes, NO_LABELS):
+        assert expected in words
+    shown = [row[0].text for row in flips_table(stress).rows]
+    assert width < 80 or all(name in text for name in shown[:8])
+    assert not any(name in text for name in shown[8:])
+
+
+def test_the_alignment_follows_the_stress_test(realistic: Alignment) -> None:
+    plain, both = printed(realistic), printed(realistic, stress=make_stress())
+    tables = plain[plain.index("Accuracy against the human labels") : plain.index("! ")]
+    assert both.index("How each judge stands the stress test") < both.index(tables)
+    assert NO_LABELS not in both
+    assert "stress" not in plain
+
+
+def test_hostile_names_of_a_stress_test_are_no_escape_codes() -> None:
+    stress = replace(hostile_stress(), notes=("\x1b[31mred\x07",))
+    text = printed(alone(), stress=stress)
+    assert "\x1b" not in text
+    assert "\x07" not in text

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stress_report_case import alone, make_stress
 
 from judgebench.align import Alignment
 from judgebench.report import write_report
@@ -53,3 +54,25 @@ def test_lone_surrogates_can_be_written(hostile: Alignment, tmp_path: Path) -> N
     bare = replace(hostile, name="a\ud800b", scores=hostile.scores[:1], confusions=())
     written = write_report(bare, tmp_path)
     assert "a\ufffdb" in written["markdown"].read_text(encoding="utf-8")
+
+
+def test_a_stress_result_adds_its_files_and_changes_none_of_the_alignment(
+    bare: Alignment, tmp_path: Path
+) -> None:
+    plain = write_report(bare, tmp_path / "plain")
+    both = write_report(bare, tmp_path / "both", make_stress())
+    added = {"stress_csv", "plots/stress_heat_map.png", "plots/stress_heat_map.pdf"}
+    assert set(both) == set(plain) | added
+    assert both["stress_csv"].name == "stress.csv"
+    for key in set(plain) - {"markdown", "latex", "html"}:
+        assert both[key].read_bytes() == plain[key].read_bytes()
+    for key, path in write_report(bare, tmp_path / "again", None).items():
+        assert path.read_bytes() == plain[key].read_bytes()
+        assert b"stress" not in path.read_bytes().lower()
+
+
+def test_a_stress_test_needs_no_human_labels(tmp_path: Path) -> None:
+    written = write_report(alone(), tmp_path, make_stress())
+    figures = [key for key in written if key.startswith("plots/")]
+    assert figures == ["plots/stress_heat_map.png", "plots/stress_heat_map.pdf"]
+    assert all(path.stat().st_size > 0 for path in written.values())

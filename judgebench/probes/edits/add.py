@@ -77,10 +77,15 @@ def _filled(text: str, forged: Mapping[str, str]) -> str:
 
 def _joined(first: str, second: str) -> str:
     """Both texts, word for word: a blank between sentences of one paragraph, else a new line."""
-    if not first or not second or first[-1].isspace() or second[0].isspace():
+    if not first or not second:
+        return first + second
+    there = first[len(first.rstrip()) :] + second[: len(second) - len(second.lstrip())]
+    if "\n" in there:
         return first + second
     if "\n" in first or "\n" in second:
         return f"{first}\n\n{second}"
     if first.endswith(":"):
         return f"{first}\n{second}"
-    return first + (" " if _SENTENCE_END.search(first) else "\n\n") + second
+    if not _SENTENCE_END.search(first.rstrip()):
+        return f"{first}\n\n{second}"
+    return first + ("" if there else " ") + second

@@ -14,6 +14,7 @@ from judgebench.probes.text import Sentence, facts, sentences
 from judgebench.records import Answer
 
 _MARK = re.compile(r"(?:[-*•]|(\d+[.)]))\s+")
+_NUMBER_MARK = re.compile(r"\d+[.)]")
 _MARKDOWN = re.compile(r"^\s*#{1,6}\s|\*\*|__|^\s*```", re.MULTILINE)
 _LONGEST_HEADING = 8  # words
 # Taken from the question's kind: a heading with its germ, drug or number would add one to the text.
@@ -77,18 +78,28 @@ def markdown(answer: Answer, random: Random) -> Edited | Nothing:
 def _pieces(text: str) -> list[_Piece]:
     """The text piece by piece. White space inside a piece is folded to single blanks."""
     pieces: list[_Piece] = []
-    found = sentences(text)
-    starts = [*(sentence.start for sentence in found[1:]), len(text)]
-    end = 0
-    for sentence, following in zip(found, starts, strict=True):
-        new_line = not pieces or "\n" in text[end : sentence.start]
-        end = sentence.end
-        piece = _piece(sentence, text, new_line, alone="\n" in text[end:following])
+    found = _with_their_marks(text)
+    ends = [0, *(sentence.end for sentence in found)]
+    starts = [*(sentence.start for sentence in found), len(text)]
+    for i, sentence in enumerate(found):
+        new_line = i == 0 or "\n" in text[ends[i] : starts[i]]
+        piece = _piece(sentence, text, new_line, alone="\n" in text[ends[i + 1] : starts[i + 1]])
         if pieces and pieces[-1].kind == "item" and not new_line:
             pieces[-1] = replace(pieces[-1], text=f"{pieces[-1].text} {piece.text}")
         else:
             pieces.append(piece)
     return pieces
+
+
+def _with_their_marks(text: str) -> list[Sentence]:
+    """The sentences, where the `1.` of a list is none by itself."""
+    found: list[Sentence] = []
+    for sentence in sentences(text):
+        if found and _NUMBER_MARK.fullmatch(found[-1].text):
+            start = found.pop().start
+            sentence = Sentence(start, sentence.end, text[start : sentence.end])
+        found.append(sentence)
+    return found
 
 
 def _piece(sentence: Sentence, text: str, new_line: bool, alone: bool) -> _Piece:

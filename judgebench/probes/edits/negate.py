@@ -6,7 +6,7 @@ import re
 from random import Random
 
 from judgebench.probes.edits.contract import Edited, Nothing
-from judgebench.probes.text import negations, overlaps, references, sentences
+from judgebench.probes.text import asserts, negations, overlaps, references, sentences
 from judgebench.records import Answer
 
 _ACT = (
@@ -40,8 +40,9 @@ _REASON = re.compile(
     r"\b(?:because|since|unless|until|except|instead|rather|but|due to|so that|toxic|harm\w*"
     r"|danger\w*|worsen\w*|poison\w*|irritat\w*|risk\w*|serious|fatal|only|without|extra"
     r"|(?:can|may|could|might|will) (?:cause|kill|damage|lead|be|spread|reduce|increase)"
-    r"|to (?:avoid|prevent|reduce)|as (?:it|they|these|this|[A-Z]+)|not necessary)\b"
+    r"|to (?:avoid|prevent|reduce)|although|not necessary)\b|, as\b|\bas (?:it|they|these|this|[A-Z]+)\b"
 )
+_WARNS = re.compile(r"\b(?:avoid\w*|unsafe|contraindicated|safe\w*)\b", re.IGNORECASE)
 _HEDGE = re.compile(r"\b(?:sometimes|usually|often|may|routinely|always|rarely)\b", re.IGNORECASE)
 
 
@@ -53,12 +54,12 @@ def negate_contraindication(answer: Answer, rng: Random) -> Edited | Nothing:
         new = _turned(sentence.text)
         once = answer.text.count(sentence.text) == 1
         if new and once and not overlaps((sentence.start, sentence.end), links):
-            offers.append((sentence, new))
+            text = answer.text[: sentence.start] + new + answer.text[sentence.end :]
+            if not asserts(text, sentence.text, beyond=new):
+                offers.append(Edited(text, new, sentence.text))
     if not offers:
         return Nothing("no sentence stands in the text that plainly warns against something")
-    sentence, new = rng.choice(offers)
-    text = answer.text[: sentence.start] + new + answer.text[sentence.end :]
-    return Edited(text, new, sentence.text)
+    return rng.choice(offers)
 
 
 def _turned(sentence: str) -> str:
@@ -69,7 +70,8 @@ def _turned(sentence: str) -> str:
     if len(found) != 1:
         return ""
     match, new = found[0]
-    if negations(sentence) != negations(match.group()):
+    turned, all_warnings = match.group(), len(_WARNS.findall(sentence))
+    if negations(sentence) != negations(turned) or all_warnings != len(_WARNS.findall(turned)):
         return ""
     put = match.expand(new)
     at = len(match.groupdict().get("lead") or "")

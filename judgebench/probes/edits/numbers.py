@@ -58,12 +58,19 @@ _BOUNDS: dict[Direction, re.Pattern[str]] = {
     ),
 }
 _RANGE = r"\s?(?:-|–|—|to|or)\s?"
-_CONVERSION_BEFORE = re.compile(r"\d\s?[^\s()\d]{1,12}\s*\((?:\D{0,9})$")
+# More of these than is needed does no harm: only less makes the advice false.
+_PRECAUTION = re.compile(
+    r"\b(?:boil|wash|soak|heat|cook|freez|stor|seal|wait|scrub|rins|dry|dried|avoid|isolat|keep|kept"
+    r"|clean|vacuum|bag)\w*",
+    re.IGNORECASE,
+)
+_ALL_THE_TIME = re.compile(r"\s+an?\s+(?:day|week)\b")  # 24 hours a day
+_CONVERSION_BEFORE = re.compile(r"\d\s?[^\s()\d]{1,12}(?:\s[FC])?\s*\(\D{0,9}$")
 _CONVERSION_AFTER = re.compile(
     r"\s*\(\D{0,9}\d|\s*(?:to|or|-|–)\s*\d|\s+ago\b|-old\b|/(?:ml|dl|l)\b", re.I
 )
 _PART_OF_MORE = re.compile(
-    r"[\w$£€#]-?$|\d\s?[^\s()\d]{1,9}\s(?:to|or|-|–)\s$|\b(?:last|past|previous|first|between)\s$"
+    r"[\w$£€#]-?$|\d\s?[^\s()\d]{1,9}\s(?:to|or|-|–)\s$|\b(?:last|past|previous|first|between|the|these|those)\s$"
     r"|(?:\d|,)\s(?:and|to)\s$",
     re.IGNORECASE,
 )
@@ -169,15 +176,23 @@ def _quantity(match: re.Match[str], sentence: Sentence) -> _Quantity | None:
         return None
     if _CONVERSION_AFTER.match(after):
         return None
+    if match[5].lower() in ("hours", "days") and _ALL_THE_TIME.match(after):
+        return None
     first, between, second, gap, unit = match.groups()
     numbers = (first,) if second is None else (first, second)
     if any(_value(n) <= 0 for n in numbers) or (second and _value(first) >= _value(second)):
         return None
-    bound = [way for way, pattern in _BOUNDS.items() if pattern.search(before)]
-    ways: tuple[Direction, ...] = tuple(bound[:1]) or ("up", "down")
-    return _Quantity(
-        match.start(), match.end(), match.group(), numbers, between or "", gap, unit, sentence, ways
-    )
+    start, end = match.span()
+    ways = _ways(before, sentence.text)
+    return _Quantity(start, end, match[0], numbers, between or "", gap, unit, sentence, ways)
+
+
+def _ways(before: str, sentence: str) -> tuple[Direction, ...]:
+    """Where a number may go so that the sentence becomes false."""
+    for way, pattern in _BOUNDS.items():
+        if pattern.search(before):
+            return (way,)
+    return ("down",) if _PRECAUTION.search(sentence) else ("up", "down")
 
 
 def _value(number: str) -> Decimal:

@@ -10,6 +10,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.probes.edits.contract import Edit, Edited, Nothing
 from judgebench.probes.text import (
     Sentence,
+    content_words,
     mentions,
     names,
     negations,
@@ -21,6 +22,7 @@ from judgebench.probes.text import (
 from judgebench.probes.words import Fact, WordList
 from judgebench.records import Answer
 
+_LEAST_WORDS = 3  # content words of a sentence that makes a claim; fewer are a heading
 _DENIED_BEFORE = re.compile(
     r"\b(?:not|no|never|neither|nor|none|without|unlike|cannot|\w+n['’]t|rather than|instead of"
     r"|other than)\W+(?:[\w'’-]+\s+){0,3}$",
@@ -62,7 +64,7 @@ def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edite
     says, text = words.forms_of(fact.says), answer.text
     places = _places(text, says)
     claims = [s for s in sentences(text) if any(_within(s, place) for place in places)]
-    sound = [s for s in claims if not negations(s.text) and not s.text.endswith("?")]
+    sound = [s for s in claims if _affirms(s.text)]
     named = [s for s in sound if _names(s.text, fact)]
     if not places or not (named or _names(answer.question, fact)):
         return ""
@@ -93,6 +95,12 @@ def _obstacle(
     if beside := [word for word in fact.unless if mentions(text, word)]:
         return f"{beside[0]} stands in the text, beside which the swap would contradict itself"
     return ""
+
+
+def _affirms(sentence: str) -> bool:
+    """Whether it is a statement of some length that denies nothing."""
+    enough = len(content_words(sentence)) >= _LEAST_WORDS
+    return enough and not negations(sentence) and not sentence.endswith("?")
 
 
 def _names(text: str, fact: Fact) -> bool:

@@ -27,6 +27,7 @@ from judgebench.yaml_file import load_model
 
 _MOST_REPLACED = 6
 _LEAST_WORDS = 3  # content words of a sentence that can be redundant
+_NUMBER_MARK = re.compile(r"\d+[.)]")  # of a list; it would be left over
 _COURTESY = re.compile(
     r"(?:i |we )?hope (?:this|that|it) (?:helps|is helpful|was helpful)"
     r"(?: you| to you| for you)?"
@@ -169,7 +170,8 @@ def drop_redundant(answer: Answer, random: Random) -> Edited | Nothing:
 def _is_dispensable(place: int, found: Sequence[Sentence]) -> bool:
     text = found[place].text
     following = words(found[place + 1].text)[:1] if place + 1 < len(found) else []
-    if facts(text) or _REFERS_BACK & set(following):
+    numbered = place > 0 and _NUMBER_MARK.fullmatch(found[place - 1].text)
+    if numbered or facts(text) or _REFERS_BACK & set(following):
         return False
     plain = text.rstrip(".! ")
     return bool(_COURTESY.fullmatch(plain) or _POINTER.fullmatch(plain)) or _is_said(place, found)
