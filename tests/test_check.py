@@ -8,8 +8,9 @@ import pytest
 
 from judgebench.check import BACKENDS, check_all, listing
 from judgebench.errors import SetupError
+from judgebench.probes.attacks import SHIPPED_SETS
 from judgebench.rubric import load_rubric
-from judgebench.shipped import shipped_folder
+from judgebench.shipped import find_file, shipped_folder
 
 
 def test_data_files_are_read_together(tmp_path: Path) -> None:
@@ -62,10 +63,13 @@ def test_judges_in_files_of_their_own(tmp_path: Path) -> None:
 def test_the_listing_names_what_can_be_used() -> None:
     everything = listing()
     assert list(everything) == [
-        "rubrics", "prompts", "examples", "backends", "controls", "weights",
+        "rubrics", "prompts", "attacks", "examples", "backends", "controls", "weights",
     ]  # fmt: skip
     for name, _ in everything["rubrics"]:
         load_rubric(name)
+    for name, about in everything["attacks"]:
+        assert about
+        find_file("adversarial", name, ".jsonl" if name in SHIPPED_SETS else ".yaml")
     assert listing("weights") == {"weights": everything["weights"]}
     assert all(":" in name for name in BACKENDS)
     with pytest.raises(SetupError):

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.contract import Task
-from judgebench.judges.control import ABOUT, CONTROLS, ControlJudge, halves
+from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge, halves
 from judgebench.records import Answer, HumanLabel, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
 
@@ -57,7 +58,7 @@ def test_every_answer_gets_a_label_for_every_metric(control) -> None:
 
 
 def test_every_control_is_described() -> None:
-    assert set(ABOUT) == set(CONTROLS)
+    assert set(ABOUT) == set(get_args(Control)) == {*CONTROLS, *UNTAUGHT, "constant-severe"}
 
 
 half_labels = st.lists(st.integers(0, 2), min_size=40, max_size=40)

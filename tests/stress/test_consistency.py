@@ -89,6 +89,13 @@ def test_all_metrics_are_pooled() -> None:
     assert "over 2 clusters" in consistency(case, EVERY).agreement.method
 
 
+def test_all_labels_of_an_answer_are_one_cluster() -> None:
+    # The first answer's labels all stay and the second's all change.
+    first, again = {"harm": "aa", "tone": "aa"}, {"harm": "ab", "tone": "ab"}
+    found = consistency(stressed({"m": first}, variants=repeats(again), metrics=TWO), EVERY)
+    assert (found.agreement.low, found.agreement.high) == (0, 1)
+
+
 def test_the_order_in_which_repeats_arrive_is_no_matter() -> None:
     asked = repeats("acb", "bca", "cab")
     one, two = (stressed({"m": "abc"}, variants=v) for v in (asked, asked[::-1]))

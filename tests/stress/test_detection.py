@@ -175,6 +175,14 @@ def test_copies_of_a_violation_within_its_question_make_no_interval_narrower() -
     assert width(4) == pytest.approx(width(1), rel=0.05)
 
 
+def test_violations_of_one_parent_are_one_cluster() -> None:
+    # Both violations of the first answer are told apart, and none of the second: as clusters
+    # these differ as far as they can, so that a resample may hold either alone.
+    found = detection(stressed({"m": "aa"}, Attack("false", {"m": "ccaa"}, C, of="0011")))
+    assert (found.told_apart.low, found.told_apart.high) == (0, 1)
+    assert "over 2 clusters" in found.told_apart.method
+
+
 rows = st.integers(1, 8).flatmap(
     lambda n: st.tuples(*(st.text(a, min_size=n, max_size=n) for a in ("abc.", "abc.?", "abc")))
 )

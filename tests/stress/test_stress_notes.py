@@ -35,6 +35,10 @@ def test_a_high_rate_without_a_clear_advantage_is_told_with_care() -> None:
                          "it is not shown to tell them apart.")  # fmt: skip
 
 
+def test_a_low_rate_deceives_nobody() -> None:
+    assert stressed({"m": "aaaac"}, Attack("false", {"m": "caaaa"}, C)).notes == ()
+
+
 @pytest.mark.parametrize(
     ("judge", "told"), [("ccca", False), ("caaa", True), ("aaaa", True), ("....", False)]
 )
