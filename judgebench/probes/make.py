@@ -44,7 +44,7 @@ class Yield:
     def count(self, item: AlteredAnswer) -> None:
         if item.failed_checks:
             self.rejected += 1
-            self.failed.update(item.failed_checks)
+            self.failed.update(list(item.failed_checks))
         else:
             self.accepted += 1
             self.areas[item.area or "no area"] += 1
