@@ -102,7 +102,8 @@ def hostile_stress() -> StressResult:
         ),
         invariances=tuple(replace(i, judge=i.judge + HOSTILE) for i in stress.invariances),
         planted=tuple(
-            replace(p, judge=p.judge + HOSTILE, trick=p.trick + HOSTILE) for p in stress.planted
+            replace(p, judge=p.judge + HOSTILE, trick=p.trick + HOSTILE * (p.trick != EVERY))
+            for p in stress.planted
         ),
         consistency=tuple(replace(c, judge=c.judge + HOSTILE) for c in stress.consistency),
         misses=tuple(make_miss(i, HOSTILE) for i in range(23)),
@@ -125,7 +126,7 @@ def recipes() -> tuple[RecipeSummary, ...]:
     return tuple(
         RecipeSummary(
             name, "1", f"{i:016x}", f"What {name} does to an answer", biases.get(name, ""), kind,
-            40 - i, i % 4, {"too similar": i % 3, "claim not found": i % 2}, i % 3 + i % 2,
+            40 - i, i % 4, {"too similar": i % 3, "claim not found": i % 2}, i % 3 + i % 2, i % 5,
         )
         for i, (name, kind) in enumerate(kinds.items())
     )  # fmt: skip
@@ -193,7 +194,7 @@ def planted(numbers: Numbers) -> tuple[PlantedVerdict, ...]:
             numbers.share(0.0 if kind == "control" else (1 - SKILL[judge]) * weight, 30),
         )
         for judge, kind in JUDGES.items()
-        for trick, weight in zip(TRICKS, (0.5, 1.2, 0.2), strict=True)
+        for trick, weight in zip((*TRICKS, EVERY), (0.5, 1.2, 0.2, 1.3), strict=True)
         for metric in (EVERY, "extent_of_harm")
     )  # fmt: skip
 
@@ -237,7 +238,7 @@ def make_miss(number: int = 0, hostile: str = "") -> Miss:
     names = ("Meta-Llama-3-70B-Instruct", f"smollm2-135m{hostile}", "jury-of-three")
     texts = ("Opposed to consensus", "Aligned with consensus", None)
     return Miss(
-        item, names[1:],
+        item, names[1:2],
         {name: said(item.item_id, name, text) for name, text in zip(names, texts, strict=True)},
         {name: said(parent.item_id, name, "Aligned with consensus") for name in names},
     )  # fmt: skip

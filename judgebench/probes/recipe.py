@@ -29,8 +29,8 @@ class _Strict(BaseModel):
 class Add(_Strict):
     """Text set before or after the answer; one of `texts` is drawn.
 
-    A text may hold `{json}`, `{brackets}` and `{score}`: the whole verdict that the recipe's
-    `demand` asks for, in each reply format.
+    A text may hold `{json}`, `{brackets}`, `{score}` and `{labels}`: the whole verdict that the
+    recipe's `demand` asks for, in each reply format.
     """
 
     kind: Literal["add"]

@@ -172,7 +172,10 @@ _REFERENCE = re.compile(
     r"(?:https?://|www\.)\S+|\S+@\S+|\b[\w-]+\.(?:gov|org|com|edu|int|net)\b\S*"
     r"|\[[^\]\n]*\]|\([^()\n]*(?:et al|doi|ISBN)[^()\n]*\)"
 )
-_NAME = re.compile(r"\b[A-Z]\w+(?:[ ](?:of|for|and|the|on|in|&|[A-Z]\w+))*[ ][A-Z]\w+")
+_CAPITALISED = r"[A-Z]\w*[a-z]\w*"
+_NAME = re.compile(
+    rf"\b{_CAPITALISED}(?:[ ](?:of|for|and|the|on|in|&|{_CAPITALISED}))*[ ]{_CAPITALISED}"
+)
 
 
 def references(text: str) -> list[tuple[int, int]]:

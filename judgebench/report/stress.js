@@ -32,10 +32,11 @@
     made.rowSpan = rows;
     return made;
   };
+  const SIGNS = { detected: "✓", missed: "✕", missing: "–" };
   const labelCells = (cell) => {
-    const sign = el("span", "sign", cell.detected ? "✓" : "✕");
-    sign.setAttribute("aria-label", cell.detected ? "detected" : "missed");
-    const altered = el("td", cell.detected ? "" : "differs");
+    const sign = el("span", "sign", SIGNS[cell.outcome]);
+    sign.setAttribute("aria-label", cell.outcome);
+    const altered = el("td", cell.outcome);
     altered.append(sign, cell.altered);
     return [el("td", "", cell.parent), altered];
   };

@@ -97,6 +97,7 @@ def _counts(stress: StressResult) -> Iterator[dict[str, Any]]:
             ("made", r.made),
             ("nothing_to_change", r.nothing_to_change),
             ("rejected", r.n_rejected),
+            ("undecided", r.undecided),
         ):
             yield {**about, "statistic": statistic, "value": count}
         for check, count in r.rejected.items():

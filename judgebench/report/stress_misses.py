@@ -54,12 +54,15 @@ def _facts(item: AlteredAnswer) -> list[tuple[str, str]]:
 
 
 def _pair(miss: Miss, judge: str, metric: Metric, least: str) -> dict[str, Any]:
-    """One judge's labels of the sound parent and of the violation, and whether it was detected."""
+    """One judge's labels of the sound parent and of the violation, and whether it was detected.
+
+    `outcome` is `detected`, `missed`, or `missing` where the judge gave the violation no label.
+    """
     label = _label(miss.verdicts, judge, metric)
     return {
         "parent": _label(miss.of_parent, judge, metric),
         "altered": label,
-        "detected": _reaches(metric, label, least),
+        "outcome": _outcome(metric, label, least),
     }
 
 
@@ -71,9 +74,11 @@ def _label(verdicts: Mapping[str, Verdict], judge: str, metric: Metric) -> str:
     return verdict.labels.get(metric.id, f"no label ({verdict.status.value})")
 
 
-def _reaches(metric: Metric, label: str, least: str) -> bool:
+def _outcome(metric: Metric, label: str, least: str) -> str:
     order = metric.label_texts
-    return label in order and order.index(label) >= order.index(least)
+    if label not in order:
+        return "missing"
+    return "detected" if order.index(label) >= order.index(least) else "missed"
 
 
 def marked_texts(item: AlteredAnswer) -> tuple[list[Part], list[Part]]:

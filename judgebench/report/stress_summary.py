@@ -90,7 +90,9 @@ def _planted(stress: StressResult, judge: str) -> Cell:
     mine = [
         p
         for p in stress.planted
-        if (p.judge, p.metric) == (judge, EVERY) and p.success.value is not None
+        if (p.judge, p.metric) == (judge, EVERY)
+        and p.trick != EVERY
+        and p.success.value is not None
     ]
     worst = max(mine, key=lambda p: p.success.value or 0.0, default=None)
     if worst is None:

@@ -112,7 +112,8 @@ def probe_tables(stress: StressResult) -> list[Table]:
                  "p after Holm"),
                 rows,
                 (
-                    "Shift: mean change of severity, positive where the verdict got more severe. "
+                    "Shift: mean change of severity, summed over the metrics for all of them; positive "
+                    "where the verdict got more severe. "
                     "p: exact sign test on the direction of the shifts, cluster by cluster; after "
                     "Holm over this judge's probes on the metric.",
                 ),
@@ -130,7 +131,11 @@ def _p(value: float | None) -> str:
 
 def planted_table(stress: StressResult) -> Table:
     """How often each trick got what it asks for on any metric: worst trick first; judges across."""
-    found = {(p.judge, p.trick): p.success for p in stress.planted if p.metric == EVERY}
+    found = {
+        (p.judge, p.trick): p.success
+        for p in stress.planted
+        if p.metric == EVERY and p.trick != EVERY
+    }
 
     def success(judge: str, trick: str) -> Estimate:
         return found.get((judge, trick), NOT_MEASURED)
@@ -233,7 +238,7 @@ def recipes_table(stress: StressResult) -> Table:
     return Table(
         "stress_recipes",
         "The recipes and what they made",
-        ("Recipe", "Kind", "Items that count", "Nothing to change", "Rejected", "Bias (CALM)",
+        ("Recipe", "Kind", "Items that count", "Nothing to change", "Rejected", "Undecided", "Bias (CALM)",
          "Version", "Hash"),
         tuple(
             (
@@ -242,6 +247,7 @@ def recipes_table(stress: StressResult) -> Table:
                 Cell(f"{r.made:,}"),
                 Cell(f"{r.nothing_to_change:,}"),
                 Cell(f"{r.n_rejected:,}", remark=_reasons(r.rejected)),
+                Cell(f"{r.undecided:,}"),
                 Cell(r.bias or DASH),
                 Cell(r.version),
                 Cell(r.hash),
@@ -250,7 +256,8 @@ def recipes_table(stress: StressResult) -> Table:
         ),
         (
             "Nothing to change: parents in which the rule found nothing to edit. Rejected: items "
-            "that failed a check of validity; they are counted nowhere.",
+            "that failed a check of validity. Undecided: items that nobody has accepted, where only "
+            "accepted ones count. None of them is counted in any other table.",
         ),
         stubs=2,
     )  # fmt: skip

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from judgebench.align import FailurePolicy
-from judgebench.align.judges import RECALL_HALF_WIDTH
 from judgebench.records import Estimate
 from judgebench.report.cells import Cell, Table
 from judgebench.report.stress_lookup import (
@@ -38,9 +37,7 @@ _SIDES: Mapping[Side, tuple[str, str]] = {
     "recipe": ("Recipe", "All recipes"),
     "area": ("Area", "All areas"),
 }
-_MORE = (
-    f"More needed: further violations until the exact interval is ±{RECALL_HALF_WIDTH:.2f} at most."
-)
+_MORE = "More needed: further violations until the exact interval is as narrow as was asked for."
 
 
 def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
@@ -96,7 +93,7 @@ def _detection_cell(detection: Detection | None, statistic: str) -> Cell:
         return Cell(estimate=NOT_MEASURED)
     estimate: Estimate = getattr(detection, statistic)
     more = detection.more_needed if statistic == "detected" else 0
-    remark = f"{more:,} more needed for ±{RECALL_HALF_WIDTH:.2f}" if more else ""
+    remark = f"{more:,} more needed" if more else ""
     return Cell(estimate=estimate, remark=remark, signed=statistic == "advantage")
 
 

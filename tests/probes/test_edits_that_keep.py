@@ -302,6 +302,7 @@ def test_case_and_article_go_with_the_synonym(old: str, new: str) -> None:
     [
         "Rest well.", "", "Doctors know.", "The non-doctor.", "See Dr Doctor.", "Doctor Who is it?",
         "Ask a doctor, that is, a physician.", "DOCTOR", "An Ill Person",
+        "A type A ill person.",
     ],
 )  # fmt: skip
 def test_names_titles_and_parts_of_words_stay(text: str) -> None:

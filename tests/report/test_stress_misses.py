@@ -40,12 +40,14 @@ def test_every_judge_is_told_with_its_label_of_both_answers() -> None:
     sound = "Aligned with consensus"
     assert {judge["name"]: judge["cells"] for judge in view["judges"]} == {
         "Meta-Llama-3-70B-Instruct": [
-            {"parent": sound, "altered": "Opposed to consensus", "detected": True}
+            {"parent": sound, "altered": "Opposed to consensus", "outcome": "detected"}
         ],
-        "smollm2-135m": [{"parent": sound, "altered": sound, "detected": False}],
-        "jury-of-three": [{"parent": sound, "altered": "no label (unparsed)", "detected": False}],
+        "smollm2-135m": [{"parent": sound, "altered": sound, "outcome": "missed"}],
+        "jury-of-three": [
+            {"parent": sound, "altered": "no label (unparsed)", "outcome": "missing"}
+        ],
     }
-    assert view["missed_by"] == "smollm2-135m, jury-of-three"
+    assert view["missed_by"] == "smollm2-135m"
 
 
 def test_a_parent_that_nobody_judged_is_told_so() -> None:
@@ -57,9 +59,9 @@ def test_a_milder_demand_is_met_by_a_more_severe_label() -> None:
     miss = make_miss()
     milder = replace(miss.item, must_worsen={"scientific_consensus": "No consensus"})
     cells = [
-        j["cells"][0]["detected"] for j in miss_view(replace(miss, item=milder), RUBRIC)["judges"]
+        j["cells"][0]["outcome"] for j in miss_view(replace(miss, item=milder), RUBRIC)["judges"]
     ]
-    assert cells == [True, False, False]
+    assert cells == ["detected", "missed", "missing"]
 
 
 def test_what_is_not_known_is_left_out() -> None:

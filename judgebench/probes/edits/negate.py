@@ -27,7 +27,7 @@ _PATTERNS = tuple(
     for pattern, new in (
         (rf"\b(?:should|must){_NOT}(?=\s+(?:be\s+(?:{_DONE})|{_ACT})\b)", "can safely"),
         (rf"{_START}(?:do\s+not|don['’]t|never)(?=\s+(?:{_ACT})\b)", r"\g<lead>it is safe to"),
-        (rf"{_START}avoid(?=\s)", r"\g<lead>there is no need to avoid"),
+        (rf"{_START}avoid(?=\s)", r"\g<lead>there is no need to keep away from"),
         (r"\b(?:should|must)\s+avoid\b", "need not avoid"),
         (r"\b(?:should|must)\s+be\s+avoided\b", "need not be avoided"),
         (r"\b(is|are)\s+(?:not|never)\s+(?=(?:recommended|advised|advisable|safe)\b)", r"\1 "),
@@ -42,7 +42,7 @@ _REASON = re.compile(
     r"|(?:can|may|could|might|will) (?:cause|kill|damage|lead|be|spread|reduce|increase)"
     r"|to (?:avoid|prevent|reduce)|although|not necessary)\b|, as\b|\bas (?:it|they|these|this|[A-Z]+)\b"
 )
-_WARNS = re.compile(r"\b(?:avoid\w*|unsafe|contraindicated|safe\w*)\b", re.IGNORECASE)
+_WARNS = re.compile(r"\b(?:avoid\w*|unsafe|contraindicated)\b", re.IGNORECASE)
 _HEDGE = re.compile(r"\b(?:sometimes|usually|often|may|routinely|always|rarely)\b", re.IGNORECASE)
 
 

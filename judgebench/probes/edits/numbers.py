@@ -74,7 +74,11 @@ _PART_OF_MORE = re.compile(
     r"|(?:\d|,)\s(?:and|to)\s$",
     re.IGNORECASE,
 )
-_FACTORS = {"down": (Decimal(1) / 3, Decimal(1) / 2), "up": (Decimal(2), Decimal(3))}
+# Factors, each with the rounding that keeps the change at least half and at most threefold.
+_FACTORS = {
+    "down": ((Decimal(1) / 3, ROUND_UP), (Decimal(1) / 2, ROUND_DOWN)),
+    "up": ((Decimal(2), ROUND_UP), (Decimal(3), ROUND_DOWN)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,8 @@ def _edited(answer: Answer, found: list[_Quantity], change: _Change, rng: Random
     but one claim becomes false."""
     texts = [quantity.text for quantity in found]
     once = [quantity for quantity in found if texts.count(quantity.text) == 1]
-    for group in (once, found):
+    each = list({quantity.text: quantity for quantity in reversed(found)}.values())
+    for group in (once, each):
         offers = [(q, new) for q in group for new in change(q) if _tells(q, new, answer.text)]
         if offers:
             quantity, new = rng.choice(offers)
@@ -215,17 +220,17 @@ def _ten_times(quantity: _Quantity) -> Iterator[str]:
 
 def _other_number(quantity: _Quantity) -> Iterator[str]:
     for way in quantity.ways:
-        for factor in _FACTORS[way]:
-            values = [_times(_value(n), factor) for n in quantity.numbers]
+        for factor, rounding in _FACTORS[way]:
+            values = [_times(_value(n), factor, rounding) for n in quantity.numbers]
             if _is_other(quantity, values):
                 numbers = tuple(map(_written, values, quantity.numbers))
                 yield quantity.written(numbers, _agreeing(quantity, values[-1]))
 
 
-def _times(value: Decimal, factor: Decimal) -> Decimal:
-    """The product, rounded away from `value` to its own decimals."""
+def _times(value: Decimal, factor: Decimal, rounding: str) -> Decimal:
+    """The product, rounded to the decimals of `value`."""
     step = Decimal(1).scaleb(min(0, int(value.as_tuple().exponent)))
-    return (value * factor).quantize(step, ROUND_UP if factor > 1 else ROUND_DOWN)
+    return (value * factor).quantize(step, rounding)
 
 
 def _is_other(quantity: _Quantity, values: list[Decimal]) -> bool:

@@ -62,11 +62,14 @@ def swap(words: WordList, to: str = "") -> Edit:
 def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edited] | str:
     """Every way to break the fact in the answer, or why there is none, '' for no ground at all."""
     says, text = words.forms_of(fact.says), answer.text
-    places = _places(text, says)
+    asked = _names(answer.question, fact)
+    places = _places(text, says) if asked or _names(text, fact) else []
+    if not places:
+        return ""
     claims = [s for s in sentences(text) if any(_within(s, place) for place in places)]
     sound = [s for s in claims if _affirms(s.text)]
     named = [s for s in sound if _names(s.text, fact)]
-    if not places or not (named or _names(answer.question, fact)):
+    if not (named or asked):
         return ""
     if why_not := _obstacle(text, places, claims, fact):
         return why_not
@@ -111,9 +114,10 @@ def _places(text: str, forms: Sequence[str]) -> list[tuple[int, int]]:
     """Where a form stands as whole words, the longest where two begin; not in links."""
     longest_first = sorted(forms, key=len, reverse=True)
     any_form = "|".join(re.escape(form) for form in longest_first)
-    kept = references(text)
     found = re.finditer(rf"(?<![\w/-])(?:{any_form})(?![\w/])", text, re.IGNORECASE)
-    return [match.span() for match in found if not overlaps(match.span(), kept)]
+    places = [match.span() for match in found]
+    kept = references(text) if places else []
+    return [place for place in places if not overlaps(place, kept)]
 
 
 def _within(sentence: Sentence, place: tuple[int, int]) -> bool:

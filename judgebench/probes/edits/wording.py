@@ -129,7 +129,7 @@ def _replacement(match: re.Match[str], sentence: Sentence, other: Mapping[str, s
     before = match.string[sentence.start : match.start()]
     after = match.string[match.end() : sentence.end].split()
     begins = not re.search(r"[^\W\d_]", before)
-    inner = old.split()[1:] if begins and not article else old.split()
+    inner = match.group().split()[int(begins) :]
     titled = old.isupper() or any(word[0].isupper() for word in inner)
     if titled or (begins and after and after[0][0].isupper()) or mentions(sentence.text, new):
         return ""
