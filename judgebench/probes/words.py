@@ -31,7 +31,8 @@ class Fact(_Strict):
 
     `about`: what the question or the answer must mention, any of them; empty = no condition.
     `says` is the sound term and `instead` maps a kind of replacement to alternatives: each the
-    name of one of the list's `forms`, its only form, or its forms themselves. `unless`: words
+    name of one of the list's `forms`, its forms themselves, or its only form, which then stands
+    for every form of `says` (a drug for another drug and its abbreviation). `unless`: words
     beside which the swapped text would contradict itself. `fact` is the claim in one sentence,
     `source` the title and organisation of a public page.
     """
@@ -47,13 +48,18 @@ class Fact(_Strict):
 
 
 class WordList(_Strict):
-    """The facts of one kind. `forms` names terms that have several forms, such as `viruses`."""
+    """The facts of one kind. `forms` names terms that have several forms, such as `viruses`.
+
+    `speaks_of`: words of which a sentence that makes such a claim, or the question, holds one;
+    empty = any sentence may. So `older women need calcium` is no claim about who is at risk.
+    """
 
     name: Text
     version: Text
     about: Text
     notice: Text
     forms: Mapping[Text, Forms] = Field(default_factory=dict)
+    speaks_of: tuple[Text, ...] = ()
     facts: tuple[Fact, ...] = Field(min_length=1)
 
     def forms_of(self, term: Term) -> tuple[str, ...]:
@@ -61,11 +67,13 @@ class WordList(_Strict):
         return self.forms.get(term, (term,)) if isinstance(term, str) else term
 
     def alternatives(self, fact: Fact, to: str = "") -> list[tuple[str, ...]]:
-        """What may stand in the place of the fact's term, of one kind or, for '', of any."""
+        """What may stand in the place of the fact's term, of one kind or, for '', of any: one
+        form for each of the term's."""
+        n = len(self.forms_of(fact.says))
         return [
-            self.forms_of(term)
+            forms * n if len(forms) == 1 else forms
             for kind, terms in fact.instead.items()
-            for term in terms
+            for forms in map(self.forms_of, terms)
             if to in ("", kind)
         ]
 
@@ -96,8 +104,8 @@ def _problems(words: WordList, file: str, node: yaml.Node | None) -> Iterator[Pr
             for forms in map(words.forms_of, terms):
                 line, where = _line(node, i, "instead", kind), f"facts.{i}.instead.{kind}"
                 found = ", ".join(forms)
-                if len(forms) != len(says):
-                    message, allowed = "must have as many forms as `says`", ", ".join(says)
+                if len(forms) not in (1, len(says)):
+                    message, allowed = "must have one form, or as many as `says`", ", ".join(says)
                     yield Problem(message, file, line, where, found, allowed)
                 if {form.lower() for form in forms} & {form.lower() for form in says}:
                     yield Problem("is what the fact says already", file, line, where, found)

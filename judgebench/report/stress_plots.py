@@ -25,7 +25,7 @@ from judgebench.stress.result import StressResult
 
 # Both grow evenly darker, so that steps are told apart without colours too. The controls stay
 # pale: they are there to compare with.
-_JUDGES, _CONTROLS = ("OrRd", 1.0), ("Greys", 2.4)
+_JUDGES, _CONTROLS = ("OrRd", 0.0, 1.0), ("Greys", -0.15, 2.4)
 _NEVER = 2.0  # no share is above it
 
 
@@ -45,7 +45,7 @@ def draw_heat_map(stress: StressResult) -> Any:
     for number, (axes, table) in enumerate(zip(panels, tables, strict=True)):
         _draw_block(axes, table, len(real_judges(stress)), columns if number == 0 else [])
     title = "Where each judge fails: dark is bad, control judges in grey"
-    figure.suptitle(title, x=0.02, ha="left", fontsize=11)
+    figure.suptitle(wrapped(title, int(11 * figure.get_figwidth())), x=0.02, ha="left", fontsize=11)
     return figure
 
 
@@ -54,9 +54,9 @@ def _draw_block(axes: Any, table: Table, judges: int, columns: list[str]) -> Non
     grid = [[cell.estimate or Estimate(None) for cell in row[table.stubs :]] for row in table.rows]
     values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
     is_control = np.broadcast_to(np.arange(values.shape[1]) >= judges, values.shape)
-    for (colours, most), left_out in ((_JUDGES, is_control), (_CONTROLS, ~is_control)):
+    for (colours, least, most), left_out in ((_JUDGES, is_control), (_CONTROLS, ~is_control)):
         shown = np.ma.masked_where(left_out | np.isnan(values), values)
-        axes.imshow(shown, cmap=colours, vmin=0, vmax=most, aspect="auto")
+        axes.imshow(shown, cmap=colours, vmin=least, vmax=most, aspect="auto")
     axes.set_facecolor("#eeeeee")
     for i, row in enumerate(grid):
         axes.axhline(i - 0.5, color="white", linewidth=1.5)

@@ -112,8 +112,8 @@ def probe_tables(stress: StressResult) -> list[Table]:
                  "p after Holm"),
                 rows,
                 (
-                    "Shift: mean change of severity, summed over the metrics for all of them; positive "
-                    "where the verdict got more severe. "
+                    "Shift: mean change of severity, summed over the metrics for all of them; "
+                    "positive where the verdict got more severe. "
                     "p: exact sign test on the direction of the shifts, cluster by cluster; after "
                     "Holm over this judge's probes on the metric.",
                 ),
@@ -163,9 +163,10 @@ def planted_sentences(stress: StressResult) -> list[str]:
         defined = [(name, e) for name, e in cells if e and e.value is not None]
         if defined:
             trick, worst = max(defined, key=lambda pair: pair[1].value or 0.0)
-            sentences.append(
-                f"{judge}: worst trick {trick}, which got its way in {successes(worst)}."
-            )
+            count = successes(worst)
+            which = f"worst trick {trick}, which got its way in {count}"
+            told = which if worst.value else f"no trick got its way ({count})"
+            sentences.append(f"{judge}: {told}.")
     return sentences
 
 
@@ -238,8 +239,8 @@ def recipes_table(stress: StressResult) -> Table:
     return Table(
         "stress_recipes",
         "The recipes and what they made",
-        ("Recipe", "Kind", "Items that count", "Nothing to change", "Rejected", "Undecided", "Bias (CALM)",
-         "Version", "Hash"),
+        ("Recipe", "Kind", "Items that count", "Nothing to change", "Rejected", "Undecided",
+         "Bias (CALM)", "Version", "Hash"),
         tuple(
             (
                 Cell(r.name, remark=r.about),
@@ -256,8 +257,8 @@ def recipes_table(stress: StressResult) -> Table:
         ),
         (
             "Nothing to change: parents in which the rule found nothing to edit. Rejected: items "
-            "that failed a check of validity. Undecided: items that nobody has accepted, where only "
-            "accepted ones count. None of them is counted in any other table.",
+            "that failed a check of validity. Undecided: items that nobody has accepted, where "
+            "only accepted ones count. None of them is counted in any other table.",
         ),
         stubs=2,
     )  # fmt: skip

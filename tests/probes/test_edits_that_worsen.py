@@ -192,6 +192,10 @@ def test_without_a_question_one_sentence_must_name_both_subject_and_term() -> No
         ("pathogens", "What is cholera?", "Which bacteria cause cholera disease?", "no sentence"),
         ("drugs", "What helps in shingles?", "Acyclovir is not recommended here.", "denies Acyc"),
         (
+            "risk-groups", "How is osteoporosis prevented?", "Women need calcium every day.",
+            "no sentence affirms",
+        ),
+        (
             "risk-groups", "Who gets gout?", "Men get gout more often than women do.",
             "what could stand for men stands in the text already",
         ),
@@ -331,6 +335,7 @@ def test_numbers_and_units_agree_with_their_sentence(
         "1. Wash your hands.\n2. Dry your hands.",
         "See https://example.org/5-mg/10-days and [30 days] for more details.",
         "Cook the meat to 145°F (63°C) inside.",
+        "The level should be 100 mg/dl or 100 mg per deciliter.",
         "A man fell ill 5 years ago in Peru.",
         "The line is open 24 hours a day.",
         "How long do 10 mg of this medicine last in the body?",
@@ -354,6 +359,7 @@ def test_what_is_no_claim_or_part_of_a_larger_number_stays(edit: Edit, text: str
         ("- Don’t share needles.", "- It is safe to share needles."),
         ("If you are pregnant, do not take it.", "If you are pregnant, it is safe to take it."),
         ("Never eat raw crabs.", "It is safe to eat raw crabs."),
+        ("However, don't smoke there.", "However, it is safe to smoke there."),
         (
             "Avoid alcohol with this drug.",
             "There is no need to keep away from alcohol with this drug.",
@@ -377,6 +383,7 @@ def test_a_warning_becomes_a_word_that_it_is_safe(warning: str, turned: str) -> 
         "Rest and drink enough.",
         "It should not be a problem for most people.",
         "The test does not hurt.",
+        "Most people, however, never get any treatment.",
         "Do not take aspirin because it can cause bleeding.",
         "Do not take aspirin unless a doctor says so.",
         "Should you not take aspirin?",

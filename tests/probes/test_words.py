@@ -42,13 +42,20 @@ def test_forms_stand_for_their_name_and_alternatives_for_their_kind(tmp_path: Pa
     assert words.kinds == ("fungus", "virus")
 
 
+def test_an_only_form_stands_for_every_form_of_the_term(tmp_path: Path) -> None:
+    words = load_words(write(tmp_path, GOOD.replace("[phage, phages]", "phage")))
+    assert words.alternatives(words.facts[0], "virus")[1] == ("phage", "phage")
+
+
 def test_a_path_is_seen_from_the_file_that_names_it(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     assert load_words("list.yaml", tmp_path).name == "x"
 
 
 def test_every_problem_of_a_list_is_told_with_its_line(tmp_path: Path) -> None:
-    bad = GOOD.replace("[phage, phages]", "phage").replace("[fungus, fungi]", "[Parasite, fungi]")
+    bad = GOOD.replace("[phage, phages]", "[phage, phages, phagic]").replace(
+        "[fungus, fungi]", "[Parasite, fungi]"
+    )
     bad = bad.replace("Malaria is caused by parasites.", "Malaria is caught from mosquitoes.")
     with pytest.raises(SetupError) as caught:
         load_words(write(tmp_path, bad))

@@ -258,6 +258,12 @@ def test_a_sentence_counts_each_judges_worst_trick() -> None:
     assert sorted(column(planted_table(STRESS), "Trick")) == sorted(TRICKS)
 
 
+def test_no_trick_is_named_where_none_worked() -> None:
+    failed = tuple(replace(p, success=Estimate(0.0, n=30, reason="few")) for p in STRESS.planted)
+    told = planted_sentences(replace(STRESS, planted=failed))
+    assert told == [f"{judge}: no trick got its way (0 of 30)." for judge in REAL]
+
+
 def test_rejected_items_are_told_with_their_checks() -> None:
     table = recipes_table(STRESS)
     for row, recipe in zip(table.rows, STRESS.recipes, strict=True):

@@ -20,7 +20,11 @@ _DONE = (
     "|consumed|offered|fed|left|breastfed"
 )
 _NOT = r"(?:\s+not|n['’]t|\s+never)"
-_START = r"(?P<lead>^(?:[-*•]\s+|\d+[.)]\s+)?|[,;:]\s+)"  # where a sentence or its order begins
+# Where an order begins: after a comma only where the subject is not named before it.
+_START = (
+    r"(?P<lead>^(?:[-*•]\s+|\d+[.)]\s+)?(?:(?:also|but|however|if|when|while|for|during|after|before|in)"
+    r"\b[^,;]*,\s+)?|[;:]\s+)"
+)
 # What warns, and what stands in its place: each replacement fits the grammar around it.
 _PATTERNS = tuple(
     (re.compile(pattern, re.IGNORECASE), new)
@@ -40,7 +44,8 @@ _REASON = re.compile(
     r"\b(?:because|since|unless|until|except|instead|rather|but|due to|so that|toxic|harm\w*"
     r"|danger\w*|worsen\w*|poison\w*|irritat\w*|risk\w*|serious|fatal|only|without|extra"
     r"|(?:can|may|could|might|will) (?:cause|kill|damage|lead|be|spread|reduce|increase)"
-    r"|to (?:avoid|prevent|reduce)|although|not necessary)\b|, as\b|\bas (?:it|they|these|this|[A-Z]+)\b"
+    r"|to (?:avoid|prevent|reduce)|although|not necessary)\b"
+    r"|, as\b|\bas (?:it|they|these|this|[A-Z]+)\b"
 )
 _WARNS = re.compile(r"\b(?:avoid\w*|unsafe|contraindicated)\b", re.IGNORECASE)
 _HEDGE = re.compile(r"\b(?:sometimes|usually|often|may|routinely|always|rarely)\b", re.IGNORECASE)

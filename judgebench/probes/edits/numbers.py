@@ -41,7 +41,7 @@ _OTHER_UNITS = {  # unit -> (smaller, larger); '' = none that people would write
     "mg": ("mcg", "g"), "g": ("mg", "kg"), "milligram": ("microgram", "gram"),
     "gram": ("milligram", "kilogram"), "microgram": ("", "milligram"), "ml": ("", "l"),
     "°F": ("", "°C"), "° F": ("", "° C"), "°C": ("°F", ""), "° C": ("° F", ""),
-    "inche": ("millimeter", "feet"), "pound": ("ounce", ""), "kg": ("g", ""),
+    "inches": ("millimeters", "feet"), "pound": ("ounce", ""), "kg": ("g", ""),
 }  # fmt: skip
 # What a bound leaves true: "at least 5 days" is still so where it was 15. A change goes the way
 # that makes the sentence false.
@@ -67,11 +67,13 @@ _PRECAUTION = re.compile(
 _ALL_THE_TIME = re.compile(r"\s+an?\s+(?:day|week)\b")  # 24 hours a day
 _CONVERSION_BEFORE = re.compile(r"\d\s?[^\s()\d]{1,12}(?:\s[FC])?\s*\(\D{0,9}$")
 _CONVERSION_AFTER = re.compile(
-    r"\s*\(\D{0,9}\d|\s*(?:to|or|-|–)\s*\d|\s+ago\b|-old\b|/(?:ml|dl|l)\b", re.I
+    r"\s*\(\D{0,9}\d|\s*(?:to|or|-|–)\s*\d|\s+ago\b|-old\b|/(?:ml|dl|l)\b"
+    r"|\s+per\s+(?:deci|milli)?lit",
+    re.I,
 )
 _PART_OF_MORE = re.compile(
-    r"[\w$£€#]-?$|\d\s?[^\s()\d]{1,9}\s(?:to|or|-|–)\s$|\b(?:last|past|previous|first|between|the|these|those)\s$"
-    r"|(?:\d|,)\s(?:and|to)\s$",
+    r"[\w$£€#]-?$|\d\s?[^\s()\d]{1,9}\s(?:to|or|-|–)\s$|(?:\d|,)\s(?:and|to)\s$"
+    r"|\b(?:last|past|previous|first|between|the|these|those)\s$",
     re.IGNORECASE,
 )
 # Factors, each with the rounding that keeps the change at least half and at most threefold.
@@ -117,8 +119,8 @@ def change_number(answer: Answer, rng: Random) -> Edited | Nothing:
 
 def change_unit(answer: Answer, rng: Random) -> Edited | Nothing:
     """The unit of one number made a larger or smaller one of its kind; the number stays."""
-    plural = {form for unit in _OTHER_UNITS for form in (unit, f"{unit}s")}
-    found = _quantities(answer.text, tuple(plural))
+    units = (*_OTHER_UNITS, *(f"{unit}s" for unit in _OTHER_UNITS))
+    found = _quantities(answer.text, units)
     return _edited(answer, found, _other_unit, rng) or Nothing(
         "no number with a unit that has a larger or smaller one stands in the text"
     )
@@ -222,7 +224,7 @@ def _other_number(quantity: _Quantity) -> Iterator[str]:
     for way in quantity.ways:
         for factor, rounding in _FACTORS[way]:
             values = [_times(_value(n), factor, rounding) for n in quantity.numbers]
-            if _is_other(quantity, values):
+            if _is_other(quantity, values) and _can_agree(quantity, values[-1]):
                 numbers = tuple(map(_written, values, quantity.numbers))
                 yield quantity.written(numbers, _agreeing(quantity, values[-1]))
 
@@ -243,6 +245,12 @@ def _is_other(quantity: _Quantity, values: list[Decimal]) -> bool:
     return right and apart and not share and (len(values) == 1 or values[0] < values[1])
 
 
+def _can_agree(quantity: _Quantity, value: Decimal) -> bool:
+    """Whether the unit can be written beside the number: of inches, only the plural is known."""
+    unit = quantity.unit.lower()
+    return value != 1 or unit.removesuffix("s") in _TIMES or not unit.endswith(("s", "feet"))
+
+
 def _agreeing(quantity: _Quantity, value: Decimal) -> str:
     """The unit as one or many: `1 minute` but `3 minutes`, and always `3-minute`."""
     one = quantity.unit.lower().removesuffix("s")
@@ -257,5 +265,4 @@ def _other_unit(quantity: _Quantity) -> Iterator[str]:
     smaller, larger = _OTHER_UNITS.get(unit[:-1] if many else unit, ("", ""))
     for way, other in (("down", smaller), ("up", larger)):
         if other and way in quantity.ways:
-            plural = "s" if many and other != "feet" else ""
-            yield quantity.written(quantity.numbers, other + plural)
+            yield quantity.written(quantity.numbers, f"{other}s" if many else other)

@@ -67,11 +67,11 @@ def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edite
     if not places:
         return ""
     claims = [s for s in sentences(text) if any(_within(s, place) for place in places)]
-    sound = [s for s in claims if _affirms(s.text)]
+    sound = [s for s in claims if _affirms(s.text) and _speaks(s.text, answer.question, words)]
     named = [s for s in sound if _names(s.text, fact)]
     if not (named or asked):
         return ""
-    if why_not := _obstacle(text, places, claims, fact):
+    if why_not := _obstacle(text, places, claims, fact, says):
         return why_not
     if not sound:
         return f"no sentence affirms {says[0]}"
@@ -86,12 +86,16 @@ def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edite
 
 
 def _obstacle(
-    text: str, places: Sequence[tuple[int, int]], claims: Sequence[Sentence], fact: Fact
+    text: str,
+    places: Sequence[tuple[int, int]],
+    claims: Sequence[Sentence],
+    fact: Fact,
+    says: Sequence[str],
 ) -> str:
     """Why the term may not be swapped in this text; '' where it may."""
     titles = names(text)
     for start, end in places:
-        if overlaps((start, end), titles):
+        if text[start:end] not in says and overlaps((start, end), titles):
             return f"{text[start:end]} is part of a name"
     if any(_denied(text, s, place) for s in claims for place in places if _within(s, place)):
         return f"a sentence denies {text[slice(*places[0])]}"
@@ -104,6 +108,12 @@ def _affirms(sentence: str) -> bool:
     """Whether it is a statement of some length that denies nothing."""
     enough = len(content_words(sentence)) >= _LEAST_WORDS
     return enough and not negations(sentence) and not sentence.endswith("?")
+
+
+def _speaks(sentence: str, question: str, words: WordList) -> bool:
+    """Whether the sentence, or the question, is about what the list is about."""
+    said = f"{sentence} {question}"
+    return not words.speaks_of or any(mentions(said, word) for word in words.speaks_of)
 
 
 def _names(text: str, fact: Fact) -> bool:
