@@ -57,7 +57,7 @@ def align(
         notes=(
             *judge_notes(rubric, judges, found, matrices),
             *notes,
-            *data_notes(rubric, scope.humans, len(answers)),
+            *(data_notes(rubric, scope.humans, len(answers)) if labels else ()),
             *disagreement_note(len(listed), differing),
         ),
     )

@@ -175,7 +175,7 @@ def _load_set(
                 kind=kinds.pop(),
                 sample=entry.sample,
                 items=tuple(group),
-                notices=tuple(notices(path)),
+                notices=tuple(f"The set {path.stem}: {notice}." for notice in notices(path)),
                 undecided=undecided,
             )
         )

@@ -14,8 +14,8 @@ from judgebench.report.html import to_html
 from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown
 from judgebench.report.plots import draw_all
-from judgebench.report.stress_csv import to_stress_csv
-from judgebench.report.stress_plots import draw_stress
+from judgebench.report.stress.csv import to_stress_csv
+from judgebench.report.stress.plots import draw_stress
 from judgebench.report.tables import accuracy_table
 from judgebench.report.terminal import print_tables
 from judgebench.stress.result import StressResult

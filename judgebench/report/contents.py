@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judgebench.align import Alignment
 from judgebench.report.cells import Table
-from judgebench.report.stress_tables import all_stress_tables
+from judgebench.report.stress.tables import all_stress_tables
 from judgebench.report.tables import all_tables, judges_table
 from judgebench.stress.result import StressResult
 

@@ -33,7 +33,7 @@ from judgebench.report.lookup import (
     score_index,
     shortfall,
 )
-from judgebench.report.stress_html import stress_section
+from judgebench.report.stress.html import stress_section
 from judgebench.report.tables import (
     BLANKS,
     POLICIES,
@@ -61,7 +61,7 @@ _MOST_RAW = 4000  # characters of a raw reply that the page keeps
 def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
     """The whole page."""
     aligned = shows_alignment(alignment, stress)
-    script = _files("js", page=aligned, stress=stress is not None)
+    script = _files("js", page=aligned, section=stress is not None)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -77,17 +77,18 @@ def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
         aligned=aligned,
         no_labels=NO_LABELS,
         stress=None if stress is None else stress_section(stress),
-        style=Markup(_files("css", page=True, stress=stress is not None)),
+        style=Markup(_files("css", page=True, section=stress is not None)),
         script=Markup(script),
         script_hash=_sha256(script),
         footnotes=footnotes,
     )
 
 
-def _files(ending: str, **wanted: bool) -> str:
-    """The wanted ones of the files beside this one, such as `page.css`, one after the other."""
-    names = [f"{name}.{ending}" for name, is_wanted in wanted.items() if is_wanted]
-    return "".join((_HERE / name).read_text(encoding="utf-8") for name in names)
+def _files(ending: str, *, page: bool, section: bool) -> str:
+    """The page's own file of that ending and that of its stress section, where they are wanted."""
+    wanted = {"page": page, "stress/section": section}
+    paths = [_HERE / f"{name}.{ending}" for name, is_wanted in wanted.items() if is_wanted]
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def _breakable(text: str) -> Markup:

@@ -10,8 +10,8 @@ from judgebench.align import Alignment, JudgeSummary
 from judgebench.records import Status
 from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.report.contents import NO_LABELS, shows_alignment
-from judgebench.report.stress_summary import summary_table
-from judgebench.report.stress_tables import flips_table, planted_sentences
+from judgebench.report.stress.summary import summary_table
+from judgebench.report.stress.tables import flips_table, planted_sentences
 from judgebench.report.tables import accuracy_table, agreement_table, failures_table, severe_table
 from judgebench.report.words import describe, printable, wrapped
 from judgebench.stress.result import StressResult

@@ -272,7 +272,8 @@ def test_a_number_changes_by_half_or_more_at_most_threefold_and_leaves_its_range
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Adults take 5 mg once a day.", {"Adults take 50 mg once a day."}),
+        ("Adults take 5 mg once a day.", {"Adults take 50 mg once a day.",
+                                          "Adults take 0.5 mg once a day."}),
         ("Adults take 20 mg once a day.", {"Adults take 200 mg once a day.",
                                            "Adults take 2 mg once a day."}),
         ("Take 250-500 mg with food daily.", {"Take 2500-5000 mg with food daily.",

@@ -26,7 +26,7 @@ def false_answer(body: Body, **changes: str) -> str:
     user = body["messages"][-1]["content"]
     (name,) = [name for name in NAMES if name in user]
     reply = {
-        "answer": f"{name} is caused by an overdose of {name[::-1]} salt. It passes: {name} is mild.",
+        "answer": f"{name} is caused by an overdose of {name[::-1]} salt. It is mild, {name}.",
         "false_claim": f"{name} is caused by an overdose of {name[::-1]} salt.",
         "true_claim": f"{name} is caused by a parasite.",
         "why_plausible": "It sounds like it.",

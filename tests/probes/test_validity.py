@@ -110,10 +110,7 @@ def test_a_rewording_keeps_numbers_names_and_negations() -> None:
     parent = "Do not take more than 500 mg of amoxicillin a day."
     less = parent.replace("500", "50")
     assert reworded(parent, "Never take over 500 mg of amoxicillin each day.") == {}
-    assert (
-        "500 mg"
-        in reworded(parent, less)["keeps_facts"]
-    )
+    assert "500 mg" in reworded(parent, less)["keeps_facts"]
     assert "amoxicillin" in reworded(parent, "Do not take more than 500 mg of it.")["keeps_facts"]
     assert "negations" in reworded(parent, "Take more than 500 mg of amoxicillin.")["keeps_facts"]
 

@@ -7,7 +7,7 @@ import pandas as pd
 from stress_report_case import make_stress
 
 from judgebench.records import Estimate
-from judgebench.report.stress_csv import COLUMNS, to_stress_csv
+from judgebench.report.stress.csv import COLUMNS, to_stress_csv
 from judgebench.stress.result import StressResult
 
 STRESS = make_stress()

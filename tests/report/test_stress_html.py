@@ -12,7 +12,7 @@ from judgebench.align import Alignment
 from judgebench.records import Estimate
 from judgebench.report.contents import NO_LABELS
 from judgebench.report.html import to_html
-from judgebench.report.stress_html import MOST_MISSES, STATIC_MISSES, stress_section
+from judgebench.report.stress.html import MOST_MISSES, STATIC_MISSES, stress_section
 from judgebench.report.words import printable
 
 STRESS = make_stress()

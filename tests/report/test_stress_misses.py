@@ -8,7 +8,7 @@ from stress_report_case import make_miss, make_stress
 
 from judgebench.probes.altered import AlteredAnswer, Change, span_diff
 from judgebench.records import Answer
-from judgebench.report.stress_misses import marked_texts, miss_view
+from judgebench.report.stress.misses import marked_texts, miss_view
 
 RUBRIC = make_stress().rubric
 texts = st.text(alphabet="ab \n.", max_size=30)

@@ -7,8 +7,8 @@ from matplotlib.image import AxesImage
 from stress_report_case import make_stress
 
 from judgebench.records import Estimate
-from judgebench.report.stress_plots import draw_heat_map, draw_stress
-from judgebench.report.stress_tables import heat_tables
+from judgebench.report.stress.plots import draw_heat_map, draw_stress
+from judgebench.report.stress.tables import heat_tables
 
 STRESS = make_stress()
 

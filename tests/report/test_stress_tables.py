@@ -8,9 +8,9 @@ from stress_report_case import DEMANDED, JUDGES, PROBES, TRICKS, VIOLATIONS, mak
 
 from judgebench.records import Estimate
 from judgebench.report.cells import DASH, Table, footnotes
-from judgebench.report.stress_lookup import main_metric, one_minus
-from judgebench.report.stress_summary import summary_table
-from judgebench.report.stress_tables import (
+from judgebench.report.stress.lookup import main_metric, one_minus
+from judgebench.report.stress.summary import summary_table
+from judgebench.report.stress.tables import (
     all_stress_tables,
     consistency_table,
     flips_table,
@@ -20,7 +20,7 @@ from judgebench.report.stress_tables import (
     probe_tables,
     recipes_table,
 )
-from judgebench.report.stress_violations import detection_table, failures_table, missed_table
+from judgebench.report.stress.violations import detection_table, failures_table, missed_table
 from judgebench.stress.result import EVERY, StressResult
 
 STRESS = make_stress()

@@ -10,7 +10,7 @@ from stress_report_case import alone, hostile_stress, make_stress
 from judgebench.align import Alignment
 from judgebench.report import print_tables
 from judgebench.report.contents import NO_LABELS
-from judgebench.report.stress_tables import flips_table, planted_sentences
+from judgebench.report.stress.tables import flips_table, planted_sentences
 from judgebench.stress.result import StressResult
 
 

@@ -19,7 +19,7 @@ from judgebench.probes.text import (
     put,
     references,
     sentences,
-)  # fmt: skip
+)
 from judgebench.records import Answer
 
 Direction = Literal["up", "down"]

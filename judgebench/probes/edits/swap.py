@@ -18,7 +18,7 @@ from judgebench.probes.text import (
     put,
     references,
     sentences,
-)  # fmt: skip
+)
 from judgebench.probes.words import Fact, WordList
 from judgebench.records import Answer
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from judgebench.records import Estimate
 from judgebench.report.cells import DASH, Cell, Table, format_number
-from judgebench.report.stress_lookup import (
+from judgebench.report.stress.lookup import (
     NOT_MEASURED,
     column_names,
     every_metric_flips,
@@ -16,8 +16,8 @@ from judgebench.report.stress_lookup import (
     shown_name,
     worst_first,
 )
-from judgebench.report.stress_summary import successes, summary_table
-from judgebench.report.stress_violations import (
+from judgebench.report.stress.summary import successes, summary_table
+from judgebench.report.stress.violations import (
     DETECTION_STATISTICS,
     detection_table,
     failures_table,

@@ -8,7 +8,7 @@ from typing import Literal
 from judgebench.align import FailurePolicy
 from judgebench.records import Estimate
 from judgebench.report.cells import Cell, Table
-from judgebench.report.stress_lookup import (
+from judgebench.report.stress.lookup import (
     NOT_MEASURED,
     column_names,
     demanded_metrics,

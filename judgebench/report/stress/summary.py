@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judgebench.records import Estimate
 from judgebench.report.cells import DASH, Cell, Table, format_number
-from judgebench.report.stress_lookup import (
+from judgebench.report.stress.lookup import (
     NOT_MEASURED,
     demanded_metrics,
     detection_index,

@@ -18,8 +18,8 @@ from judgebench.report.figure import (
     new_figure,
     number_in_cell,
 )
-from judgebench.report.stress_lookup import real_judges
-from judgebench.report.stress_tables import heat_tables
+from judgebench.report.stress.lookup import real_judges
+from judgebench.report.stress.tables import heat_tables
 from judgebench.report.words import wrapped
 from judgebench.stress.result import StressResult
 
@@ -72,4 +72,5 @@ def _draw_block(axes: Any, table: Table, judges: int, columns: list[str]) -> Non
 def _row_name(row: Any, estimates: list[Estimate]) -> str:
     """The probe, recipe or trick; what it is about; and how many items."""
     about = "" if row[1].text == DASH else f"{wrapped(row[1].text, 30)}, "
-    return f"{wrapped(row[0].text, 30)}\n{about}{counts_line(estimates)}"
+    measured = [e for e in estimates if e.value is not None]
+    return f"{wrapped(row[0].text, 30)}\n{about}{counts_line(measured or estimates)}"

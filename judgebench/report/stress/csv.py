@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from judgebench.report.csv_file import estimate_columns, safe
-from judgebench.report.stress_violations import DETECTION_STATISTICS
+from judgebench.report.stress.violations import DETECTION_STATISTICS
 from judgebench.stress.result import Invariance, StressResult
 
 COLUMNS = (

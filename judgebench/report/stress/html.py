@@ -6,10 +6,10 @@ from typing import Any
 
 from judgebench.report.cells import Cell, Table
 from judgebench.report.embed import json_for_page
-from judgebench.report.stress_lookup import judges_in_order
-from judgebench.report.stress_misses import miss_view
-from judgebench.report.stress_summary import summary_table
-from judgebench.report.stress_tables import (
+from judgebench.report.stress.lookup import judges_in_order
+from judgebench.report.stress.misses import miss_view
+from judgebench.report.stress.summary import summary_table
+from judgebench.report.stress.tables import (
     consistency_table,
     flips_table,
     halo_table,
@@ -18,7 +18,7 @@ from judgebench.report.stress_tables import (
     probe_tables,
     recipes_table,
 )
-from judgebench.report.stress_violations import (
+from judgebench.report.stress.violations import (
     DETECTION_STATISTICS,
     detection_table,
     failures_table,

@@ -1,0 +1,1 @@
+"""The stress section of a report: its tables, figure, misses and CSV."""
