@@ -17,7 +17,8 @@ import yaml
 from loopback import Body, Loopback, Play, said, until
 
 from judgebench.errors import RunLocked
-from judgebench.store import RunFolder, read_lines
+from judgebench.files import read_lines
+from judgebench.store import RunFolder
 
 ANSWERS = 60
 REPLY = json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"})

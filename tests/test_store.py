@@ -10,32 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_files import NASTY
 
 from judgebench.errors import RunLocked, SetupError
+from judgebench.files import read_lines, to_line
+from judgebench.probes.altered import AlteredAnswer
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import load_rubric
-from judgebench.store import (
-    RunFolder,
-    VerdictWriter,
-    drop_torn_line,
-    read_lines,
-    to_line,
-    write_atomically,
-)
+from judgebench.store import RunFolder, VerdictWriter
 
 SAFETY = load_rubric("medical-safety")
-NASTY = [
-    "line\nline\r\nline\rline",
-    "\u2028\u2029\x85\x0b\x0c\x1c\x1e",
-    "lone \ud800 surrogate",
-    "\udfff",
-    "nul \x00 bell \x07",
-    "😀 ﷽ ñ",
-    '"quoted" \\ {"status": "ok"}',
-    "",
-    " ",
-    "\ufeff",
-]
 
 # Two lone surrogates side by side may form a pair, which JSON reads as the one character it means.
 texts = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(NASTY)
@@ -110,18 +94,6 @@ def test_a_line_leaves_out_what_says_nothing(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NASTY)
-def test_a_line_is_one_line_of_utf8(text: str) -> None:
-    line = to_line({"text": text}).encode("utf-8")
-    assert line.count(b"\n") == 1
-    assert line.endswith(b"\n")
-    assert json.loads(line) == {"text": text}
-
-
-def test_text_that_utf8_can_hold_stays_readable() -> None:
-    assert to_line({"text": "naïve 😀"}) == '{"text":"naïve 😀"}\n'
-
-
 def test_a_verdict_is_with_the_system_when_write_returns(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     with VerdictWriter(path) as writer:
@@ -173,20 +145,6 @@ def test_any_line_torn_anywhere_is_dropped(tmp_path: Path, found, share: float) 
     check_torn(RunFolder(tmp_path), found, share)
 
 
-@pytest.mark.parametrize("before", [0, 1, 65_535, 65_536, 65_537])
-@pytest.mark.parametrize("torn", [0, 1, 65_535, 65_536, 65_537, 200_000])
-def test_long_lines_are_dropped_whole(tmp_path: Path, before: int, torn: int) -> None:
-    path = tmp_path / "v.jsonl"
-    kept = b"x" * (before - 1) + b"\n" if before else b""
-    path.write_bytes(kept + b"y" * torn)
-    assert drop_torn_line(path) == torn
-    assert path.read_bytes() == kept
-
-
-def test_there_is_nothing_to_drop_where_there_is_no_file(tmp_path: Path) -> None:
-    assert drop_torn_line(tmp_path / "none") == 0
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -229,6 +187,23 @@ def test_inputs_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert folder.labels() == labels
 
 
+def test_attacks_are_read_as_they_were_written_and_go_with_the_stress_test(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    items = [
+        AlteredAnswer(
+            f"i{n}", Answer(f"p{n}", f"sound {text}", text), f"false {text}", "r", "1", "h"
+        )
+        for n, text in enumerate(NASTY)
+    ]
+    bad = replace(items[0], item_id="bad", text="", checks={"reply": "nothing came"})
+    folder.write_attacks(items, [bad])
+    assert folder.attacks() == items
+    assert "nothing came" in (tmp_path / "attacks-rejected.jsonl").read_text(encoding="utf-8")
+    folder.write_attacks([], [])
+    assert folder.attacks() == []
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_manifest(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.manifest() == {}
@@ -240,18 +215,6 @@ def test_the_manifest(tmp_path: Path) -> None:
     folder.write_manifest({"name": "c"})
     assert folder.manifest() == {"name": "c"}
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
-
-
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "run.json"
-    write_atomically(path, b"old")
-    write_atomically(path, b"new")
-    assert path.read_bytes() == b"new"
-    folder = tmp_path / "folder"
-    (folder / "inside").mkdir(parents=True)
-    with pytest.raises(OSError, match="folder"):  # a folder cannot be replaced by a file
-        write_atomically(folder, b"new")
-    assert {p.name for p in tmp_path.iterdir()} == {"run.json", "folder"}  # nothing is left over
 
 
 @pytest.mark.parametrize("name", ["run.json", "rubric.json", "answers.jsonl", "labels.jsonl"])

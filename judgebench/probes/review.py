@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from judgebench.data.cells import FORBIDDEN
 from judgebench.data.findings import Findings, shorten
 from judgebench.data.tables import Table, open_table
 from judgebench.errors import Problem, SetupError
+from judgebench.files import write_atomically
 from judgebench.probes.altered import AlteredAnswer
 from judgebench.probes.review_page import ReviewPage, to_html
 from judgebench.probes.sets import notices
@@ -92,8 +92,8 @@ def write_review(items: Sequence[AlteredAnswer], to: Path) -> Mapping[str, Path]
         items=list(zip(items, rows, map(_cells, rows), strict=True)),
         kept=[_cells(row) for row in kept],
     )
-    _replace(table, _to_csv([*map(_cells, rows), *content.kept]).encode("utf-8-sig"))
-    _replace(page, to_html(content).encode())
+    write_atomically(table, _to_csv([*map(_cells, rows), *content.kept]).encode("utf-8-sig"))
+    write_atomically(page, to_html(content).encode())
     return {"csv": table, "html": page}
 
 
@@ -203,16 +203,6 @@ def _to_csv(rows: Sequence[Sequence[str]]) -> str:
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerows([COLUMNS, *rows])
     return out.getvalue()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """The file is the old one or the new one: people's decisions are never half written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 # --- reading -------------------------------------------------------------------------------------

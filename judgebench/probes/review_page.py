@@ -1,25 +1,21 @@
 """The page on which people accept or reject altered answers.
 
-No request leaves it, and all text is shown, never run: Jinja escapes every value, the items are
-JSON that a script shows with `textContent` only, and the page's own policy lets run only the one
-script whose hash it names. The script writes the same table as `review.write_review` does.
+`web_page` tells how text is kept from running. The script writes the same table as
+`review.write_review` does.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from judgebench.data.cells import FORBIDDEN
 from judgebench.probes.altered import AlteredAnswer, Change, apply_changes, span_diff
+from judgebench.web_page import json_for_page, page_environment, script_hash
 
 _HERE = Path(__file__).parent
 
@@ -47,14 +43,7 @@ class ReviewPage:
 def to_html(page: ReviewPage) -> str:
     """The whole page."""
     script = (_HERE / "review.js").read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else _shown(str(value)),
-    )
+    environment = page_environment(_HERE, _shown)
     data = {
         "name": page.name,
         "table": page.table,
@@ -67,22 +56,11 @@ def to_html(page: ReviewPage) -> str:
         table=page.table,
         notices=page.notices,
         n_kept=len(page.kept),
-        data=_json(data),
+        data=json_for_page(data),
         style=Markup((_HERE / "review.css").read_text(encoding="utf-8")),
         script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script_hash=script_hash(script),
     )
-
-
-def _json(value: Any) -> Markup:
-    """JSON that is safe inside a script element.
-
-    All but ASCII is escaped, and so are < > and &: neither `</script>` nor `<!--` can stand in it.
-    """
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
 
 
 def _shown(text: str) -> str:

@@ -7,22 +7,18 @@ run only the one script whose hash it names.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from judgebench.align import STATISTICS, Alignment, Confusion, Disagreement, FailurePolicy
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.report.cells import Cell, Table, footnotes
 from judgebench.report.contents import NO_LABELS, about_what, shows_alignment
-from judgebench.report.embed import json_for_page
 from judgebench.report.lookup import (
     Scores,
     best_control,
@@ -52,6 +48,7 @@ from judgebench.report.tables import (
 from judgebench.report.words import describe, printable
 from judgebench.rubric import Metric
 from judgebench.stress.result import StressResult
+from judgebench.web_page import json_for_page, page_environment, script_hash
 
 _HERE = Path(__file__).parent
 MOST_DISAGREEMENTS = 2000
@@ -62,14 +59,7 @@ def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
     """The whole page."""
     aligned = shows_alignment(alignment, stress)
     script = _files("js", page=aligned, section=stress is not None)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
-    )
+    environment = page_environment(_HERE, printable)
     environment.filters["breakable"] = _breakable
     return environment.get_template("page.html.jinja").render(
         **_sections(alignment),
@@ -79,7 +69,7 @@ def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
         stress=None if stress is None else stress_section(stress),
         style=Markup(_files("css", page=True, section=stress is not None)),
         script=Markup(script),
-        script_hash=_sha256(script),
+        script_hash=script_hash(script),
         footnotes=footnotes,
     )
 
@@ -94,10 +84,6 @@ def _files(ending: str, *, page: bool, section: bool) -> str:
 def _breakable(text: str) -> Markup:
     """Escaped text that may break after the signs inside a model's name."""
     return Markup("<wbr>").join(re.split(r"(?<=[/:_.@-])(?=\w)", printable(text)))
-
-
-def _sha256(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _sections(a: Alignment) -> dict[str, Any]:

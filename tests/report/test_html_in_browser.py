@@ -2,78 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import shutil
-import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import aiohttp
-import pytest
+from browser import Tab, needs_browser
+from browser import browse as browse_page
 from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
 from judgebench.report.html import to_html
 from judgebench.stress.result import StressResult
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium, which is not installed")
-
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--remote-debugging-port=0",
-]  # fmt: skip
+pytestmark = needs_browser
 T = TypeVar("T")
-Call = Callable[..., Awaitable[dict[str, Any]]]
-
-
-class Tab:
-    """One tab, driven through the DevTools protocol."""
-
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self.socket = socket
-        self.events: list[dict[str, Any]] = []
-        self.number = 0
-
-    async def call(self, method: str, **params: Any) -> dict[str, Any]:
-        self.number += 1
-        await self.socket.send_json({"id": self.number, "method": method, "params": params})
-        while True:
-            message = await self.socket.receive_json(timeout=60)
-            if message.get("id") == self.number:
-                assert "error" not in message, message
-                return dict(message["result"])
-            self.events.append(message)
-
-    async def open(self, url: str) -> None:
-        for domain in ("Page", "Network", "Runtime", "Log"):
-            await self.call(f"{domain}.enable")
-        await self.call("Page.navigate", url=url)
-        while not any(e["method"] == "Page.loadEventFired" for e in self.events):
-            self.events.append(await self.socket.receive_json(timeout=60))
-
-    async def value(self, expression: str) -> Any:
-        done = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in done, done
-        return done["result"].get("value")
-
-    async def choose(self, control: str, value: str) -> None:
-        event = "input" if control == "by-text" else "change"
-        await self.value(
-            f"(() => {{ const e = document.getElementById({json.dumps(control)});"
-            f" e.value = {json.dumps(value)}; e.dispatchEvent(new Event('{event}')); }})()"
-        )
-
-    def requests(self) -> list[str]:
-        sent = [e for e in self.events if e["method"] == "Network.requestWillBeSent"]
-        return [e["params"]["request"]["url"] for e in sent]
-
-    def complaints(self) -> list[dict[str, Any]]:
-        kinds = ("Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening")
-        return [e for e in self.events if e["method"] in kinds]
 
 
 def browse(
@@ -84,34 +26,7 @@ def browse(
 ) -> T:
     page = folder / "report.html"
     page.write_text(to_html(alignment, stress), encoding="utf-8")
-    profile = folder / "profile"
-    command = [str(BROWSER), *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, **silent) as browser:  # type: ignore[call-overload]
-        try:
-            return asyncio.run(_visit(profile, page.as_uri(), visit))
-        finally:
-            browser.terminate()
-
-
-async def _visit(profile: Path, url: str, visit: Callable[[Tab], Awaitable[T]]) -> T:
-    port = await _port(profile / "DevToolsActivePort")
-    async with aiohttp.ClientSession() as session:
-        async with session.get(f"http://127.0.0.1:{port}/json/list") as reply:
-            targets = await reply.json()
-        socket = next(t["webSocketDebuggerUrl"] for t in targets if t["type"] == "page")
-        async with session.ws_connect(socket, max_msg_size=0) as connection:
-            tab = Tab(connection)
-            await tab.open(url)
-            return await visit(tab)
-
-
-async def _port(file: Path) -> int:
-    for _ in range(600):
-        if file.is_file() and (lines := file.read_text().split()):
-            return int(lines[0])
-        await asyncio.sleep(0.1)
-    raise TimeoutError("the browser did not start")
+    return browse_page(page, folder, visit)
 
 
 def test_no_injected_script_runs_and_nothing_is_fetched(hostile: Alignment, tmp_path: Path) -> None:
@@ -153,7 +68,7 @@ def test_the_list_is_filtered_as_the_data_say(realistic: Alignment, tmp_path: Pa
             "text": {"by-text": "item-007"},
         }.items():  # fmt: skip
             for control in ("by-judge", "by-metric", "by-direction", "by-text"):
-                await tab.choose(control, settings.get(control, ""))
+                await tab.enter(control, settings.get(control, ""))
             told = await tab.value("document.getElementById('how-many').textContent")
             found[name] = int(told.split(" of ")[1].split()[0])
         assert await tab.value("document.querySelectorAll('#items article').length") <= 20
@@ -192,8 +107,8 @@ def test_one_panel_is_shown_at_a_time(realistic: Alignment, tmp_path: Path) -> N
 
     async def visit(tab: Tab) -> list[Any]:
         seen = [await tab.value(shown)]
-        await tab.choose("choose-statistic", "severity_error")
-        await tab.choose("choose-failures", "worst")
+        await tab.enter("choose-statistic", "severity_error")
+        await tab.enter("choose-failures", "worst")
         seen.append(await tab.value(shown))
         width = "document.documentElement.scrollWidth <= innerWidth"
         metrics = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": True}

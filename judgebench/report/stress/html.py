@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from judgebench.report.cells import Cell, Table
-from judgebench.report.embed import json_for_page
 from judgebench.report.stress.lookup import judges_in_order
 from judgebench.report.stress.misses import miss_view
 from judgebench.report.stress.summary import summary_table
@@ -24,6 +23,7 @@ from judgebench.report.stress.violations import (
     failures_table,
 )
 from judgebench.stress.result import StressResult
+from judgebench.web_page import json_for_page
 
 STATIC_MISSES = 20  # the page's script shows the others
 MOST_MISSES = 500
