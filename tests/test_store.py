@@ -14,7 +14,7 @@ from test_files import NASTY
 
 from judgebench.errors import RunLocked, SetupError
 from judgebench.files import read_lines, to_line
-from judgebench.probes.altered import AlteredAnswer
+from judgebench.probes.altered import AlteredAnswer, span_diff
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.store import RunFolder, VerdictWriter
@@ -191,8 +191,14 @@ def test_attacks_are_read_as_they_were_written_and_go_with_the_stress_test(tmp_p
     folder = RunFolder(tmp_path)
     items = [
         AlteredAnswer(
-            f"i{n}", Answer(f"p{n}", f"sound {text}", text), f"false {text}", "r", "1", "h"
-        )
+            f"i{n}",
+            Answer(f"p{n}", f"a {text}", text),
+            f"b {text}",
+            "r",
+            "1",
+            "h",
+            changes=span_diff(f"a {text}", f"b {text}"),
+        )  # fmt: skip
         for n, text in enumerate(NASTY)
         if not any(0xD800 <= ord(c) <= 0xDFFF for c in text)  # no data file lets one in
     ]
