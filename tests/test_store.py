@@ -198,7 +198,7 @@ def test_attacks_are_read_as_they_were_written_and_go_with_the_stress_test(tmp_p
             "1",
             "h",
             changes=span_diff(f"a {text}", f"b {text}"),
-        )  # fmt: skip
+        )
         for n, text in enumerate(NASTY)
         if not any(0xD800 <= ord(c) <= 0xDFFF for c in text)  # no data file lets one in
     ]
