@@ -102,16 +102,23 @@ def check(path: SetPath, rubric: RubricName = "medical-safety") -> None:
 def review(path: SetPath, rubric: RubricName = "medical-safety") -> None:
     """Write the sheet in which people accept or reject altered answers: CSV and a local page.
 
-    Decisions that stand in an earlier sheet beside the set are kept. `reviewed: true` under
-    `stress` in a bench.yaml, or `judgebench stress --reviewed`, counts accepted ones only.
+    Decisions that stand in an earlier sheet beside the set are kept; a shipped set is copied here
+    first. `reviewed: true` under `stress` in a bench.yaml, or `judgebench stress --reviewed`,
+    counts accepted violations only.
     """
+    from judgebench.files import write_atomically
     from judgebench.probes.review import write_review
     from judgebench.probes.sets import read_set
     from judgebench.rubric import load_rubric
 
     found = _find(path)
     items = read_set(found, load_rubric(rubric))
-    for written in write_review(items, found).values():
+    if found != path:
+        path = Path(found.name)
+        if not path.exists():
+            write_atomically(path, found.read_bytes())
+            typer.echo(path)
+    for written in write_review(items, path).values():
         typer.echo(written)
 
 

@@ -117,6 +117,15 @@ def test_the_shipped_set_passes_its_checks_by_name() -> None:
     assert "treatment 10" in told
 
 
+def test_a_shipped_set_is_reviewed_in_a_copy_of_ones_own(here: Path) -> None:
+    told = call("attack", "review", "consensus-violations").split()
+    assert told == [
+        f"consensus-violations{end}" for end in (".jsonl", ".review.csv", ".review.html")
+    ]
+    assert all(Path(name).is_file() for name in told)
+    assert call("attack", "review", "consensus-violations").split() == told[1:]
+
+
 def test_a_question_without_an_answer_is_told_with_its_row(here: Path) -> None:
     Path("answers.csv").write_text("item_id,question,text\na,What is malaria?,\n")
     told = refused("attack", "make", "bullets", "--data", "answers.csv")

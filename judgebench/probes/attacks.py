@@ -46,8 +46,8 @@ class StressSettings(_Strict):
 
     Without `attacks` all that ship and need no model are used. `sample` bounds the items of each
     recipe, drawn by the benchmark's seed; a set is used whole unless its entry bounds it.
-    `reviewed` counts only what people have accepted in the sheet beside a set. `half_width` is
-    how narrow a detection rate's interval should be.
+    `reviewed` counts only violations that people have accepted in the sheet beside a set.
+    `half_width` is how narrow a detection rate's interval should be.
     """
 
     attacks: tuple[str | AttackEntry, ...] = ()
@@ -103,7 +103,9 @@ def load_attacks(
         try:
             found += _load_attack(entry, rubric, judged, relative_to, settings.reviewed)
         except SetupError as error:
-            problems += error.problems if settings.attacks else []
+            # Of those that nobody named only a set is missed, where sheets beside sets count.
+            missed = settings.reviewed and entry.attack in SHIPPED_SETS
+            problems += error.problems if settings.attacks or missed else []
     names = Counter(attack.name for attack in found)
     problems += [
         Problem("two attacks have this name", field="stress.attacks", found=name)
@@ -128,6 +130,12 @@ def _load_attack(
             f"{entry.attack} --by JUDGE.yaml`, and name that set here"
         )
         raise SetupError(Problem(message, str(path), field="edit.kind", found=recipe.edit.kind))
+    if recipe.must_worsen and reviewed:
+        message = (
+            "makes its violations anew, so nobody has accepted them: make a set of them, with "
+            f"`judgebench attack make {entry.attack}`, review that, and name it here"
+        )
+        raise SetupError(Problem(message, str(path), field="stress.reviewed"))
     if recipe.must_worsen:
         wanted = entry.must_worsen or recipe.must_worsen
         demand = _judged(check_demand(wanted, rubric, str(path)), judged, path)

@@ -135,6 +135,17 @@ def test_a_set_that_nobody_reviewed_is_an_error_where_only_accepted_items_count(
     assert "s.review.csv" in told
 
 
+def test_violations_that_a_rule_makes_anew_are_accepted_by_nobody(tmp_path: Path) -> None:
+    assert "judgebench attack make pathogen-class" in problem(
+        tmp_path, "pathogen-class", reviewed=True
+    )
+
+
+def test_without_a_list_a_set_that_nobody_reviewed_is_missed() -> None:
+    with pytest.raises(SetupError, match=r"consensus-violations\.review\.csv"):
+        load_attacks(StressSettings(reviewed=True), SAFETY, SAFETY)
+
+
 def test_settings_know_their_keys() -> None:
     entries = StressSettings(attacks=("a", AttackEntry(attack="b", sample=2))).entries
     assert [(e.attack, e.sample) for e in entries] == [("a", None), ("b", 2)]
