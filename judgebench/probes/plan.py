@@ -89,7 +89,7 @@ class Plan:
 def make_plan(
     attacks: Sequence[Attack],
     answers: Sequence[Answer],
-    labels: Iterable[HumanLabel],
+    labels: Sequence[HumanLabel],
     rubric: Rubric,
     *,
     seed: int = 0,
@@ -97,10 +97,10 @@ def make_plan(
 ) -> Plan:
     """Alter answers by every attack; the same seed gives the same items in any order of attacks.
 
-    Parents are `answers` and the sound answers of the sets. An answer whose human label already
-    reaches what an attack demands is no sound parent for it. `sample` bounds the items of each
-    recipe; a set is used whole unless its own entry bounds it. Raises SetupError where there is no
-    answer to alter and no set.
+    Parents are `answers` and the sound answers of the sets; without labels, those that are used.
+    An answer whose human label already reaches what an attack demands is no sound parent for it.
+    `sample` bounds the items of each recipe; a set is used whole unless its own entry bounds it.
+    Raises SetupError where there is no answer to alter, or nothing to change in any.
     """
     of_sets = [_take(a, a.sample, seed) for a in attacks if a.recipe is None]
     parents = _unique([*answers, *(item.parent for made in of_sets for item in made.items)])
@@ -125,7 +125,23 @@ def make_plan(
         for a in attacks
         if a.recipe and isinstance(a.recipe.edit, Ask)
     )
-    return Plan(tuple(made), tuple(parents), asks)
+    judged = parents if labels else _used(parents, made, asks)
+    if not judged:
+        reasons = {reason for m in made for reason in m.nothing.values()}
+        message = "no attack found anything to change: " + "; ".join(sorted(reasons)[:5])
+        raise SetupError(Problem(message, field="stress.attacks"))
+    return Plan(tuple(made), tuple(judged), asks)
+
+
+def _used(
+    parents: Sequence[Answer],
+    made: Sequence[Made],
+    asks: Iterable[tuple[Recipe, tuple[Answer, ...]]],
+) -> list[Answer]:
+    """The answers that something is compared with: without human labels, no other says anything."""
+    used = {item.parent.item_id for m in made for item in m.items}
+    used |= {answer.item_id for _, answers in asks for answer in answers}
+    return [parent for parent in parents if parent.item_id in used]
 
 
 def _unique(answers: Iterable[Answer]) -> list[Answer]:

@@ -57,8 +57,9 @@ def test_every_item_carries_where_it_comes_from() -> None:
 
 
 def test_an_edit_that_finds_nothing_says_so_and_makes_no_item() -> None:
-    (made,) = plan("pathogen-class", items=[Answer("x", "Wash your hands.")]).made
-    assert made.items == ()
+    items = [Answer("x", "Wash your hands."), Answer("y", TEXT)]
+    (made,) = plan("pathogen-class", items=items).made
+    assert {item.parent.item_id for item in made.items} == {"y"}
     assert made.nothing["x"]
     assert made.describe()["nothing_to_change"] == 1
 
@@ -117,6 +118,19 @@ def test_other_ways_of_asking_alter_nothing() -> None:
         ("label-order", 2),
         ("self-consistency", 2),
     ]
+
+
+def test_where_no_attack_finds_anything_that_is_an_error_with_the_reasons() -> None:
+    with pytest.raises(SetupError, match="no attack found anything to change: no fact of the word"):
+        plan("pathogen-class", items=[Answer("x", "Wash your hands.")])
+
+
+def test_without_labels_only_answers_that_something_is_compared_with_are_judged() -> None:
+    few = plan("greeting", sample=2)
+    assert {p.item_id for p in few.parents} == {item.parent.item_id for item in few.items}
+    assert len(few.parents) == 2
+    label = HumanLabel("a0", "ann", "bias", "No")
+    assert len(plan("greeting", sample=2, labels=[label]).parents) == 8
 
 
 def test_nothing_to_alter_is_an_error() -> None:
