@@ -24,16 +24,19 @@ def describe(alignment: Alignment) -> list[str]:
     a = alignment
     kinds = Counter(judge.kind for judge in a.judges)
     found = [counted(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
+    makers = f"; the truth is made by {_listed(_truth_makers(a))}" if a.annotators else ""
     said = [
-        f"{counted(a.n_answers, 'answer')} and {counted(a.n_labels, 'human label')}; the truth is "
-        f"made by {_listed(_truth_makers(a)) if a.annotators else 'nobody'}.",
+        f"{counted(a.n_answers, 'answer')} and {counted(a.n_labels, 'human label')}{makers}.",
         f"Rubric {a.rubric.name}, version {a.rubric.version}: "
         f"{counted(len(a.rubric.metrics), 'metric')}.",
         f"{_listed(found)}.",
-        *_truth_sentences(a),
-        f"{counted(len(a.disagreements), 'answer')} listed on which a judge differs from the "
-        "human truth.",
     ]
+    if a.n_labels:
+        said += [
+            *_truth_sentences(a),
+            f"{counted(len(a.disagreements), 'answer')} listed on which a judge differs from the "
+            "human truth.",
+        ]
     if not kinds["control"]:
         said.append("There is no control judge, so no judge can be called good by this report.")
     return said
