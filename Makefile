@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 SLOW ?= .venv-slow
 MARK = .judgebench-installed
 
-.PHONY: help demo test lint test-slow test-transformers test-vllm clean
+.PHONY: help demo stress test lint test-slow test-transformers test-vllm clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -27,6 +27,9 @@ $(VENV)/$(MARK)-dev: $(VENV)/$(MARK)
 
 demo: $(VENV)/$(MARK) ## Judge a synthetic set with a small embedded model and print the tables
 	$(BIN)/judgebench demo
+
+stress: $(VENV)/$(MARK) ## Stress-test the same model with the shipped attacks (some minutes)
+	$(BIN)/judgebench stress
 
 test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (under 10 minutes on 2 cores)
 	$(BIN)/ruff check .

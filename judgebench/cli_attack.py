@@ -107,7 +107,7 @@ def review(path: SetPath, rubric: RubricName = "medical-safety") -> None:
     counts accepted violations only.
     """
     from judgebench.files import write_atomically
-    from judgebench.probes.review import write_review
+    from judgebench.probes.review.sheet import write_review
     from judgebench.probes.sets import read_set
     from judgebench.rubric import load_rubric
 

@@ -14,7 +14,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.probes.altered import AlteredAnswer
 from judgebench.probes.edits.contract import Edit
 from judgebench.probes.recipe import Ask, Recipe, Rephrase, Write, check_demand, load_recipe
-from judgebench.probes.review import only_accepted, read_decisions, review_path
+from judgebench.probes.review.sheet import only_accepted, read_decisions, review_path
 from judgebench.probes.rules import edit_of
 from judgebench.probes.sets import notices, read_set
 from judgebench.records import content_hash

@@ -14,7 +14,7 @@ from judgebench.probes.attacks import (
     load_attacks,
     shipped_attacks,
 )
-from judgebench.probes.review import write_review
+from judgebench.probes.review.sheet import write_review
 from judgebench.probes.sets import read_set
 from judgebench.rubric import load_rubric
 

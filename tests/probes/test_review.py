@@ -12,7 +12,8 @@ from review_case import altered, hostile
 
 from judgebench.errors import Problem, SetupError
 from judgebench.probes.altered import span_diff
-from judgebench.probes.review import (
+from judgebench.probes.review.page import marked
+from judgebench.probes.review.sheet import (
     COLUMNS,
     Decision,
     Key,
@@ -25,7 +26,6 @@ from judgebench.probes.review import (
     review_path,
     write_review,
 )
-from judgebench.probes.review_page import marked
 from judgebench.probes.sets import read_set
 
 NOTICE = "synthetic, not clinically reviewed"

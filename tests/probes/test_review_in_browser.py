@@ -10,7 +10,7 @@ from typing import Any
 from browser import Tab, browse, needs_browser
 from review_case import altered, hostile
 
-from judgebench.probes.review import (
+from judgebench.probes.review.sheet import (
     ReviewCounts,
     only_accepted,
     read_decisions,

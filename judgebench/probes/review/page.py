@@ -1,7 +1,7 @@
 """The page on which people accept or reject altered answers.
 
 `web_page` tells how text is kept from running. The script writes the same table as
-`review.write_review` does.
+`sheet.write_review` does.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReviewPage:
 
 def to_html(page: ReviewPage) -> str:
     """The whole page."""
-    script = (_HERE / "review.js").read_text(encoding="utf-8")
+    script = (_HERE / "page.js").read_text(encoding="utf-8")
     environment = page_environment(_HERE, _shown)
     data = {
         "name": page.name,
@@ -51,13 +51,13 @@ def to_html(page: ReviewPage) -> str:
         "items": [_item(*item) for item in page.items],
         "kept": page.kept,
     }
-    return environment.get_template("review.html.jinja").render(
+    return environment.get_template("page.html.jinja").render(
         name=page.name,
         table=page.table,
         notices=page.notices,
         n_kept=len(page.kept),
         data=json_for_page(data),
-        style=Markup((_HERE / "review.css").read_text(encoding="utf-8")),
+        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
         script_hash=script_hash(script),
     )

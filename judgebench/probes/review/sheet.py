@@ -21,7 +21,7 @@ from judgebench.data.tables import Table, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
 from judgebench.probes.altered import AlteredAnswer
-from judgebench.probes.review_page import ReviewPage, to_html
+from judgebench.probes.review.page import ReviewPage, to_html
 from judgebench.probes.sets import notices
 from judgebench.records import content_hash
 
