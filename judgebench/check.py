@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,8 @@ def check_all(files: Sequence[Path], rubric: str, data_folder: Path | None = Non
             kind = _kind(path)
             if kind == "data":
                 data.append(path)
+            elif kind == "set":
+                outcome.facts.append(f"{path}: {_check_set(path, load_rubric(rubric))}")
             else:
                 outcome.facts.append(f"{path}: {_CHECKS[kind](path)}")
         except SetupError as error:
@@ -59,18 +62,22 @@ def _kind(path: Path) -> str:
     """What a file is: YAML files by the keys that only their kind has."""
     if path.suffix == ".jinja":
         return "prompt"
+    if path.suffix == ".jsonl" and _is_set(path):
+        return "set"
     if path.suffix not in (".yaml", ".yml"):
         return "data"
     value = load_yaml(path)
     keys = set(value) if isinstance(value, dict) else set()
     for kind, mark in (
         ("data", "files"), ("judge", "backend"), ("jury", "jury"), ("rubric", "instructions"),
-        ("bench", "data"), ("bench", "rubric"),
+        ("recipe", "edit"), ("word list", "facts"), ("synonyms", "pairs"), ("bench", "data"),
+        ("bench", "rubric"),
     ):  # fmt: skip
         if mark in keys:
             return kind
     message = (
-        "is none of: bench (rubric, data), rubric (instructions), judge (backend), data (files)"
+        "is none of: bench (rubric, data), rubric (instructions), judge (backend), data (files), "
+        "recipe (edit)"
     )
     raise SetupError(Problem(message, str(path), found=", ".join(map(str, keys)) or "no keys"))
 
@@ -93,13 +100,65 @@ def _check_data(
             outcome.facts.append(f"  {metric}: {told}")
 
 
-def _check_bench(path: Path) -> str:
-    from judgebench.bench import load_bench
+def _is_set(path: Path) -> bool:
+    """Whether the first line is that of a set of altered answers and not of an answers file."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            first = json.loads(next(file, ""))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and {"parent", "text"} <= first.keys()
 
-    bench = load_bench(path)
+
+def _check_set(path: Path, rubric: Rubric) -> str:
+    from judgebench.probes.plan import checked
+    from judgebench.probes.sets import read_set
+
+    kept, rejected = checked(read_set(path, rubric))
+    if rejected:
+        raise SetupError(
+            [
+                Problem(reason, str(path), None, item.item_id, check)
+                for item in rejected
+                for check, reason in item.failed_checks.items()
+            ]
+        )
+    return f"a set of {len(kept)} altered answers that pass every check"
+
+
+def _check_recipe(path: Path) -> str:
+    from judgebench.probes.recipe import load_recipe
+
+    recipe = load_recipe(path)
+    kind = recipe.edit.kind
+    return f"the recipe {recipe.name}, version {recipe.version}, an edit of the kind {kind}"
+
+
+def _check_words(path: Path) -> str:
+    from judgebench.probes.words import load_words
+
+    words = load_words(path)
+    return f"the word list {words.name}, version {words.version}, {len(words.facts)} facts"
+
+
+def _check_synonyms(path: Path) -> str:
+    from judgebench.probes.edits.wording import load_synonyms
+
+    synonyms = load_synonyms(path)
+    return f"the word list {synonyms.name}, version {synonyms.version}, {len(synonyms.pairs)} pairs"
+
+
+def _check_bench(path: Path) -> str:
+    from judgebench.bench import Attacking, load_bench
+
+    value = load_yaml(path)
+    attacking = "stress" in value or "data" not in value
+    bench = load_bench(path, attacking=Attacking() if attacking else None)
     bench.close()
+    altered = f" and {len(bench.plan.items)} altered ones" if bench.plan else ""
+    answers = bench.plan.parents if bench.plan else bench.dataset.answers
     return (
-        f"a benchmark of {len(bench.dataset.answers)} answers with {len(bench.dataset.labels)} "
+        f"a benchmark of {len(answers)} answers{altered} with {len(bench.dataset.labels)} "
         f"human labels, {len(bench.judges)} judges and {len(bench.controls)} control judges"
     )
 
@@ -127,6 +186,9 @@ _CHECKS: Mapping[str, Callable[[Path], str]] = {
     "bench": _check_bench,
     "rubric": _check_rubric,
     "prompt": _check_prompt,
+    "recipe": _check_recipe,
+    "word list": _check_words,
+    "synonyms": _check_synonyms,
     "judge": _check_judge,
     "jury": _check_judge,
 }

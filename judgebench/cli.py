@@ -143,7 +143,7 @@ def stress(
 def check(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Any of: bench, judge, rubric, data YAML; prompts; data files."),
+        typer.Argument(help="Bench, judge, rubric, recipe or data YAML; prompts; data; sets."),
     ],
     rubric: Annotated[
         str, typer.Option(help="The rubric that data files are read against: path or name.")

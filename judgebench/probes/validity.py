@@ -26,6 +26,7 @@ CHECKS: Mapping[str, str] = {
     "no_duplicate": "it is no near-duplicate of another item",
     "keeps_facts": "it keeps all numbers, units, names and negations of its parent",
     "reply": "the attacker's reply can be read",
+    "area": "it is of the error area that was asked for",
     "second_opinion": "a second model agrees that it violates the true claim",
 }
 

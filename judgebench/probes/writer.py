@@ -36,6 +36,7 @@ class _Written(BaseModel):
     """A false answer as the model replies it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+    area: str = ""
     answer: str
     false_claim: str
     true_claim: str
@@ -107,7 +108,7 @@ def write(
             yield reply
             continue
         item = _item(by_key[reply.key], reply, rubric, generator, seed)
-        if not item.checks:
+        if "reply" not in item.checks:
             item = _checked(item, kept, names)
         if not item.failed_checks:
             kept.append(item)
@@ -129,7 +130,7 @@ def request(draft: Draft, key: str, seed: int, max_tokens: int | None = None) ->
     return Request(
         key=key,
         messages=(Message("system", f"{instructions}\n\n{_FENCED}"), Message("user", user)),
-        schema=_schema(shape),
+        schema=_schema(shape, draft.area),
         max_tokens=max_tokens or enough,
         temperature=edit.temperature,
         top_p=edit.top_p,
@@ -137,13 +138,16 @@ def request(draft: Draft, key: str, seed: int, max_tokens: int | None = None) ->
     )
 
 
-def _schema(shape: type[BaseModel]) -> dict[str, object]:
-    """Every field a string, all required, in the order of the shape."""
-    fields = list(shape.model_fields)
+def _schema(shape: type[BaseModel], area: Area | None) -> dict[str, object]:
+    """Every field a string, all required, in the order of the shape; the area is the one asked
+    for, so that the model writes it down before it writes the answer."""
+    fields: dict[str, dict[str, object]] = {name: {"type": "string"} for name in shape.model_fields}
+    if "area" in fields:
+        fields["area"] = {"type": "string", "enum": [area]}
     return {
         "type": "object",
-        "properties": {name: {"type": "string"} for name in fields},
-        "required": fields,
+        "properties": fields,
+        "required": list(fields),
         "additionalProperties": False,
     }
 
@@ -156,10 +160,15 @@ def _item(draft: Draft, reply: Reply, rubric: Rubric, generator: str, seed: int)
         edited, plausible, checks = Edited(reply.text), "", {"reply": str(error)}
     else:
         values = written.model_dump()
+        checks = {}
+        if (said := values.get("area")) and said != draft.area:
+            checks = {
+                "area": f"the reply is of the area {said!r}, and {draft.area!r} was asked for"
+            }
         edited = Edited(
             values["answer"].strip(), values.get("false_claim", ""), values.get("true_claim", "")
         )
-        plausible, checks = values.get("why_plausible", ""), {}
+        plausible = values.get("why_plausible", "")
     item = altered_answer(
         draft.recipe, draft.parent, edited, rubric,
         seed=seed, generator=generator, number=draft.number,

@@ -55,7 +55,9 @@ def test_a_model_behind_a_real_server_writes_a_set(tmp_path: Path) -> None:
         assert sorted(found.areas.values()) == [1, 1, 1, 1]
         assert len(seen) == 4
         schema = server.bodies[0]["response_format"]["json_schema"]["schema"]
-        assert schema["required"] == ["answer", "false_claim", "true_claim", "why_plausible"]
+        assert schema["required"] == [
+            "area", "answer", "false_claim", "true_claim", "why_plausible",
+        ]  # fmt: skip
         again = make_set(WRITE, ANSWERS, SAFETY, path, by=judge(server))
         assert (again.asked, again.made_before) == (0, 4)
         assert len(server.bodies) == 4

@@ -65,6 +65,16 @@ def test_the_four_areas_take_turns() -> None:
     assert f"Error area: {todo[0].area}." in asked
 
 
+def test_a_reply_of_another_area_is_kept_apart() -> None:
+    item = only(lambda request: json.dumps({**GOOD, "area": "surgery"}))
+    assert "'surgery'" in item.failed_checks["area"]
+    assert item.area in AREAS
+    (draft, *_) = drafts(WRITE, answers(1), 0)
+    schema = request(draft, "k", 0).schema
+    assert schema
+    assert schema["properties"]["area"]["enum"] == [draft.area]
+
+
 def test_the_seed_decides_the_order_and_nothing_else_does() -> None:
     forward, backward = answers(9), answers(9)[::-1]
     assert drafts(WRITE, forward, 1) == drafts(WRITE, backward, 1)
