@@ -58,6 +58,13 @@ class AlteredAnswer:
         return replace(self.parent, item_id=self.item_id, text=self.text)
 
     @property
+    def made_by(self) -> str:
+        """Who altered it, in words: `altered by hand`, `altered by rule`, `altered by m:1a2b`."""
+        return "altered " + (
+            self.generator if self.generator == BY_HAND else f"by {self.generator}"
+        )
+
+    @property
     def failed_checks(self) -> Mapping[str, str]:
         """Check -> reason, for the checks that failed. An item with any is never counted."""
         return {check: reason for check, reason in self.checks.items() if reason}

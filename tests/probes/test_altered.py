@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.probes.altered import AlteredAnswer, apply_changes, span_diff
+from judgebench.probes.altered import BY_HAND, AlteredAnswer, apply_changes, span_diff
 from judgebench.records import Answer
 
 TEXT = st.text(alphabet=st.sampled_from("ab .,é\n1"), max_size=60)
@@ -33,6 +35,13 @@ def test_an_altered_answer_shares_its_parents_cluster_and_reference() -> None:
     answer = item.answer
     assert (answer.item_id, answer.text) == ("a~x", "false")
     assert (answer.group, answer.question, answer.reference) == ("g", "q", "r")
+
+
+def test_who_altered_it_is_said_in_words() -> None:
+    item = AlteredAnswer("a~x", Answer("a", "sound"), "false", "x", "1", "h")
+    assert item.made_by == "altered by rule"
+    assert replace(item, generator=BY_HAND).made_by == "altered by hand"
+    assert replace(item, generator="m:1a2b").made_by == "altered by m:1a2b"
 
 
 def test_failed_checks_are_those_with_a_reason() -> None:

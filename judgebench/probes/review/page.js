@@ -125,7 +125,7 @@
     const box = el("article", "card");
     const head = el("header");
     head.append(el("b", "", `${items.indexOf(item) + 1} of ${items.length}`), el("b", "", item.id));
-    for (const text of [item.area, `recipe ${item.recipe}`, `altered ${madeBy(item)}`])
+    for (const text of [item.area, `recipe ${item.recipe}`, item.maker])
       if (text) head.append(el("span", "", text));
     const pair = el("div", "pair");
     pair.append(
@@ -134,10 +134,6 @@
     );
     box.append(head, ...(item.question ? [el("h2", "", item.question)] : []), pair, facts(item));
     return box;
-  };
-  const madeBy = (item) => {
-    if (item.generator === "rule") return "by rule";
-    return item.generator.startsWith("by ") ? item.generator : `by ${item.generator}`;
   };
 
   // --- deciding ---

@@ -75,7 +75,7 @@ def _item(item: AlteredAnswer, row: Row, cells: Sequence[str]) -> dict[str, Any]
         "answer": {key: row[key] for key in ("decision", "reviewer", "remark")},
         "cells": cells,
         "recipe": f"{item.recipe} {item.recipe_version}".strip(),
-        "generator": item.generator,
+        "maker": item.made_by,
         "area": item.area,
         "question": item.parent.question,
         "parent": parent,

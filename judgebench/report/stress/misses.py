@@ -28,7 +28,7 @@ def miss_view(miss: Miss, rubric: Rubric) -> dict[str, Any]:
         "recipe": f"{item.recipe}, version {item.recipe_version}",
         "area": item.area,
         "claim": item.false_claim,
-        "generator": item.generator,
+        "maker": item.made_by,
         "missed_by": ", ".join(miss.missed_by),
         "question": item.parent.question,
         "parent": parent,

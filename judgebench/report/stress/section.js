@@ -63,7 +63,7 @@
     const area = miss.area ? ` (${miss.area})` : "";
     const claim = miss.claim ? `: “${miss.claim}”` : "";
     const header = el("header");
-    header.append(el("b", "", miss.id), el("span", "", `made by ${miss.generator}`));
+    header.append(el("b", "", miss.id), el("span", "", miss.maker));
     const texts = el("div", "texts");
     if (miss.question) texts.append(passage("Question", [[false, miss.question]], "", "question"));
     texts.append(passage("Sound parent", miss.parent, "del", ""));
