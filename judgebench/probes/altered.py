@@ -60,9 +60,7 @@ class AlteredAnswer:
     @property
     def made_by(self) -> str:
         """Who altered it, in words: `altered by hand`, `altered by rule`, `altered by m:1a2b`."""
-        return "altered " + (
-            self.generator if self.generator == BY_HAND else f"by {self.generator}"
-        )
+        return f"altered by {self.generator.removeprefix('by ')}"
 
     @property
     def failed_checks(self) -> Mapping[str, str]:
