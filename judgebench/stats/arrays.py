@@ -32,6 +32,12 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
     return quotient
 
 
+def mean_of_defined(x: FloatArray) -> FloatArray:
+    """The mean over the last axis of what is not NaN; NaN, and no warning, where all is."""
+    defined = ~np.isnan(x)
+    return ratio(np.where(defined, x, 0).sum(axis=-1), defined.sum(axis=-1))
+
+
 def severity_of_labels(severities: Sequence[float] | None, k: int) -> FloatArray:
     """The severity of each of k labels (k,): as given, else its position 0..k-1."""
     s = np.asarray(range(k) if severities is None else severities, dtype=np.float64)

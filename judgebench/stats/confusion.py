@@ -11,7 +11,14 @@ from typing import Literal
 
 import numpy as np
 
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio, severity_of_labels
+from judgebench.stats.arrays import (
+    FloatArray,
+    IntArray,
+    check_codes,
+    mean_of_defined,
+    ratio,
+    severity_of_labels,
+)
 from judgebench.stats.resample import Statistic
 
 NO_ITEM = "no item has both a truth and a label of the judge"
@@ -56,20 +63,15 @@ def diagonal_share(C: FloatArray) -> FloatArray:
 ACCURACY = Statistic("accuracy", diagonal_share, _no_item, is_proportion=True)
 
 
-def _mean_of_defined(x: FloatArray) -> FloatArray:
-    defined = ~np.isnan(x)
-    return ratio(np.where(defined, x, 0).sum(axis=-1), defined.sum(axis=-1))
-
-
 def _macro_f1(C: FloatArray) -> FloatArray:
     tp = np.diagonal(C, axis1=-2, axis2=-1)
     f1 = ratio(2 * tp, C.sum(axis=-1) + C.sum(axis=-2))
-    return _mean_of_defined(f1)
+    return mean_of_defined(f1)
 
 
 def _balanced_accuracy(C: FloatArray) -> FloatArray:
     tp = np.diagonal(C, axis1=-2, axis2=-1)
-    return _mean_of_defined(ratio(tp, C.sum(axis=-1)))
+    return mean_of_defined(ratio(tp, C.sum(axis=-1)))
 
 
 # A label that neither truth nor judge uses has no F1 and is left out of the mean.

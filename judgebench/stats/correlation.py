@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.arrays import FloatArray, IntArray, check_codes, mean_of_defined, ratio
 from judgebench.stats.resample import Statistic
 
 NO_ITEM = "no item has a label on every metric"
@@ -41,13 +41,8 @@ def _of_pairs(moments: FloatArray) -> FloatArray:
     return np.clip(r[..., first, second], -1, 1)
 
 
-def _mean_of_defined(x: FloatArray) -> FloatArray:
-    defined = ~np.isnan(x)
-    return ratio(np.where(defined, x, 0).sum(axis=-1), defined.sum(axis=-1))
-
-
 def _mean(moments: FloatArray) -> FloatArray:
-    return _mean_of_defined(_of_pairs(moments))
+    return mean_of_defined(_of_pairs(moments))
 
 
 def _undefined(moments: FloatArray) -> str:
@@ -58,7 +53,7 @@ def _undefined(moments: FloatArray) -> str:
 
 def _difference(moments: FloatArray) -> FloatArray:
     r = _of_pairs(moments)
-    return _mean_of_defined(r[..., 0, :] - r[..., 1, :])
+    return mean_of_defined(r[..., 0, :] - r[..., 1, :])
 
 
 def _no_difference(moments: FloatArray) -> str:
