@@ -40,6 +40,14 @@ app = typer.Typer(
 app.add_typer(cli_attack.app, name="attack")
 
 RunDir = Annotated[Path, typer.Argument(help="The run folder, such as runs/demo.")]
+BenchPath = Annotated[Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Take the first N answers only.")]
+Budget = Annotated[
+    float | None, typer.Option(min=0, help="US dollars that this run folder may cost in all.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say how many calls, tokens and dollars.")
+]
 RunOption = Annotated[
     Path | None, typer.Option("--run", help="The run folder. Default: runs/NAME, here.")
 ]
@@ -85,17 +93,11 @@ def demo(run: RunOption = None) -> None:
 
 @app.command(epilog="Example: judgebench run bench.yaml --limit 20 --budget 2.50")
 def run(
-    bench: Annotated[Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")],
+    bench: BenchPath,
     run: RunOption = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Judge the first N answers only.")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="US dollars that this run folder may cost in all.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how many calls, tokens and dollars.")
-    ] = False,
+    limit: Limit = None,
+    budget: Budget = None,
+    dry_run: DryRun = False,
     data_folder: DataFolder = None,
 ) -> None:
     """Judge what is not judged yet, then align and report.
@@ -107,9 +109,7 @@ def run(
 
 @app.command(epilog="Example: judgebench stress bench.yaml --sample 20")
 def stress(
-    bench: Annotated[
-        Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")
-    ] = Path("stress"),
+    bench: BenchPath = Path("stress"),
     run: RunOption = None,
     sample: Annotated[
         int | None, typer.Option(min=1, help="At most N altered answers a recipe.")
@@ -117,15 +117,9 @@ def stress(
     reviewed: Annotated[
         bool, typer.Option("--reviewed", help="Count only what people accepted in its sheet.")
     ] = False,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Alter the first N answers only.")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="US dollars that this run folder may cost in all.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how many calls, tokens and dollars.")
-    ] = False,
+    limit: Limit = None,
+    budget: Budget = None,
+    dry_run: DryRun = False,
     data_folder: DataFolder = None,
 ) -> None:
     """Judge altered answers too: what must worsen a verdict, and what must not move it.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from judgebench.align import Alignment
@@ -40,10 +40,15 @@ COLUMNS = (
 
 def to_csv(alignment: Alignment) -> str:
     """The text of alignment.csv, lines ended by a line feed."""
+    return csv_text(COLUMNS, _rows(alignment))
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A table as CSV that no spreadsheet runs; what a row lacks is an empty cell."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")
+    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    for row in _rows(alignment):
+    for row in rows:
         writer.writerow({key: safe(value) for key, value in row.items()})
     return out.getvalue()
 

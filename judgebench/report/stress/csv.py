@@ -6,12 +6,10 @@ spreadsheet would run gets a leading apostrophe.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from typing import Any
 
-from judgebench.report.csv_file import estimate_columns, safe
+from judgebench.report.csv_file import csv_text, estimate_columns
 from judgebench.report.stress.violations import DETECTION_STATISTICS
 from judgebench.stress.result import Invariance, StressResult
 
@@ -39,12 +37,7 @@ _FLIPS = ("flipped", "robustness", "more_severe", "less_severe", "shift")
 
 def to_stress_csv(stress: StressResult) -> str:
     """The text of stress.csv, lines ended by a line feed."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")
-    writer.writeheader()
-    for row in _rows(stress):
-        writer.writerow({key: safe(value) for key, value in row.items()})
-    return out.getvalue()
+    return csv_text(COLUMNS, _rows(stress))
 
 
 def _rows(stress: StressResult) -> Iterator[dict[str, Any]]:
