@@ -330,8 +330,8 @@ def _plan(
 
 
 def _attacked(dataset: Dataset, plan: Plan) -> Dataset:
-    """The data set with the sets' sound answers and all altered answers after its own."""
-    answers = {a.item_id: a for a in (*dataset.answers, *plan.parents)}
+    """The data set with the answers that a stress test judges: unaltered ones, then altered."""
+    answers = {a.item_id: a for a in plan.parents}
     altered = {item.item_id: item.answer for item in plan.items}
     twice = ", ".join(sorted(answers.keys() & altered.keys())[:5])
     if twice:

@@ -202,6 +202,13 @@ def test_an_earlier_benchmark_in_the_folder_is_not_asked_for_again(tmp_path: Pat
     assert third.asked == []
 
 
+def test_without_labels_nobody_is_asked_about_an_answer_that_nothing_is_compared_with(
+    tmp_path: Path,
+) -> None:
+    _, told = judged(bench_file(tmp_path, [], [{"attack": "greeting", "sample": 1}]))
+    assert len(told.asked) == 2
+
+
 def test_a_benchmark_after_a_stress_test_puts_it_aside_and_loses_no_verdict(tmp_path: Path) -> None:
     path = bench_file(tmp_path, [], ["greeting"])
     folder, _ = judged(path)
