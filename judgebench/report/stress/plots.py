@@ -65,7 +65,7 @@ def _draw_block(axes: Any, table: Table, judges: int, columns: list[str]) -> Non
     for edge in range(1, values.shape[1]):
         axes.axvline(edge - 0.5, color="white", linewidth=6 if edge == judges else 1.5)
     grid_ticks(axes, columns, [_row_name(*pair) for pair in zip(table.rows, grid, strict=True)])
-    width = 24 + 13 * values.shape[1]
+    width = max(30, 13 * values.shape[1])
     axes.set_title(wrapped(table.title, width), loc="left", fontsize=9, fontweight="bold")
 
 
