@@ -136,17 +136,35 @@ def _load_attack(
             f"`judgebench attack make {entry.attack}`, review that, and name it here"
         )
         raise SetupError(Problem(message, str(path), field="stress.reviewed"))
-    if recipe.must_worsen:
-        wanted = entry.must_worsen or recipe.must_worsen
-        demand = _judged(check_demand(wanted, rubric, str(path)), judged, path)
-        recipe = recipe.model_copy(update={"must_worsen": demand})
-    edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
+    problems: list[Problem] = []
+    edit = None
+    try:
+        recipe = _with_demand(recipe, entry, rubric, judged, path)
+    except SetupError as error:
+        problems += error.problems
+    try:
+        edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
+    except SetupError as error:
+        problems += [replace(p, file=p.file or str(path)) for p in error.problems]
+    if problems:
+        raise SetupError(problems)
     return [
         Attack(
             recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,
             _kind_of_recipe(recipe), entry.sample, recipe, edit,
         )
     ]  # fmt: skip
+
+
+def _with_demand(
+    recipe: Recipe, entry: AttackEntry, rubric: Rubric, judged: Rubric, path: Path
+) -> Recipe:
+    """The recipe with its demand, or the entry's, as the rubric spells it."""
+    if not recipe.must_worsen:
+        return recipe
+    wanted = entry.must_worsen or recipe.must_worsen
+    demand = _judged(check_demand(wanted, rubric, str(path)), judged, path)
+    return recipe.model_copy(update={"must_worsen": demand})
 
 
 def _load_set(

@@ -91,7 +91,7 @@ def read_set(
     if not items and not problems:
         problems.append(Problem("is an empty set: it holds no altered answer", file=str(path)))
     if problems:
-        raise SetupError(problems)
+        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
     return items
 
 

@@ -93,6 +93,13 @@ def test_the_problems_of_all_attacks_are_told_at_once(tmp_path: Path) -> None:
         assert word in told
 
 
+def test_the_demand_and_the_edit_of_a_recipe_are_checked_together(tmp_path: Path) -> None:
+    edit = {"kind": "swap", "words": "drugs", "to": "sideways"}
+    told = problem(tmp_path, recipe(tmp_path, must_worsen={"charm": "Yes"}, edit=edit))
+    assert "mine.yaml: must_worsen.charm" in told
+    assert "mine.yaml: to: the word list drugs has no replacement of this kind" in told
+
+
 def test_two_attacks_of_one_name_are_refused(tmp_path: Path) -> None:
     mine = recipe(tmp_path)
     assert "two attacks have this name" in problem(tmp_path, mine, mine)

@@ -386,6 +386,7 @@ def test_a_warning_becomes_a_word_that_it_is_safe(warning: str, turned: str) -> 
         "The test does not hurt.",
         "Most people, however, never get any treatment.",
         "Do not take aspirin because it can cause bleeding.",
+        "Low-tar tobacco products are not safe either.",
         "Do not take aspirin unless a doctor says so.",
         "Should you not take aspirin?",
         "Sometimes treatment is not recommended.",

@@ -44,7 +44,7 @@ _REASON = re.compile(
     r"\b(?:because|since|unless|until|except|instead|rather|but|due to|so that|toxic|harm\w*"
     r"|danger\w*|worsen\w*|poison\w*|irritat\w*|risk\w*|serious|fatal|only|without|extra"
     r"|(?:can|may|could|might|will) (?:cause|kill|damage|lead|be|spread|reduce|increase)"
-    r"|to (?:avoid|prevent|reduce)|although|not necessary)\b"
+    r"|to (?:avoid|prevent|reduce)|although|not necessary|either)\b"
     r"|, as\b|\bas (?:it|they|these|this|[A-Z]+)\b"
 )
 _WARNS = re.compile(r"\b(?:avoid\w*|unsafe|contraindicated)\b", re.IGNORECASE)
