@@ -202,7 +202,7 @@ def list_(
     for heading, lines in listing(what).items():
         typer.secho(heading, bold=True)
         for name, about in lines:
-            typer.echo(f"  {name:20} {about}".rstrip())
+            typer.echo(f"  {name:24} {about}".rstrip())
 
 
 @app.command(epilog="Example: judgebench fetch smollm2")
