@@ -103,7 +103,8 @@ def _by_model(
     backend = open_backend(by.backend, by.settings)
     try:
         about = {k: v for k, v in backend.describe().items() if k != "runtime"}
-        generator = f"{by.name}:{content_hash(about)}"
+        # How it is drawn stands in the recipe, but for the length of a reply.
+        generator = f"{by.name}:{content_hash([about, by.decoding.max_tokens])}"
         times = recipe.edit.times if isinstance(recipe.edit, Rephrase) else 1
         wanted = drafts(recipe, answers, seed)[: None if limit is None else limit * times]
         todo = [d for d in wanted if not file.has(d.item_id, recipe.content_hash, generator, seed)]
