@@ -67,7 +67,7 @@ def make_set(
 
     `by` is the model that writes, `second` the one that is asked whether a violation is one. What
     was made before by the same recipe, model and seed is not made again. `started` is told how
-    many items are to come, `watch` each of them. Raises SetupError where recipe, rubric, answers
+    many items are to come (again for second opinions), `watch` each of them. Raises SetupError where recipe, rubric, answers
     and models do not fit together, or where the file holds other items of the same ids.
     """
     recipe = load_recipe(name)
@@ -85,7 +85,7 @@ def make_set(
         else:
             found = _by_rule(name, recipe, answers, rubric, file, seed, limit, started, watch)
         if second is not None:
-            _ask_second(file, second, seed, found, watch)
+            _ask_second(file, second, seed, found, started, watch)
     return found
 
 
@@ -157,11 +157,19 @@ def _by_rule(
     return found
 
 
-def _ask_second(file: SetFile, second: JudgeConfig, seed: int, found: Yield, watch: Watch) -> None:
+def _ask_second(
+    file: SetFile,
+    second: JudgeConfig,
+    seed: int,
+    found: Yield,
+    started: Callable[[int], None],
+    watch: Watch,
+) -> None:
     """Ask about every violation of the file that nobody was asked about yet."""
     open_items = [
         item for item in file.accepted if item.must_worsen and "second_opinion" not in item.checks
     ]
+    started(len(open_items))
     backend = open_backend(second.backend, second.settings)
     answered: list[AlteredAnswer] = []
     try:
