@@ -67,8 +67,9 @@ def make_set(
 
     `by` is the model that writes, `second` the one that is asked whether a violation is one. What
     was made before by the same recipe, model and seed is not made again. `started` is told how
-    many items are to come (again for second opinions), `watch` each of them. Raises SetupError where recipe, rubric, answers
-    and models do not fit together, or where the file holds other items of the same ids.
+    many items are to come (and once more for second opinions), `watch` each of them. Raises
+    SetupError where recipe, rubric, answers and models do not fit together, or where the file
+    holds other items of the same ids.
     """
     recipe = load_recipe(name)
     if not answers:
