@@ -74,6 +74,7 @@ class Attacking:
     reviewed: bool = False
 
     def apply(self, config: BenchConfig) -> BenchConfig:
+        """The settings with what is given here in their place."""
         given = {"sample": self.sample} if self.sample else {}
         settings = config.stress.model_copy(
             update={**given, "reviewed": self.reviewed or config.stress.reviewed}

@@ -71,10 +71,12 @@ class LLMJudge:
 
     @property
     def config(self) -> JudgeConfig:
+        """The judge as its file describes it."""
         return self._config
 
     @property
     def rubric(self) -> Rubric:
+        """What it judges by."""
         return self._rubric
 
     @property

@@ -42,6 +42,7 @@ class Yield:
     second_against: int = 0  # violations of the set that the second model did not see as such
 
     def count(self, item: AlteredAnswer) -> None:
+        """Count one item by its checks and its area."""
         if item.failed_checks:
             self.rejected += 1
             self.failed.update(list(item.failed_checks))

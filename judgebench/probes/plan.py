@@ -61,10 +61,12 @@ class Plan:
 
     @property
     def items(self) -> list[AlteredAnswer]:
+        """What every attack made and passed its checks."""
         return [item for made in self.made for item in made.items]
 
     @property
     def rejected(self) -> list[AlteredAnswer]:
+        """What failed a check, of every attack."""
         return [item for made in self.made for item in made.rejected]
 
     def describe(self) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Draft:
 
     @property
     def item_id(self) -> str:
+        """The id of the item that it becomes."""
         return f"{self.parent.item_id}~{self.recipe.name}" + (
             f"~{self.number}" if self.number else ""
         )
