@@ -218,6 +218,11 @@ def _alter(
     return Made(attack, tuple(kept), tuple(rejected), nothing)
 
 
+def altered_id(parent: Answer, recipe: Recipe, number: int | None = None) -> str:
+    """The id of what a recipe makes of an answer; `number` tells several of one apart."""
+    return f"{parent.item_id}~{recipe.name}" + (f"~{number}" if number else "")
+
+
 def altered_answer(
     recipe: Recipe,
     parent: Answer,
@@ -230,7 +235,7 @@ def altered_answer(
 ) -> AlteredAnswer:
     """An edited text with all that its recipe says of it; `number` tells several of one apart."""
     return AlteredAnswer(
-        item_id=f"{parent.item_id}~{recipe.name}" + (f"~{number}" if number else ""),
+        item_id=altered_id(parent, recipe, number),
         parent=parent,
         text=edited.text,
         recipe=recipe.name,

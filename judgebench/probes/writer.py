@@ -16,7 +16,7 @@ from judgebench.backends.contract import Backend, Message, Reply, Request
 from judgebench.errors import Problem, SetupError
 from judgebench.probes.altered import AlteredAnswer
 from judgebench.probes.edits.contract import Edited
-from judgebench.probes.plan import altered_answer
+from judgebench.probes.plan import altered_answer, altered_id
 from judgebench.probes.recipe import Area, Recipe, Rephrase, Write
 from judgebench.probes.validity import check_same_meaning, check_violations
 from judgebench.prompt import fence, fence_tag
@@ -60,9 +60,7 @@ class Draft:
     @property
     def item_id(self) -> str:
         """The id of the item that it becomes."""
-        return f"{self.parent.item_id}~{self.recipe.name}" + (
-            f"~{self.number}" if self.number else ""
-        )
+        return altered_id(self.parent, self.recipe, self.number)
 
 
 def drafts(recipe: Recipe, answers: Iterable[Answer], seed: int) -> list[Draft]:
