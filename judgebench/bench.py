@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from judgebench.backends import open_backend
 from judgebench.data import load_data
@@ -28,24 +28,20 @@ from judgebench.records import Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.truth import TruthConfig
-from judgebench.yaml_file import load_with_lines, node_below, validate
+from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ReportConfig(_Strict):
+class ReportConfig(Strict):
     """`resamples` of the cluster bootstrap and the `level` of every interval."""
 
     resamples: int = Field(default=2000, ge=100)
     level: float = Field(default=0.95, gt=0.5, lt=1)
 
 
-class BenchConfig(_Strict):
+class BenchConfig(Strict):
     """The keys of bench.yaml. Paths are seen from the folder of the file that names them.
 
     `data` may be left out for a stress test whose sets bring their own answers. `notes` are
@@ -91,7 +87,6 @@ class Bench:
     rubric: Rubric
     dataset: Dataset
     judges: tuple[LLMJudge, ...]
-    configs: Mapping[str, JudgeConfig] = field(default_factory=dict)
     juries: tuple[JuryConfig, ...] = ()
     controls: tuple[Judge, ...] = ()
     plan: Plan | None = None  # of a stress test; `dataset` then holds the altered answers too
@@ -159,7 +154,6 @@ def load_bench(
         rubric=rubric,
         dataset=dataset,
         judges=opened,
-        configs=models,
         juries=juries,
         controls=_controls(config, rubric, dataset, juries, plan is not None),
         plan=plan,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from judgebench import __version__, cli_attack
+from judgebench.cli_attack import INTERRUPTED
 from judgebench.errors import JudgebenchError, RunError, SetupError
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from judgebench.stress.result import StressResult
     from judgebench.truth import TruthConfig
 
-INTERRUPTED = 130
 MOST_PROBLEMS_SHOWN = 50  # of one kind
 
 app = typer.Typer(

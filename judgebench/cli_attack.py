@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,6 +79,7 @@ def make(
 @app.command(epilog="Example: judgebench attack check consensus-violations.jsonl")
 def check(path: SetPath, rubric: RubricName = "medical-safety") -> None:
     """Read a set, check every altered answer again, and tell what fails. Asks no model."""
+    from judgebench.probes.make import NO_AREA
     from judgebench.probes.plan import checked
     from judgebench.probes.sets import read_set
     from judgebench.report.words import counted
@@ -88,9 +90,7 @@ def check(path: SetPath, rubric: RubricName = "medical-safety") -> None:
     for item in rejected:
         for name, reason in item.failed_checks.items():
             _print(console, f"{item.item_id}: {name}: {reason}")
-    areas: dict[str, int] = {}
-    for item in kept:
-        areas[item.area or "no area"] = areas.get(item.area or "no area", 0) + 1
+    areas = Counter(item.area or NO_AREA for item in kept)
     told = ", ".join(f"{area} {n}" for area, n in sorted(areas.items()))
     _print(console, f"{counted(len(kept), 'item')} passed every check ({told or 'none'}); "
                     f"{len(rejected)} failed one.")  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -144,6 +144,14 @@ class Estimate:
     n_missing: int = 0
     reason: str = ""
     level: float = 0.95
+
+    @property
+    def complement(self) -> Estimate:
+        """1 minus a share, with its interval turned round."""
+        if self.value is None:
+            return self
+        low, high = (None if x is None else 1 - x for x in (self.high, self.low))
+        return replace(self, value=1 - self.value, low=low, high=high)
 
     def __format__(self, spec: str) -> str:
         """`0.812 [0.774, 0.850]`; undefined numbers show as an en dash."""

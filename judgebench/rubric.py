@@ -14,12 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import content_hash
 from judgebench.shipped import find_file
-from judgebench.yaml_file import load_model
+from judgebench.yaml_file import Strict, load_model
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -37,11 +37,7 @@ def normalise(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).split()).strip(" \"'`*.[]")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Label(_Strict):
+class Label(Strict):
     """One value of a metric. `aliases` are other spellings of it, as they occur in data."""
 
     text: Text
@@ -50,7 +46,7 @@ class Label(_Strict):
     aliases: tuple[Text, ...] = ()
 
 
-class Metric(_Strict):
+class Metric(Strict):
     """One question about an answer and the labels that may be given.
 
     Labels stand from least to most severe. An ordinal metric's severities are 0, 1, 2, … in that
@@ -155,7 +151,7 @@ class Metric(_Strict):
         return "\n".join(lines)
 
 
-class Rubric(_Strict):
+class Rubric(Strict):
     """A named, versioned list of metrics with instructions for whoever judges."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]

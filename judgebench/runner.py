@@ -131,7 +131,7 @@ def run(
     with folder.locked():
         folder.write_inputs(bench.rubric, bench.dataset.answers, bench.dataset.labels)
         plan = bench.plan
-        if plan is None and folder.attacks():
+        if plan is None and folder.has_attacks:
             watcher.told("the stress test in this folder is put aside; `judgebench stress` goes on")
         folder.write_attacks(plan.items if plan else (), plan.rejected if plan else ())
         manifest = _manifest(bench, folder)

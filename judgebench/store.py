@@ -93,10 +93,14 @@ class RunFolder:
             else:
                 (self.path / name).unlink(missing_ok=True)
 
+    @property
+    def has_attacks(self) -> bool:
+        """Whether the run is a stress test with altered answers."""
+        return (self.path / ATTACKS).is_file()
+
     def attacks(self) -> list[AlteredAnswer]:
         """The altered answers that were judged; none where no stress test was run."""
-        path = self.path / ATTACKS
-        return read_set(path) if path.is_file() else []
+        return read_set(self.path / ATTACKS) if self.has_attacks else []
 
     def rubric(self) -> Rubric:
         path = self.path / "rubric.json"

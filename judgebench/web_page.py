@@ -40,6 +40,12 @@ def json_for_page(value: Any) -> Markup:
     return Markup(text)
 
 
+def page_script(*paths: Path) -> str:
+    """The scripts of a page as one, behind what all of them use (`web_page.js`)."""
+    shared = Path(__file__).with_name("web_page.js")
+    return "".join(path.read_text(encoding="utf-8") for path in (shared, *paths))
+
+
 def script_hash(script: str) -> str:
     """The hash of a script as a page's policy names it, without `sha256-`."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

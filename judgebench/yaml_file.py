@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from judgebench.errors import Problem, SetupError
 
 Model = TypeVar("Model", bound=BaseModel)
 _MERGE = "tag:yaml.org,2002:merge"
+
+
+class Strict(BaseModel):
+    """A part of a file that people write: an unknown key is refused, and nothing changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):

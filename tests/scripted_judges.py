@@ -103,7 +103,6 @@ def bench(
         rubric=RUBRIC,
         dataset=Dataset(items, human),
         judges=tuple(LLMJudge(configs[n], RUBRIC, prompt, b) for n, b in backends.items()),
-        configs=configs,
         juries=juries,
         controls=(ControlJudge("prior", RUBRIC, items, human),),
     )

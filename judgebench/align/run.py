@@ -13,6 +13,7 @@ from judgebench.align.notes import data_notes, disagreement_note, judge_notes
 from judgebench.align.result import Alignment, JudgeSummary, JudgeVerdicts
 from judgebench.align.scope import scope_of
 from judgebench.errors import Problem, SetupError
+from judgebench.probes.altered import unaltered
 from judgebench.records import Answer, HumanLabel, Usage, Verdict, add_known
 from judgebench.rubric import Rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
@@ -76,8 +77,7 @@ def align_run(
     manifest = folder.manifest()
     if not {"name", "judges"} <= manifest.keys():
         raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
-    altered = {item.item_id for item in folder.attacks()}
-    answers = [answer for answer in folder.answers() if answer.item_id not in altered]
+    answers = unaltered(folder.answers(), folder.attacks())
     return align(
         name=str(manifest["name"]),
         rubric=folder.rubric(),

@@ -53,6 +53,11 @@ def has_forbidden(text: str) -> bool:
     return not text.isprintable() and FORBIDDEN.search(text) is not None
 
 
+def mark_forbidden(text: str) -> str:
+    """`text` with U+FFFD for each character that no text should hold."""
+    return FORBIDDEN.sub("\ufffd", text)
+
+
 def spreadsheet_damage(text: str) -> str:
     """What a spreadsheet seems to have made of the text; empty where nothing points to it."""
     text = text.strip()

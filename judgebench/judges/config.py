@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from judgebench.backends import split_spec
 from judgebench.backends.settings import BackendSettings
@@ -14,7 +14,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
 from judgebench.prompt import Prompt
 from judgebench.rubric import Rubric
-from judgebench.yaml_file import validate
+from judgebench.yaml_file import Strict, validate
 
 # It names files, so it holds what every file system takes.
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -23,11 +23,7 @@ Rule = Literal["majority", "median"]
 Ties = Literal["lower", "upper", "none"]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Decoding(_Strict):
+class Decoding(Strict):
     """How replies are drawn. `max_tokens` None means enough for the reply kind."""
 
     temperature: float = Field(default=0.0, ge=0, le=2)
@@ -36,7 +32,7 @@ class Decoding(_Strict):
     seed: int | None = 0
 
 
-class JudgeConfig(_Strict):
+class JudgeConfig(Strict):
     """A language model as a judge. `reasks`: how often an unreadable reply is asked for again."""
 
     name: Name
@@ -59,7 +55,7 @@ class JudgeConfig(_Strict):
         return backend
 
 
-class JuryConfig(_Strict):
+class JuryConfig(Strict):
     """A jury over verdicts that other judges of the same run give.
 
     `median` is by severity and needs ordinal metrics; nominal ones are settled by majority.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
@@ -66,6 +66,12 @@ class AlteredAnswer:
     def failed_checks(self) -> Mapping[str, str]:
         """Check -> reason, for the checks that failed. An item with any is never counted."""
         return {check: reason for check, reason in self.checks.items() if reason}
+
+
+def unaltered(answers: Iterable[Answer], altered: Iterable[AlteredAnswer]) -> list[Answer]:
+    """The answers that are none of the altered ones, in their order."""
+    ids = {item.item_id for item in altered}
+    return [answer for answer in answers if answer.item_id not in ids]
 
 
 def span_diff(old: str, new: str) -> tuple[Change, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from judgebench.errors import Problem, SetupError
 from judgebench.probes.altered import AlteredAnswer
@@ -20,16 +20,13 @@ from judgebench.probes.sets import notices, read_set
 from judgebench.records import content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file, shipped_folder
+from judgebench.yaml_file import Strict
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
 SHIPPED_SETS = ("consensus-violations",)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class AttackEntry(_Strict):
+class AttackEntry(Strict):
     """One attack of a stress test: a recipe or a set, by path or shipped name.
 
     `must_worsen` stands in for the recipe's own demand, for rubrics of other names; `sample`
@@ -41,7 +38,7 @@ class AttackEntry(_Strict):
     sample: int | None = Field(default=None, ge=1)
 
 
-class StressSettings(_Strict):
+class StressSettings(Strict):
     """What `stress:` of a bench.yaml holds.
 
     Without `attacks` all that ship and need no model are used. `sample` bounds the items of each
@@ -151,7 +148,7 @@ def _load_attack(
     return [
         Attack(
             recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,
-            _kind_of_recipe(recipe), entry.sample, recipe, edit,
+            _kind(recipe), entry.sample, recipe, edit,
         )
     ]  # fmt: skip
 
@@ -174,6 +171,7 @@ def _load_set(
     path = find_file("adversarial", entry.attack, ".jsonl", relative_to)
     items = read_set(path, rubric, entry.must_worsen)
     decisions = read_decisions(review_path(path)) if reviewed else None
+    told = tuple(f"The set {path.stem}: {notice}." for notice in notices(path))
     by_recipe: dict[str, list[AlteredAnswer]] = {}
     for item in items:
         if item.must_worsen:
@@ -182,7 +180,7 @@ def _load_set(
         by_recipe.setdefault(item.recipe, []).append(item)
     attacks = []
     for name, group in by_recipe.items():
-        kinds = {_kind_of_item(item) for item in group}
+        kinds = {_kind(item) for item in group}
         if len(kinds) > 1:
             message = f"holds items of the recipe {name} of several kinds: give each a recipe"
             raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
@@ -201,7 +199,7 @@ def _load_set(
                 kind=kinds.pop(),
                 sample=entry.sample,
                 items=tuple(group),
-                notices=tuple(f"The set {path.stem}: {notice}." for notice in notices(path)),
+                notices=told,
                 undecided=undecided,
             )
         )
@@ -221,15 +219,9 @@ def _judged(demand: Mapping[str, str], judged: Rubric, path: Path) -> dict[str, 
     return kept
 
 
-def _kind_of_recipe(recipe: Recipe) -> Kind:
-    if isinstance(recipe.edit, Ask):
+def _kind(attack: Recipe | AlteredAnswer) -> Kind:
+    if isinstance(attack, Recipe) and isinstance(attack.edit, Ask):
         return "asked otherwise"
-    if recipe.must_worsen:
+    if attack.must_worsen:
         return "violations"
-    return "planted" if recipe.demand else "invariance"
-
-
-def _kind_of_item(item: AlteredAnswer) -> Kind:
-    if item.must_worsen:
-        return "violations"
-    return "planted" if item.demand else "invariance"
+    return "planted" if attack.demand else "invariance"

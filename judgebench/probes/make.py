@@ -22,6 +22,7 @@ from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file
 
+NO_AREA = "no area"  # what an item without an error area is counted under
 Watch = Callable[[AlteredAnswer | Reply], None]
 
 
@@ -48,7 +49,7 @@ class Yield:
             self.failed.update(list(item.failed_checks))
         else:
             self.accepted += 1
-            self.areas[item.area or "no area"] += 1
+            self.areas[item.area or NO_AREA] += 1
 
 
 def make_set(
@@ -75,19 +76,19 @@ def make_set(
     recipe = load_recipe(name)
     if not answers:
         raise SetupError(Problem("there is no answer to alter", field="data"))
-    with SetFile(to) as file:
-        if isinstance(recipe.edit, Write | Rephrase):
-            if by is None:
-                message = "needs a model: name a judge's YAML file with --by"
-                raise SetupError(Problem(message, field="recipe", found=recipe.name))
-            path = find_file("adversarial", name, ".yaml")
-            demand = check_demand(recipe.must_worsen, rubric, str(path))
-            recipe = recipe.model_copy(update={"must_worsen": dict(demand)})
-            found = _by_model(recipe, answers, rubric, file, by, seed, limit, started, watch)
-        else:
-            found = _by_rule(name, recipe, answers, rubric, file, seed, limit, started, watch)
-        if second is not None:
-            _ask_second(file, second, seed, found, started, watch)
+    file = SetFile(to)
+    if isinstance(recipe.edit, Write | Rephrase):
+        if by is None:
+            message = "needs a model: name a judge's YAML file with --by"
+            raise SetupError(Problem(message, field="recipe", found=recipe.name))
+        path = find_file("adversarial", name, ".yaml")
+        demand = check_demand(recipe.must_worsen, rubric, str(path))
+        recipe = recipe.model_copy(update={"must_worsen": dict(demand)})
+        found = _by_model(recipe, answers, rubric, file, by, seed, limit, started, watch)
+    else:
+        found = _by_rule(name, recipe, answers, rubric, file, seed, limit, started, watch)
+    if second is not None:
+        _ask_second(file, second, seed, found, started, watch)
     return found
 
 
@@ -171,6 +172,8 @@ def _ask_second(
     open_items = [
         item for item in file.accepted if item.must_worsen and "second_opinion" not in item.checks
     ]
+    if not open_items:
+        return
     started(len(open_items))
     backend = open_backend(second.backend, second.settings)
     answered: list[AlteredAnswer] = []

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file
-from judgebench.yaml_file import load_model
+from judgebench.yaml_file import Strict, load_model
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 RecipeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
@@ -22,11 +22,7 @@ AREAS: tuple[Area, ...] = (
 )  # fmt: skip
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Add(_Strict):
+class Add(Strict):
     """Text set before or after the answer; one of `texts` is drawn.
 
     A text may hold `{json}`, `{brackets}`, `{score}` and `{labels}`: the whole verdict that the
@@ -38,7 +34,7 @@ class Add(_Strict):
     texts: tuple[Text, ...] = Field(min_length=1)
 
 
-class Swap(_Strict):
+class Swap(Strict):
     """A term of a word list made another one that breaks the list's fact.
 
     `to` names a kind of replacement that the list offers, such as `inside` the drug's class.
@@ -49,7 +45,7 @@ class Swap(_Strict):
     to: str = ""
 
 
-class Rule(_Strict):
+class Rule(Strict):
     """An edit that needs nothing but its name."""
 
     kind: Literal[
@@ -58,14 +54,14 @@ class Rule(_Strict):
     ]  # fmt: skip
 
 
-class Reword(_Strict):
+class Reword(Strict):
     """Neutral synonyms of a word list put for each other."""
 
     kind: Literal["reword"]
     words: str
 
 
-class _ByModel(_Strict):
+class _ByModel(Strict):
     """How a model writes: greedy decoding would write the same again and again."""
 
     instructions: Text
@@ -87,7 +83,7 @@ class Rephrase(_ByModel):
     times: int = Field(default=6, ge=1, le=20)
 
 
-class Ask(_Strict):
+class Ask(Strict):
     """The answer stays as it is, and the judge is asked in another way.
 
     `repeat` asks the same again `times` more; `per_metric` asks for one metric a call.
@@ -103,7 +99,7 @@ EditSpec = Annotated[
 ]
 
 
-class Recipe(_Strict):
+class Recipe(Strict):
     """One attack. Give either `must_worsen` (metric -> at least this label) or
     `must_not_change: true`.
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import IO
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
@@ -37,8 +35,8 @@ class SetFile:
         for part in (path, rejected_path(path)):
             _mend_last_line(part)
         self.accepted = read_set(path) if path.is_file() and path.stat().st_size else []
+        self._ids = {item.item_id for item in self.accepted}
         self._done = {_key(item) for item in self.accepted} | set(_keys(rejected_path(path)))
-        self._files: dict[Path, IO[str]] = {}
 
     def has(self, item_id: str, recipe_hash: str, generator: str, seed: int) -> bool:
         """Whether that item was made before, and kept or rejected.
@@ -46,7 +44,7 @@ class SetFile:
         Raises SetupError where an item of that id counts that was made otherwise.
         """
         key = (item_id, recipe_hash, generator, seed)
-        if key not in self._done and any(item.item_id == item_id for item in self.accepted):
+        if key not in self._done and item_id in self._ids:
             message = (
                 "holds this item as another recipe, model or seed made it: choose another file "
                 "with --to, or remove this one"
@@ -58,13 +56,12 @@ class SetFile:
         """Write an item where it belongs, by its checks."""
         failed = item.failed_checks
         path = rejected_path(self.path) if failed else self.path
-        if path not in self._files:
-            self._files[path] = path.open("a", encoding="utf-8", newline="\n")
-        self._files[path].write(to_line(to_set_line(item)))
-        self._files[path].flush()
+        with path.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(to_line(to_set_line(item)))
         self._done.add(_key(item))
         if not failed:
             self.accepted.append(item)
+            self._ids.add(item.item_id)
 
     def replace_checked(self, items: Iterable[AlteredAnswer]) -> None:
         """Put items with new checks in the place of those of the same id; what fails one now is
@@ -75,26 +72,9 @@ class SetFile:
         for item in all_items:
             if item.failed_checks:
                 self.add(item)
-        self._close(self.path)
         write_atomically(self.path, "".join(to_line(to_set_line(i)) for i in kept).encode())
         self.accepted = kept
-
-    def _close(self, path: Path) -> None:
-        file = self._files.pop(path, None)
-        if file is not None:
-            file.close()
-
-    def __enter__(self) -> SetFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for path in list(self._files):
-            self._close(path)
+        self._ids = {item.item_id for item in kept}
 
 
 def _mend_last_line(path: Path) -> None:

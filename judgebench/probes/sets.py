@@ -11,34 +11,32 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
 from judgebench.probes.altered import BY_HAND, AlteredAnswer, Change, span_diff
 from judgebench.probes.recipe import check_demand
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
-from judgebench.yaml_file import read_text, validate
+from judgebench.yaml_file import Strict, read_text, validate
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 # Words of the person who made the set, repeated by reports: such as that it is synthetic.
 MOST_NOTICES = 3
 
 
-class _Change(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Change(Strict):
     start: int
     end: int
     old: str
     new: str
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Line(Strict):
     item_id: Text
     question: str = ""
     parent: Text
@@ -184,9 +182,7 @@ def to_set_line(item: AlteredAnswer) -> dict[str, Any]:
         "recipe_hash": item.recipe_hash,
         "seed": item.seed,
         "generator": item.generator,
-        "changes": [
-            {"start": c.start, "end": c.end, "old": c.old, "new": c.new} for c in item.changes
-        ],
+        "changes": [asdict(change) for change in item.changes],
         "checks": dict(item.checks),
     }
     return {key: v for key, v in value.items() if v not in ("", None, {}, False, [])}

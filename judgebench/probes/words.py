@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
 from judgebench.probes.text import mentions
 from judgebench.shipped import find_file
-from judgebench.yaml_file import load_with_lines, node_below, validate
+from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Forms = Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -22,11 +22,7 @@ _FOLDER = "adversarial/words"
 _OF_NAMES = ("pathogens", "drugs", "tests")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Fact(_Strict):
+class Fact(Strict):
     """A true claim that no longer stands once its term is swapped.
 
     `about`: what the question or the answer must mention, any of them; empty = no condition.
@@ -47,7 +43,7 @@ class Fact(_Strict):
     source: Text
 
 
-class WordList(_Strict):
+class WordList(Strict):
     """The facts of one kind. `forms` names terms that have several forms, such as `viruses`.
 
     `speaks_of`: words of which a sentence that makes such a claim, or the question, holds one;

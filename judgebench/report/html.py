@@ -48,7 +48,7 @@ from judgebench.report.tables import (
 from judgebench.report.words import describe, printable
 from judgebench.rubric import Metric
 from judgebench.stress.result import StressResult
-from judgebench.web_page import json_for_page, page_environment, script_hash
+from judgebench.web_page import json_for_page, page_environment, page_script, script_hash
 
 _HERE = Path(__file__).parent
 MOST_DISAGREEMENTS = 2000
@@ -58,7 +58,8 @@ _MOST_RAW = 4000  # characters of a raw reply that the page keeps
 def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
     """The whole page."""
     aligned = shows_alignment(alignment, stress)
-    script = _files("js", page=aligned, section=stress is not None)
+    script = page_script(*_files("js", page=aligned, section=stress is not None))
+    styles = _files("css", page=True, section=stress is not None)
     environment = page_environment(_HERE, printable)
     environment.filters["breakable"] = _breakable
     return environment.get_template("page.html.jinja").render(
@@ -67,18 +68,17 @@ def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
         aligned=aligned,
         no_labels=NO_LABELS,
         stress=None if stress is None else stress_section(stress),
-        style=Markup(_files("css", page=True, section=stress is not None)),
+        style=Markup("".join(path.read_text(encoding="utf-8") for path in styles)),
         script=Markup(script),
         script_hash=script_hash(script),
         footnotes=footnotes,
     )
 
 
-def _files(ending: str, *, page: bool, section: bool) -> str:
+def _files(ending: str, *, page: bool, section: bool) -> list[Path]:
     """The page's own file of that ending and that of its stress section, where they are wanted."""
     wanted = {"page": page, "stress/section": section}
-    paths = [_HERE / f"{name}.{ending}" for name, is_wanted in wanted.items() if is_wanted]
-    return "".join(path.read_text(encoding="utf-8") for path in paths)
+    return [_HERE / f"{name}.{ending}" for name, is_wanted in wanted.items() if is_wanted]
 
 
 def _breakable(text: str) -> Markup:

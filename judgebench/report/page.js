@@ -1,13 +1,5 @@
-"use strict";
 // Text of the data reaches the page through textContent and value only, never as markup.
 (() => {
-  const $ = (id) => document.getElementById(id);
-  const el = (tag, className, text) => {
-    const made = document.createElement(tag);
-    if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
-    return made;
-  };
   // A heading that may break after the signs inside a model's name.
   const named = (text, className) => {
     const made = el("th", className);

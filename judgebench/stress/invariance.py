@@ -119,19 +119,10 @@ def _invariance(
         probe=probe,
         metric=metric,
         flipped=flipped,
-        robustness=_complement(flipped),
+        robustness=flipped.complement,
         more_severe=estimate(MORE_SEVERE),
         less_severe=estimate(LESS_SEVERE),
         shift=estimate(MEAN_SHIFT),
         p=sign_test(counts[:, SHIFT]) if ordinal else None,
         p_holm=None,
     )
-
-
-def _complement(share: Estimate) -> Estimate:
-    if share.value is None:
-        return share
-    value = 1 - share.value
-    if share.low is None or share.high is None:
-        return replace(share, value=value)
-    return replace(share, value=value, low=1 - share.high, high=1 - share.low)

@@ -123,9 +123,10 @@ class RecipeSummary:
     bias: str
     kind: str  # violations, invariance, planted, asked otherwise
     made: int  # items that count
-    nothing_to_change: int  # parents the rule found nothing to change in
-    rejected: Mapping[str, int]  # check -> how many items failed it (an item may fail several)
-    n_rejected: int
+    nothing_to_change: int = 0  # parents the rule found nothing to change in
+    # check -> how many items failed it (an item may fail several)
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    n_rejected: int = 0
     undecided: int = 0  # items that nobody has accepted, where only accepted ones count
 
 

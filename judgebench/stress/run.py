@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judgebench.align.run import verdicts_of
-from judgebench.probes.altered import AlteredAnswer
+from judgebench.probes.altered import AlteredAnswer, unaltered
 from judgebench.records import Answer
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store import RunFolder
@@ -31,7 +31,6 @@ def stress_run(
     if not manifest.get("stress"):
         return None
     answers, altered = folder.answers(), folder.attacks()
-    by_id = {item.item_id for item in altered}
     judges, asked = _by_kind(manifest["judges"])
     return measure(
         str(manifest["name"]),
@@ -39,9 +38,9 @@ def stress_run(
         altered,
         [verdicts_of(folder, name, about, answers) for name, about in judges.items()],
         [_variant(folder, name, about, answers) for name, about in asked.items()],
-        [RecipeSummary(**recipe) for recipe in _recipes(manifest["stress"])],
+        [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]],
         folder.labels(),
-        [answer for answer in answers if answer.item_id not in by_id],
+        unaltered(answers, altered),
         truth,
         resampling,
         (*manifest["stress"]["notices"], *_unsound(manifest, altered)),
@@ -64,11 +63,6 @@ def _variant(
     return VariantVerdicts(
         about["of"], about["recipe"], about["asked"], about["repeat"], found.verdicts
     )
-
-
-def _recipes(stress: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for recipe in stress["recipes"]:
-        yield {"nothing_to_change": 0, "rejected": {}, "n_rejected": 0, "undecided": 0, **recipe}
 
 
 def _unsound(manifest: Mapping[str, Any], altered: Sequence[AlteredAnswer]) -> Iterator[str]:

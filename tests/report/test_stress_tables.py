@@ -8,7 +8,7 @@ from stress_report_case import DEMANDED, JUDGES, PROBES, TRICKS, VIOLATIONS, mak
 
 from judgebench.records import Estimate
 from judgebench.report.cells import DASH, Table, footnotes
-from judgebench.report.stress.lookup import main_metric, one_minus
+from judgebench.report.stress.lookup import main_metric
 from judgebench.report.stress.summary import summary_table
 from judgebench.report.stress.tables import (
     all_stress_tables,
@@ -232,8 +232,8 @@ def test_a_recipe_without_the_main_metric_is_missed_on_its_own() -> None:
 
 def test_the_opposite_of_an_undefined_share_is_undefined() -> None:
     undefined = Estimate(None, reason="no item")
-    assert one_minus(undefined) is undefined
-    assert one_minus(Estimate(0.25)) == Estimate(0.75)
+    assert undefined.complement is undefined
+    assert Estimate(0.25).complement == Estimate(0.75)
 
 
 def test_a_long_table_a_judge_holds_every_probe_on_every_metric() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from judgebench.data.cells import FORBIDDEN
+from judgebench.data.cells import mark_forbidden
 from judgebench.probes.altered import AlteredAnswer, Change, apply_changes, span_diff
-from judgebench.web_page import json_for_page, page_environment, script_hash
+from judgebench.web_page import json_for_page, page_environment, page_script, script_hash
 
 _HERE = Path(__file__).parent
 
@@ -42,8 +42,8 @@ class ReviewPage:
 
 def to_html(page: ReviewPage) -> str:
     """The whole page."""
-    script = (_HERE / "page.js").read_text(encoding="utf-8")
-    environment = page_environment(_HERE, _shown)
+    script = page_script(_HERE / "page.js")
+    environment = page_environment(_HERE, mark_forbidden)
     data = {
         "name": page.name,
         "table": page.table,
@@ -61,10 +61,6 @@ def to_html(page: ReviewPage) -> str:
         script=Markup(script),
         script_hash=script_hash(script),
     )
-
-
-def _shown(text: str) -> str:
-    return FORBIDDEN.sub("\ufffd", text)
 
 
 def _item(item: AlteredAnswer, row: Row, cells: Sequence[str]) -> dict[str, Any]:

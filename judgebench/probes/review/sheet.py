@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judgebench.data.cells import FORBIDDEN
+from judgebench.data.cells import mark_forbidden
 from judgebench.data.findings import Findings, shorten
 from judgebench.data.tables import Table, open_table
 from judgebench.errors import Problem, SetupError
@@ -152,13 +152,8 @@ def _check_ids(items: Sequence[AlteredAnswer], to: Path) -> None:
         raise SetupError(problems)
 
 
-def _shown(text: str) -> str:
-    """`text` with U+FFFD for what no table should hold: control characters, half characters."""
-    return FORBIDDEN.sub("\ufffd", text)
-
-
 def _key(item: AlteredAnswer) -> Key:
-    return _shown(item.item_id), review_hash(item)
+    return mark_forbidden(item.item_id), review_hash(item)
 
 
 def _row_key(row: Mapping[str, str]) -> Key:
@@ -181,7 +176,7 @@ def _row(item: AlteredAnswer, old: Mapping[str, str]) -> _Row:
         "text": item.text,
         "content_hash": review_hash(item),
     }
-    return {column: _shown(value) for column, value in values.items()}
+    return {column: mark_forbidden(value) for column, value in values.items()}
 
 
 def _cells(row: Mapping[str, str]) -> list[str]:

@@ -22,11 +22,11 @@ from judgebench.report.stress.violations import (
     detection_table,
     failures_table,
 )
+from judgebench.stress.misses import MOST_MISSES
 from judgebench.stress.result import StressResult
 from judgebench.web_page import json_for_page
 
 STATIC_MISSES = 20  # the page's script shows the others
-MOST_MISSES = 500
 
 
 def stress_section(stress: StressResult) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from judgebench.align import FailurePolicy
@@ -88,12 +87,3 @@ def worst_first(
         return max((v for v in values if v is not None), default=-1.0)
 
     return sorted(rows, key=worst, reverse=True)
-
-
-def one_minus(estimate: Estimate) -> Estimate:
-    """The share of the opposite, with its interval."""
-    if estimate.value is None:
-        return estimate
-    low = None if estimate.high is None else 1 - estimate.high
-    high = None if estimate.low is None else 1 - estimate.low
-    return replace(estimate, value=1 - estimate.value, low=low, high=high)

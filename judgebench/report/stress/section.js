@@ -1,13 +1,5 @@
-"use strict";
 // The stress part. Text of the data reaches the page through textContent only, never as markup.
 (() => {
-  const $ = (id) => document.getElementById(id);
-  const el = (tag, className, text) => {
-    const made = document.createElement(tag);
-    if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
-    return made;
-  };
   $("stress").addEventListener("click", (event) => {
     const told = event.target.closest("[title]");
     const detail = $("stress-detail");

@@ -16,7 +16,6 @@ from judgebench.report.stress.lookup import (
     judges_in_order,
     main_metric,
     metric_title,
-    one_minus,
     real_judges,
     shown_name,
     worst_first,
@@ -139,7 +138,7 @@ def missed_table(stress: StressResult) -> Table:
 
     def missed(judge: str, row: tuple[str, str, str]) -> Estimate:
         found = index.get((judge, row[0], EVERY, row[1], "left_out"))
-        return one_minus(found.detected) if found else NOT_MEASURED
+        return found.detected.complement if found else NOT_MEASURED
 
     named: dict[str, tuple[str, str, str]] = {}
     for row in _detection_rows(stress, "recipe"):
