@@ -180,6 +180,7 @@ def _load_set(
         by_recipe.setdefault(item.recipe, []).append(item)
     attacks = []
     for name, group in by_recipe.items():
+        version = group[0].recipe_version
         kinds = {_kind(item) for item in group}
         if len(kinds) > 1:
             message = f"holds items of the recipe {name} of several kinds: give each a recipe"
@@ -192,7 +193,7 @@ def _load_set(
         attacks.append(
             Attack(
                 name=name,
-                version=items[0].recipe_version,
+                version=version,
                 hash=content_hash([i.answer.content_hash for i in group]),
                 about=f"the set {path.name}",
                 bias="",

@@ -119,6 +119,12 @@ def test_a_set_is_one_attack_for_each_recipe_in_it(tmp_path: Path) -> None:
     ]
 
 
+def test_each_recipe_of_a_set_keeps_its_own_version(tmp_path: Path) -> None:
+    other = {**LINE, "item_id": "b", "recipe": "other", "recipe_version": "7"}
+    found = load(tmp_path, made_set(tmp_path, LINE, other))
+    assert [(a.name, a.version) for a in found] == [("s", "1"), ("other", "7")]
+
+
 def test_one_recipe_cannot_both_worsen_and_keep_a_verdict(tmp_path: Path) -> None:
     other = {**LINE, "item_id": "b", "must_not_change": True, "must_worsen": {}}
     assert "several kinds" in problem(tmp_path, made_set(tmp_path, LINE, other))

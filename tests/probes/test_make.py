@@ -111,6 +111,17 @@ def test_a_second_model_moves_what_it_does_not_see_to_the_rejected(tmp_path: Pat
     assert rejected_path(path).read_text().count("checker says that it does not contradict") == 3
 
 
+def test_a_second_model_is_not_asked_where_nothing_passed(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    with Loopback([said("Trains are nice.")]) as server, Loopback([said("{}")]) as two:
+        found = make_set(
+            WRITE, ANSWERS, SAFETY, path, by=judge(server), second=judge(two, "checker")
+        )
+        assert two.bodies == []
+    assert (found.accepted, found.second_asked) == (0, 0)
+    assert not path.exists()
+
+
 def test_a_limit_counts_answers_and_a_rephrasing_writes_six_of_each(tmp_path: Path) -> None:
     count = iter(range(100))
 
