@@ -44,9 +44,19 @@ SCHEMA = {
 Opener = Callable[..., Backend]
 
 
+@pytest.fixture(scope="session")
+def litellm_at_work() -> None:
+    """One call before all: what litellm imports with its first is no part of a time limit."""
+    with Loopback([said("hello")]) as server:
+        settings = BackendSettings(base_url=server.base_url)
+        only(LiteLLM("openai/loopback", settings, QUICK))
+
+
 @pytest.fixture(params=["openai-compatible", "litellm"])
 def opener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Opener:
     monkeypatch.setenv("LOOPBACK_KEY", KEY)
+    if request.param == "litellm":
+        request.getfixturevalue("litellm_at_work")
 
     def open_(server: Loopback | str, waits: Any = QUICK, **settings: Any) -> Backend:
         url = server if isinstance(server, str) else server.base_url
