@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from judgebench.errors import Problem, SetupError
 
@@ -24,19 +27,31 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+# Made once: json.dumps would make an encoder for every line.
+_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def to_line(value: Mapping[str, Any]) -> str:
     """One line of JSONL."""
-    return to_json(value, separators=(",", ":")) + "\n"
+    text = _LINE.encode(value)
+    return (text if is_utf8(text) else to_json(value, separators=(",", ":"))) + "\n"
 
 
 def to_json(value: Mapping[str, Any], **style: Any) -> str:
     """JSON as people read it. Lone surrogates, which UTF-8 cannot hold, are escaped."""
     text = json.dumps(value, ensure_ascii=False, **style)
+    return text if is_utf8(text) else json.dumps(value, **style)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether UTF-8 can hold the text: it holds no lone surrogate."""
+    if text.isascii():
+        return True
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(value, **style)
-    return text
+        return False
+    return True
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -57,12 +72,28 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def read_object(text: bytes, path: Path, number: int | None = None) -> dict[str, Any]:
     """The JSON object that `text` holds. Raises SetupError where it holds none."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
+        value = from_json(text, cache_strings="keys")  # three times as fast as the standard library
+    except ValueError:
+        value = _read_patiently(text, path, number)
     if not isinstance(value, dict):
         raise SetupError(Problem("is no JSON object", str(path), number, found=repr(value)[:80]))
     return value
+
+
+def _read_patiently(text: bytes, path: Path, number: int | None) -> Any:
+    """What the fast reader refuses: lone surrogates, depth, other encodings, or what is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
+
+
+def open_bytes(path: Path) -> BufferedReader:
+    """The file, open for reading. Raises OSError, also for a name that no file can have."""
+    try:
+        return path.open("rb")
+    except ValueError as error:  # it holds a NUL
+        raise OSError(str(error)) from None
 
 
 def drop_torn_line(path: Path) -> int:

@@ -17,9 +17,13 @@ from judgebench.errors import Problem
 Number = TypeVar("Number", int, float)
 
 
+# Made once: json.dumps would make an encoder for every value.
+canonical_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+
+
 def content_hash(value: Any) -> str:
     """Sixteen hex digits of the SHA-256 of a JSON-able value, equal on every machine."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = canonical_json(value)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -167,10 +171,26 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Which files a data set was read from, and what else decided what was read.
+
+    `reading` hashes the rubric, the choice of metrics and the like; `files` maps the absolute path
+    of every file to its SHA-256. Where both are the same, the same would be read again.
+    """
+
+    reading: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
-    """Answers with their human labels, and the counted warnings met while reading them."""
+    """Answers with their human labels, and the counted warnings met while reading them.
+
+    `origin` is None where this is not just what the files hold: a part of it, or more.
+    """
 
     answers: Sequence[Answer]
     labels: Sequence[HumanLabel]
     warnings: Sequence[Problem] = ()
     sources: Mapping[str, str] = field(default_factory=dict)  # file -> sha256
+    origin: Origin | None = None

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from judgebench.files import drop_torn_line, to_line, write_atomically
+from judgebench.errors import SetupError
+from judgebench.files import drop_torn_line, read_object, to_line, write_atomically
 
 NASTY = [
     "line\nline\r\nline\rline",
@@ -59,3 +62,47 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="folder"):  # a folder cannot be replaced by a file
         write_atomically(folder, b"new")
     assert {p.name for p in tmp_path.iterdir()} == {"run.json", "folder"}  # nothing is left over
+
+
+texts = st.text(st.characters(codec=None)) | st.sampled_from(NASTY)
+numbers = st.integers() | st.floats(allow_nan=False)
+values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(texts, inner),
+)
+
+
+@given(st.dictionaries(texts, values), st.booleans())
+def test_an_object_is_read_as_the_standard_library_reads_it(value, ascii_only: bool) -> None:
+    line = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    try:
+        expected = json.loads(line)
+    except ValueError:
+        with pytest.raises(SetupError, match="is not JSON"):
+            read_object(line, Path("x"))
+    else:
+        assert repr(read_object(line, Path("x"))) == repr(expected)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"", b"{", b'{"a":1}x', b'{"a":01}',
+        b'{"a":1,}', b"{'a':1}", b'{"a":"\n"}', b'{"a":"\x1f"}',
+        b'{"a":"\xff"}', b'{"a":"\xc3("}', b'{"a":.5}', b'{"a":+1}', b'{"a":0x1}', b'{"a":tru}',
+        b'{"a":"\\x"}', b'{"a":"\\u12"}', b"{a:1}", b'{"a" 1}', b'{"a":1 "b":2}', b"[" * 100_000,
+        b'{"a":1}{"b":2}', b'{"a":/* */1}',
+    ],
+)  # fmt: skip
+def test_what_is_no_json_is_told(line: bytes) -> None:
+    with pytest.raises(SetupError, match="is not JSON"):
+        read_object(line, Path("x"), 3)
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"a":1e999}', b'{"a":1,"a":2}', b'{"a":NaN}', b'\xef\xbb\xbf{"a":1}',
+             b'{"a":123456789012345678901234567890}', b' {"a":1}\r\n',
+             b'{"a":' + b"[" * 500 + b"]" * 500 + b"}"],
+)  # fmt: skip
+def test_odd_json_is_read_as_the_standard_library_reads_it(line: bytes) -> None:
+    assert repr(read_object(line, Path("x"))) == repr(json.loads(line))

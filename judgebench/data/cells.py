@@ -5,10 +5,27 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 # The text as it stands in the file, "" where blank; a list of such texts (from JSON or Parquet);
 # or None for a nested value, which no noun of ours can hold.
 Cell = str | tuple[str, ...] | None
+
+
+class Row(NamedTuple):
+    """`line` counts as a spreadsheet shows it: the header is row 1, a cell may span lines.
+
+    In JSONL it is the line, in a JSON list the number of the object. A row that is not `sound`
+    was reported; its cells may stand in the wrong columns. In a `plain` one every cell is a text
+    without a character that is invisible or forbidden, so that nobody has to look again.
+    """
+
+    line: int
+    cells: Sequence[Cell]
+    sound: bool = True
+    plain: bool = False
+
 
 # Zero-width characters, soft hyphen, direction marks and the C1 controls that a wrong decoding
 # leaves behind: nobody sees them, and two ids that differ in them look equal.
@@ -40,7 +57,7 @@ def clean(text: str) -> tuple[str, bool, bool]:
 
 def is_blank(text: str) -> bool:
     """Whether there is nothing to be seen. `NA`, `None` and `null` are not blank."""
-    return not (text and text[0].isalnum()) and not clean(text)[0]
+    return not text or (not text[0].isalnum() and not clean(text)[0])
 
 
 def has_invisible(text: str) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
 from judgebench.data.cells import spreadsheet_damage
 from judgebench.data.findings import Findings, nearest, shorten
+from judgebench.data.ids import IdTable
+from judgebench.data.spool import AnswerSpool
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
 
@@ -38,14 +41,27 @@ class Gathered:
         self.rubric = rubric
         self.wanted = frozenset(metric.id for metric in wanted.metrics)
         self.findings = findings
-        self.items: dict[str, tuple[Answer, Place]] = {}
         self.labels: dict[Key, tuple[str | None, Place]] = {}
         self.left_out: set[str] = set()  # ids of rows that were skipped or reported
         self.blank = 0
         self.ignore_unknown = False
         self.sources: dict[str, str] = {}
+        self.files: dict[str, str] = {}  # absolute path -> sha256
+        self._answers = AnswerSpool()
+        self._rows = IdTable(self._answers.item_id)
+        self._files: dict[str, int] = {}
+        self._file_of, self._line_of = array("i"), array("q")  # where each answer stands
         self._by_nfc: dict[str, str] = {}
         self._conflicts: list[tuple[Key, str, Place, str, str]] = []
+
+    @property
+    def n_answers(self) -> int:
+        """How many different items there are so far."""
+        return len(self._rows)
+
+    def answers(self) -> Sequence[Answer]:
+        """The answers in the order in which they were read; no more may be added after."""
+        return self._answers.done()
 
     def human_labels(self) -> Iterator[HumanLabel]:
         """The labels as records, in the order in which they were read."""
@@ -56,13 +72,18 @@ class Gathered:
         """Keep an answer. False where another one has its id and says something else."""
         if self._collides(answer.item_id, place):
             return False
-        first, where = self.items.setdefault(answer.item_id, (answer, place))
-        if first is answer:
+        row = self._rows.find_or_add(answer.item_id)
+        if row == len(self._answers):
+            self._answers.add(answer)
+            self._file_of.append(self._files.setdefault(place.file, len(self._files)))
+            self._line_of.append(place.line)
             return True
+        first = self._answers[row]
         if first == answer:
             self.findings.add("duplicate_item", "the same item again, kept once", *place)
             return True
         parts = [f.name for f in fields(Answer) if _differ(first, answer, f.name)]
+        where = Place(list(self._files)[self._file_of[row]], self._line_of[row])
         message = f"stands {_seen(where, place)} with another {', '.join(parts)}"
         self.findings.add("conflicting_item", message, *place, "item_id", answer.item_id)
         return False
@@ -91,19 +112,19 @@ class Gathered:
         Labels that are ignored as asked may differ: they change no number.
         """
         for key, message, place, column, label in self._conflicts:
-            if key.item_id in self.items or not self.ignore_unknown:
+            if self._has(key.item_id) or not self.ignore_unknown:
                 self.findings.add("conflicting_label", message, *place, column, label)
         self._check_items()
 
     def _check_items(self) -> None:
         if self.findings.lost_rows or not self.labels:
             return
-        if not self.items and not self.left_out:
+        if not self.n_answers and not self.left_out:
             message = "no answers among these files, so the labels' items were not checked"
             self.findings.add("unchecked_items", message, "")
             return
         told: set[Place] = set()
-        for key in [key for key in self.labels if key.item_id not in self.items]:
+        for key in [key for key in self.labels if not self._has(key.item_id)]:
             _, place = self.labels.pop(key)
             if key.item_id in self.left_out:
                 message = "label of an item that was left out"
@@ -114,6 +135,9 @@ class Gathered:
             elif place not in told:
                 told.add(place)
                 self._report_unknown(key.item_id, place, guess=len(told) <= _GUESSES)
+
+    def _has(self, item_id: str) -> bool:
+        return self._rows.find(item_id) is not None
 
     def _collides(self, item_id: str, place: Place) -> bool:
         """Whether the id differs from another only in how accents are stored: nobody sees that."""
@@ -132,8 +156,8 @@ class Gathered:
         message = "no answer has this id"
         if damage := spreadsheet_damage(item_id):
             message += f", which {damage}"
-        elif guess and len(self.items) <= _NEAR_AMONG:
-            message += nearest(item_id, list(self.items))
+        elif guess and self.n_answers <= _NEAR_AMONG:
+            message += nearest(item_id, [self._answers.item_id(i) for i in range(self.n_answers)])
         self.findings.add("unknown_item", message, *place, "item_id", item_id)
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import judgebench
 from judgebench.data.findings import Findings
 from judgebench.data.gather import Gathered
+from judgebench.data.kept import file_hash, kept_data
 from judgebench.data.recognise import recognise, stem
 from judgebench.data.resolve import resolve
 from judgebench.data.rows import read_table
 from judgebench.data.spec import DataSpec
 from judgebench.data.tables import open_table
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Dataset
+from judgebench.records import Dataset, Origin, content_hash
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
+
+_READER = 1  # to be raised whenever the same files are read differently
 
 
 def load_data(
@@ -28,15 +31,19 @@ def load_data(
     *,
     metrics: Sequence[str] | None = None,
     folder: Path | None = None,
+    kept_in: Path | None = None,
 ) -> Dataset:
     """Answers and human labels from data.yaml files, a data.yaml's model, or plain files.
 
     All files named are one data set. Plain files are recognised by their columns (docs/data.md).
     `metrics` keeps the labels of those metrics only; an `items` entry all of whose labels belong
     to others is left out. `folder` is where the paths in a data.yaml start, instead of the file's
-    own folder.
+    own folder. `kept_in` is a run folder that may keep what an earlier call read (`keep_data`).
     Raises SetupError with every problem of every file.
     """
+    reading = _reading(source, rubric, metrics, folder)
+    if kept_in is not None and (kept := kept_data(kept_in, reading)):
+        return kept
     wanted = rubric if metrics is None else rubric.only(metrics)
     gathered = Gathered(rubric, wanted, Findings())
     if isinstance(source, DataSpec):
@@ -44,16 +51,33 @@ def load_data(
     else:
         _read_paths([source] if isinstance(source, Path) else source, folder, gathered)
     gathered.settle()
-    if not gathered.items:
+    if not gathered.n_answers:
         gathered.findings.add("no_answers", "there are no answers to judge", "")
     if gathered.findings.errors:
         raise SetupError(gathered.findings.errors)
     return Dataset(
-        answers=tuple(answer for answer, _ in gathered.items.values()),
+        answers=gathered.answers(),
         labels=tuple(gathered.human_labels()),
         warnings=gathered.findings.warnings,
         sources=gathered.sources,
+        origin=Origin(reading, gathered.files),
     )
+
+
+def _reading(
+    source: DataSpec | Path | Sequence[Path],
+    rubric: Rubric,
+    metrics: Sequence[str] | None,
+    folder: Path | None,
+) -> str:
+    """A hash of all that decides what is read, but for what the files hold."""
+    if isinstance(source, DataSpec):
+        named: object = source.model_dump(mode="json")
+    else:
+        named = [str(p.absolute()) for p in ([source] if isinstance(source, Path) else source)]
+    where = folder and str(folder.absolute())
+    version = [judgebench.__version__, _READER]
+    return content_hash([version, rubric.content_hash, metrics and [*metrics], named, where])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +138,7 @@ def _report(sets: Sequence[Gathered], rubric: Rubric) -> CheckReport:
     return CheckReport(
         errors=tuple(problem for one in sets for problem in one.findings.errors),
         warnings=tuple(problem for one in sets for problem in one.findings.warnings),
-        answers=sum(len(one.items) for one in sets),
+        answers=sum(one.n_answers for one in sets),
         labels=annotators.total(),
         blank=sum(one.blank for one in sets),
         items_with_two_labels=doubled,
@@ -164,7 +188,8 @@ def _read_plain(path: Path, gathered: Gathered) -> None:
 
 def _note_source(name: str, path: Path, gathered: Gathered) -> None:
     # A file that cannot be opened is reported where its rows are read.
-    with suppress(OSError), path.open("rb") as data:
-        digest = hashlib.file_digest(data, "sha256").hexdigest()
+    with suppress(OSError):
+        digest = file_hash(path)
+        gathered.files[str(path.absolute())] = digest
         if gathered.sources.setdefault(name, digest) != digest:  # the same name, another folder
             gathered.sources[str(path)] = digest

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from judgebench.data.cells import (
     Cell,
+    Row,
     clean,
     has_invisible,
     is_blank,
@@ -17,7 +18,7 @@ from judgebench.data.findings import ERRORS, Findings, nearest
 from judgebench.data.gather import Gathered, Key, Place
 from judgebench.data.labels import Reading, find_metric, read_label
 from judgebench.data.spec import FileSpec, IdSource, ItemSpec, LabelSpec, Source, columns_of
-from judgebench.data.tables import Row, Table
+from judgebench.data.tables import Table
 from judgebench.records import Answer, content_hash, is_slot
 from judgebench.rubric import Metric
 
@@ -83,7 +84,7 @@ class _Reader:
         labels = [(self._id(own.item_id), self._labels(own)) for own in spec.labels]
         used = {(self._place(column), is_list) for column, is_list in columns_of(spec)}
         for row in self.table.rows:
-            if not (row.sound and self._is_flat(row, used)):
+            if not (row.sound and (row.plain or self._is_flat(row, used))):
                 self.gathered.left_out.update(item.item_id(row) for item in wanted)
                 continue
             for item in wanted:
@@ -91,7 +92,8 @@ class _Reader:
             for get_id, own in labels:
                 if item_id := self._known_id(get_id, row):
                     self._read_labels(own, item_id, row)
-            self.gathered.left_out.update(get_id(row) for get_id in others)
+            for get_id in others:
+                self.gathered.left_out.add(get_id(row))
 
     def _is_wanted(self, item: ItemSpec) -> bool:
         """An entry is left out where all its labels belong to metrics that nobody asked for."""
@@ -142,8 +144,13 @@ class _Reader:
         get = self._text(source)
         if source is None or source.column is None:
             return get
-        column = source.column
-        return lambda row: self._tidy(get(row), row, column)
+        column, place = source.column, self._place(source.column)
+
+        def name(row: Row) -> str:
+            text = _as_text(row.cells[place])
+            return text if row.plain and text.strip() == text else self._tidy(text, row, column)
+
+        return name
 
     def _tidy(self, text: str, row: Row, column: str) -> str:
         cleaned, unseen, spaced = clean(text)
@@ -245,16 +252,18 @@ class _Reader:
 
     def _read_item(self, item: _Item, row: Row) -> None:
         item_id = self._known_id(item.item_id, row)
-        if not item_id or not self._has_text(item, item_id, row):
+        text = item.text(row)
+        if not item_id or not self._has_text(item, item_id, text, row):
             return
-        question = item.question(row)
-        if item.has_question and is_blank(question):
-            self._note("blank_question", "a blank question: the text stands alone", row)
-        reference = item.reference(row)
+        question, reference = item.question(row), item.reference(row)
+        if is_blank(question):
+            question = ""
+            if item.has_question:
+                self._note("blank_question", "a blank question: the text stands alone", row)
         answer = Answer(
             item_id=item_id,
-            text=item.text(row),
-            question="" if is_blank(question) else question,
+            text=text,
+            question=question,
             system=item.system(row),
             reference=None if is_blank(reference) else reference,
             group=item.group(row),
@@ -264,8 +273,7 @@ class _Reader:
             for labels in item.labels:
                 self._read_labels(labels, item_id, row)
 
-    def _has_text(self, item: _Item, item_id: str, row: Row) -> bool:
-        text = item.text(row)
+    def _has_text(self, item: _Item, item_id: str, text: str, row: Row) -> bool:
         if is_blank(text):
             self.gathered.left_out.add(item_id)
             if item.skip_empty:
@@ -275,7 +283,7 @@ class _Reader:
                 message = "the text is empty; `if_empty: skip` in a data.yaml leaves such rows out"
                 self._note("empty_text", message, row, item.text_column, text)
             return False
-        if has_invisible(text):
+        if not row.plain and has_invisible(text):
             self._note("invisible_characters", "kept in a text", row, item.text_column)
         if damage := spreadsheet_damage(text):
             self._note("spreadsheet_text", f"the whole text {damage}", row, item.text_column)

@@ -6,18 +6,19 @@ import codecs
 import csv
 import gzip
 import io
-import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
-from judgebench.data.cells import FORBIDDEN, Cell, clean, has_forbidden, scalar_text
+from judgebench.data.cells import FORBIDDEN, Cell, Row, clean, has_forbidden
 from judgebench.data.findings import Findings
+from judgebench.data.json_rows import json_cell, jsonl_columns, jsonl_rows, read_json
+from judgebench.files import open_bytes
 
 SUFFIXES = {
     ".csv": "csv",
@@ -31,18 +32,6 @@ SUFFIXES = {
 _LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters unless told
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
-
-
-class Row(NamedTuple):
-    """`line` counts as a spreadsheet shows it: the header is row 1, a cell may span lines.
-
-    In JSONL it is the line, in a JSON list the number of the object. A row that is not `sound`
-    was reported; its cells may stand in the wrong columns.
-    """
-
-    line: int
-    cells: Sequence[Cell]
-    sound: bool = True
 
 
 @dataclass(frozen=True)
@@ -99,20 +88,21 @@ def _read(path: Path, format: str, findings: Findings) -> Iterator[Row]:
                 _as_text(data, str(path), findings), format, str(path), findings
             )
         elif format == "jsonl":
-            yield from _read_objects(
-                _jsonl_objects(_as_text(data, str(path), findings), str(path), findings)
-            )
+            # Gone through twice, for the last line may be the first with some key.
+            columns = jsonl_columns(_as_text(data, str(path), findings), str(path), findings)
+            if columns:
+                yield Row(0, columns)
+                with _open_bytes(path) as again:
+                    yield from jsonl_rows(_as_text(again, str(path), Findings()), columns)
         elif format == "json":
-            yield from _read_objects(
-                _json_objects(_as_text(data, str(path), findings), str(path), findings)
-            )
+            yield from read_json(_as_text(data, str(path), findings), str(path), findings)
         else:
             yield from _read_parquet(data, str(path), findings)
 
 
 def _open_bytes(path: Path) -> IO[bytes]:
     """The file's bytes, unpacked where they begin as gzip does, whatever its name."""
-    with path.open("rb") as raw:
+    with open_bytes(path) as raw:
         packed = raw.read(2) == b"\x1f\x8b"
     return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
 
@@ -171,23 +161,31 @@ def _checked(
     any_row = False
     for row in rows:
         any_row = True
-        line, cells, sound = row
+        line, cells, sound, plain = row
         if len(cells) < width:
             cells = (*cells, *[""] * (width - len(cells)))
-        if not any(cell is None or (cell and not _is_space(cell)) for cell in cells):
+        if _is_blank_row(cells):
             findings.add("blank_row", "a row without any text", file, line)
             continue
-        for column, cell in zip(columns, cells, strict=False):
-            if isinstance(cell, str) and has_forbidden(cell):
-                _report_forbidden(cell, file, line, column, findings)
-                sound = False
-        yield row if sound and len(row.cells) == width else Row(line, cells[:width], sound)
+        if not plain:
+            plain = True
+            for column, cell in zip(columns, cells, strict=False):
+                if isinstance(cell, str) and cell.isprintable():
+                    continue
+                plain = False
+                if isinstance(cell, str) and has_forbidden(cell):
+                    _report_forbidden(cell, file, line, column, findings)
+                    sound = False
+        yield Row(line, cells if len(cells) == width else cells[:width], sound, plain)
     if not any_row and not findings.has(file, "malformed", "unreadable_file"):
         findings.add("no_rows", "has a header and no rows", file)
 
 
-def _is_space(cell: Cell) -> bool:
-    return isinstance(cell, str) and cell.isspace()
+def _is_blank_row(cells: Sequence[Cell]) -> bool:
+    for cell in cells:
+        if cell is None or (cell and not (isinstance(cell, str) and cell.isspace())):
+            return False
+    return True
 
 
 def _report_forbidden(cell: str, file: str, line: int, column: str, findings: Findings) -> None:
@@ -246,95 +244,6 @@ def _delimiter(head: str) -> str:
     return max(",;\t", key=columns)
 
 
-# JSON ----------------------------------------------------------------------------------------
-
-
-class _Object(list[tuple[str, Any]]):
-    """A JSON object as its pairs, so that a key that stands twice is seen."""
-
-
-def _parse(text: str) -> Any:
-    """JSON whose numbers stay the text that they are. Raises ValueError."""
-    try:
-        return json.loads(
-            text, object_pairs_hook=_Object, parse_int=str, parse_float=str, parse_constant=str
-        )
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
-
-
-def _reason(error: ValueError) -> str:
-    return str(getattr(error, "msg", error))
-
-
-def _jsonl_objects(
-    text: io.TextIOWrapper, file: str, findings: Findings
-) -> Iterator[tuple[int, _Object]]:
-    for line, content in enumerate(text, start=1):
-        if not content.strip():
-            continue
-        try:
-            value = _parse(content)
-        except ValueError as error:
-            findings.add("malformed", f"is not JSON: {_reason(error)}", file, line)
-            continue
-        yield from _object(line, value, file, findings)
-
-
-def _json_objects(
-    text: io.TextIOWrapper, file: str, findings: Findings
-) -> Iterator[tuple[int, _Object]]:
-    try:
-        values = _parse(text.read())
-    except ValueError as error:
-        line = getattr(error, "lineno", None)
-        findings.add("malformed", f"is not JSON: {_reason(error)}", file, line)
-        return
-    if isinstance(values, _Object) or not isinstance(values, list):
-        found = "an object" if isinstance(values, _Object) else type(values).__name__
-        findings.add("malformed", f"must hold a list of objects, holds {found}", file)
-        return
-    for number, value in enumerate(values, start=1):
-        yield from _object(number, value, file, findings)
-
-
-def _object(line: int, value: Any, file: str, findings: Findings) -> Iterator[tuple[int, _Object]]:
-    if not isinstance(value, _Object):
-        findings.add("malformed", "must hold an object", file, line, found=str(value))
-        return
-    seen: set[str] = set()
-    for name, _ in value:
-        if name in seen:
-            findings.add("duplicate_key", "the key stands twice in the object", file, line, name)
-        seen.add(name)
-    yield line, value
-
-
-def _read_objects(objects: Iterable[tuple[int, _Object]]) -> Iterator[Row]:
-    """Objects as rows under the union of their keys, which only the last of them completes."""
-    places: dict[str, int] = {}
-    rows = []
-    for line, pairs in objects:
-        cells: list[Cell] = [""] * len(places)
-        for name, value in pairs:
-            place = places.setdefault(name, len(places))
-            cells.extend([""] * (place + 1 - len(cells)))
-            cells[place] = _json_cell(value)
-        rows.append(Row(line, tuple(cells)))
-    if places:
-        yield Row(0, tuple(places))
-        yield from rows
-
-
-def _json_cell(value: Any) -> Cell:
-    try:
-        if isinstance(value, list) and not isinstance(value, _Object):
-            return tuple(map(scalar_text, value))
-        return scalar_text(value)
-    except ValueError:
-        return None
-
-
 # Parquet -------------------------------------------------------------------------------------
 
 
@@ -358,8 +267,8 @@ def _read_parquet(data: IO[bytes], file: str, findings: Findings) -> Iterator[Ro
 
 def _parquet_cell(value: Any) -> Cell:
     if isinstance(value, list):
-        return _json_cell([_parquet_scalar(v) for v in value])
-    return _json_cell(_parquet_scalar(value))
+        return json_cell([_parquet_scalar(v) for v in value])
+    return json_cell(_parquet_scalar(value))
 
 
 def _parquet_scalar(value: Any) -> Any:

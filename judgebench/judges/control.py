@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal, get_args
 
 from judgebench.judges.contract import Task
+from judgebench.judges.fit import Fit
 from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
 
@@ -34,8 +35,6 @@ ABOUT: Mapping[Control, str] = {
     "in the shares that humans gave in the other half of the questions",
 }
 
-# A share of human labels by metric id: counts in the metric's label order.
-Priors = Mapping[str, Sequence[int]]
 Choice = Callable[[Metric, Sequence[int], Answer], int | None]
 
 
@@ -49,20 +48,20 @@ class ControlJudge:
         answers: Sequence[Answer],
         labels: Iterable[HumanLabel],
         seed: int = 0,
+        *,
+        fit: Fit | None = None,
     ) -> None:
+        """`fit` is what was learnt from the same answers and labels, if that was done before."""
         self.name: str = control
         self._rubric = rubric
-        self._half = halves(answers, seed)
-        self._priors = _priors_of_other_half(rubric, answers, labels, self._half)
-        self._choose = _choice(control, answers, seed)
+        self._fit = fit or Fit(rubric, answers, labels, seed)
+        self._choose = _choice(control, self._fit)
         self._about = {
             "judge": "control",
             "control": control,
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             "seed": seed,
-            "fitted_on": content_hash(
-                [self._priors, sorted((a.item_id, a.group, a.content_hash) for a in answers)]
-            ),
+            "fitted_on": self._fit.fitted_on,
         }
         self.signature = content_hash(self._about)
 
@@ -74,7 +73,7 @@ class ControlJudge:
             yield self._verdict(task.answer)
 
     def _verdict(self, answer: Answer) -> Verdict:
-        prior = self._priors[self._half[answer.group]]
+        prior = self._fit.priors[self._fit.half(answer.group)]
         chosen = {m.id: self._choose(m, prior[m.id], answer) for m in self._rubric.metrics}
         labels = {
             m.id: m.label_texts[index]
@@ -96,32 +95,21 @@ class ControlJudge:
         """There is nothing to give back."""
 
 
-def halves(answers: Iterable[Answer], seed: int) -> dict[str, int]:
-    """0 or 1 for each group, whole groups together, in halves that differ by one at most."""
-    groups = sorted({a.group for a in answers}, key=lambda group: _fraction(seed, "half", group))
-    return {group: i % 2 for i, group in enumerate(groups)}
-
-
-def _priors_of_other_half(
+def control_judges(
+    controls: Iterable[Control],
     rubric: Rubric,
     answers: Sequence[Answer],
     labels: Iterable[HumanLabel],
-    half: Mapping[str, int],
-) -> tuple[Priors, Priors]:
-    """For half 0 and half 1: how often humans gave each label in the other half."""
-    half_of_item = {a.item_id: half[a.group] for a in answers}
-    counts: list[Counter[tuple[str, str]]] = [Counter(), Counter()]
-    for label in labels:
-        if label.label is not None and label.item_id in half_of_item:
-            counts[1 - half_of_item[label.item_id]][label.metric, label.label] += 1
-    first, second = (
-        {m.id: [count[m.id, text] for text in m.label_texts] for m in rubric.metrics}
-        for count in counts
-    )
-    return first, second
+    seed: int = 0,
+) -> tuple[ControlJudge, ...]:
+    """Several controls that are fitted together, in one go through the answers."""
+    chosen = tuple(controls)
+    fit = Fit(rubric, answers, labels, seed) if chosen else None
+    return tuple(ControlJudge(c, rubric, answers, labels, seed, fit=fit) for c in chosen)
 
 
-def _choice(control: Control, answers: Sequence[Answer], seed: int) -> Choice:
+def _choice(control: Control, fit: Fit) -> Choice:
+    seed = fit.seed
     match control:
         case "constant-majority":
             return lambda metric, prior, answer: prior.index(max(prior)) if any(prior) else None
@@ -138,18 +126,17 @@ def _choice(control: Control, answers: Sequence[Answer], seed: int) -> Choice:
                 prior, range(len(prior)), _fraction(seed, control, metric.id, answer.item_id)
             )
         case "longest-answer":
-            return _by_length(answers)
+            return _by_length(fit)
 
 
-def _by_length(answers: Sequence[Answer]) -> Choice:
-    longest_first = sorted(answers, key=lambda a: (-len(a.text), a.item_id))
-    share_longer = {a.item_id: i / len(answers) for i, a in enumerate(longest_first)}
+def _by_length(fit: Fit) -> Choice:
+    share_longer = lru_cache(maxsize=1)(fit.share_longer)  # the same for every metric
 
     def choose(metric: Metric, prior: Sequence[int], answer: Answer) -> int | None:
         order: Sequence[int] = range(len(prior))
         if metric.kind == "nominal":  # no label is less severe: the most common one first
             order = sorted(order, key=lambda i: -prior[i])
-        return _quantile(prior, order, share_longer[answer.item_id])
+        return _quantile(prior, order, share_longer(answer.item_id))
 
     return choose
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
+from collections.abc import Iterable
 from typing import get_args
 
 import pytest
@@ -8,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.contract import Task
-from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge, halves
-from judgebench.records import Answer, HumanLabel, Status, Verdict
+from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge
+from judgebench.judges.fit import Fit
+from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
 from judgebench.rubric import Rubric, load_rubric
 
 TONE = load_rubric("support-tone")  # two ordinal metrics, one of them with abstain; one nominal
@@ -30,6 +33,12 @@ def labels(items: list[Answer], rubric: Rubric = TONE) -> list[HumanLabel]:
                 text = m.label_texts[(i * i + i // step) % len(m.labels)]
                 found.append(HumanLabel(item.item_id, annotator, m.id, text))
     return found
+
+
+def halves(items: Iterable[Answer], seed: int) -> dict[str, int]:
+    """What `Fit.half` is to say of each group, by the plainest means."""
+    groups = {a.group: hashlib.sha256(f"{seed}\0half\0{a.group}".encode()).digest() for a in items}
+    return {group: i % 2 for i, group in enumerate(sorted(groups, key=groups.__getitem__))}
 
 
 def judge(control, items, human, seed: int = 0, rubric: Rubric = TONE) -> dict[str, Verdict]:
@@ -109,11 +118,34 @@ def test_the_labels_of_the_other_half_do_matter() -> None:
 @given(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=30), st.integers())
 def test_halves_keep_groups_whole_and_differ_by_one_at_most(groups: list[str], seed: int) -> None:
     items = [Answer(f"i{n}", "x", group=g) for n, g in enumerate(groups)]
-    half = halves(items, seed)
-    assert set(half) == set(groups)
+    fit, turned = Fit(TONE, items, [], seed), Fit(TONE, items[::-1], [], seed)
+    half = {g: fit.half(g) for g in groups}
     counts = Counter(half.values())
     assert 0 <= counts[0] - counts[1] <= 1
-    assert halves(reversed(items), seed) == half
+    assert half == {g: turned.half(g) for g in groups} == halves(items, seed)
+
+
+def test_groups_and_answers_that_were_not_fitted_on_are_unknown() -> None:
+    fit = Fit(TONE, answers(), [])
+    with pytest.raises(KeyError, match="elsewhere"):
+        fit.half("elsewhere")
+    with pytest.raises(KeyError, match="nobody"):
+        fit.share_longer("nobody")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.text(max_size=5), st.text(max_size=3)), unique_by=lambda x: x[0]),
+    st.integers(0, 9),
+)
+def test_the_hash_and_the_ranks_of_a_fit_are_those_of_the_sorted_answers(found, seed) -> None:
+    items = [Answer(f"i{item_id}", text, group="g") for item_id, text in found]
+    fit = Fit(TONE, items, labels(items[:3]), seed)
+    rows = sorted((a.item_id, a.group, a.content_hash) for a in items)
+    assert fit.fitted_on == content_hash([fit.priors, rows])
+    longest_first = sorted(items, key=lambda a: (-len(a.text), a.item_id))
+    shares = [i / len(items) for i in range(len(items))]
+    assert [fit.share_longer(a.item_id) for a in longest_first] == shares
 
 
 def test_another_seed_cuts_other_halves() -> None:

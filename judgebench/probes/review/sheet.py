@@ -221,7 +221,7 @@ def _checked(table: Table) -> tuple[list[_Row], list[Problem]]:
         return [], problems
     rows: list[_Row] = []
     first: dict[Key, int] = {}
-    for line, cells, sound in table.rows:
+    for line, cells, sound, _ in table.rows:
         if not sound:  # reported by the table already
             continue
         named = zip(table.columns, cells, strict=True)

@@ -1,0 +1,252 @@
+"""Many answers in order, which need not stand in memory: lines of JSON, read as they are asked for.
+
+A line is an object of an answer's fields that begins with its `item_id` and `group`, so that a
+million ids are gone through without reading the texts. Lines in another order are read as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import accumulate
+from json import JSONEncoder, loads
+from json.encoder import encode_basestring as _quoted
+from pathlib import Path
+from typing import IO, overload
+
+from pydantic_core import from_json
+
+from judgebench.errors import Problem, SetupError
+from judgebench.files import is_utf8, read_object, to_json
+from judgebench.records import Answer
+
+_BLOCK = 1 << 18  # bytes that are read at once
+_HEAD = re.compile(rb'{"item_id":"([^"]*)","group":"([^"]*)",')
+_plain = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def keys_of(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
+    """The item id and the content hash of every answer, in order."""
+    if isinstance(answers, AnswerFile):
+        return zip(answers.item_ids(), answers.content_hashes(), strict=True)
+    return ((answer.item_id, answer.content_hash) for answer in answers)
+
+
+def ids_and_groups(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
+    """The item id and the group of every answer, in order."""
+    if isinstance(answers, AnswerFile):
+        return answers.ids_and_groups()
+    return ((answer.item_id, answer.group) for answer in answers)
+
+
+def head_of(answers: Sequence[Answer], row: int) -> tuple[str, str, str]:
+    """The item id, the group and the content hash of one answer."""
+    if isinstance(answers, AnswerFile):
+        return answers.head(row)
+    answer = answers[row]
+    return answer.item_id, answer.group, answer.content_hash
+
+
+def text_lengths(answers: Sequence[Answer]) -> Iterator[int]:
+    """How many characters each answer's text has, in order."""
+    if isinstance(answers, AnswerFile):
+        return answers.text_lengths()
+    return (len(answer.text) for answer in answers)
+
+
+def write_answers(file: IO[bytes], answers: Iterable[Answer]) -> None:
+    """Append the answers to an open file, one a line, as `AnswerFile.open` reads them."""
+    if isinstance(answers, AnswerFile):
+        answers.copy_to(file)
+    else:
+        file.writelines(answer_line(answer)[0] for answer in answers)
+
+
+class AnswerFile(Sequence[Answer]):
+    """The answers in a file of lines, which must not change. Memory: 20 bytes an answer.
+
+    Any thread may read, several at once. Whoever reads a line that holds no answer gets a
+    SetupError that names it.
+    """
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        starts: array[int],
+        facts: tuple[array[int], array[int]] | None = None,
+        first_row: int = 0,
+    ) -> None:
+        """`starts` (answers + 1,) says where each line begins, and where the last one ends.
+
+        `facts` are the content hashes as numbers and the lengths of the texts, if they are known.
+        """
+        self._file = file  # closed with the last one who reads from it
+        self._starts = starts
+        self._facts = facts
+        self._first_row = first_row
+
+    @classmethod
+    def open(cls, path: Path, index: bytes | None = None) -> AnswerFile:
+        """The answers in that file; a torn last line is passed over.
+
+        `index` is what `index_bytes()` gave for the same lines. Raises SetupError where there is
+        no such file.
+        """
+        if not path.is_file():
+            raise SetupError(Problem("no such file", file=str(path)))
+        file = path.open("rb")
+        if index is not None:
+            n = (len(index) // 8 - 1) // 3
+            starts, hashes, lengths = (
+                _numbers(code, part)
+                for code, part in (
+                    ("q", index[: 8 * (n + 1)]),
+                    ("Q", index[8 * (n + 1) : 8 * (2 * n + 1)]),
+                    ("q", index[8 * (2 * n + 1) :]),
+                )
+            )
+            return cls(file, starts, (hashes, lengths))
+        starts = array("q", accumulate(map(len, file), initial=0))
+        if len(starts) > 1 and os.pread(file.fileno(), 1, starts[-1] - 1) != b"\n":
+            starts.pop()
+        return cls(file, starts)
+
+    def index_bytes(self) -> bytes:
+        """Line beginnings in a copy, content hashes, lengths of texts: 24 bytes an answer."""
+        first = self._starts[0]
+        starts = array("q", (start - first for start in self._starts))
+        return b"".join(
+            _numbers(n.typecode, n.tobytes()).tobytes() for n in (starts, *self._known())
+        )
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, row: int) -> Answer: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, row: int | slice) -> Answer | Sequence[Answer]:
+        if isinstance(row, slice):
+            return self._slice(range(len(self))[row])
+        place = range(len(self))[row]
+        return self._answer(self._line(place), place)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return (self._answer(line, row) for row, line in enumerate(self._lines()))
+
+    def _slice(self, rows: range) -> Sequence[Answer]:
+        if rows.step != 1:
+            return tuple(self[row] for row in rows)
+        start, stop = rows.start, max(rows.start, rows.stop)
+        known = self._facts and (self._facts[0][start:stop], self._facts[1][start:stop])
+        return AnswerFile(
+            self._file, self._starts[start : stop + 1], known, self._first_row + start
+        )
+
+    def item_ids(self) -> Iterator[str]:
+        """Every item id, in order, without reading the texts."""
+        return (item_id for item_id, _ in self.ids_and_groups())
+
+    def ids_and_groups(self) -> Iterator[tuple[str, str]]:
+        """Every item id with its group, in order, without reading the texts."""
+        return (self._head(line, row) for row, line in enumerate(self._lines()))
+
+    def head(self, row: int) -> tuple[str, str, str]:
+        """One answer's item id, group and content hash."""
+        return (*self._head(self._line(row), row), f"{self._known()[0][row]:016x}")
+
+    def content_hashes(self) -> Iterator[str]:
+        """The content hash of every answer, in order."""
+        return (f"{number:016x}" for number in self._known()[0])
+
+    def text_lengths(self) -> Iterator[int]:
+        """How many characters each text has, in order."""
+        return iter(self._known()[1])
+
+    def is_all_of(self, path: Path) -> bool:
+        """Whether these are the lines of that very file, every one."""
+        with suppress(OSError):
+            own = os.fstat(self._file.fileno())
+            whole = self._starts[0] == 0 and self._starts[-1] == own.st_size
+            return whole and os.path.samestat(own, path.stat())
+        return False
+
+    def copy_to(self, file: IO[bytes]) -> None:
+        """Append the lines to `file` as they are."""
+        for begin in range(self._starts[0], self._starts[-1], _BLOCK):
+            size = min(_BLOCK, self._starts[-1] - begin)
+            file.write(os.pread(self._file.fileno(), size, begin))
+
+    def _known(self) -> tuple[array[int], array[int]]:
+        if self._facts is None:
+            hashes, lengths = array("Q"), array("q")
+            for answer in self:
+                hashes.append(int(answer.content_hash, 16))
+                lengths.append(len(answer.text))
+            self._facts = hashes, lengths
+        return self._facts
+
+    def _line(self, row: int) -> bytes:
+        start = self._starts[row]
+        return os.pread(self._file.fileno(), self._starts[row + 1] - start, start)
+
+    def _lines(self) -> Iterator[bytes]:
+        """Every line, a block at a time, from wherever other threads are."""
+        starts, row = self._starts, 0
+        while row < len(self):
+            begin = starts[row]
+            last = max(row + 1, bisect_right(starts, begin + _BLOCK) - 1)
+            block = os.pread(self._file.fileno(), starts[last] - begin, begin)
+            for i in range(row, last):
+                yield block[starts[i] - begin : starts[i + 1] - begin]
+            row = last
+
+    def _head(self, line: bytes, row: int) -> tuple[str, str]:
+        begin = _HEAD.match(line)
+        if begin is not None and b"\\" not in begin[0]:
+            with suppress(UnicodeDecodeError):
+                return begin[1].decode(), begin[2].decode()
+        answer = self._answer(line, row)
+        return answer.item_id, answer.group
+
+    def _answer(self, line: bytes, row: int) -> Answer:
+        try:
+            return Answer(**from_json(line, cache_strings="keys"))
+        except (ValueError, TypeError):
+            path, number = Path(str(self._file.name)), self._first_row + row + 1
+            value = read_object(line, path, number)  # reads more, or says what is wrong
+        try:
+            return Answer(**value)
+        except TypeError as error:
+            raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
+
+
+def answer_line(answer: Answer) -> tuple[bytes, int]:
+    """The answer's line, and its content hash as a number."""
+    question, text = _quoted(answer.question), _quoted(answer.text)
+    reference = "null" if answer.reference is None else _quoted(answer.reference)
+    judged = f"[{question},{text},{reference}]"  # what `Answer.content_hash` hashes
+    digest = hashlib.sha256(judged.encode("utf-8", "surrogatepass")).digest()
+    line = (
+        f'{{"item_id":{_quoted(answer.item_id)},"group":{_quoted(answer.group)},"system":'
+        f'{_quoted(answer.system)},"question":{question},"text":{text},"reference":{reference},'
+        f'"metadata":{_plain(dict(answer.metadata)) if answer.metadata else "{}"}}}\n'
+    )
+    if not is_utf8(line):
+        line = to_json(loads(line), separators=(",", ":")) + "\n"
+    return line.encode(), int.from_bytes(digest[:8], "big")
+
+
+def _numbers(code: str, lowest_first: bytes) -> array[int]:
+    """Numbers of eight bytes, from or into the order that a file has on every machine."""
+    numbers = array(code, lowest_first)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
