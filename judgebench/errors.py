@@ -5,6 +5,8 @@ JudgebenchError
 │   └── MissingExtra    an optional package is not installed; names the pip line
 └── RunError            a retry may help: the endpoint, the network, the disk
     ├── BudgetSpent     the user's budget is used up; everything done is kept
+    ├── EndpointDown    an endpoint stopped answering; what was not answered is not lost
+    ├── DiskFailed      the disk is full or not writable; what was written stays readable
     └── RunLocked       another process writes to this run folder
 """
 
@@ -74,6 +76,14 @@ class RunError(JudgebenchError):
 
 class BudgetSpent(RunError):
     """The budget is used up; the run stopped cleanly and can be resumed with a larger one."""
+
+
+class EndpointDown(RunError):
+    """An endpoint stopped answering and was waited for; what it did not answer is not lost."""
+
+
+class DiskFailed(RunError):
+    """The disk is full, or the folder cannot be written to; what was written stays readable."""
 
 
 class RunLocked(RunError):

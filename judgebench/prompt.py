@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta, nodes
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
@@ -35,6 +36,7 @@ VARIABLES = {
     "reference": "the reference answer, fenced; only for prompts that ask for it",
     "fence": "the eight characters that end the tags around fenced text",
 }
+_OF_THE_ANSWER = frozenset({"question", "answer", "reference", "fence"})
 
 # What ends a turn or begins one in common chat templates, and what looks like a tag of ours. A
 # space after the first character keeps it readable and stops a local tokenizer from taking it for
@@ -77,8 +79,21 @@ class _FrontMatter(BaseModel):
 
 
 @dataclass(frozen=True)
+class _OfRubric:
+    """What a prompt makes of a rubric, once for all answers: the metrics as plain data, and the
+    texts of blocks that show nothing of the answer."""
+
+    rubric: Rubric
+    metrics: Sequence[Mapping[str, Any]]
+    blocks: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Prompt:
-    """A checked prompt file. `text` is the whole file; its hash is part of a judge's signature."""
+    """A checked prompt file. `text` is the whole file; its hash is part of a judge's signature.
+
+    The blocks in `fixed` show nothing of the answer.
+    """
 
     name: str
     text: str
@@ -86,6 +101,8 @@ class Prompt:
     description: str
     template: Template
     asks_for_reference: bool
+    fixed: frozenset[str] = frozenset()
+    _made: dict[int, _OfRubric] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def content_hash(self) -> str:
@@ -97,17 +114,34 @@ class Prompt:
         Raises SetupError where the prompt asks for a reference and the answer has none, or where
         the template fails.
         """
-        values = self._values(rubric, answer)
+        made = self._of(rubric)
+        values = self._values(made, answer)
         try:
             context = self.template.new_context(values)
-            system, user = ("".join(self.template.blocks[b](context)).strip() for b in BLOCKS)
+            system, user = (self._block(name, context, made) for name in BLOCKS)
         except Exception as error:  # a template is a program: whatever fails in it is its author's
             raise SetupError(
                 Problem(f"cannot be rendered: {error}", f"prompt {self.name}", None, answer.item_id)
             ) from None
         return system, user
 
-    def _values(self, rubric: Rubric, answer: Answer) -> dict[str, Any]:
+    def _of(self, rubric: Rubric) -> _OfRubric:
+        # By identity: to hash a whole rubric would cost more than what is saved.
+        made = self._made.get(id(rubric))
+        if made is None:
+            made = _OfRubric(rubric, [_plain(metric) for metric in rubric.metrics])
+            self._made[id(rubric)] = made
+        return made
+
+    def _block(self, name: str, context: Context, made: _OfRubric) -> str:
+        if name in made.blocks:
+            return made.blocks[name]
+        text = "".join(self.template.blocks[name](context)).strip()
+        if name in self.fixed:
+            made.blocks[name] = text
+        return text
+
+    def _values(self, made: _OfRubric, answer: Answer) -> dict[str, Any]:
         if self.asks_for_reference and not answer.reference:
             raise SetupError(
                 Problem(
@@ -121,8 +155,8 @@ class Prompt:
         tag = fence_tag(answer.question, answer.text, reference)
         fenced: Callable[[str, str], str] = partial(fence, tag=tag)
         return {
-            "instructions": rubric.instructions,
-            "metrics": [_plain(metric) for metric in rubric.metrics],
+            "instructions": made.rubric.instructions,
+            "metrics": made.metrics,
             "question": fenced(answer.question, "question") if answer.question else "",
             "answer": fenced(answer.text, "answer"),
             "reference": fenced(reference, "reference"),
@@ -144,7 +178,11 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
 def load_prompt(name: str, relative_to: Path | None = None) -> Prompt:
     """The prompt of that path or shipped name. Raises SetupError with every problem in it."""
     path = find_file("prompts", name, ".jinja", relative_to)
-    text = read_text(path)
+    return parse_prompt(read_text(path), path)
+
+
+def parse_prompt(text: str, path: Path) -> Prompt:
+    """The prompt that `text` holds; `path` names it. Raises SetupError with every problem in it."""
     front, body, offset = _split(text, path)
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
@@ -170,7 +208,19 @@ def load_prompt(name: str, relative_to: Path | None = None) -> Prompt:
     ]
     if problems:
         raise SetupError(problems)
-    return Prompt(path.stem, text, front.reply, front.description, template, "reference" in used)
+    return Prompt(
+        path.stem, text, front.reply, front.description, template, "reference" in used, _fixed(tree)
+    )
+
+
+def _fixed(tree: nodes.Template) -> frozenset[str]:
+    """The blocks whose text depends on the rubric alone."""
+    return frozenset(
+        block.name
+        for block in tree.find_all(nodes.Block)
+        if not {n.name for n in block.find_all(nodes.Name)} & (_OF_THE_ANSWER | {"self"})
+        and not any(f.name == "random" for f in block.find_all(nodes.Filter))
+    )
 
 
 def _split(text: str, path: Path) -> tuple[_FrontMatter, str, int]:

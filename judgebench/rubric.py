@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -35,6 +35,9 @@ def normalise(text: str) -> str:
     text = _DASHES.sub("-", text).translate(_QUOTES).casefold()
     # Folding case can take composed letters apart, so they are composed again.
     return " ".join(unicodedata.normalize("NFKC", text).split()).strip(" \"'`*.[]")
+
+
+_title = lru_cache(maxsize=1024)(normalise)
 
 
 class Label(Strict):
@@ -131,6 +134,8 @@ class Metric(Strict):
 
     def parse(self, text: str) -> str | None:
         """The exact label for a spelling of it, or None. Never a guess: no substring matches."""
+        if text in self.label_texts:
+            return text
         return self._by_spelling.get(normalise(text))
 
     @cached_property
@@ -175,8 +180,11 @@ class Rubric(Strict):
 
     def find(self, name: str) -> Metric | None:
         """The metric of that id or title, spelt loosely."""
+        for metric in self.metrics:
+            if metric.id == name:
+                return metric
         wanted = normalise(name)
-        return next((m for m in self.metrics if wanted in (m.id, normalise(m.title))), None)
+        return next((m for m in self.metrics if wanted in (m.id, _title(m.title))), None)
 
     def only(self, ids: Sequence[str]) -> Rubric:
         """This rubric with those metrics alone. Raises SetupError for an unknown id."""

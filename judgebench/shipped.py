@@ -26,17 +26,33 @@ def shipped_names(kind: str, suffix: str) -> list[str]:
     return sorted(p.name.removesuffix(suffix) for p in shipped_folder(kind).glob(f"*{suffix}"))
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; of a name that no file can have, there is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long a name, a name that holds a NUL
+        return False
+
+
+def at_home(name: str) -> Path:
+    """The path of that name, whose `~` is somebody's home folder where there is one."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
 def find_file(kind: str, name: str, suffix: str, relative_to: Path | None = None) -> Path:
     """The file that `name` means: a path (seen from `relative_to`), else a shipped name.
 
     Raises SetupError that lists the shipped names.
     """
-    path = Path(name).expanduser()
+    path = at_home(name)
     for candidate in (path if relative_to is None else relative_to / path, path):
-        if candidate.is_file():
+        if is_file(candidate):
             return candidate
     shipped = shipped_folder(kind) / f"{name}{suffix}"
-    if "/" not in name and shipped.is_file():
+    if "/" not in name and is_file(shipped):
         return shipped
     names = ", ".join(shipped_names(kind, suffix))
     raise SetupError(f"no file {name!r} and no shipped {kind} of that name; shipped: {names}")

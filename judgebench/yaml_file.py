@@ -16,6 +16,11 @@ from judgebench.errors import Problem, SetupError
 
 Model = TypeVar("Model", bound=BaseModel)
 _MERGE = "tag:yaml.org,2002:merge"
+# What the YAML package raises for the 31st of June, for what is not of its tag (`!!bool x`), and
+# for what is nested too deeply.
+_NO_VALUE = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
 
 
 class Strict(BaseModel):
@@ -48,7 +53,7 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise SetupError(Problem("no such file", file=str(path))) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # what is no UTF-8, a name that holds a NUL
         raise SetupError(Problem(f"cannot be read: {error}", file=str(path))) from None
 
 
@@ -74,7 +79,7 @@ def _parse(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | 
         message = getattr(error, "problem", None) or str(error)
         line = mark.line + first_line if mark else None
         raise SetupError(Problem(f"is not YAML: {message}", file=file, line=line)) from None
-    except (ValueError, RecursionError) as error:  # the 31st of June, say
+    except _NO_VALUE as error:
         raise SetupError(Problem(f"holds what YAML cannot read: {error}", file=file)) from None
 
 

@@ -52,6 +52,18 @@ def fenced(user: str, kind: str = "answer") -> str:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda p: p.name)
+def test_the_system_text_is_the_same_for_any_two_answers(prompt) -> None:
+    """So that an engine computes it once for a whole set, and with it the rubric, wherever the
+    prompt is our own: two keep to the form of published ones."""
+    asked = [answer(), answer("Take bleach.", "", reference="No."), answer("x" * 500, "And now?")]
+    systems = {prompt.render(SAFETY, each)[0] for each in asked}
+    assert len(systems) == 1
+    (system,) = systems
+    if prompt.name not in ("brackets", "prometheus"):
+        assert all(metric.question in system for metric in SAFETY.metrics)
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda p: p.name)
 @pytest.mark.parametrize("rubric", RUBRICS, ids=lambda r: r.name)
 def test_every_shipped_prompt_renders_for_every_shipped_rubric(prompt, rubric) -> None:
     system, user = prompt.render(rubric, answer())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from judgebench.backends.contract import Backend
 from judgebench.backends.settings import ALLOWED, BackendSettings
 from judgebench.errors import Problem, SetupError
+from judgebench.shipped import at_home
 
 _SPELLINGS = (
     "litellm:MODEL, openai-compatible:MODEL (with settings.base_url, or MODEL@http://HOST/v1), "
@@ -48,7 +47,7 @@ def open_backend(spec: str, settings: BackendSettings | None = None) -> Backend:
         case _:
             from judgebench.backends.scripted import Scripted
 
-            return Scripted.from_file(Path(model).expanduser())
+            return Scripted.from_file(at_home(model))
 
 
 def split_spec(spec: str) -> tuple[str, str]:

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judgebench.backends.contract import Finish, Request
+from judgebench.backends.contract import Finish, LabelsAsked, Request
+from judgebench.backends.token_log_probabilities import (
+    LabelsRead,
+    Step,
+    Token,
+    must_be_chained,
+    read_labels,
+    recorded,
+)
+from judgebench.errors import SetupError
 from judgebench.records import Usage
 
 Lane = Literal["json_schema", "tool", "json_object", "none"]
@@ -18,6 +27,9 @@ Lane = Literal["json_schema", "tool", "json_object", "none"]
 _NAME = "reply"
 _CUT = ("length", "max_tokens")
 _REFUSED = ("content_filter", "refusal")
+_MOST_LISTED = 20  # alternatives a token: the API's bound
+_ABOVE_ANY = 0.01  # a log-probability may pass 0 by rounding
+_LONGEST_TEXT = 1_000_000  # characters; what is longer is an engine gone wild
 
 
 class UnreadableBodyError(ValueError):
@@ -26,17 +38,26 @@ class UnreadableBodyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How one try ended, before it is tied to its request. `cost` is in US dollars."""
+    """How one try ended, before it is tied to its request. `cost` is in US dollars;
+    `log_probabilities` as in Reply."""
 
     text: str
     finish: Finish
     usage: Usage = Usage(1)
     error: str = ""
     cost: float | None = None
+    log_probabilities: Mapping[str, Mapping[str, float]] | None = None
 
 
 def chat_body(request: Request, lane: Lane) -> dict[str, Any]:
-    """The request's body, without the model."""
+    """The request's body, without the model. Raises SetupError for labels asked otherwise than
+    chained, which no generated object tells."""
+    body = plain_body(request)
+    return body if request.schema is None else body | enforced(request.schema, lane)
+
+
+def plain_body(request: Request) -> dict[str, Any]:
+    """As `chat_body`, without what holds the reply to the schema."""
     body: dict[str, Any] = {
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         "max_tokens": request.max_tokens,
@@ -45,12 +66,15 @@ def chat_body(request: Request, lane: Lane) -> dict[str, Any]:
     }
     if request.seed is not None:
         body["seed"] = request.seed
-    if request.schema is not None:
-        body |= _enforced(dict(request.schema), lane)
+    if request.labels_asked is not None:
+        must_be_chained(request.labels_asked)
+        body |= {"logprobs": True, "top_logprobs": _MOST_LISTED}
     return body
 
 
-def _enforced(schema: dict[str, Any], lane: Lane) -> dict[str, Any]:
+def enforced(schema: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
+    """The part of a body that holds the reply to a schema."""
+    schema = dict(schema)
     match lane:
         case "json_schema":
             wanted = {"name": _NAME, "strict": True, "schema": schema}
@@ -67,8 +91,9 @@ def _enforced(schema: dict[str, Any], lane: Lane) -> dict[str, Any]:
             return {}
 
 
-def read_chat(body: Any) -> Completion:
-    """The first choice of a body. Raises UnreadableBodyError where there is none.
+def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
+    """The first choice of a body. Raises UnreadableBodyError where there is none, and SetupError
+    where labels are asked of an endpoint that gives no log-probabilities.
 
     A reasoning model's thoughts are no part of the text. The arguments of a tool call are.
     """
@@ -82,13 +107,50 @@ def read_chat(body: Any) -> Completion:
         raise UnreadableBodyError(f"no chat completion: {_short(body)}") from None
     if stopped == "error":
         raise UnreadableBodyError(f"the engine failed midway: {_short(choice)}")
+    if len(text) > _LONGEST_TEXT:
+        raise UnreadableBodyError(f"the reply has {len(text)} characters, more than any has")
     finish: Finish = "stop"
     error = ""
     if refusal or stopped in _REFUSED:
         finish, error = "refused", str(refusal or f"finish_reason {stopped}")
     elif stopped in _CUT:
         finish = "length"
-    return Completion(text, finish, _usage(body.get("usage")), error)
+    usage = _usage(body.get("usage"))
+    if asked is None or finish == "refused":
+        return Completion(text, finish, usage, error)
+    read = _labels(choice, text, asked)
+    return Completion(
+        text, finish, usage, read.reason, log_probabilities=read.log_probabilities or None
+    )
+
+
+def _labels(choice: Mapping[str, Any], text: str, asked: LabelsAsked) -> LabelsRead:
+    listed = choice.get("logprobs")
+    content = listed.get("content") if isinstance(listed, Mapping) else None
+    if not text and not content:
+        return LabelsRead({}, ("the reply is empty",))
+    if not content:
+        raise SetupError(
+            "this endpoint gives no log-probabilities with its replies, so labels have no "
+            "probabilities: ask for none, or set `structured` otherwise where it gives them for "
+            "text and not for tool calls"
+        )
+    try:
+        steps = [Step(_token(t), tuple(map(_token, t["top_logprobs"]))) for t in content]
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        return LabelsRead({}, (f"log-probabilities that cannot be read: {_short(content)}",))
+    return read_labels(text, [s.written.piece for s in steps], asked.fields, recorded(steps))
+
+
+def _token(entry: Mapping[str, Any]) -> Token:
+    """An entry of the API's list. A token's text need not be whole characters: its bytes count,
+    where they are given."""
+    given = entry.get("bytes")
+    piece = entry["token"].encode("utf-8", "surrogatepass") if given is None else bytes([*given])
+    value = float(entry["logprob"])
+    if not value < _ABOVE_ANY:  # nan, too
+        raise ValueError("no log-probability")
+    return Token(piece, value)
 
 
 def _text(message: Mapping[str, Any]) -> str:
@@ -109,14 +171,16 @@ def _litellm_refusal(message: Mapping[str, Any]) -> Any:
 def _usage(counted: Any) -> Usage:
     if not isinstance(counted, Mapping):
         return Usage(1)
-    prompt, completion = counted.get("prompt_tokens"), counted.get("completion_tokens")
-    return Usage(
-        1,
-        prompt if isinstance(prompt, int) else None,
-        completion if isinstance(completion, int) else None,
-    )
+    return Usage(1, _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens")))
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+    except RecursionError:
+        text = "a value nested too deeply to be shown"
     return text if len(text) <= 200 else text[:197] + "..."

@@ -75,7 +75,7 @@ class ChatEncoder:
     def __init__(self, tokenizer: Any, model: str) -> None:
         self._tokenizer = tokenizer
         self._model = model
-        self._control = _control_tokens(tokenizer)
+        self.control = _control_tokens(tokenizer)
 
     def __call__(self, request: Request) -> list[int]:
         """The prompt's token ids, up to where the reply begins.
@@ -84,19 +84,23 @@ class ChatEncoder:
         message, or an answer could end its own turn and speak for the judge.
         Raises SetupError where the model has no chat template or it refuses these messages.
         """
+        return list(self._applied(request, tokenize=True, return_dict=False))
+
+    def text(self, request: Request) -> str:
+        """The same prompt as text, its control tokens written out."""
+        return str(self._applied(request, tokenize=False))
+
+    def _applied(self, request: Request, **how: bool) -> Any:
         messages = [
-            {"role": m.role, "content": _break_up(self._control, m.content)}
+            {"role": m.role, "content": _break_up(self.control, m.content)}
             for m in request.messages
         ]
         try:
-            ids = self._tokenizer.apply_chat_template(
-                messages, add_generation_prompt=True, tokenize=True, return_dict=False
-            )
+            return self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, **how)
         except Exception as error:  # a template is a program and raises what it likes
             raise SetupError(
                 f"{self._model}: its chat template does not take these messages: {error}"
             ) from error
-        return list(ids)
 
 
 def _control_tokens(tokenizer: Any) -> re.Pattern[str]:

@@ -14,6 +14,8 @@ from judgebench.records import Usage
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "refused", "failed", "too_long"]
+# What a label's probability is conditioned on: the prompt alone, or also the fields before it.
+Conditioning = Literal["independent", "chained"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,27 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelField:
+    """A key of the reply's JSON object and the strings that may stand there."""
+
+    key: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsAsked:
+    """Fields, in the order of the reply, whose options' log-probabilities are asked for."""
+
+    fields: tuple[LabelField, ...]
+    conditioning: Conditioning
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One chat completion. `key` is the caller's and comes back on the reply.
 
     `schema` is a JSON schema that the reply's text must meet; None asks for free text.
+    `labels_asked` asks for log-probabilities beside the text: see `Reply.log_probabilities`.
     """
 
     key: str
@@ -38,6 +57,7 @@ class Request:
     temperature: float = 0.0
     top_p: float = 1.0
     seed: int | None = 0
+    labels_asked: LabelsAsked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +67,10 @@ class Reply:
     `finish`: `stop` is a whole reply, `length` one cut at `max_tokens`, `refused` a refusal that
     the provider declared, `failed` no reply after all retries, `too_long` a prompt that does not
     fit the model's context. `error` says why for the last three. `latency` is in seconds.
+
+    `log_probabilities` holds, for each field that was asked for, the natural logarithm of every
+    option's probability, normalised over the options. A field whose options the engine cannot
+    tell apart is left out, and `error` says why; nothing weaker ever stands in its place.
     """
 
     key: str
@@ -56,6 +80,7 @@ class Reply:
     cost: float | None = None
     latency: float = 0.0
     error: str = ""
+    log_probabilities: Mapping[str, Mapping[str, float]] | None = None
 
 
 class Backend(Protocol):
@@ -71,7 +96,9 @@ class Backend(Protocol):
 
         `requests` is read lazily, no further ahead than the backend can work on, so that a
         million of them need no memory. Closing the iterator ends all work in flight.
-        Raises SetupError where no request can ever succeed (a wrong key, an unknown model).
+        Raises SetupError where no request can ever succeed (a wrong key, an unknown model, labels
+        asked of an engine that gives no log-probabilities, or not with that conditioning), and
+        EndpointDown where an endpoint has stopped answering.
         """
         ...
 

@@ -13,20 +13,20 @@ from typing import Any
 
 import aiohttp
 
+from judgebench.backends.calls import Attempt
 from judgebench.backends.chat import Completion, Lane, UnreadableBodyError, chat_body, read_chat
 from judgebench.backends.contract import Reply, Request
-from judgebench.backends.settings import PACE, BackendSettings
-from judgebench.backends.transport import (
-    DEFAULT_WAITS,
-    Attempt,
+from judgebench.backends.failures import (
     TransientError,
-    Transport,
-    Waits,
     error_text,
     failure,
     retry_after,
 )
+from judgebench.backends.settings import PACE, BackendSettings
+from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import MissingExtra, Problem, SetupError
+
+_LOG_PROBABILITIES = frozenset({"logprobs", "top_logprobs"})
 
 
 class LiteLLM:
@@ -36,18 +36,20 @@ class LiteLLM:
     declares (`_declared_lane`), and told by `describe`. Where `base_url` is given, no key is sent
     unless `api_key_env` names its variable, and the cost is unknown unless `price` is given;
     elsewhere litellm finds the provider's usual variable and knows its price.
-    Raises SetupError for a model whose provider litellm does not know.
+    Raises SetupError for a model whose provider litellm does not know, and for a base_url that is
+    no URL or holds a secret.
     """
 
     def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
         self._litellm = _litellm()
         self._model = model
         self._settings = settings
+        settings.checked_base_url()
         self._supported = self._supported_parameters()
         self._lane: Lane = (
             self._declared_lane() if settings.structured == "auto" else settings.structured
         )
-        self._transport = Transport(settings, waits)
+        self._transport = Transport(settings, waits, f"litellm's {model}")
 
     def describe(self) -> Mapping[str, Any]:
         about = {
@@ -80,6 +82,7 @@ class LiteLLM:
                     allowed="PROVIDER/MODEL, such as openai/NAME",
                 )
             ) from None
+        self._speaks_openai = bool(self._settings.base_url) and provider == "openai"
         found = self._litellm.get_supported_openai_params(self._model, custom_llm_provider=provider)
         return frozenset(found or ())
 
@@ -105,9 +108,10 @@ class LiteLLM:
     async def _attempt(
         self, session: aiohttp.ClientSession, key: str | None, request: Request
     ) -> Completion:
+        body = self._body(request)
         try:
-            response = await asyncio.wait_for(
-                self._litellm.acompletion(
+            async with asyncio.timeout(self._settings.timeout_s):
+                response = await self._litellm.acompletion(
                     model=self._model,
                     api_base=self._settings.base_url,
                     api_key=key,
@@ -115,16 +119,15 @@ class LiteLLM:
                     num_retries=0,
                     max_retries=0,
                     shared_session=session,
-                    **self._body(request),
-                ),
-                self._settings.timeout_s,
-            )
+                    **body,
+                )
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except Exception as error:  # litellm raises its own, openai's, httpx's and Python's
             return self._translated(error)
         try:
-            return replace(read_chat(response.model_dump()), cost=self._cost(response))
+            done = read_chat(response.model_dump(), request.labels_asked)
+            return replace(done, cost=self._cost(response))
         except UnreadableBodyError as error:
             raise TransientError(str(error)) from None
 
@@ -132,12 +135,21 @@ class LiteLLM:
         """The request without what the provider does not take and would not change anything: a
         seed (told in `describe`), a top_p of 1. Any other such parameter is litellm's to refuse."""
         body = chat_body(request, self._lane)
+        if not self._supported.issuperset(_LOG_PROBABILITIES & body.keys()):
+            raise SetupError(
+                f"litellm declares no log-probabilities for {self._model}, so its labels have no "
+                "probabilities: ask for none, or ask its server by openai-compatible:"
+            )
         if "seed" not in self._supported:
             body.pop("seed", None)
         if body["top_p"] == 1.0 and not self._settings.base_url:
             del body["top_p"]
         if "tools" in body:  # else litellm imports its own tool gateway, which the base lacks
             body["_skip_mcp_handler"] = True
+        if "response_format" in body and self._speaks_openai:
+            # The openai client walks through a schema node by node; what stands here is sent as it
+            # is, to the same place in the body.
+            body["extra_body"] = {"response_format": body.pop("response_format")}
         return body
 
     def _translated(self, error: Exception) -> Completion:
@@ -185,6 +197,10 @@ def _said(error: Exception) -> str:
     return f"{text}; {code}" if code else text
 
 
+# At DEBUG these write down what servers say, addresses and headers included: a key may be in it.
+_TALKATIVE = ("openai", "httpx", "httpcore")
+
+
 def _litellm() -> Any:
     """litellm, kept from fetching its price list and from printing."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -194,4 +210,6 @@ def _litellm() -> Any:
         raise MissingExtra("a litellm backend", "all", "litellm") from None
     litellm.suppress_debug_info = True
     logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
     return litellm

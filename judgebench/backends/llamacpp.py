@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -24,15 +25,13 @@ from typing import Any, NamedTuple
 
 from judgebench.backends.chat import Completion, Lane, UnreadableBodyError, chat_body, read_chat
 from judgebench.backends.contract import Reply, Request
+from judgebench.backends.failures import TransientError, error_text, failure
+from judgebench.backends.llamacpp_labels import PLAIN_SAMPLING, WITH_TOKEN_IDS, Probes
 from judgebench.backends.settings import BackendSettings
-from judgebench.backends.transport import TransientError, error_text, failure
 from judgebench.backends.weights import fetch, is_fetchable, sha256_of
 from judgebench.errors import MissingExtra, Problem, SetupError
 
 DEFAULT_CONTEXT = 4096
-
-# llama.cpp's own defaults would cut the distribution that temperature and top_p are declared for.
-_PLAIN_SAMPLING = {"top_k": 0, "min_p": 0.0}
 
 
 class LlamaCpp:
@@ -86,10 +85,10 @@ class LlamaCpp:
         try:
             engine = self._idle.pop()
         except IndexError:
-            engine = _Engine(load(self._path, self._threads, self._context))
+            engine = _Engine(self._path, self._threads, self._context)
         began = time.monotonic()
         try:
-            done = self._read(engine.ask(request, self._lane))
+            done = self._completed(engine, request)
         finally:
             self._idle.append(engine)
         return Reply(
@@ -99,7 +98,17 @@ class LlamaCpp:
             usage=done.usage,
             latency=time.monotonic() - began,
             error=done.error,
+            log_probabilities=done.log_probabilities,
         )
+
+    def _completed(self, engine: _Engine, request: Request) -> Completion:
+        body = engine.ask(request, self._lane)
+        done = self._read(body)
+        if request.labels_asked is None or done.finish not in ("stop", "length"):
+            return done
+        probes = Probes(engine.server, engine.key, chat_body(request, self._lane), body)
+        read = probes.read(request.labels_asked)
+        return replace(done, error=read.reason, log_probabilities=read.log_probabilities or None)
 
     def _read(self, body: Any) -> Completion:
         try:
@@ -116,8 +125,9 @@ class LlamaCpp:
 class _Engine:
     """A loaded model and what its one slot holds."""
 
-    def __init__(self, server: Any) -> None:
-        self._server = server
+    def __init__(self, path: Path, threads: int, context: int) -> None:
+        self.key = secrets.token_urlsafe(24)
+        self.server = load(path, threads, context, key=self.key)
         self._system = ""
         self._intact = 0
 
@@ -129,7 +139,9 @@ class _Engine:
         if every one of them still is what the first evaluation left (`_intact` counts those): a
         token evaluated again, in a batch of another size, differs in its last bits.
         """
-        body = {**chat_body(request, lane), **_PLAIN_SAMPLING}
+        body = {**chat_body(request, lane), **PLAIN_SAMPLING}
+        if request.labels_asked is not None:
+            body |= WITH_TOKEN_IDS
         first = request.messages[0]
         if first.role != "system":
             self._system = ""
@@ -156,7 +168,7 @@ class _Engine:
 
     def _call(self, body: dict[str, Any], reuse: bool) -> Any:
         try:
-            return self._server.handle_chat_completions({**body, "cache_prompt": reuse})
+            return self.server.handle_chat_completions({**body, "cache_prompt": reuse})
         except ValueError as error:  # a schema or a template that llama.cpp cannot use
             return {"error": str(error)}
 

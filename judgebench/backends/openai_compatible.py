@@ -12,20 +12,25 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from judgebench.backends.chat import Completion, Lane, UnreadableBodyError, chat_body, read_chat
-from judgebench.backends.contract import Reply, Request
-from judgebench.backends.settings import PACE, BackendSettings
-from judgebench.backends.transport import (
-    DEFAULT_WAITS,
-    Attempt,
+from judgebench.backends.calls import Attempt
+from judgebench.backends.chat import (
+    Completion,
+    Lane,
+    UnreadableBodyError,
+    enforced,
+    plain_body,
+    read_chat,
+)
+from judgebench.backends.contract import LabelsAsked, Reply, Request
+from judgebench.backends.failures import (
     TransientError,
-    Transport,
     UnreachableError,
-    Waits,
     error_text,
     failure,
     retry_after,
 )
+from judgebench.backends.settings import PACE, BackendSettings
+from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import Problem, SetupError
 
 
@@ -42,9 +47,11 @@ class OpenAICompatible:
     def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
         self._model = model
         self._settings = settings
-        self._base_url = _checked(settings.base_url)
+        self._base_url = _needed(settings.checked_base_url())
         self._lane: Lane = "json_schema" if settings.structured == "auto" else settings.structured
-        self._transport = Transport(settings, waits)
+        self._url = f"{self._base_url}/chat/completions"
+        self._schemas: dict[int, tuple[Mapping[str, Any], str]] = {}  # by identity: with its JSON
+        self._transport = Transport(settings, waits, f"{model} at {self._base_url}")
 
     def describe(self) -> Mapping[str, Any]:
         return {
@@ -64,33 +71,54 @@ class OpenAICompatible:
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
         key = self._settings.api_key()
+        headers = {"Content-Type": "application/json"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._settings.concurrency),
             timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            headers=headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
             proxy=_proxy(self._base_url),
         ) as session:
             yield partial(self._attempt, session)
 
     async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Completion:
-        body = {"model": self._model, **chat_body(request, self._lane)}
-        url = f"{self._base_url}/chat/completions"
+        body = self._encoded(request)
         try:
-            async with session.post(url, json=body, allow_redirects=False) as response:
-                raw = await response.read()
+            async with session.post(self._url, data=body, allow_redirects=False) as response:
+                raw = await _whole(response)
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except aiohttp.ClientConnectorError as error:
             raise UnreachableError(f"no server answers at {self._base_url}: {error}") from None
         except aiohttp.ClientError as error:
-            raise TransientError(f"the connection broke: {error!r}") from None
-        return self._read(response, raw)
+            # Its repr may hold the headers that were sent, and so the key.
+            name = type(error).__name__
+            raise TransientError(f"the connection broke: {name}: {error}") from None
+        return self._read(response, raw, request.labels_asked)
 
-    def _read(self, response: aiohttp.ClientResponse, raw: bytes) -> Completion:
+    def _encoded(self, request: Request) -> bytes:
+        """The body as JSON. What a schema adds is long, and the same for many requests: it is
+        encoded once."""
+        body = json.dumps({"model": self._model, **plain_body(request)})
+        schema = request.schema
+        if schema is None or self._lane == "none":
+            return body.encode()
+        known = self._schemas.get(id(schema))
+        if known is None:
+            if len(self._schemas) >= _MOST_SCHEMAS:  # of a caller that makes one a request
+                self._schemas.clear()
+            known = self._schemas[id(schema)] = schema, json.dumps(enforced(schema, self._lane))
+        return f"{body[:-1]}, {known[1][1:]}".encode()
+
+    def _read(
+        self, response: aiohttp.ClientResponse, raw: bytes, asked: LabelsAsked | None
+    ) -> Completion:
         status = response.status
         try:
             body = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):  # no JSON, or nested as deep as its sender pleases
             body = raw.decode(errors="replace")
             if status < 300:
                 raise TransientError(f"the body is not JSON: {error_text(body)}") from None
@@ -102,7 +130,7 @@ class OpenAICompatible:
             after = retry_after(response.headers.get("Retry-After"))
             return failure(status, error_text(body), self._about(), self._lane, after)
         try:
-            return read_chat(body)
+            return read_chat(body, asked)
         except UnreadableBodyError as error:
             raise TransientError(str(error)) from None
 
@@ -112,20 +140,26 @@ class OpenAICompatible:
         return f"{self._base_url}, model {self._model}, {sent}"
 
 
-def _checked(base_url: str | None) -> str:
-    """`base_url` without its last slash. It is shown in errors and reports: no secrets in it."""
-    field, allowed = "settings.base_url", "a URL such as http://127.0.0.1:8000/v1"
+_MOST_SCHEMAS = 64
+_LONGEST_BODY = 8 * 2**20  # bytes, unpacked; a whole reply with its usage has a few thousand
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """The body. Raises TransientError for one longer than any reply, without reading it whole."""
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > _LONGEST_BODY:
+            raise TransientError(f"the body is longer than {_LONGEST_BODY} bytes")
+    return b"".join(parts)
+
+
+def _needed(base_url: str | None) -> str:
     if base_url is None:
-        raise SetupError(Problem("is needed", field=field, allowed=allowed))
-    try:
-        url = urlsplit(base_url)
-        bare = url.scheme in ("http", "https") and url.hostname and url.port != 0
-    except ValueError:
-        raise SetupError(Problem("is no URL", field=field, allowed=allowed)) from None
-    if not bare or url.username or url.password or url.query or url.fragment:
-        message = "must be http:// or https:// with a host, and hold no user, password or query"
-        raise SetupError(Problem(message, field=field, allowed=allowed))
-    return base_url.rstrip("/")
+        allowed = "a URL such as http://127.0.0.1:8000/v1"
+        raise SetupError(Problem("is needed", field="settings.base_url", allowed=allowed))
+    return base_url
 
 
 def _proxy(url: str) -> str | None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from judgebench.backends.contract import Finish, Reply, Request
 from judgebench.errors import Problem, SetupError
@@ -31,10 +39,11 @@ class Scripted:
     def from_file(cls, path: Path) -> Scripted:
         """Replies from a JSONL file; the first line that fits a request answers it.
 
-        A line holds `text` (a string, or JSON that is written out), optionally `finish` and
-        `error`, and what it fits: `key` (a request's key), `pattern` (a regular expression
-        searched for in the messages), or neither (every request). A request that no line fits
-        fails. Raises SetupError that lists every bad line.
+        A line holds `text` (a string, or JSON that is written out), optionally `finish`, `error`
+        and `log_probabilities` (as in Reply; told where they are asked for), and what it fits:
+        `key` (a request's key), `pattern` (a regular expression searched for in the messages), or
+        neither (every request). A request that no line fits fails. Raises SetupError that lists
+        every bad line.
         """
         lines = _read(path)
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -57,6 +66,10 @@ class Scripted:
         """Nothing to give back."""
 
 
+LogProbability = Annotated[float, Field(le=0, allow_inf_nan=False)]
+_ROUNDING = 0.01  # of what people write down
+
+
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     key: str | None = None
@@ -64,6 +77,16 @@ class _Line(BaseModel):
     text: Any = ""
     finish: Finish = "stop"
     error: str = ""
+    log_probabilities: dict[str, dict[str, LogProbability]] | None = None
+
+    @field_validator("log_probabilities")
+    @classmethod
+    def _normalised(cls, fields: Any) -> Any:
+        for key, options in (fields or {}).items():
+            total = math.fsum(map(math.exp, options.values()))
+            if abs(total - 1) > _ROUNDING:
+                raise ValueError(f"the probabilities of {key} come to {total:.3f} and not to 1")
+        return fields
 
     @model_validator(mode="after")
     def _one_way_to_fit(self) -> _Line:
@@ -81,7 +104,10 @@ def _first_fit(lines: list[_Line], request: Request) -> Reply:
     for line in lines:
         if line.fits(request):
             text = line.text if isinstance(line.text, str) else json.dumps(line.text)
-            return Reply(request.key, text, line.finish, Usage(1), error=line.error)
+            told = line.log_probabilities if request.labels_asked else None
+            return Reply(
+                request.key, text, line.finish, Usage(1), error=line.error, log_probabilities=told
+            )
     return Reply(request.key, "", "failed", Usage(1), error="no scripted reply fits this request")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,7 +14,10 @@ from judgebench.errors import Problem, SetupError
 
 Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
 
-PACE = ("concurrency", "timeout_s", "max_retries", "requests_per_minute", "price")
+PACE = (
+    "concurrency", "timeout_s", "max_retries", "requests_per_minute", "tokens_per_minute",
+    "down_for_s", "price",
+)  # fmt: skip
 _REMOTE = frozenset({"base_url", "api_key_env", "structured", *PACE})
 _LOCAL = frozenset({"context", "threads", "structured"})
 
@@ -47,10 +51,14 @@ class BackendSettings(BaseModel):
     """Each backend takes the ones that mean something to it (`ALLOWED`).
 
     `api_key_env` names the environment variable that holds the key; the key itself never stands
-    in a file. `concurrency` counts requests in flight, `timeout_s` bounds one try, and
-    `max_retries` counts tries after the first. `context` is in tokens. `structured` says how a
-    JSON schema is enforced: by the endpoint (`json_schema`), as the arguments of a forced tool
-    call (`tool`), as JSON of any shape (`json_object`), or not at all (`none`).
+    in a file. `concurrency` counts requests in flight, `timeout_s` bounds one try, from its first
+    byte to the last of the reply, and `max_retries` counts tries after the first; one that was
+    told to come less often (a 429) is not counted. `tokens_per_minute` counts those of prompts
+    and replies: a quarter of the prompt's characters and the reply's bound, until the endpoint
+    says how many it were. An endpoint that has failed again and again is only probed, and given
+    up when it has answered nothing for `down_for_s`. `context` is in tokens. `structured` says
+    how a JSON schema is enforced: by the endpoint (`json_schema`), as the arguments of a forced
+    tool call (`tool`), as JSON of any shape (`json_object`), or not at all (`none`).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -61,13 +69,16 @@ class BackendSettings(BaseModel):
     timeout_s: float = Field(default=120, gt=0)
     max_retries: int = Field(default=5, ge=0, le=20)
     requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    down_for_s: float = Field(default=300, gt=0)
     price: Price | None = None
     structured: Structured = "auto"
     context: int | None = Field(default=None, ge=256)
     threads: int | None = Field(default=None, ge=1)
 
     def check_fits(self, backend: str) -> None:
-        """Raises SetupError for every setting given that means nothing to `backend`."""
+        """Raises SetupError for every setting given that means nothing to `backend`, and for a key
+        where its variable's name belongs."""
         allowed = ALLOWED[backend]
         given = self.model_dump(exclude_defaults=True)
         problems = [
@@ -79,6 +90,7 @@ class BackendSettings(BaseModel):
             for name in given
             if name not in allowed
         ]
+        problems += self._key_problems()
         if problems:
             raise SetupError(problems)
 
@@ -91,9 +103,37 @@ class BackendSettings(BaseModel):
         if self.api_key_env is None:
             return None
         key = os.environ.get(self.api_key_env, "").strip()
+        problem = ""
         if not key:
-            raise SetupError(Problem(_not_set(self.api_key_env), field="settings.api_key_env"))
+            problem = f"the environment variable {self.api_key_env} is not set or empty"
+        elif not (key.isascii() and key.isprintable()):
+            problem = f"the environment variable {self.api_key_env} holds what no key holds"
+        if problem:
+            raise SetupError(Problem(problem, field="settings.api_key_env"))
         return key
+
+    def checked_base_url(self) -> str | None:
+        """`base_url` without its last slash. It is shown in errors and reports, so a SetupError is
+        raised where it holds a secret, or is no URL."""
+        if self.base_url is None:
+            return None
+        field, allowed = "settings.base_url", "a URL such as http://127.0.0.1:8000/v1"
+        try:
+            url = urlsplit(self.base_url)
+            bare = url.scheme in ("http", "https") and url.hostname and url.port != 0
+        except ValueError:
+            raise SetupError(Problem("is no URL", field=field, allowed=allowed)) from None
+        if not bare or url.username or url.password or url.query or url.fragment:
+            message = "must be http:// or https:// with a host, and hold no user, password or query"
+            raise SetupError(Problem(message, field=field, allowed=allowed))
+        return self.base_url.rstrip("/")
+
+    def _key_problems(self) -> Iterator[Problem]:
+        # What does not look like a variable's name may be the key itself: never show it.
+        name = self.api_key_env
+        if name is not None and name not in os.environ and not _VARIABLE.fullmatch(name):
+            message = "must be the name of an environment variable that holds the key, and never "
+            yield Problem(message + "the key", field="settings.api_key_env")
 
     def runtime(self, *names: str) -> dict[str, Any]:
         """The settings of these names that are set, for the `runtime` part of a description."""
@@ -101,8 +141,4 @@ class BackendSettings(BaseModel):
         return {name: values[name] for name in names if name in values}
 
 
-def _not_set(variable: str) -> str:
-    # What does not look like a variable's name may be the key itself: never show it.
-    if re.fullmatch(r"[A-Z_][A-Z0-9_]{0,40}", variable):
-        return f"the environment variable {variable} is not set or empty"
-    return "must be the name of an environment variable that holds the key, and never the key"
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,40}")

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from typing import Any
 
 from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, too_long
 from judgebench.backends.contract import Backend, Reply, Request
+from judgebench.backends.label_scorer import LabelScorer
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import MissingExtra, RunError, SetupError
 from judgebench.records import Usage
@@ -43,7 +45,8 @@ class TransformersBackend:
 
     Greedy requests are computed together; their neighbours shift logits by rounding, so close
     calls may differ between settings of `concurrency`. A request with a temperature is computed
-    alone, for its samples would depend on its neighbours.
+    alone, for its samples would depend on its neighbours. Requests that ask for labels are
+    weighed one by one, and nothing is generated: see `label_scorer`.
     """
 
     def __init__(self, model: str, settings: BackendSettings) -> None:
@@ -77,6 +80,9 @@ class TransformersBackend:
             engine = self._engine = self._engine or self._load()
             groups: dict[tuple[Any, ...], list[_Row]] = {}
             for place, request in enumerate(batch):
+                if request.labels_asked is not None:
+                    yield engine.weigh(request)
+                    continue
                 prompt = engine.encode(request)
                 if len(prompt) >= engine.context:
                     yield too_long(request, len(prompt), engine.context)
@@ -127,6 +133,7 @@ class _Engine:
         self._enforced = description["structured"] != "none"
         self._compiled = lru_cache(maxsize=16)(self._compile)
         self.encode = ChatEncoder(self._tokenizer, model)
+        self._scorer: LabelScorer | None = None
         config = self._model.config.get_text_config()
         self.context: int = getattr(config, "max_position_embeddings", None) or _UNBOUNDED
 
@@ -139,22 +146,25 @@ class _Engine:
         began = time.perf_counter()
         if request.temperature > 0 and request.seed is not None:
             torch.manual_seed(request.seed)
-        try:
-            with torch.inference_mode():
-                output = self._model.generate(
-                    input_ids=ids,
-                    attention_mask=mask,
-                    max_new_tokens=room,
-                    logits_processor=processors,
-                    **_decoding(request),
-                )
-        except torch.OutOfMemoryError as error:
-            raise RunError(
-                "transformers: out of memory; lower settings.concurrency or settings.context"
-            ) from error
+        with _memory_errors(), torch.inference_mode():
+            output = self._model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=room,
+                logits_processor=processors,
+                **_decoding(request),
+            )
         seconds = (time.perf_counter() - began) / len(rows)
         replies = output[:, ids.shape[1] :].tolist()
         return [self._reply(row, new, seconds) for row, new in zip(rows, replies, strict=True)]
+
+    def weigh(self, request: Request) -> Reply:
+        """The likeliest labels and the log-probabilities of all; nothing is generated."""
+        self._scorer = self._scorer or LabelScorer(
+            self._model, self._tokenizer, self.encode, self.context
+        )
+        with _memory_errors():
+            return self._scorer.reply(request)
 
     def _pad_left(self, prompts: list[list[int]]) -> tuple[Any, Any]:
         """Token ids and attention mask, each (prompts, longest prompt)."""
@@ -198,6 +208,19 @@ class _Engine:
             usage=Usage(1, len(row.prompt), len(kept)),
             latency=seconds,
         )
+
+
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    """Translates the engine's lack of memory."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise RunError(
+            "transformers: out of memory; lower settings.concurrency or settings.context"
+        ) from error
 
 
 def _import_torch() -> Any:

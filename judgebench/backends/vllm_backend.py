@@ -9,13 +9,21 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import count
 from typing import Any
 
 from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, too_long
 from judgebench.backends.contract import Backend, Finish, Reply, Request
 from judgebench.backends.settings import BackendSettings
+from judgebench.backends.token_log_probabilities import (
+    LabelsRead,
+    Place,
+    Token,
+    must_be_chained,
+)
+from judgebench.backends.vllm_labels import LISTED, LabelReader, Vocabulary
 from judgebench.errors import MissingExtra, RunError, SetupError
 from judgebench.records import Usage
 
@@ -82,7 +90,7 @@ class VllmBackend:
         return self._description
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
-        sent: dict[str, _Sent] = {}
+        sent: _Sent = {}
         try:
             for request in requests:
                 engine = self._engine = self._engine or _Engine(self._model, self._description)
@@ -90,7 +98,7 @@ class VllmBackend:
                 if len(prompt) >= engine.context:
                     yield too_long(request, len(prompt), engine.context)
                     continue
-                sent[engine.send(request, prompt)] = _Sent(request, len(prompt))
+                sent[engine.send(request, prompt)] = _Work(request, prompt), None
                 while len(sent) >= self._in_flight:
                     yield from self._step(sent)
             while sent:
@@ -99,9 +107,17 @@ class VllmBackend:
             if sent and self._engine:
                 self._engine.abort(list(sent))
 
-    def _step(self, sent: dict[str, _Sent]) -> list[Reply]:
-        assert self._engine is not None
-        return [sent.pop(name).reply(output) for name, output in self._engine.step()]
+    def _step(self, sent: _Sent) -> list[Reply]:
+        """Replies that are finished; whose labels are not known yet are asked about further."""
+        engine, replies = self._engine, []
+        assert engine is not None
+        for name, output in engine.step():
+            work, place = sent.pop(name)
+            for missing in work.take(engine, place, output):
+                sent[engine.probe(work, missing)] = work, missing
+            if not work.open:
+                replies.append(work.reply())
+        return replies
 
     def close(self) -> None:
         if self._engine is not None:
@@ -131,16 +147,45 @@ class _Engine:
         self._engine = llm.llm_engine
         self._enforced = description["structured"] != "none"
         self._names = map(str, count())
-        self.encode = ChatEncoder(llm.get_tokenizer(), model)
+        self._tokenizer = llm.get_tokenizer()
+        self.encode = ChatEncoder(self._tokenizer, model)
         self.context: int = self._engine.vllm_config.model_config.max_model_len
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The bytes of tokens. Raises SetupError for a tokenizer that does not tell them."""
+        try:
+            return Vocabulary(self._tokenizer)
+        except Exception as error:
+            raise SetupError(f"vllm tells no label probabilities here: {error}") from error
 
     def send(self, request: Request, prompt: list[int]) -> str:
         """Queue a prompt; the name under which its output will come."""
-        name = next(self._names)
+        name, sampling = next(self._names), self._sampling(request)
         try:
-            self._engine.add_request(name, {"prompt_token_ids": prompt}, self._sampling(request))
+            self._engine.add_request(name, {"prompt_token_ids": prompt}, sampling)
         except Exception as error:  # a schema that no grammar expresses, a sampling out of range
             raise SetupError(f"vllm refuses the request {request.key!r}: {error}") from error
+        return name
+
+    def probe(self, work: _Work, place: Place) -> str:
+        """Queue a request for the one token at a place in a reply's labels."""
+        from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
+
+        assert work.labels is not None
+        name = next(self._names)
+        tokens = [*work.prompt, *work.labels.tokens_before(place)]
+        sampling = SamplingParams(
+            temperature=0.0,
+            max_tokens=1,
+            logprobs=LISTED,
+            structured_outputs=StructuredOutputsParams(grammar=place.grammar()),
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        try:
+            self._engine.add_request(name, {"prompt_token_ids": tokens}, sampling)
+        except Exception as error:
+            raise RunError(f"vllm tells no label probabilities: {error}") from error
         return name
 
     def _sampling(self, request: Request) -> Any:
@@ -149,7 +194,10 @@ class _Engine:
         bound = None
         if self._enforced and request.schema is not None:
             bound = StructuredOutputsParams(json=dict(request.schema))
+        if request.labels_asked is not None:
+            must_be_chained(request.labels_asked)
         return SamplingParams(
+            logprobs=None if request.labels_asked is None else LISTED,
             temperature=request.temperature,
             top_p=request.top_p,
             max_tokens=request.max_tokens,
@@ -172,24 +220,55 @@ class _Engine:
         self._engine.engine_core.shutdown()
 
 
-class _Sent:
-    """A request that the engine works on."""
+class _Work:
+    """A request that the engine works on, and afterwards the places where its labels part."""
 
-    def __init__(self, request: Request, prompt_tokens: int) -> None:
-        self._request = request
-        self._prompt_tokens = prompt_tokens
+    def __init__(self, request: Request, prompt: list[int]) -> None:
+        self.request = request
+        self.prompt = prompt
+        self.open = 1  # requests in the engine
+        self.labels: LabelReader | None = None
+        self._told: list[tuple[Place, Sequence[Token]]] = []
+        self._output: Any = None
         self._began = time.perf_counter()
 
-    def reply(self, output: Any) -> Reply:
+    def take(self, engine: _Engine, place: Place | None, output: Any) -> list[Place]:
+        """Keep an output, the reply's or a place's; what is to be asked next."""
+        self.open -= 1
+        if place is not None:
+            self._told.append((place, engine.vocabulary.steps(output)[0].listed))
+        else:
+            self._output = output
+            if self.request.labels_asked is not None and output.finish_reason in _FINISH:
+                steps = engine.vocabulary.steps(output)
+                self.labels = LabelReader(self.request.labels_asked, output.text, steps)
+        if self.open or self.labels is None:
+            return []
+        if self._told:
+            self.labels.tell(self._told)
+            self._told = []
+        missing = self.labels.take_missing()
+        self.open = len(missing)
+        return missing
+
+    def reply(self) -> Reply:
+        output = self._output
         finish = _FINISH.get(output.finish_reason, "failed")
+        read = self.labels.labels if self.labels else LabelsRead({})
+        ended = f"vllm ended it with {output.finish_reason!r}"
         return Reply(
-            key=self._request.key,
+            key=self.request.key,
             text=output.text,
             finish=finish,
-            usage=Usage(1, self._prompt_tokens, len(output.token_ids)),
+            usage=Usage(1, len(self.prompt), len(output.token_ids)),
             latency=time.perf_counter() - self._began,
-            error=f"vllm ended it with {output.finish_reason!r}" if finish == "failed" else "",
+            error=ended if finish == "failed" else read.reason,
+            log_probabilities=read.log_probabilities or None,
         )
+
+
+# By the engine's name for it: what is worked on, and the place in its labels that is asked about.
+_Sent = dict[str, tuple[_Work, Place | None]]
 
 
 def _import_vllm(threads: int | None) -> tuple[Any, bool]:

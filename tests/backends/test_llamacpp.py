@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from engine_requests import (
+    LABELS,
+    METRICS,
     ask,
     assert_a_cut_reply_says_so,
     assert_an_over_long_prompt_spoils_no_other,
@@ -18,8 +21,10 @@ from engine_requests import (
 )
 
 from judgebench.backends import open_backend
-from judgebench.backends.contract import Backend, Message, Request
-from judgebench.backends.llamacpp import serve_gguf
+from judgebench.backends.chat import chat_body
+from judgebench.backends.contract import Backend, LabelField, LabelsAsked, Message, Request
+from judgebench.backends.llamacpp import load, serve_gguf
+from judgebench.backends.llamacpp_labels import PLAIN_SAMPLING, WITH_TOKEN_IDS, Probes
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import WEIGHTS
 from judgebench.errors import SetupError
@@ -152,3 +157,70 @@ def test_the_server_listens_on_loopback_asks_for_its_key_and_ends(smollm2: Path)
         assert refused.value.code == 401
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(f"{served.base_url}/models", timeout=5)
+
+
+def test_label_probabilities_of_a_reply(backend: Backend) -> None:
+    """Also where labels begin alike, and the reply is the same as without them."""
+    fields = tuple(LabelField(metric, tuple(LABELS)) for metric in METRICS)
+    labels = LabelsAsked(fields, "chained")
+    plain = replies_of(backend, [ask("Drink water.")])["k"]
+    reply = replies_of(backend, [ask("Drink water.", labels_asked=labels)])["k"]
+    assert (reply.text, reply.usage) == (plain.text, plain.usage)
+    assert reply.error == ""
+    assert list(reply.log_probabilities or ()) == METRICS
+    for metric, values in (reply.log_probabilities or {}).items():
+        assert set(values) == set(LABELS), metric
+        assert math.fsum(map(math.exp, values.values())) == pytest.approx(1)
+    # They have not disturbed what the engine keeps of the system message.
+    assert replies_of(backend, [ask("Drink water.")])["k"].text == plain.text
+
+
+def test_label_probabilities_are_those_of_every_token_of_the_raw_distribution(
+    backend: Backend, smollm2: Path
+) -> None:
+    """Labels that part at their first letter, so that one list of all tokens tells all."""
+    labels = ("yes", "no", "maybe")
+    schema = {
+        "type": "object",
+        "properties": {"fit": {"type": "string", "enum": list(labels)}},
+        "required": ["fit"],
+    }
+    asked = LabelsAsked((LabelField("fit", labels),), "independent")
+    request = ask("Rest well.", schema=schema, labels_asked=asked)
+    reply = replies_of(backend, [request])["k"]
+    found = (reply.log_probabilities or {})["fit"]
+
+    server = load(smollm2, 1, 512, key="only-on-loopback")
+    body = chat_body(request, "json_schema")
+    answered = server.handle_chat_completions({**body, **PLAIN_SAMPLING, **WITH_TOKEN_IDS})
+    probes = Probes(server, "only-on-loopback", body, answered)
+    value = reply.text.index(json.loads(reply.text)["fit"])
+    before: list[int | None] = []
+    while len(b"".join(t.piece for t in probes._written[: len(before)])) < value:
+        before.append(probes._written[len(before)].id)
+    raw = server.handle_completions(
+        {
+            "prompt": [probes._prompt, *before],
+            "n_predict": 1,
+            "n_probs": 49152,
+            "cache_prompt": True,
+        }
+    )
+    (step,) = raw["choices"][0]["logprobs"]["content"]
+    weights = {
+        label: math.fsum(
+            math.exp(t["logprob"])
+            for t in step["top_logprobs"]
+            if t["token"] and label.startswith(t["token"])
+        )
+        for label in labels
+    }
+    total = sum(weights.values())
+    expected = {label: math.log(weight / total) for label, weight in weights.items()}
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_several_independent_labels_are_refused(backend: Backend) -> None:
+    fields = tuple(LabelField(metric, tuple(LABELS)) for metric in METRICS)
+    with pytest.raises(SetupError, match="one metric a request"):
+        replies_of(backend, [ask("Rest.", labels_asked=LabelsAsked(fields, "independent"))])

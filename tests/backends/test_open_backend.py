@@ -86,13 +86,10 @@ def test_unknown_settings_are_refused() -> None:
 
 
 def test_a_key_in_place_of_a_variables_name_is_not_shown() -> None:
-    backend = open_backend(
-        f"openai-compatible:m@{URL}", BackendSettings(api_key_env="sk-secret-word")
-    )
+    settings = BackendSettings(api_key_env="sk-secret-word")
     with pytest.raises(SetupError, match="name of an environment variable") as caught:
-        list(backend.complete([]))
+        open_backend(f"openai-compatible:m@{URL}", settings)
     assert "secret-word" not in str(caught.value)
-    assert "secret-word" not in json.dumps(dict(backend.describe()))
 
 
 def test_litellm_takes_the_lane_that_the_provider_declares() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -11,6 +12,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from aiohttp import web
 from loopback import (
     Loopback,
     cut,
@@ -26,11 +28,12 @@ from loopback import (
 from tenacity import RetryCallState
 
 from judgebench.backends.contract import Backend, Message, Reply, Request
+from judgebench.backends.failures import TransientError
 from judgebench.backends.litellm_backend import LiteLLM
 from judgebench.backends.openai_compatible import OpenAICompatible
 from judgebench.backends.settings import BackendSettings, Price
-from judgebench.backends.transport import TransientError, Waits
-from judgebench.errors import SetupError
+from judgebench.backends.transport import Waits
+from judgebench.errors import EndpointDown, SetupError
 
 KEY = "sk-test-0123456789abcdef"
 QUICK = Waits(first=0.001, longest=0.05)
@@ -181,6 +184,36 @@ def test_a_hanging_server_is_left_at_the_time_limit(opener: Opener) -> None:
         assert until(lambda: server.serving == 0)
 
 
+def trickling() -> Any:
+    """A reply that begins at once and never ends, a blank at a time."""
+
+    async def play(request: web.Request, body: Any) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        while True:
+            await response.write(b" ")
+            await asyncio.sleep(0.02)
+
+    return play
+
+
+def test_a_trickling_body_is_left_at_the_time_limit(opener: Opener) -> None:
+    with Loopback([trickling(), said("at last")]) as server:
+        reply = only(opener(server, timeout_s=0.4))
+        assert (reply.text, reply.usage.calls) == ("at last", 2)
+        assert until(lambda: server.serving == 0)
+
+
+def test_a_server_that_goes_away_for_good_fails_nothing(opener: Opener) -> None:
+    with Loopback([echoed()]) as server:
+        backend = opener(server, concurrency=4, max_retries=1, down_for_s=0.3)
+        stream = backend.complete(ask(f"text {i}", str(i)) for i in range(1_000_000))
+        replies = [next(stream) for _ in range(10)]
+    with pytest.raises(EndpointDown, match="answered nothing"):
+        replies.extend(stream)
+    assert {r.finish for r in replies} == {"stop"}
+
+
 @pytest.mark.parametrize("form", ["seconds", "date"])
 @pytest.mark.parametrize("code", [429, 503])
 def test_retry_after_reaches_the_wait(opener: Opener, form: str, code: int) -> None:
@@ -188,16 +221,17 @@ def test_retry_after_reaches_the_wait(opener: Opener, form: str, code: int) -> N
     header = "7" if form == "seconds" else in_half_a_minute
     asked: list[float] = []
 
-    def note(state: RetryCallState) -> float:
-        assert state.outcome is not None
-        error = state.outcome.exception()
-        assert isinstance(error, TransientError)
-        assert error.after is not None
-        asked.append(error.after)
-        return 0.0
+    class Noting(Waits):
+        def __call__(self, state: RetryCallState) -> float:
+            assert state.outcome is not None
+            error = state.outcome.exception()
+            assert isinstance(error, TransientError)
+            assert error.after is not None
+            asked.append(error.after)
+            return 0.0
 
     with Loopback([status(code, Retry_After=header), said("done")]) as server:
-        reply = only(opener(server, waits=note))
+        reply = only(opener(server, waits=Noting()))
     assert (reply.text, reply.usage.calls) == ("done", 2)
     assert asked == [7.0] if form == "seconds" else 0 < asked[0] <= 30
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from judgebench.backends.contract import Message, Reply, Request
+from judgebench.backends.contract import LabelField, LabelsAsked, Message, Reply, Request
 from judgebench.backends.scripted import Scripted
 from judgebench.errors import SetupError
 
@@ -90,6 +91,28 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
         Scripted.from_file(path)
     assert [p.line for p in caught.value.problems] == [1, 3, 4, 5, 6]
     assert {p.file for p in caught.value.problems} == {str(path)}
+
+
+def test_log_probabilities_of_a_line_are_told_where_they_are_asked_for(tmp_path: Path) -> None:
+    line = '{"text": {"harm": "a"}, "log_probabilities": {"harm": {"a": -0.105, "b": -2.303}}}'
+    asked = LabelsAsked((LabelField("harm", ("a", "b")),), "chained")
+    requests = [replace(ask("with", "x"), labels_asked=asked), ask("without", "x")]
+    given, none = Scripted.from_file(script(tmp_path, line)).complete(requests)
+    assert given.log_probabilities == {"harm": {"a": -0.105, "b": -2.303}}
+    assert none.log_probabilities is None
+
+
+def test_log_probabilities_that_are_none_are_told(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        '{"log_probabilities": {"harm": {"a": 0.5}}}',
+        '{"log_probabilities": {"harm": {"a": -0.1, "b": -0.2}}}',
+        '{"log_probabilities": {"harm": ["a"]}}',
+        '{"log_probabilities": {"harm": {"a": 0}}}',
+    )
+    with pytest.raises(SetupError, match=r"come to 1\.724 and not to 1") as caught:
+        Scripted.from_file(path)
+    assert [p.line for p in caught.value.problems] == [1, 2, 3]
 
 
 def test_description_follows_the_content(tmp_path: Path) -> None:

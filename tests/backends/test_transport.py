@@ -1,21 +1,35 @@
 from __future__ import annotations
 
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loopback import PATIENCE, until
 from tenacity import Future, RetryCallState, Retrying
 
-from judgebench.backends.transport import (
+from judgebench.backends.chat import Completion
+from judgebench.backends.contract import Message, Reply, Request
+from judgebench.backends.failures import (
+    RateLimitedError,
     TransientError,
-    Waits,
+    UnreachableError,
     error_text,
     failure,
     retry_after,
 )
-from judgebench.errors import SetupError
+from judgebench.backends.settings import BackendSettings
+from judgebench.backends.transport import Transport, Waits
+from judgebench.errors import EndpointDown, SetupError
+from judgebench.records import Usage
 
 ABOUT = "http://127.0.0.1:1/v1, model m, no key"
 
@@ -140,3 +154,270 @@ def test_error_text_wherever_it_stands(body: object, text: str) -> None:
 
 def test_error_text_is_cut() -> None:
     assert len(error_text("x" * 100_000)) <= 1000
+
+
+# What follows runs tries that are plain functions: no network, the transport alone.
+
+QUICK = Waits(first=0.001, longest=0.01)
+Try = Callable[[str, int], Awaitable[str]]  # of a request's key, and how many tries there were
+
+
+class Endpoint:
+    """Answers as `play` says; `tries` lists the keys, in the order in which they were tried."""
+
+    def __init__(self, play: Try) -> None:
+        self._play = play
+        self.tries: list[str] = []
+        self.in_flight = 0
+        self.ended = 0
+
+    def opened(self) -> AbstractAsyncContextManager[Any]:
+        @asynccontextmanager
+        async def live() -> AsyncIterator[Any]:
+            try:
+                yield self._attempt
+            finally:
+                self.ended += 1
+
+        return live()
+
+    async def _attempt(self, request: Request) -> Completion:
+        self.tries.append(request.key)
+        self.in_flight += 1
+        try:
+            text = await self._play(request.key, len(self.tries))
+        finally:
+            self.in_flight -= 1
+        return Completion(text, "stop", Usage(1, 10, 10))
+
+
+def requests(n: int) -> Iterator[Request]:
+    return (Request(str(i), (Message("user", f"text {i}"),)) for i in range(n))
+
+
+def transport(waits: Waits = QUICK, limited_for_s: float = 60.0, **settings: Any) -> Transport:
+    checked = BackendSettings.model_validate(settings)
+    return Transport(checked, waits, "m at http://x/v1", limited_for_s=limited_for_s)
+
+
+def asked(endpoint: Endpoint, n: int, **settings: Any) -> list[Reply]:
+    return list(transport(**settings).stream(endpoint.opened, requests(n)))
+
+
+async def answer(key: str, tries: int) -> str:
+    return key
+
+
+def test_a_rate_limit_costs_no_verdict_and_no_retry() -> None:
+    async def play(key: str, tries: int) -> str:
+        if tries <= 60:
+            raise RateLimitedError("HTTP 429: slow down")
+        return key
+
+    replies = asked(Endpoint(play), 20, max_retries=0, concurrency=8)
+    assert {r.finish for r in replies} == {"stop"}
+    assert sum(r.usage.calls for r in replies) == 80
+
+
+def test_no_call_starts_while_a_retry_after_lasts() -> None:
+    told: list[float] = []
+    began: list[float] = []
+
+    async def play(key: str, tries: int) -> str:
+        began.append(time.monotonic())
+        if key == "7" and not told:
+            told.append(time.monotonic())
+            raise RateLimitedError("HTTP 429: slow down", 0.2)
+        return key
+
+    waits = Waits(first=0.001, longest=1.0)
+    replies = asked(Endpoint(play), 40, concurrency=4, waits=waits)
+    assert len(replies) == 40
+    (when,) = told
+    # At most the three that were in flight beside it had been let go before.
+    assert len([t for t in began if when < t < when + 0.2]) <= 3
+    assert [t for t in began if t >= when + 0.2]
+
+
+def test_fewer_are_in_flight_after_a_rate_limit() -> None:
+    limited = threading.Event()
+    peak = 0
+
+    async def play(key: str, tries: int) -> str:
+        nonlocal peak
+        if tries <= 8:
+            await asyncio.sleep(0.01)
+            limited.set()
+            raise RateLimitedError("HTTP 429: slow down")
+        peak = max(peak, endpoint.in_flight)
+        await asyncio.sleep(0.001)
+        return key
+
+    endpoint = Endpoint(play)
+    replies = asked(endpoint, 16, concurrency=8)
+    assert limited.is_set()
+    assert {r.finish for r in replies} == {"stop"}
+    assert peak < 8
+
+
+def test_a_call_that_only_meets_the_limit_fails_in_time_where_others_are_answered() -> None:
+    async def play(key: str, tries: int) -> str:
+        if key == "0":
+            raise RateLimitedError("HTTP 429: this request is too large for your tokens a minute")
+        return key
+
+    endpoint = Endpoint(play)
+    replies = {r.key: r for r in asked(endpoint, 400, limited_for_s=0.05, concurrency=2)}
+    assert len(replies) == 400
+    assert replies["0"].finish == "failed"
+    assert "429" in replies["0"].error
+    assert {r.finish for key, r in replies.items() if key != "0"} == {"stop"}
+
+
+def test_an_endpoint_that_only_limits_is_down_in_time() -> None:
+    async def play(key: str, tries: int) -> str:
+        raise RateLimitedError("HTTP 429: the quota of the day is used up")
+
+    with pytest.raises(EndpointDown, match="quota of the day"):
+        asked(Endpoint(play), 10, limited_for_s=0.05)
+
+
+def test_a_server_that_dies_and_comes_back_costs_no_verdict(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def play(key: str, tries: int) -> str:
+        if 10 < tries <= 90:
+            raise TransientError("HTTP 502: gone")
+        return key
+
+    endpoint = Endpoint(play)
+    with caplog.at_level(logging.WARNING, "judgebench.backends"):
+        replies = asked(endpoint, 100, concurrency=16, max_retries=3)
+    assert sorted(int(r.key) for r in replies) == list(range(100))
+    assert {r.finish for r in replies} == {"stop"}
+    assert len(endpoint.tries) == 180
+    opened, closed = caplog.messages
+    assert "in a row" in opened
+    assert "answers again" in closed
+
+
+def test_a_server_that_stays_away_ends_the_stream_and_fails_nothing() -> None:
+    async def play(key: str, tries: int) -> str:
+        if tries > 10:
+            raise TransientError("HTTP 502: gone")
+        return key
+
+    endpoint = Endpoint(play)
+    stream = transport(concurrency=8, max_retries=3, down_for_s=0.1).stream(
+        endpoint.opened, requests(1_000_000)
+    )
+    replies: list[Reply] = []
+    with pytest.raises(EndpointDown, match="asked when the run is started again"):
+        replies.extend(stream)
+    assert {r.finish for r in replies} <= {"stop"}
+    assert len(endpoint.tries) < 200
+    assert endpoint.ended == 1
+    assert list(stream) == []
+
+
+def test_a_server_that_never_answered_is_told_early() -> None:
+    async def play(key: str, tries: int) -> str:
+        raise UnreachableError("no server answers at http://x/v1")
+
+    endpoint = Endpoint(play)
+    with pytest.raises(SetupError, match="no server answers"):
+        asked(endpoint, 1000, concurrency=8, max_retries=20)
+    assert len(endpoint.tries) < 200
+
+
+def test_no_more_is_pulled_than_the_bound_and_no_more_is_in_flight_than_allowed() -> None:
+    pulled, peak = 0, 0
+
+    def source() -> Iterator[Request]:
+        nonlocal pulled
+        for request in requests(300):
+            pulled += 1
+            yield request
+
+    async def play(key: str, tries: int) -> str:
+        nonlocal peak
+        peak = max(peak, endpoint.in_flight)
+        await asyncio.sleep(0.001)
+        return key
+
+    endpoint = Endpoint(play)
+    received = 0
+    for _ in transport(concurrency=16).stream(endpoint.opened, source()):
+        received += 1
+        assert pulled <= received + 16 + 2
+    assert received == 300
+    assert peak == 16
+
+
+def test_tokens_per_minute_spaces_the_tries_by_what_they_took() -> None:
+    """Each of the ten is expected to take 513 tokens and takes 20: 0.2 s at 6,000 a minute."""
+    began = time.monotonic()
+    replies = asked(Endpoint(answer), 10, tokens_per_minute=6000, concurrency=1)
+    assert len(replies) == 10
+    assert time.monotonic() - began >= 0.2 * 9 * 0.9
+
+
+@pytest.mark.parametrize("whose", ["stream", "transport"])
+def test_closing_from_another_thread_ends_the_stream_and_all_calls(whose: str) -> None:
+    async def play(key: str, tries: int) -> str:
+        if int(key) > 2:
+            await asyncio.sleep(10 * PATIENCE)
+        return key
+
+    endpoint = Endpoint(play)
+    owner = transport(concurrency=8)
+    stream = owner.stream(endpoint.opened, requests(1000))
+    replies: list[Reply] = []
+    reader = threading.Thread(target=lambda: replies.extend(stream))
+    reader.start()
+    assert until(lambda: endpoint.in_flight == 8 and len(endpoint.tries) == 11)
+    (stream if whose == "stream" else owner).close()
+    reader.join(PATIENCE)
+    assert not reader.is_alive()
+    assert endpoint.in_flight == 0
+    assert endpoint.ended == 1
+    assert {r.key for r in replies} <= {"0", "1", "2"}
+    assert list(stream) == []
+    owner.close()
+
+
+def test_closing_while_the_source_is_being_read_ends_the_stream() -> None:
+    reading, go_on = threading.Event(), threading.Event()
+
+    def source() -> Iterator[Request]:
+        yield from requests(1)
+        reading.set()
+        go_on.wait(PATIENCE)
+        yield from requests(5)
+
+    stream = transport(concurrency=8).stream(Endpoint(answer).opened, source())
+    replies: list[Reply] = []
+    reader = threading.Thread(target=lambda: replies.extend(stream))
+    reader.start()
+    assert reading.wait(PATIENCE)
+    stream.close()
+    go_on.set()
+    reader.join(PATIENCE)
+    assert not reader.is_alive()
+    assert len(replies) <= 1  # what was answered before the source was read again
+    assert "judgebench-transport" not in {t.name for t in threading.enumerate()}
+
+
+def test_a_stream_closed_before_it_began_asks_nothing() -> None:
+    endpoint = Endpoint(answer)
+    stream = transport().stream(endpoint.opened, requests(5))
+    stream.close()
+    assert list(stream) == []
+    assert endpoint.tries == []
+
+
+def test_a_long_retry_after_is_obeyed_beyond_the_longest_wait_of_our_own() -> None:
+    waits = Waits(first=1.0, longest=10.0, longest_asked=100.0)
+    assert 60 <= waits(failed_try(1, 60.0)) <= 61
+    assert waits(failed_try(1, 1e9)) == 100
+    assert waits(failed_try(5000, None)) == 10

@@ -1,0 +1,228 @@
+"""The calls of one stream, on an event loop in a thread of its own.
+
+Requests wait in `_ready` until the endpoint's Pace lets them start. All but `put`, `get` and
+`end` runs on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
+from queue import Empty, SimpleQueue
+
+from tenacity import AsyncRetrying, retry_if_exception_type
+
+from judgebench.backends.chat import Completion
+from judgebench.backends.contract import Reply, Request
+from judgebench.backends.failures import RateLimitedError, TransientError
+from judgebench.backends.policy import Call, Policy
+from judgebench.errors import EndpointDown, SetupError
+
+# One try at one request, and the opening (and closing) of what such tries need.
+Attempt = Callable[[Request], Awaitable[Completion]]
+Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
+
+_JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
+_LONGEST_SLEEP_S = 1.0
+
+
+class Calls:
+    """Asks what is `put`, and gives what came back, as each finishes. Starts with the first."""
+
+    def __init__(self, opened: Opened, policy: Policy) -> None:
+        self._opened = opened
+        self._policy = policy
+        self._pace = policy.pace
+        self._finished: SimpleQueue[Reply | BaseException | None] = SimpleQueue()
+        self._ready: deque[Call] = deque()
+        self._hungry = False  # whether the loop has looked at `_ready` and found nothing
+        self._in_flight = 0
+        self._failed = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.ended = False
+
+    def put(self, request: Request) -> None:
+        """Ask this one too."""
+        self._ready.append(Call(request, self._policy.expected_tokens(request)))
+        if self._thread is None:
+            self._begin()
+        elif self._hungry:
+            self._hungry = False
+            self._on_loop(self._start_ready)
+
+    def get(self, wait: bool) -> Reply | None:
+        """A reply that has come; None where none has (or, with `wait`, at the end). Raises what
+        ended the stream."""
+        try:
+            outcome = self._finished.get(block=wait)
+        except Empty:
+            return None
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return None if self.ended else outcome
+
+    def end(self) -> None:
+        """End all calls, and the thread. For any thread, any number of times."""
+        with self._lock:
+            self.ended = True
+            thread, self._thread = self._thread, None
+        self._finished.put(None)
+        if thread is not None:
+            self._on_loop(self._stop.set)
+            if thread is not threading.current_thread():  # which the garbage collector may use
+                thread.join(_JOIN_S)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self.ended:
+                return
+            self._loop = asyncio.new_event_loop()
+            self._stop = asyncio.Event()
+            self._thread = threading.Thread(
+                target=self._run, args=(self._loop,), name="judgebench-transport", daemon=True
+            )
+            self._thread.start()
+
+    def _on_loop(self, act: Callable[[], object]) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(act)
+        except RuntimeError:  # the loop is closed: all has ended
+            return
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        try:
+            async with self._opened() as attempt:
+                self._attempt = attempt
+                self._start_ready()
+                await self._stop.wait()
+                for task in self._tasks:
+                    task.cancel()
+                await asyncio.gather(*self._tasks, return_exceptions=True)
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """End the stream with this error."""
+        self._failed = True
+        self._finished.put(error)
+
+    def _start_ready(self) -> None:
+        """Start what is ready, as far as the endpoint takes it now."""
+        while not (self.ended or self._failed):
+            if not self._ready:
+                self._hungry = True
+                if not self._ready:  # looked at again: one may have come in between
+                    return
+            self._hungry = False
+            try:
+                wait = self._pace.start(self._in_flight, self._ready[0].tokens)
+            except EndpointDown as error:
+                self._fail(error)
+                return
+            if wait > 0:
+                self._look_again_in(wait)
+                return
+            self._in_flight += 1
+            self._start(self._ready.popleft())
+
+    def _look_again_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if seconds < math.inf:  # what another stream learns meanwhile may shorten it
+            seconds = min(seconds, _LONGEST_SLEEP_S)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._start_ready)
+
+    def _start(self, call: Call) -> None:
+        if call.turn is not None:
+            if not call.turn.done():
+                call.turn.set_result(None)
+            return
+        task = asyncio.get_running_loop().create_task(self._ask(call))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _ask(self, call: Call) -> None:
+        """Put the call's reply, or what ends the stream."""
+        try:
+            self._finished.put(self._policy.reply(call, await self._completed(call)))
+        except SetupError as error:
+            # The foreign error underneath is dropped: it may hold the key.
+            scrubbed = self._policy.scrubbed
+            told = [replace(p, message=scrubbed(p.message)) for p in error.problems]
+            self._fail(SetupError(told))
+        except Exception as error:
+            self._fail(error)
+
+    async def _completed(self, call: Call) -> Completion:
+        try:
+            return await self._try(call)
+        except TransientError as error:
+            return await self._retried(call, error)
+
+    async def _retried(self, call: Call, first: TransientError) -> Completion:
+        """Try again until an answer comes or the call is lost."""
+
+        async def again() -> Completion:
+            if call.turn is None:  # the try that brought us here
+                call.turn = asyncio.get_running_loop().create_future()
+                raise first
+            call.turn = asyncio.get_running_loop().create_future()
+            self._ready.append(call)
+            self._start_ready()
+            await call.turn
+            return await self._try(call)
+
+        retrying = AsyncRetrying(
+            stop=partial(self._policy.is_lost, call),
+            wait=self._policy.wait,
+            retry=retry_if_exception_type(TransientError),
+            reraise=True,
+        )
+        try:
+            done: Completion = await retrying(again)
+        except TransientError as error:
+            return self._policy.gave_up(call, error)
+        return done
+
+    async def _try(self, call: Call) -> Completion:
+        call.tries += 1
+        call.began = time.monotonic()
+        try:
+            done = await self._attempt(call.request)
+        except RateLimitedError:
+            call.limited_since = min(call.limited_since, call.began)
+            self._pace.limited(call.began, self._in_flight)
+            raise
+        except TransientError as error:
+            self._pace.failed(id(call), call.began, self._policy.scrubbed(str(error)))
+            call.faults += not self._pace.is_open  # what fails while all do uses up no retry
+            raise
+        except Exception:
+            self._failed = True  # no other call starts
+            raise
+        else:
+            used = done.usage.prompt_tokens, done.usage.completion_tokens
+            tokens = None if None in used else sum(n or 0 for n in used)
+            self._pace.answered(call.tokens, tokens)
+            return done
+        finally:
+            self._in_flight -= 1
+            # Not before this task sleeps: it may be about to say that no call is to start.
+            asyncio.get_running_loop().call_soon(self._start_ready)
