@@ -12,12 +12,22 @@ from typing import ParamSpec, TypeVar
 import yaml
 from pydantic import Field, ValidationError
 
+from judgebench.answer_file import ids_and_groups
 from judgebench.backends import open_backend
 from judgebench.data import load_data
 from judgebench.errors import Problem, SetupError
-from judgebench.judges.config import JudgeConfig, JuryConfig, Name, check_judge, judge_or_jury
+from judgebench.judges.calibration import ContentFree, content_free
+from judgebench.judges.config import (
+    CalibrationConfig,
+    JudgeConfig,
+    JudgeEntry,
+    JuryConfig,
+    Name,
+    check_judge,
+    judge_entry,
+)
 from judgebench.judges.contract import Judge
-from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge
+from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, control_judges
 from judgebench.judges.llm import LLMJudge
 from judgebench.probes.ask import Variant, variants
 from judgebench.probes.attacks import StressSettings, load_attacks
@@ -26,7 +36,7 @@ from judgebench.probes.recipe import Ask
 from judgebench.prompt import Prompt, load_prompt
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.shipped import shipped_folder, shipped_names
+from judgebench.shipped import is_file, shipped_folder, shipped_names
 from judgebench.truth import TruthConfig
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
@@ -88,6 +98,8 @@ class Bench:
     dataset: Dataset
     judges: tuple[LLMJudge, ...]
     juries: tuple[JuryConfig, ...] = ()
+    calibrations: tuple[CalibrationConfig, ...] = ()
+    content_free: tuple[ContentFree, ...] = ()  # what the calibrations ask beside the answers
     controls: tuple[Judge, ...] = ()
     plan: Plan | None = None  # of a stress test; `dataset` then holds the altered answers too
     variants: tuple[Variant, ...] = ()
@@ -103,11 +115,14 @@ def load_bench(
     limit: int | None = None,
     data_folder: Path | None = None,
     attacking: Attacking | None = None,
+    run_folder: Path | None = None,
 ) -> Bench:
     """The benchmark of that file, of that folder's bench.yaml, or of that shipped example.
 
     `limit` keeps the first answers only; `data_folder` is where data files are looked for instead
-    of where bench.yaml says. With `attacking` its answers are also altered, for a stress test.
+    of where bench.yaml says. `run_folder`, or the usual one, may keep a large data set as an
+    earlier run read it: it is read anew if anything has changed. With `attacking` its answers are
+    also altered, for a stress test.
     Raises SetupError with every problem of the file and of all the files that it names.
     """
     file = _bench_file(path)
@@ -122,7 +137,7 @@ def load_bench(
     models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
     dataset, plan, prompts = None, None, {}
     if whole is not None and rubric is not None:
-        dataset = gather("data", _load_data, config, file, whole, data_folder)
+        dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
         dataset = dataset and _limited(dataset, limit)
         if attacking:
             plan = gather("stress", _plan, config, file, whole, rubric, dataset)
@@ -148,6 +163,8 @@ def load_bench(
             judge.close()
         raise
     juries = tuple(s for s in specs if isinstance(s, JuryConfig))
+    calibrations = tuple(s for s in specs if isinstance(s, CalibrationConfig))
+    questions = bool(calibrations) and any(answer.question for answer in dataset.answers)
     return Bench(
         config=config,
         file=file,
@@ -155,6 +172,8 @@ def load_bench(
         dataset=dataset,
         judges=opened,
         juries=juries,
+        calibrations=calibrations,
+        content_free=tuple(content_free(calibrations, opened, questions=questions)),
         controls=_controls(config, rubric, dataset, juries, plan is not None),
         plan=plan,
         variants=tuple(_variants(opened, plan)) if plan else (),
@@ -213,7 +232,7 @@ def _config(
 def _bench_file(path: Path) -> Path:
     shipped = shipped_folder("examples") / path / "bench.yaml"
     for candidate in (path, path / "bench.yaml", shipped):
-        if candidate.is_file():
+        if is_file(candidate):
             return candidate
     names = ", ".join(shipped_names("examples", ""))
     message = f"no such file and no shipped example of that name; shipped: {names}"
@@ -221,19 +240,25 @@ def _bench_file(path: Path) -> Path:
 
 
 def _load_data(
-    config: BenchConfig, file: Path, rubric: Rubric, data_folder: Path | None
+    config: BenchConfig,
+    file: Path,
+    rubric: Rubric,
+    data_folder: Path | None,
+    run_folder: Path | None,
 ) -> Dataset:
     names = (config.data,) if isinstance(config.data, str) else config.data
     if not names:
         return Dataset((), ())
     folder = data_folder or (file.parent / config.data_folder if config.data_folder else None)
     paths = [file.parent / name for name in names]
-    return load_data(paths, rubric, metrics=config.metrics or None, folder=folder)
+    kept_in = run_folder or default_run_folder(config)
+    metrics = config.metrics or None
+    return load_data(paths, rubric, metrics=metrics, folder=folder, kept_in=kept_in)
 
 
 def _judge_configs(
     config: BenchConfig, file: Path, node: yaml.Node | None, gather: _Problems
-) -> list[JudgeConfig | JuryConfig]:
+) -> list[JudgeEntry]:
     found = [
         gather(f"judges.{i}", _judge_config, entry, file, node_below(node, "judges", i))
         for i, entry in enumerate(config.judges)
@@ -252,17 +277,31 @@ def _judge_configs(
                 allowed = ", ".join(sorted(known))
                 problem = Problem("is no judge of this benchmark", found=member, allowed=allowed)
                 gather.tell(f"judges.{spec.name}.jury", problem)
+    if None not in found:
+        _check_calibrations(specs, gather)
     return specs
 
 
-def _judge_config(
-    entry: str | dict[str, object], file: Path, node: yaml.Node | None
-) -> JudgeConfig | JuryConfig:
+def _check_calibrations(specs: Sequence[JudgeEntry], gather: _Problems) -> None:
+    """Each needs a judge of this benchmark that gives probabilities."""
+    asked = {s.name: s.probabilities for s in specs if isinstance(s, JudgeConfig)}
+    for spec in specs:
+        if not isinstance(spec, CalibrationConfig) or asked.get(spec.calibrate):
+            continue
+        known = spec.calibrate in asked
+        message = "is not asked for probabilities" if known else "is no language model of this file"
+        able = ", ".join(name for name, how in asked.items() if how)
+        allowed = able or "a judge with `probabilities: independent` or `chained`"
+        problem = Problem(message, found=spec.calibrate, allowed=allowed)
+        gather.tell(f"judges.{spec.name}.calibrate", problem)
+
+
+def _judge_config(entry: str | dict[str, object], file: Path, node: yaml.Node | None) -> JudgeEntry:
     source, value = str(file), entry
     if isinstance(entry, str):
         source = str(file.parent / entry)
         value, node = load_with_lines(file.parent / entry)
-    return judge_or_jury(value, source, node)
+    return judge_entry(value, source, node)
 
 
 def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file: Path) -> Prompt:
@@ -270,14 +309,18 @@ def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file:
     prompt = load_prompt(spec.prompt, relative_to=file.parent)
     check_judge(spec, prompt, rubric)
     if dataset is not None and prompt.asks_for_reference:
-        lacking = [a.item_id for a in dataset.answers if not a.reference]
+        lacking, some = 0, list[str]()
+        for answer in dataset.answers:
+            if not answer.reference:
+                lacking += 1
+                some += [answer.item_id] if lacking <= 5 else []
         if lacking:
             raise SetupError(
                 Problem(
                     f"the prompt {prompt.name} asks for a reference answer, which "
-                    f"{len(lacking)} of {len(dataset.answers)} answers lack",
+                    f"{lacking} of {len(dataset.answers)} answers lack",
                     field="prompt",
-                    found=", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else ""),
+                    found=", ".join(some) + (", …" if lacking > 5 else ""),
                 )
             )
     return prompt
@@ -291,7 +334,8 @@ def _limited(dataset: Dataset, limit: int | None) -> Dataset:
     if limit is None:
         return dataset
     answers = dataset.answers[:limit]
-    kept = {a.item_id for a in answers}
+    labelled = {label.item_id for label in dataset.labels}
+    kept = {item_id for item_id, _ in ids_and_groups(answers) if item_id in labelled}
     labels = [label for label in dataset.labels if label.item_id in kept]
     return Dataset(answers, labels, dataset.warnings, dataset.sources)
 
@@ -308,10 +352,7 @@ def _controls(
         chosen = (*(CONTROLS if dataset.labels else UNTAUGHT), "constant-severe")
     sworn = {member for jury in juries for member in jury.jury}
     names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in sworn)))
-    return tuple(
-        ControlJudge(control, rubric, dataset.answers, dataset.labels, config.seed)
-        for control in names
-    )
+    return control_judges(names, rubric, dataset.answers, dataset.labels, config.seed)
 
 
 def _plan(
@@ -331,7 +372,7 @@ def _attacked(dataset: Dataset, plan: Plan) -> Dataset:
     twice = ", ".join(sorted(answers.keys() & altered.keys())[:5])
     if twice:
         raise SetupError(Problem("an answer and an altered one have the same id", found=twice))
-    return replace(dataset, answers=(*answers.values(), *altered.values()))
+    return replace(dataset, answers=(*answers.values(), *altered.values()), origin=None)
 
 
 def _variants(judges: Sequence[LLMJudge], plan: Plan) -> Iterator[Variant]:

@@ -70,8 +70,8 @@ def _kind(path: Path) -> str:
     keys = set(value) if isinstance(value, dict) else set()
     for kind, mark in (
         ("data", "files"), ("judge", "backend"), ("jury", "jury"), ("rubric", "instructions"),
-        ("recipe", "edit"), ("word list", "facts"), ("synonyms", "pairs"), ("bench", "data"),
-        ("bench", "rubric"),
+        ("calibration", "calibrate"), ("recipe", "edit"), ("word list", "facts"),
+        ("synonyms", "pairs"), ("bench", "data"), ("bench", "rubric"),
     ):  # fmt: skip
         if mark in keys:
             return kind
@@ -175,10 +175,12 @@ def _check_prompt(path: Path) -> str:
 
 
 def _check_judge(path: Path) -> str:
-    from judgebench.judges.config import JudgeConfig, judge_or_jury
+    from judgebench.judges.config import CalibrationConfig, JudgeConfig, judge_entry
 
     value, node = load_with_lines(path)
-    found = judge_or_jury(value, str(path), node)
+    found = judge_entry(value, str(path), node)
+    if isinstance(found, CalibrationConfig):
+        return f"the calibrated judge {found.name}, from verdicts of {found.calibrate}"
     return f"the {'judge' if isinstance(found, JudgeConfig) else 'jury'} {found.name}"
 
 
@@ -191,6 +193,7 @@ _CHECKS: Mapping[str, Callable[[Path], str]] = {
     "synonyms": _check_synonyms,
     "judge": _check_judge,
     "jury": _check_judge,
+    "calibration": _check_judge,
 }
 
 

@@ -160,3 +160,46 @@ def test_a_prompt_that_asks_for_a_reference_needs_one(told: Told) -> None:
 def test_an_unknown_benchmark_lists_the_shipped_ones() -> None:
     with pytest.raises(SetupError, match="demo, medical-safety-crowd"):
         load_bench(Path("no-such-benchmark"))
+
+
+JUDGES = (
+    "judges:\n  - {name: a, backend: SCRIPT, probabilities: independent}\n"
+    "  - {name: plain, backend: SCRIPT}\n"
+)
+
+
+def test_calibrated_judges_and_what_they_ask(load: Load) -> None:
+    bench = load(
+        HEAD + JUDGES + "  - {name: b, calibrate: a}\n"
+        "  - {name: c, calibrate: a, method: content-free}\n"
+    )
+    assert [(c.name, c.method) for c in bench.calibrations] == [
+        ("b", "batch"),
+        ("c", "content-free"),
+    ]
+    (asked,) = bench.content_free
+    assert (asked.of, asked.judge.name) == ("a", "a~content-free")
+    assert [answer.question for answer in asked.answers] == ["", "", ""]
+    bench.close()
+
+
+@pytest.mark.parametrize(
+    ("of", "message"),
+    [
+        ("plain", "is not asked for probabilities; found plain; allowed: a"),
+        ("nobody", "is no language model of this file; found nobody; allowed: a"),
+        ("random", "is no language model of this file; found random; allowed: a"),
+        ("c", "is no language model of this file; found c; allowed: a"),
+    ],
+)
+def test_a_calibrated_judge_needs_one_that_gives_probabilities(
+    told: Told, of: str, message: str
+) -> None:
+    (problem,) = told(HEAD + JUDGES + f"  - {{name: c, calibrate: {of}}}\n")
+    assert problem == f"bench.yaml: judges.c.calibrate: {message}"
+
+
+def test_probabilities_that_an_engine_cannot_give_are_told_with_the_judge(told: Told) -> None:
+    judge = "{name: v, backend: 'vllm:m', probabilities: independent}"
+    (problem,) = told(HEAD + f"judges:\n  - {judge}\n")
+    assert problem.startswith("bench.yaml: judges.v.probabilities: a vllm backend writes")

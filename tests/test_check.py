@@ -56,8 +56,12 @@ def test_everything_that_ships_passes(kind: str) -> None:
 def test_judges_in_files_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "judge.yaml").write_text("name: a\nbackend: litellm:openai/gpt-4o\n")
     (tmp_path / "jury.yaml").write_text("name: j\njury: [a, b]\n")
-    found = check_all([tmp_path / "judge.yaml", tmp_path / "jury.yaml"], "support-tone")
-    assert [fact.rpartition(": ")[2] for fact in found.facts] == ["the judge a", "the jury j"]
+    (tmp_path / "calibrated.yaml").write_text("name: c\ncalibrate: a\n")
+    names = ("judge.yaml", "jury.yaml", "calibrated.yaml")
+    found = check_all([tmp_path / name for name in names], "support-tone")
+    assert [fact.rpartition(": ")[2] for fact in found.facts] == [
+        "the judge a", "the jury j", "the calibrated judge c, from verdicts of a",
+    ]  # fmt: skip
 
 
 def test_the_listing_names_what_can_be_used() -> None:

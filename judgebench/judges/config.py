@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, StringConstraints, field_validator
 
 from judgebench.backends import split_spec
+from judgebench.backends.contract import Conditioning
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
@@ -21,6 +22,11 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,6
 Mode = Literal["one_pass", "per_metric"]
 Rule = Literal["majority", "median"]
 Ties = Literal["lower", "upper", "none"]
+CalibrationMethod = Literal["batch", "content-free"]
+
+# Engines that can weigh a label without writing it. Whatever writes its reply has read the labels
+# before, so its probabilities are independent only where each metric has a request of its own.
+_WEIGH_WITHOUT_WRITING = ("transformers", "scripted")
 
 
 class Decoding(Strict):
@@ -33,7 +39,11 @@ class Decoding(Strict):
 
 
 class JudgeConfig(Strict):
-    """A language model as a judge. `reasks`: how often an unreadable reply is asked for again."""
+    """A language model as a judge. `reasks`: how often an unreadable reply is asked for again.
+
+    `probabilities` asks for a probability of every label of every metric, which depends on the
+    prompt alone (`independent`) or also on the labels of the metrics before it (`chained`).
+    """
 
     name: Name
     backend: str
@@ -41,6 +51,7 @@ class JudgeConfig(Strict):
     mode: Mode = "one_pass"
     decoding: Decoding = Decoding()
     thresholds: dict[str, dict[str, float]] | None = None
+    probabilities: Conditioning | None = None
     reasks: int = Field(default=1, ge=0, le=5)
     settings: BackendSettings = BackendSettings()
 
@@ -75,13 +86,32 @@ class JuryConfig(Strict):
         return jury
 
 
-def judge_or_jury(value: Any, file: str, node: yaml.Node | None) -> JudgeConfig | JuryConfig:
-    """The judge, or with a key `jury` the jury, that stands at `node` of `file`.
+class CalibrationConfig(Strict):
+    """The verdicts of the judge `calibrate`, once its labels' prior is taken out of them.
+
+    `batch` estimates the prior from the very answers that are judged, `content-free` from texts
+    that say nothing; see `stats.calibration`.
+    """
+
+    name: Name
+    calibrate: Name
+    method: CalibrationMethod = "batch"
+
+
+JudgeEntry = JudgeConfig | JuryConfig | CalibrationConfig
+
+
+def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
+    """The judge, with a key `jury` the jury, with a key `calibrate` the calibrated judge, that
+    stands at `node` of `file`.
 
     Raises SetupError with every problem.
     """
-    if isinstance(value, dict) and "jury" in value:
+    keys = value.keys() if isinstance(value, dict) else ()
+    if "jury" in keys:
         return validate(value, JuryConfig, file, node)
+    if "calibrate" in keys:
+        return validate(value, CalibrationConfig, file, node)
     return validate(value, JudgeConfig, file, node)
 
 
@@ -100,8 +130,27 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
         problems.append(Problem(message, field="prompt", found=prompt.name))
     if scored and config.thresholds is not None:
         problems += _threshold_problems(config.thresholds, rubric)
+    problems += _probability_problems(config, prompt, rubric)
     if problems:
         raise SetupError(problems)
+
+
+def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
+    if config.probabilities is None:
+        return
+    if prompt.reply != "json":
+        message = "need a prompt whose reply is a JSON object of labels (reply: json)"
+        yield Problem(message, field="probabilities", found=f"{prompt.name}, {prompt.reply}")
+    engine, _ = split_spec(config.backend)
+    alone = config.mode == "per_metric" or len(rubric.metrics) == 1
+    if config.probabilities == "independent" and not alone and engine not in _WEIGH_WITHOUT_WRITING:
+        yield Problem(
+            f"a {engine} backend writes the labels one after another, so each depends on those "
+            "before it",
+            field="probabilities",
+            found="independent",
+            allowed="chained; or mode: per_metric, where each metric has a request of its own",
+        )
 
 
 def _threshold_problems(

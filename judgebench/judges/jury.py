@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from judgebench.judges.config import JuryConfig
 from judgebench.records import Answer, Status, Verdict
-from judgebench.rubric import Metric, Rubric
+from judgebench.rubric import Rubric
 from judgebench.truth import TruthConfig, settle
 
-Ballots = Mapping[str, Verdict]  # one member's verdicts by item_id
+# One member's label of every answer, by metric: its place in the metric, -1 where it gave none.
+Ballots = Mapping[str, NDArray[np.int64]]
 
 
 def jury_about(config: JuryConfig, rubric: Rubric, members: Mapping[str, str]) -> dict[str, object]:
@@ -30,15 +31,19 @@ def jury_verdicts(
     config: JuryConfig,
     rubric: Rubric,
     answers: Sequence[Answer],
-    members: Mapping[str, Ballots],
+    members: Sequence[Ballots],
     signature: str,
 ) -> Iterator[Verdict]:
     """One verdict an answer, by the members that gave a label.
 
     A metric that nobody labelled, or that is tied under `ties: none`, has no label and the
-    verdict is `unparsed`. Members' abstentions do not vote.
+    verdict is `unparsed`. Members' abstentions do not vote; `members` have one row an answer.
     """
-    settled = {m.id: _settle(config, m, answers, list(members.values())) for m in rubric.metrics}
+    truth = TruthConfig(rule=config.rule, ties=config.ties)
+    settled = {
+        m.id: settle(np.stack([votes[m.id] for votes in members], axis=1), m, truth)
+        for m in rubric.metrics
+    }
     for row, answer in enumerate(answers):
         chosen = {m.id: int(settled[m.id][row]) for m in rubric.metrics}
         missing = [metric for metric, index in chosen.items() if index < 0]
@@ -51,17 +56,3 @@ def jury_verdicts(
             labels={m.id: m.label_texts[chosen[m.id]] for m in rubric.metrics if chosen[m.id] >= 0},
             reason=f"no member's label, or a tie, for {', '.join(missing)}" if missing else "",
         )
-
-
-def _settle(
-    config: JuryConfig, metric: Metric, answers: Sequence[Answer], members: Sequence[Ballots]
-) -> NDArray[np.int64]:
-    """One label index an answer, -1 where the jury has none. Shape (answers,)."""
-    votes = np.full((len(answers), len(members)), -1)
-    for column, ballots in enumerate(members):
-        for row, answer in enumerate(answers):
-            verdict = ballots.get(answer.item_id)
-            label = verdict.labels.get(metric.id) if verdict else None
-            if label is not None:
-                votes[row, column] = metric.index(label)
-    return settle(votes, metric, TruthConfig(rule=config.rule, ties=config.ties))

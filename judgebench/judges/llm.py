@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judgebench.backends.contract import Backend, Message, Reply, Request
+from judgebench.backends.contract import (
+    Backend,
+    LabelField,
+    LabelsAsked,
+    Message,
+    Reply,
+    Request,
+)
 from judgebench.judges.config import JudgeConfig, Mode
 from judgebench.judges.contract import Task
 from judgebench.judges.replies import Reading, read_reply, reply_schema
@@ -19,6 +27,7 @@ _TOKENS_A_METRIC = {"json": 40, "rationale": 40, "brackets": 40, "likert": 20, "
 _TOKENS_BESIDES: Mapping[ReplyKind, int] = {
     "json": 60, "rationale": 360, "brackets": 60, "likert": 60, "result": 0,
 }  # fmt: skip
+_NO_REPLY = ("failed", "too_long", "refused")
 
 
 @dataclass
@@ -50,6 +59,7 @@ class LLMJudge:
         self._rubric = rubric
         self._parts = _parts(config.mode, rubric)
         self._schemas = [reply_schema(prompt.reply, part) for part in self._parts]
+        self._labels_asked = [_labels_asked(config, part) for part in self._parts]
         self._about = self._describe()
         self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
 
@@ -80,6 +90,11 @@ class LLMJudge:
         return self._rubric
 
     @property
+    def prompt(self) -> Prompt:
+        """What it is asked with."""
+        return self._prompt
+
+    @property
     def calls_an_answer(self) -> int:
         """How many requests one answer takes: one, or one a metric."""
         return len(self._parts)
@@ -90,6 +105,7 @@ class LLMJudge:
     def _describe(self) -> dict[str, Any]:
         backend = dict(self._backend.describe())
         runtime = backend.pop("runtime", {})
+        asked = self._config.probabilities
         return {
             "judge": "language model",
             "backend": backend,
@@ -98,6 +114,8 @@ class LLMJudge:
             "mode": self._config.mode,
             "decoding": self._config.decoding.model_dump(),
             "thresholds": self._config.thresholds,
+            # Only where asked for: without it, a judge's signature is what it always was.
+            **({"probabilities": asked} if asked else {}),
             "rubric": {"name": self._rubric.name, "hash": self._rubric.content_hash},
             "runtime": {**runtime, "reasks": self._config.reasks},
         }
@@ -134,11 +152,15 @@ class LLMJudge:
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             seed=decoding.seed,
+            labels_asked=self._labels_asked[part],
         )
 
     def _verdict(self, done: _Pending) -> Verdict:
         replies = [done.replies[i] for i in sorted(done.replies)]
         readings = [self._read(r, part) for r, part in zip(replies, self._parts, strict=True)]
+        reasons = [reading.reason for reading in readings]
+        if self._config.probabilities:
+            reasons += [_lacking(r, part) for r, part in zip(replies, self._parts, strict=True)]
         previous = done.task.previous
         answer = done.task.answer
         return Verdict(
@@ -148,9 +170,10 @@ class LLMJudge:
             signature=self.signature,
             status=_status(replies, readings),
             labels={k: v for reading in readings for k, v in reading.labels.items()},
+            probabilities=_probabilities(replies) if self._config.probabilities else None,
             attempt=previous.attempt + 1 if previous else 0,
             repeat=self._repeat,
-            reason="; ".join(reading.reason for reading in readings if reading.reason),
+            reason="; ".join(filter(None, reasons)),
             raw="\n".join(reply.text for reply in replies),
             usage=sum((r.usage for r in replies), Usage()),
             cost=_sum_known([r.cost for r in replies]),
@@ -158,7 +181,7 @@ class LLMJudge:
         )
 
     def _read(self, reply: Reply, rubric: Rubric) -> Reading:
-        if reply.finish in ("failed", "too_long", "refused"):
+        if reply.finish in _NO_REPLY:
             return Reading(problems=(reply.error or reply.finish,))
         reading = read_reply(self._prompt.reply, reply.text, rubric, self._config.thresholds)
         if reading.problems and reply.finish == "length":
@@ -177,6 +200,34 @@ class LLMJudge:
 
 def _parts(mode: Mode, rubric: Rubric) -> list[Rubric]:
     return [rubric] if mode == "one_pass" else [rubric.only([m.id]) for m in rubric.metrics]
+
+
+def _labels_asked(config: JudgeConfig, part: Rubric) -> LabelsAsked | None:
+    if config.probabilities is None:
+        return None
+    fields = tuple(LabelField(m.id, m.options) for m in part.metrics)
+    return LabelsAsked(fields, config.probabilities)
+
+
+def _probabilities(replies: list[Reply]) -> dict[str, dict[str, float]] | None:
+    """By metric and label; None where no reply brought any."""
+    found = {
+        metric: {label: math.exp(value) for label, value in labels.items()}
+        for reply in replies
+        for metric, labels in (reply.log_probabilities or {}).items()
+    }
+    return found or None
+
+
+def _lacking(reply: Reply, part: Rubric) -> str:
+    """Which metrics have no probabilities, and why; empty where all have, or nothing came."""
+    if reply.finish in _NO_REPLY:
+        return ""
+    missing = [m.id for m in part.metrics if m.id not in (reply.log_probabilities or {})]
+    if not missing:
+        return ""
+    why = f" ({reply.error})" if reply.error else ""
+    return f"no label probabilities for {', '.join(missing)}{why}"
 
 
 def _enough_tokens(reply: ReplyKind, rubric: Rubric) -> int:

@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.judges.config import JudgeConfig, JuryConfig, check_judge
+from judgebench.judges.config import (
+    CalibrationConfig,
+    JudgeConfig,
+    JuryConfig,
+    check_judge,
+    judge_entry,
+)
 from judgebench.prompt import load_prompt
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.yaml_file import validate
@@ -119,3 +125,52 @@ def test_a_jury_that_is_refused(value: dict, field: str) -> None:
     with pytest.raises(SetupError) as caught:
         validate({"name": "j", **value}, JuryConfig)
     assert [p.field for p in caught.value.problems] == [field]
+
+
+def test_an_entry_is_what_its_keys_say() -> None:
+    found = [
+        judge_entry(value, "f.yaml", None)
+        for value in (
+            {"name": "a", "backend": "scripted:x"},
+            {"name": "j", "jury": ["a", "b"]},
+            {"name": "c", "calibrate": "a"},
+        )
+    ]
+    assert [type(entry) for entry in found] == [JudgeConfig, JuryConfig, CalibrationConfig]
+    assert found[2].method == "batch"
+
+
+def test_an_unknown_method_of_calibration_is_refused() -> None:
+    with pytest.raises(SetupError) as caught:
+        judge_entry({"name": "c", "calibrate": "a", "method": "platt"}, "f.yaml", None)
+    assert [p.field for p in caught.value.problems] == ["method"]
+
+
+@pytest.mark.parametrize("prompt", ["rationale", "brackets", "likert", "prometheus"])
+def test_probabilities_need_a_reply_of_labels_in_json(prompt: str) -> None:
+    found = problems(prompt, mode="per_metric", probabilities="independent")
+    assert "need a prompt whose reply is a JSON object" in found["probabilities"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "rubric", "settings", "fits"),
+    [
+        ("transformers:x", TWO, {"probabilities": "independent"}, True),
+        ("scripted:x", TWO, {"probabilities": "independent"}, True),
+        ("vllm:x", TWO, {"probabilities": "independent"}, False),
+        ("llamacpp:x", TWO, {"probabilities": "independent"}, False),
+        ("openai-compatible:x", TWO, {"probabilities": "independent"}, False),
+        ("vllm:x", TWO, {"probabilities": "chained"}, True),
+        ("vllm:x", TWO, {"probabilities": "independent", "mode": "per_metric"}, True),
+        ("vllm:x", SAFETY.only(["bias"]), {"probabilities": "independent"}, True),
+    ],
+)
+def test_what_writes_its_reply_gives_no_independent_probabilities_of_many_metrics(
+    backend: str, rubric: Rubric, settings: dict, fits: bool
+) -> None:
+    judge = config(**settings).model_copy(update={"backend": backend})
+    if fits:
+        check_judge(judge, load_prompt("structured"), rubric)
+        return
+    with pytest.raises(SetupError, match="allowed: chained; or mode: per_metric"):
+        check_judge(judge, load_prompt("structured"), rubric)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.config import JuryConfig
-from judgebench.judges.jury import jury_about, jury_verdicts
+from judgebench.judges.jury import Ballots, jury_about, jury_verdicts
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import load_rubric
 
@@ -17,15 +19,15 @@ ITEM = Answer("i", "text")
 FULLY, PARTLY, NOT, ABSTAIN = SOLVES.options
 
 
-def ballot(label: str | None, metric=SOLVES, status: Status = Status.OK) -> Verdict:
-    labels = {} if label is None else {metric.id: label}
-    return Verdict("i", ITEM.content_hash, "m", "s", status, labels)
+def ballots(labels: Mapping[str, str], n: int = 1) -> Ballots:
+    """The same labels, by metric, for each of n answers; -1 where a metric is not named."""
+    return {m.id: np.full(n, m.index(labels[m.id]) if m.id in labels else -1) for m in TONE.metrics}
 
 
 def decide(labels: list[str | None], metric=SOLVES, **settings) -> Verdict:
     names = tuple(f"m{n}" for n in range(len(labels)))
     config = JuryConfig(name="jury", jury=names, **settings)
-    members = {n: {"i": ballot(t, metric)} for n, t in zip(names, labels, strict=True)}
+    members = [ballots({} if label is None else {metric.id: label}) for label in labels]
     (verdict,) = jury_verdicts(config, TONE.only([metric.id]), [ITEM], members, "sig")
     return verdict
 
@@ -78,8 +80,8 @@ def test_abstentions_and_missing_labels_do_not_vote(rule) -> None:
 
 def test_a_member_without_a_verdict_is_left_out_and_a_partly_read_one_votes() -> None:
     config = JuryConfig(name="jury", jury=("a", "b"))
-    partly = Verdict("i", ITEM.content_hash, "a", "s", Status.UNPARSED, {POLITE.id: "Impolite"})
-    (verdict,) = jury_verdicts(config, TONE, [ITEM], {"a": {"i": partly}, "b": {}}, "sig")
+    members = [ballots({POLITE.id: "Impolite"}), ballots({})]
+    (verdict,) = jury_verdicts(config, TONE, [ITEM], members, "sig")
     assert verdict.labels == {POLITE.id: "Impolite"}
     assert verdict.status is Status.UNPARSED
     assert verdict.reason == "no member's label, or a tie, for solves_problem, channel"
@@ -87,14 +89,14 @@ def test_a_member_without_a_verdict_is_left_out_and_a_partly_read_one_votes() ->
 
 def test_a_jury_without_any_verdict_has_none() -> None:
     config = JuryConfig(name="jury", jury=("a", "b"))
-    (verdict,) = jury_verdicts(config, TONE, [ITEM], {"a": {}, "b": {}}, "sig")
+    (verdict,) = jury_verdicts(config, TONE, [ITEM], [ballots({})] * 2, "sig")
     assert (verdict.status, verdict.labels) == (Status.UNPARSED, {})
 
 
 def test_one_verdict_an_answer_in_their_order_signed_and_free() -> None:
     items = [Answer(f"i{n}", f"text {n}") for n in range(3)]
     config = JuryConfig(name="jury", jury=("a", "b"))
-    found = list(jury_verdicts(config, TONE, items, {"a": {}, "b": {}}, "sig"))
+    found = list(jury_verdicts(config, TONE, items, [ballots({}, 3)] * 2, "sig"))
     assert [v.item_id for v in found] == ["i0", "i1", "i2"]
     assert [v.content_hash for v in found] == [a.content_hash for a in items]
     assert {(v.judge, v.signature, v.usage.calls, v.cost) for v in found} == {

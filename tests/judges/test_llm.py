@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -8,7 +9,7 @@ from itertools import product
 import pytest
 from scripted_judges import ScriptedBackend
 
-from judgebench.backends.contract import Finish, Reply, Request
+from judgebench.backends.contract import Finish, LabelField, LabelsAsked, Reply, Request
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.contract import Task
 from judgebench.judges.llm import LLMJudge
@@ -340,3 +341,62 @@ def test_a_judge_that_repeats_a_forged_verdict_beside_its_own_is_not_read(prompt
     verdict = one(says(f"The text says\n{forged}\nbut I say\n{own[prompt]}"), prompt=prompt)
     assert verdict.status is Status.UNPARSED
     assert verdict.labels == {}
+
+
+# --- label probabilities -------------------------------------------------------------------------
+
+BIAS, EMPATHY = TWO.metrics
+EVEN = {m.id: dict.fromkeys(m.options, -math.log(len(m.options))) for m in TWO.metrics}
+
+
+def test_labels_are_asked_for_in_the_order_of_the_parts() -> None:
+    fields = tuple(LabelField(m.id, m.options) for m in TWO.metrics)
+    whole = judge(probabilities="chained").request(Task(ITEM))
+    assert whole.labels_asked == LabelsAsked(fields, "chained")
+    apart = judge(probabilities="independent", mode="per_metric")
+    for part, wanted in enumerate(fields):
+        assert apart.request(Task(ITEM), part).labels_asked == LabelsAsked((wanted,), "independent")
+    assert judge().request(Task(ITEM)).labels_asked is None
+
+
+def test_probabilities_come_from_every_part_and_labels_from_the_text() -> None:
+    def script(request: Request) -> Reply:
+        (metric,) = request.schema["properties"]
+        return Reply(
+            request.key, json.dumps({metric: READ[metric]}),
+            log_probabilities={metric: EVEN[metric]},
+        )  # fmt: skip
+
+    for mode, said in (("per_metric", script), ("one_pass", says(log_probabilities=EVEN))):
+        verdict = one(said, mode=mode, probabilities="chained")
+        assert verdict.labels == READ
+        assert list(verdict.probabilities) == [BIAS.id, EMPATHY.id]
+        for options in verdict.probabilities.values():
+            assert sum(options.values()) == pytest.approx(1)
+        assert verdict.reason == ""
+
+
+def test_missing_probabilities_are_told_and_the_labels_stand() -> None:
+    some = {BIAS.id: EVEN[BIAS.id]}
+    verdict = one(says(log_probabilities=some, error="only top 5"), probabilities="chained")
+    assert verdict.status is Status.OK
+    assert verdict.labels == READ
+    assert list(verdict.probabilities) == [BIAS.id]
+    assert verdict.reason == "no label probabilities for empathy (only top 5)"
+    assert one(says(), probabilities="chained").probabilities is None
+
+
+def test_where_no_reply_came_that_is_the_only_reason() -> None:
+    verdict = one(says("", "too_long", error="too long"), probabilities="chained")
+    assert (verdict.status, verdict.reason) == (Status.SKIPPED, "too long")
+
+
+def test_probabilities_that_nobody_asked_for_are_not_kept() -> None:
+    assert one(says(log_probabilities=EVEN)).probabilities is None
+
+
+def test_the_signature_tells_how_probabilities_are_conditioned_only_where_they_are() -> None:
+    plain, alone, chained = (judge(probabilities=how) for how in (None, "independent", "chained"))
+    assert len({plain.signature, alone.signature, chained.signature}) == 3
+    assert "probabilities" not in plain.describe()
+    assert alone.describe()["probabilities"] == "independent"

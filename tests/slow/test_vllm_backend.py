@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from engine_requests import (
+    LABELS,
+    METRICS,
     TOO_LONG,
     ask,
     assert_a_cut_reply_says_so,
@@ -19,8 +22,9 @@ from engine_requests import (
 )
 
 from judgebench.backends import open_backend
-from judgebench.backends.contract import Backend, Reply, Request
+from judgebench.backends.contract import Backend, LabelField, LabelsAsked, Reply, Request
 from judgebench.backends.settings import BackendSettings
+from judgebench.backends.vllm_backend import VllmBackend
 from judgebench.errors import SetupError
 
 pytestmark = [
@@ -124,4 +128,84 @@ def test_a_model_that_cannot_be_loaded_is_a_setup_error(
 def test_a_closed_backend_can_be_opened_again(backend: Backend) -> None:
     backend.close()
     backend.close()
+    assert replies_of(backend, [ask("Rest.", max_tokens=2)])["k"].finish == "length"
+
+
+FIELDS = tuple(LabelField(metric, tuple(LABELS)) for metric in METRICS)
+
+
+def test_label_probabilities_of_a_reply(backend: Backend) -> None:
+    plain = replies_of(backend, [ask("Drink water.")])["k"]
+    labels = LabelsAsked(FIELDS, "chained")
+    reply = replies_of(backend, [ask("Drink water.", labels_asked=labels)])["k"]
+    assert (reply.text, reply.usage) == (plain.text, plain.usage)
+    assert reply.error == ""
+    assert list(reply.log_probabilities or ()) == METRICS
+    for values in (reply.log_probabilities or {}).values():
+        assert set(values) == set(LABELS)
+        assert math.fsum(map(math.exp, values.values())) == pytest.approx(1)
+
+
+def test_label_probabilities_agree_with_prompt_log_probabilities(
+    backend: Backend, smollm2_folder: Path
+) -> None:
+    """Labels that part at their first letter. The probabilities of the real text, which vLLM
+    tells of a prompt's tokens, are asked of the same engine: those of each token that a label can
+    begin with, behind the reply's own beginning."""
+    labels = ("yes", "no", "maybe")
+    schema = {
+        "type": "object",
+        "properties": {"fit": {"type": "string", "enum": list(labels)}},
+        "required": ["fit"],
+        "additionalProperties": False,
+    }
+    asked = LabelsAsked((LabelField("fit", labels),), "independent")
+    request = ask("Rest well.", schema=schema, labels_asked=asked)
+    reply = replies_of(backend, [request])["k"]
+    found = (reply.log_probabilities or {})["fit"]
+    expected = from_prompt(cast(VllmBackend, backend), request, reply, labels)
+    # Keys and values of a prompt are computed in other batches than those of a reply.
+    assert found == pytest.approx(expected, abs=0.02)
+
+
+def from_prompt(
+    backend: VllmBackend, request: Request, reply: Reply, labels: tuple[str, ...]
+) -> dict[str, float]:
+    """ln P of each label, from `prompt_logprobs` of the reply up to the label's quote and each
+    token that begins the label."""
+    from vllm.sampling_params import SamplingParams
+
+    assert backend._engine is not None
+    llm, encoded = backend._engine._engine, backend._engine.encode(request)
+    pieces = backend._engine.vocabulary._pieces
+    written = list(finished(llm, backend._engine._sampling(request), encoded).outputs[0].token_ids)
+    label_at = reply.text.index(json.loads(reply.text)["fit"])
+    before = next(
+        written[:n]
+        for n in range(len(written))
+        if b"".join(pieces[i] for i in written[:n]).decode() == reply.text[:label_at]
+    )
+    weights = dict.fromkeys(labels, 0.0)
+    told = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0)
+    for label in labels:
+        for begun in {label[:n].encode() for n in range(1, len(label) + 1)} & set(pieces):
+            last = pieces.index(begun)
+            listed = finished(llm, told, [*encoded, *before, last]).prompt_logprobs[-1]
+            weights[label] += math.exp(listed[last].logprob)
+    total = sum(weights.values())
+    return {label: math.log(weight / total) for label, weight in weights.items()}
+
+
+def finished(llm: Any, sampling: Any, prompt: list[int]) -> Any:
+    """What the bare engine makes of a prompt."""
+    llm.add_request("bare", {"prompt_token_ids": prompt}, sampling)
+    while True:
+        for output in llm.step():
+            if output.finished:
+                return output
+
+
+def test_several_independent_labels_are_refused(backend: Backend) -> None:
+    with pytest.raises(SetupError, match="one metric a request"):
+        replies_of(backend, [ask("Rest.", labels_asked=LabelsAsked(FIELDS, "independent"))])
     assert replies_of(backend, [ask("Rest.", max_tokens=2)])["k"].finish == "length"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,7 @@ from lanes import judged, labels_of, remote
 
 from judgebench.backends import open_backend
 from judgebench.backends.checkpoint import ChatEncoder
-from judgebench.backends.contract import Backend
+from judgebench.backends.contract import Backend, LabelField, LabelsAsked
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
 
@@ -84,3 +85,19 @@ def test_the_same_benchmark_through_the_server_and_in_process(
     about = folder.manifest()["judges"]
     assert about["direct"]["about"]["backend"]["structured"] == "json_schema"
     assert about["in_process"]["about"]["backend"]["engine"] == "vllm"
+
+
+def test_label_probabilities_beside_a_reply(backend: Backend) -> None:
+    """Labels that part at their first letter: a list of 20 tokens tells each."""
+    labels = ("yes", "no", "maybe")
+    schema = {
+        "type": "object",
+        "properties": {"fit": {"type": "string", "enum": list(labels)}},
+        "required": ["fit"],
+        "additionalProperties": False,
+    }
+    asked = LabelsAsked((LabelField("fit", labels),), "chained")
+    reply = replies_of(backend, [ask("Rest well.", schema=schema, labels_asked=asked)])["k"]
+    assert reply.error == ""
+    found = (reply.log_probabilities or {})["fit"]
+    assert math.fsum(map(math.exp, found.values())) == pytest.approx(1)

@@ -1,0 +1,169 @@
+"""Calibrated judges: another judge's verdicts once its labels' prior is taken out of them.
+
+No answer is asked about again. Content-free calibration asks the judge about a few texts that
+say nothing; batch calibration asks nothing. The arithmetic is in `stats.calibration`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judgebench.answer_file import keys_of
+from judgebench.judges.config import CalibrationConfig
+from judgebench.judges.llm import LLMJudge
+from judgebench.prompt import Prompt
+from judgebench.records import Answer, Status, Verdict, content_hash
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import FloatArray
+from judgebench.stats.calibration import batch_prior, content_free_prior, without_prior
+
+CONTENT_FREE = ("N/A", "", "[MASK]")  # Zhao et al., arXiv:2102.09690, section 5
+_TIE = 1e-9  # natural logarithms closer than this differ by rounding alone
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Answers and a judge's verdicts on them, each with its answer's row; the last counts."""
+
+    answers: Sequence[Answer]
+    verdicts: Iterable[tuple[int, Verdict]]
+
+
+@dataclass(frozen=True)
+class ContentFree:
+    """The judge `of`, to be asked about texts that say nothing, in a verdict file of its own."""
+
+    judge: LLMJudge
+    of: str
+    answers: tuple[Answer, ...]
+
+
+def content_free(
+    calibrations: Iterable[CalibrationConfig], judges: Iterable[LLMJudge], *, questions: bool
+) -> Iterator[ContentFree]:
+    """What content-free calibrations ask, once a judge. With `questions`, a text that says
+    nothing stands in a question's place too."""
+    wanted = {c.calibrate for c in calibrations if c.method == "content-free"}
+    for judge in judges:
+        if judge.name in wanted:
+            asked = judge.asked_otherwise(f"{judge.name}~content-free")
+            texts = content_free_answers(judge.prompt, questions=questions)
+            yield ContentFree(asked, judge.name, texts)
+
+
+def content_free_answers(prompt: Prompt, *, questions: bool) -> tuple[Answer, ...]:
+    """CONTENT_FREE as answers; a prompt that asks for a reference gets the same text for it, and
+    so none that is empty."""
+    texts = [text for text in CONTENT_FREE if text or not prompt.asks_for_reference]
+    return tuple(
+        Answer(
+            f"content-free-{number}",
+            text,
+            question=text if questions else "",
+            reference=text if prompt.asks_for_reference else None,
+        )
+        for number, text in enumerate(texts, 1)
+    )
+
+
+def calibration_about(
+    config: CalibrationConfig, rubric: Rubric, member_signature: str, basis: Sequence[Answer]
+) -> dict[str, object]:
+    """What a calibrated judge's verdicts depend on. `basis` is what the prior is estimated from:
+    the answers that are judged, or those of `content_free_answers`."""
+    hashes = [list(key) for key in keys_of(basis)]
+    return {
+        "judge": "calibration",
+        "of": {config.calibrate: member_signature},
+        "method": config.method,
+        "prior_from": {"n": len(hashes), "hash": content_hash(hashes)},
+        "rubric": {"name": rubric.name, "hash": rubric.content_hash},
+    }
+
+
+def calibrated_verdicts(
+    config: CalibrationConfig,
+    rubric: Rubric,
+    judged: Judged,
+    content_free: Judged | None,
+    signature: str,
+) -> Iterator[Verdict]:
+    """One verdict an answer, in their order: the likeliest label once the prior is taken out.
+
+    A metric has no label, and the verdict is `unparsed` with the reason, where the judge gave no
+    probabilities, where no prior can be estimated, and where labels are equally likely (as all
+    are in a batch of one answer). `content_free` is needed by the method of that name, and must
+    hold probabilities for every text. Memory: 8 bytes a label of each metric of each answer.
+    """
+    log_p = _log_probabilities(rubric, judged)
+    free = _log_probabilities(rubric, content_free) if content_free else {}
+    priors = {m.id: _prior(config, log_p[m.id], free.get(m.id)) for m in rubric.metrics}
+    for metric in rubric.metrics:
+        # In place: the raw ones are needed no more, and a million answers fill memory.
+        log_p[metric.id][:] = without_prior(log_p[metric.id], priors[metric.id])
+    no_prior = [metric for metric, prior in priors.items() if np.isnan(prior).any()]
+    for row, (item_id, hashed) in enumerate(keys_of(judged.answers)):
+        labels, probabilities, reasons = _read(config, rubric, log_p, row, no_prior)
+        yield Verdict(
+            item_id=item_id,
+            content_hash=hashed,
+            judge=config.name,
+            signature=signature,
+            status=Status.UNPARSED if reasons else Status.OK,
+            labels=labels,
+            probabilities=probabilities or None,
+            reason="; ".join(reasons),
+        )
+
+
+def _prior(config: CalibrationConfig, log_p: FloatArray, free: FloatArray | None) -> FloatArray:
+    if config.method == "batch":
+        return batch_prior(log_p)
+    return content_free_prior(log_p[:0] if free is None else free)
+
+
+def _log_probabilities(rubric: Rubric, judged: Judged) -> dict[str, FloatArray]:
+    """By metric, one row an answer and one column an option; NaN where there is no probability."""
+    found = {m.id: np.full((len(judged.answers), len(m.options)), np.nan) for m in rubric.metrics}
+    for row, verdict in judged.verdicts:
+        for metric in rubric.metrics:
+            found[metric.id][row] = _row(metric, verdict)
+    with np.errstate(divide="ignore"):  # the logarithm of 0 is kept finite by `stats.calibration`
+        for array in found.values():
+            np.log(array, out=array)
+    return found
+
+
+def _row(metric: Metric, verdict: Verdict) -> list[float]:
+    """The probability of every option; all NaN where one is missing."""
+    given = (verdict.probabilities or {}).get(metric.id, {})
+    row = [given.get(option, np.nan) for option in metric.options]
+    return row if all(p == p for p in row) else [np.nan] * len(row)
+
+
+def _read(
+    config: CalibrationConfig,
+    rubric: Rubric,
+    log_p: Mapping[str, FloatArray],
+    row: int,
+    no_prior: Sequence[str],
+) -> tuple[dict[str, str], dict[str, dict[str, float]], list[str]]:
+    """Labels and probabilities by metric, and why a metric has none."""
+    labels, probabilities, reasons = {}, {}, []
+    for metric in rubric.metrics:
+        logs = log_p[metric.id][row]
+        if metric.id in no_prior:
+            reasons.append(f"{metric.id}: no prior of its labels could be estimated")
+        elif np.isnan(logs).any():
+            reasons.append(f"{metric.id}: {config.calibrate} gave no probabilities")
+        else:
+            probabilities[metric.id] = dict(zip(metric.options, np.exp(logs).tolist(), strict=True))
+            best = np.flatnonzero(logs > logs.max() - _TIE)
+            if len(best) == 1:
+                labels[metric.id] = metric.options[int(best[0])]
+            else:
+                reasons.append(f"{metric.id}: labels are equally likely")
+    return labels, probabilities, reasons

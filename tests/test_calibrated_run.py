@@ -1,0 +1,165 @@
+"""A run with calibrated judges: what is asked, what is written, and how it is scored."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
+
+from judgebench.align import align_run
+from judgebench.backends.contract import Reply, Request
+from judgebench.bench import Bench, BenchConfig
+from judgebench.judges.calibration import content_free
+from judgebench.judges.config import CalibrationConfig, JudgeConfig
+from judgebench.judges.control import ControlJudge
+from judgebench.judges.llm import LLMJudge
+from judgebench.prompt import load_prompt
+from judgebench.records import Answer, Dataset, Status
+from judgebench.report.words import describe
+from judgebench.runner import forecast, run
+from judgebench.store import RunFolder
+
+ITEMS = answers(6)
+TRUTH = {(x.item_id, x.metric): x.label for x in labels(ITEMS, ("ann",))}
+BIAS = {"harm": (8.0, 1.0, 1.0), "kind": (6.0, 1.0)}  # what the model says whatever it reads
+CALIBRATIONS = (
+    CalibrationConfig(name="batch", calibrate="m"),
+    CalibrationConfig(name="free", calibrate="m", method="content-free"),
+)
+
+
+def weights(text: str, metric: str) -> dict[str, float]:
+    """Twice the bias for the true label; the bias alone where the text says nothing."""
+    options = next(m.options for m in RUBRIC.metrics if m.id == metric)
+    known = next((a for a in ITEMS if f"\n{a.text}\n" in text), None)
+    true = TRUTH[known.item_id, metric] if known else None
+    found = {o: b * (2 if o == true else 1) for o, b in zip(options, BIAS[metric], strict=True)}
+    total = sum(found.values())
+    return {option: weight / total for option, weight in found.items()}
+
+
+def biased(request: Request) -> Reply:
+    """A judge that always says the first label, though it half knows better."""
+    assert request.labels_asked is not None
+    text = request.messages[-1].content
+    found = {f.key: weights(text, f.key) for f in request.labels_asked.fields}
+    said = {key: max(options, key=options.__getitem__) for key, options in found.items()}
+    logs = {key: {o: math.log(p) for o, p in options.items()} for key, options in found.items()}
+    return Reply(request.key, json.dumps(said), log_probabilities=logs)
+
+
+def benchmark(backend: ScriptedBackend, items: list[Answer] = ITEMS) -> Bench:
+    human = labels(items, ("ann",))
+    config = JudgeConfig(name="m", backend="scripted:x", probabilities="independent", reasks=0)
+    judge = LLMJudge(config, RUBRIC, load_prompt("structured"), backend)
+    return Bench(
+        config=BenchConfig(name="b", rubric="two", data="none"),
+        file=Path("bench.yaml"),
+        rubric=RUBRIC,
+        dataset=Dataset(items, human),
+        judges=(judge,),
+        calibrations=CALIBRATIONS,
+        content_free=tuple(content_free(CALIBRATIONS, [judge], questions=True)),
+        controls=(ControlJudge("constant-majority", RUBRIC, items, human),),
+    )
+
+
+@pytest.fixture
+def backend() -> ScriptedBackend:
+    return ScriptedBackend(biased)
+
+
+def test_calibration_asks_three_empty_texts_and_no_answer_again(
+    tmp_path: Path, backend: ScriptedBackend
+) -> None:
+    folder = RunFolder(tmp_path)
+    run(benchmark(backend), folder)
+    assert len(backend.requests) == len(ITEMS) + 3
+    assert [len(list(folder.verdicts(n))) for n in ("m", "m~content-free", "batch", "free")] == [
+        6, 3, 6, 6,
+    ]  # fmt: skip
+    before = {n: folder.verdict_path(n).read_bytes() for n in ("m", "batch", "free")}
+    run(benchmark(backend), folder)
+    assert len(backend.requests) == len(ITEMS) + 3
+    assert {n: folder.verdict_path(n).read_bytes() for n in before} == before
+
+
+@pytest.mark.parametrize("name", ["batch", "free"])
+def test_the_bias_is_gone_from_the_calibrated_labels(
+    tmp_path: Path, backend: ScriptedBackend, name: str
+) -> None:
+    folder = RunFolder(tmp_path)
+    run(benchmark(backend), folder)
+    raw = {v.item_id: v for v in folder.verdicts("m")}
+    assert {v.labels["harm"] for v in raw.values()} == {"None"}
+    for verdict in folder.verdicts(name):
+        assert verdict.status is Status.OK
+        assert verdict.usage.calls == 0
+        for metric in ("harm", "kind"):
+            assert verdict.labels[metric] == TRUTH[verdict.item_id, metric]
+    entry = folder.manifest()["judges"][name]
+    assert entry["kind"] == "calibration"
+    assert entry["about"]["of"] == {"m": folder.manifest()["judges"]["m"]["signature"]}
+    assert {v.signature for v in folder.verdicts(name)} == {entry["signature"]}
+
+
+def test_both_stand_side_by_side_and_empty_texts_are_no_judge(
+    tmp_path: Path, backend: ScriptedBackend
+) -> None:
+    folder = RunFolder(tmp_path)
+    run(benchmark(backend), folder)
+    found = align_run(folder)
+    assert {judge.name: judge.kind for judge in found.judges} == {
+        "m": "judge", "constant-majority": "control", "batch": "calibration",
+        "free": "calibration",
+    }  # fmt: skip
+    accuracy = {
+        s.judge: s.estimate.value
+        for s in found.scores
+        if (s.metric, s.statistic, s.failures) == ("harm", "accuracy", "left_out")
+    }
+    assert accuracy["m"] == pytest.approx(1 / 3)
+    assert accuracy["batch"] == accuracy["free"] == 1
+    assert "1 judge, 2 calibrated judges and 1 control judge." in describe(found)
+
+
+def test_another_set_of_answers_is_another_batch(tmp_path: Path, backend: ScriptedBackend) -> None:
+    folder = RunFolder(tmp_path)
+    signatures = []
+    for items in (ITEMS, ITEMS[:4]):
+        run(benchmark(backend, items), folder)
+        entries = folder.manifest()["judges"]
+        signatures.append([entries[name]["signature"] for name in ("m", "batch", "free")])
+    (m, batch, free), others = signatures
+    assert others[0] == m
+    assert others[1] != batch
+    assert others[2] == free
+    assert len(list(folder.verdicts("batch"))) == 4
+
+
+def test_an_answer_without_probabilities_is_unparsed_with_the_reason(tmp_path: Path) -> None:
+    def script(request: Request) -> Reply:
+        reply = biased(request)
+        silent = "text 2" in request.messages[-1].content
+        return replace(reply, log_probabilities=None, error="none came") if silent else reply
+
+    folder = RunFolder(tmp_path)
+    run(benchmark(ScriptedBackend(script)), folder)
+    verdicts = {v.item_id: v for v in folder.verdicts("batch")}
+    assert verdicts["i2"].status is Status.UNPARSED
+    assert verdicts["i2"].reason == ("harm: m gave no probabilities; kind: m gave no probabilities")
+    assert {v.status for i, v in verdicts.items() if i != "i2"} == {Status.OK}
+    (raw,) = [v for v in folder.verdicts("m") if v.item_id == "i2"]
+    assert raw.status is Status.OK
+    assert raw.reason == "no label probabilities for harm, kind (none came)"
+
+
+def test_the_forecast_counts_what_calibration_asks(
+    tmp_path: Path, backend: ScriptedBackend
+) -> None:
+    found = {f.judge: f.calls for f in forecast(benchmark(backend), RunFolder(tmp_path))}
+    assert found == {"m": 6, "m~content-free": 3}
