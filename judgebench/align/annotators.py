@@ -11,7 +11,7 @@ import numpy as np
 
 from judgebench.align.judges import statistic
 from judgebench.align.result import AgreementScore, CeilingScore, LabelShare
-from judgebench.align.scope import Scope
+from judgebench.align.scope import Scope, renumbered
 from judgebench.records import Estimate, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.agreement import (
@@ -22,9 +22,9 @@ from judgebench.stats.agreement import (
     krippendorff_alpha,
     vote_pairs_by_cluster,
 )
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.confusion import confusion_by_cluster
-from judgebench.stats.resample import cluster_bootstrap
+from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.truth import BlankPolicy, Labels, settle
 
 # Beyond this many annotators a table of pairs is no longer read by anybody.
@@ -45,26 +45,30 @@ def agreement(scope: Scope, rubric: Rubric) -> Iterator[AgreementScore]:
 
 
 def _agreement_of(
-    scope: Scope, metric: Metric, values: Labels, who: str
+    scope: Scope, metric: Metric, values: IntArray, who: str
 ) -> Iterator[AgreementScore]:
     yield _alpha(scope, metric, values, who)
-    shared = (values, scope.clusters, scope.n_clusters)
-    two = at_least_two_agree(*shared, scope.resampling)
+    humans = scope.humans[metric.id]
+    items, shared = len(scope.answers), (values, humans.clusters, humans.n_clusters)
+    two = _of_items(at_least_two_agree(*shared, scope.resampling), items)
     yield AgreementScore(metric.id, "at_least_two", who, two)
-    yield AgreementScore(metric.id, "all_agree", who, all_agree(*shared, scope.resampling))
+    every = _of_items(all_agree(*shared, scope.resampling), items)
+    yield AgreementScore(metric.id, "all_agree", who, every)
     pairs = vote_pairs_by_cluster(*_with_k(shared, metric))
     n = round(pairs.sum())
     observed = cluster_bootstrap(pairs, OBSERVED_AGREEMENT, scope.resampling, n=n)
     yield AgreementScore(metric.id, "observed", who, _of_pairs(observed))
 
 
-def _alpha(scope: Scope, metric: Metric, values: Labels, who: str) -> AgreementScore:
+def _alpha(scope: Scope, metric: Metric, values: IntArray, who: str) -> AgreementScore:
     level: Literal["nominal", "ordinal"] = metric.kind
-    counts = coincidences_by_cluster(values, scope.clusters, len(metric.labels), scope.n_clusters)
+    humans = scope.humans[metric.id]
+    shared = (values, humans.clusters, humans.n_clusters)
+    counts = coincidences_by_cluster(*_with_k(shared, metric))
     usable = int(((values >= 0).sum(axis=1) >= 2).sum())
     estimate = cluster_bootstrap(
         counts, krippendorff_alpha(level), scope.resampling,
-        n=usable, n_missing=len(values) - usable,
+        n=usable, n_missing=len(scope.answers) - usable,
     )  # fmt: skip
     method = f"{level} level of measurement; {estimate.method}"
     return AgreementScore(metric.id, "alpha", who, replace(estimate, method=method))
@@ -72,13 +76,21 @@ def _alpha(scope: Scope, metric: Metric, values: Labels, who: str) -> AgreementS
 
 def _pooled_agreement(scope: Scope, rubric: Rubric) -> Iterator[AgreementScore]:
     """Shares over all metrics at once: one entry an item and metric."""
-    values = [scope.humans[m.id].made.values for m in rubric.metrics]
+    made = [scope.humans[m.id].made for m in rubric.metrics]
+    values = [ratings.values for ratings in made]
     width = max(v.shape[1] for v in values)
     padded = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
-    stacked, clusters = np.concatenate(padded), np.tile(scope.clusters, len(values))
-    shared = (stacked, clusters, scope.n_clusters, scope.resampling)
-    yield AgreementScore("all", "at_least_two", "all", at_least_two_agree(*shared))
-    yield AgreementScore("all", "all_agree", "all", all_agree(*shared))
+    clusters = np.concatenate([scope.clusters[ratings.rows] for ratings in made])
+    shared = (np.concatenate(padded), *renumbered(clusters, scope.n_clusters), scope.resampling)
+    cells = len(scope.answers) * len(made)
+    two, every = at_least_two_agree(*shared), all_agree(*shared)
+    yield AgreementScore("all", "at_least_two", "all", _of_items(two, cells))
+    yield AgreementScore("all", "all_agree", "all", _of_items(every, cells))
+
+
+def _of_items(estimate: Estimate, items: int) -> Estimate:
+    """The estimate with all items missing that it does not use, also those that nobody rated."""
+    return replace(estimate, n_missing=items - estimate.n)
 
 
 def ceiling(scope: Scope, metric: Metric) -> Iterator[CeilingScore]:
@@ -104,13 +116,13 @@ def _against_others(scope: Scope, metric: Metric, annotator: str) -> tuple[Float
     truth = settle(humans.ratings.of(others).values, metric, scope.config)
     own = humans.ratings.of([annotator]).values[:, 0]
     k = len(metric.labels)
-    counts = confusion_by_cluster(truth, own, scope.clusters, k, scope.n_clusters)
+    counts = confusion_by_cluster(truth, own, humans.clusters, k, humans.n_clusters)
     return counts, int(((own >= 0) & (truth < 0)).sum())
 
 
 def _ceiling_of_pairs(scope: Scope, metric: Metric) -> Iterator[CeilingScore]:
-    values = scope.humans[metric.id].made.values
-    shared = (values, scope.clusters, scope.n_clusters)
+    humans = scope.humans[metric.id]
+    shared = (humans.made.values, humans.clusters, humans.n_clusters)
     pairs = vote_pairs_by_cluster(*_with_k(shared, metric))
     for score in _ceiling_scores(scope, "all", metric, pairs, 0):
         yield replace(score, estimate=_of_pairs(score.estimate))
@@ -119,10 +131,11 @@ def _ceiling_of_pairs(scope: Scope, metric: Metric) -> Iterator[CeilingScore]:
 def _ceiling_scores(
     scope: Scope, annotator: str, metric: Metric, counts: FloatArray, missing: int
 ) -> Iterator[CeilingScore]:
+    shared = ClusterCounts(counts)
     names = ["accuracy", "kappa"] + (["weighted_kappa"] if metric.kind == "ordinal" else [])
     for name in names:
         estimate = cluster_bootstrap(
-            counts, statistic(name, metric), scope.resampling,
+            shared, statistic(name, metric), scope.resampling,
             n=round(counts.sum()), n_missing=missing,
         )  # fmt: skip
         if not counts.any():
@@ -144,11 +157,13 @@ def distribution(scope: Scope, metric: Metric) -> Iterator[LabelShare]:
             yield LabelShare(metric.id, text, severity, policy, int(count), int(counts.sum()))
 
 
-def _settled(scope: Scope, values: Labels, metric: Metric) -> Labels:
+def _settled(scope: Scope, values: IntArray, metric: Metric) -> Labels:
     return settle(values, metric, scope.config)
 
 
-def _with_k(shared: tuple[Labels, Labels, int], metric: Metric) -> tuple[Labels, Labels, int, int]:
+def _with_k(
+    shared: tuple[IntArray, Labels, int], metric: Metric
+) -> tuple[IntArray, Labels, int, int]:
     values, clusters, n_clusters = shared
     return values, clusters, len(metric.labels), n_clusters
 

@@ -42,8 +42,7 @@ def _disagreement(
         humans = scope.humans[metric.id]
         if humans.truth[row] >= 0:
             truth[metric.id] = metric.label_texts[humans.truth[row]]
-        labels = zip(humans.ratings.annotators, humans.ratings.values[row], strict=True)
-        human[metric.id] = {a: metric.label_texts[i] for a, i in labels if i >= 0}
+        human[metric.id] = {a: metric.label_texts[i] for a, i in humans.ratings.given(row)}
     verdicts = {j.name: j.verdicts[answer.item_id] for j in judges if answer.item_id in j.verdicts}
     return Disagreement(answer, truth, human, verdicts, distance)
 

@@ -11,7 +11,7 @@ from judgebench.align.result import STATISTICS, Confusion, FailurePolicy, JudgeV
 from judgebench.align.scope import Scope
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.confusion import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -24,7 +24,7 @@ from judgebench.stats.confusion import (
 )
 from judgebench.stats.failures import fill_failures
 from judgebench.stats.proportions import clopper_pearson, items_for_half_width
-from judgebench.stats.resample import Statistic, cluster_bootstrap
+from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstrap
 from judgebench.truth import Labels
 
 # A recall this far from the truth either way is what "enough items" means.
@@ -37,36 +37,42 @@ _NEEDS_SEVERITY = {
 
 def scores(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score]:
     """Every statistic of one judge on one metric; three ways where it failed on some items."""
-    truth, judged, clusters = _pairs(scope, judge, metric)
+    truth, judged, clusters, n_clusters = _pairs(scope, judge, metric)
     failures = int(((truth >= 0) & (judged < 0)).sum())
     policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
     for policy in policies if failures else policies[:1]:
         k, ordinal = len(metric.labels), metric.kind == "ordinal"
         filled = fill_failures(truth, judged, policy, k, ordinal)
-        counts = confusion_by_cluster(truth, filled, clusters, k, scope.n_clusters)
+        counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k, n_clusters))
         missing = failures if policy == "left_out" else 0
         for name in STATISTICS:
             estimate = _score(scope, name, metric, counts, missing)
             yield Score(judge.name, metric.id, name, policy, estimate)
 
 
-def _pairs(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> tuple[Labels, Labels, Labels]:
-    """Truth, judge's label and cluster, one entry an item (`each`: one a human label)."""
-    judged = scope.judged(judge, metric)
+def _pairs(
+    scope: Scope, judge: JudgeVerdicts, metric: Metric
+) -> tuple[IntArray, Labels, Labels, int]:
+    """Truth, judge's label and cluster, one entry an item that any human rated (`each`: one a human
+    label), and how many clusters that are."""
     humans = scope.humans[metric.id]
+    rows = humans.ratings.rows
+    judged = scope.judged(judge, metric)[rows]
     if scope.config.rule != "each":
-        return humans.truth, judged, scope.clusters
+        return humans.truth[rows], judged, humans.clusters, humans.n_clusters
     votes = humans.made.values
-    rows, _ = np.nonzero(votes >= 0)
-    return votes[votes >= 0], judged[rows], scope.clusters[rows]
+    rated, _ = np.nonzero(votes >= 0)
+    return votes[votes >= 0], judged[rated], humans.clusters[rated], humans.n_clusters
 
 
-def _score(scope: Scope, name: str, metric: Metric, counts: FloatArray, missing: int) -> Estimate:
-    n = int(counts.sum())
+def _score(
+    scope: Scope, name: str, metric: Metric, counts: ClusterCounts, missing: int
+) -> Estimate:
+    n = int(counts.total.sum())
     if name in _NEEDS_SEVERITY and metric.kind == "nominal":
         return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
     if name == "severe_recall":
-        return _severe_recall(scope, metric, counts.sum(axis=0), missing)
+        return _severe_recall(scope, metric, counts.total, missing)
     chosen = statistic(name, metric)
     return cluster_bootstrap(counts, chosen, scope.resampling, n=n, n_missing=missing)
 
@@ -92,7 +98,7 @@ def _severe_recall(scope: Scope, metric: Metric, counts: FloatArray, missing: in
 
 def confusion(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Confusion:
     """How often which truth met which label; the last column counts missing labels."""
-    truth, judged, _ = _pairs(scope, judge, metric)
+    truth, judged, *_ = _pairs(scope, judge, metric)
     k = len(metric.labels)
     counts = np.zeros((k, k + 1), dtype=np.int64)
     known = truth >= 0

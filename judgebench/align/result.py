@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from judgebench.records import Answer, Estimate, Usage, Verdict
 from judgebench.rubric import Rubric
 from judgebench.truth import BlankPolicy
 
-JudgeKind = Literal["judge", "jury", "control"]
+JudgeKind = Literal["judge", "jury", "calibration", "control"]
+JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)
 FailurePolicy = Literal["left_out", "worst", "best"]
 
 

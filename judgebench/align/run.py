@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judgebench.align.annotators import agreement, ceiling, distribution
+from judgebench.align.answers import indexed
 from judgebench.align.disagreements import disagreements
 from judgebench.align.judges import confusion, scores
 from judgebench.align.notes import data_notes, disagreement_note, judge_notes
-from judgebench.align.result import Alignment, JudgeSummary, JudgeVerdicts
+from judgebench.align.result import JUDGE_KINDS, Alignment, JudgeSummary, JudgeVerdicts
 from judgebench.align.scope import scope_of
+from judgebench.align.verdicts import FiledVerdicts, status_counts
 from judgebench.errors import Problem, SetupError
 from judgebench.probes.altered import unaltered
-from judgebench.records import Answer, HumanLabel, Usage, Verdict, add_known
+from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store import RunFolder
@@ -54,7 +55,7 @@ def align(
         confusions=tuple(matrices),
         disagreements=tuple(listed),
         n_answers=len(answers),
-        n_labels=sum(1 for label in labels if label.label is not None),
+        n_labels=scope.n_labels,
         notes=(
             *judge_notes(rubric, judges, found, matrices),
             *notes,
@@ -77,7 +78,9 @@ def align_run(
     manifest = folder.manifest()
     if not {"name", "judges"} <= manifest.keys():
         raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
-    answers = unaltered(folder.answers(), folder.attacks())
+    altered = folder.attacks()
+    every = folder.answers()
+    answers = indexed(unaltered(every, altered) if altered else every)
     return align(
         name=str(manifest["name"]),
         rubric=folder.rubric(),
@@ -86,7 +89,7 @@ def align_run(
         judges=[
             verdicts_of(folder, name, about, answers)
             for name, about in manifest["judges"].items()
-            if about["kind"] != "variant"
+            if about["kind"] in JUDGE_KINDS
         ],
         truth=truth,
         resampling=resampling,
@@ -101,23 +104,16 @@ def verdicts_of(
 
     What was said of an older text is left out.
     """
-    hash_of = {a.item_id: a.content_hash for a in answers}
-    latest: dict[str, Verdict] = {}
-    usage, cost = Usage(), None
-    for verdict in folder.verdicts(name):
-        if verdict.signature == about["signature"]:
-            usage += verdict.usage
-            cost = add_known(cost, verdict.cost)
-            if hash_of.get(verdict.item_id) == verdict.content_hash:
-                latest[verdict.item_id] = verdict
+    metrics = folder.rubric().metrics
+    found = FiledVerdicts(folder.verdict_files(name), about["signature"], indexed(answers), metrics)
     return JudgeVerdicts(
-        name, about["kind"], about["signature"], latest, usage, cost, about["about"]
+        name, about["kind"], about["signature"], found, found.usage, found.cost, about["about"]
     )
 
 
 def _summary(judge: JudgeVerdicts) -> JudgeSummary:
-    statuses = Counter(str(v.status) for v in judge.verdicts.values())
+    statuses = {str(status): n for status, n in status_counts(judge.verdicts).items()}
     return JudgeSummary(
-        judge.name, judge.kind, judge.signature, len(judge.verdicts), dict(statuses),
+        judge.name, judge.kind, judge.signature, len(judge.verdicts), statuses,
         judge.usage, judge.cost, judge.about or {},
     )  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from judgebench.align.answers import IndexedAnswers, indexed
 from judgebench.align.result import JudgeVerdicts
+from judgebench.align.verdicts import label_indices
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.resample import Resampling
@@ -16,11 +18,17 @@ from judgebench.truth import Labels, Ratings, TruthConfig, ratings_by_metric, se
 
 @dataclass(frozen=True)
 class Humans:
-    """One metric's human labels: everybody's, and which annotators make the truth."""
+    """One metric's human labels: everybody's, and which annotators make the truth.
+
+    `clusters` (rated,) are those of the rows of `ratings`, from 0 to `n_clusters` - 1: where few
+    answers have human labels, little is to be counted.
+    """
 
     ratings: Ratings
     makers: tuple[str, ...]
     truth: Labels  # (items,)
+    clusters: Labels
+    n_clusters: int
 
     @property
     def made(self) -> Ratings:
@@ -32,45 +40,72 @@ class Humans:
 class Scope:
     """`clusters` has shape (items,), one number from 0 to n_clusters - 1 an answer."""
 
-    answers: Sequence[Answer]
+    answers: IndexedAnswers
     humans: Mapping[str, Humans]  # by metric id
+    n_labels: int  # of any item, blank cells left out
     config: TruthConfig
     resampling: Resampling
-    clusters: Labels
-    n_clusters: int
+
+    @property
+    def clusters(self) -> Labels:
+        return self.answers.clusters
+
+    @property
+    def n_clusters(self) -> int:
+        return self.answers.n_clusters
 
     def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
         """The judge's label index of each item, -1 where there is none or it abstained."""
-        found = (judge.verdicts.get(answer.item_id) for answer in self.answers)
-        labels = (verdict.labels.get(metric.id) if verdict else None for verdict in found)
-        return np.array([-1 if x is None else metric.index(x) for x in labels], dtype=np.int64)
+        return label_indices(judge.verdicts, metric, self.answers)
 
 
 def scope_of(
     rubric: Rubric,
     answers: Sequence[Answer],
-    labels: Sequence[HumanLabel],
+    labels: Iterable[HumanLabel],
     config: TruthConfig,
     resampling: Resampling,
 ) -> Scope:
-    """Raises SetupError where `config.annotators` fits nobody."""
-    groups = {g: i for i, g in enumerate(dict.fromkeys(a.group for a in answers))}
-    clusters = np.array([groups[a.group] for a in answers], dtype=np.int64)
-    humans = _humans(rubric, answers, labels, config)
-    return Scope(answers, humans, config, resampling, clusters, len(groups))
+    """Goes through answers and labels once. Raises SetupError where `config.annotators` fits
+    nobody or a label is none of the rubric."""
+    found, tally = indexed(answers), _Tally()
+    ratings = ratings_by_metric(rubric.metrics, found.row_of, tally.counting(labels))
+    chosen = set(config.choose(tally.annotators))
+    humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
+    return Scope(found, humans, tally.n_labels, config, resampling)
+
+
+class _Tally:
+    """Who labelled, and how many labels there are."""
+
+    def __init__(self) -> None:
+        self.annotators: set[str] = set()
+        self.n_labels = 0
+
+    def counting(self, labels: Iterable[HumanLabel]) -> Iterator[HumanLabel]:
+        for label in labels:
+            self.annotators.add(label.annotator)
+            self.n_labels += label.label is not None
+            yield label
 
 
 def _humans(
-    rubric: Rubric,
-    answers: Sequence[Answer],
-    labels: Sequence[HumanLabel],
+    metric: Metric,
+    ratings: Ratings,
+    chosen: set[str],
     config: TruthConfig,
-) -> Mapping[str, Humans]:
-    chosen = set(config.choose(label.annotator for label in labels))
-    ratings = ratings_by_metric(rubric.metrics, answers, labels)
-    humans = {}
-    for metric in rubric.metrics:
-        found = ratings[metric.id]
-        makers = tuple(a for a in found.annotators if a in chosen)
-        humans[metric.id] = Humans(found, makers, settle(found.of(makers).values, metric, config))
-    return humans
+    answers: IndexedAnswers,
+) -> Humans:
+    makers = tuple(a for a in ratings.annotators if a in chosen)
+    truth = np.full(len(answers), -1, dtype=np.int64)
+    truth[ratings.rows] = settle(ratings.of(makers).values, metric, config)
+    clusters, n_clusters = renumbered(answers.clusters[ratings.rows], answers.n_clusters)
+    return Humans(ratings, makers, truth, clusters, n_clusters)
+
+
+def renumbered(codes: Labels, size: int) -> tuple[Labels, int]:
+    """Codes 0..size-1 as 0..n-1 in the same order, and n, how many of them occur."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    occurs[codes] = True
+    place = np.cumsum(occurs) - 1
+    return place[codes], int(occurs.sum())

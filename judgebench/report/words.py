@@ -13,6 +13,7 @@ from judgebench.records import is_slot
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
     "judge": ("judge", "judges"),
     "jury": ("jury", "juries"),
+    "calibration": ("calibrated judge", "calibrated judges"),
     "control": ("control judge", "control judges"),
 }
 

@@ -22,6 +22,7 @@ from judgebench.stats.proportions import EXACT, clopper_pearson
 
 MOST_UNDEFINED = 0.1  # with a larger share of undefined resamples there is no honest interval
 NO_WIDTH = 1e-9  # what rounding leaves of an interval whose limits are equal
+_ROUNDING = 1e-9  # what rounding changes in a sum, as a share of its terms
 _CHUNK = 1 << 22  # multiplicities drawn at once: 32 MiB
 
 
@@ -54,7 +55,7 @@ class Statistic:
 
 
 def cluster_bootstrap(
-    counts: FloatArray | IntArray,
+    counts: FloatArray | IntArray | ClusterCounts,
     statistic: Statistic,
     resampling: Resampling = DEFAULT_RESAMPLING,
     *,
@@ -63,15 +64,16 @@ def cluster_bootstrap(
 ) -> Estimate:
     """`statistic` of the summed counts, with a percentile interval over resampled clusters.
 
-    `counts` is (G, ...), one array of counts a cluster; empty clusters are left out. `n` and
+    `counts` is (G, ...), one array of counts a cluster; empty clusters are left out. Several
+    statistics of the same counts are faster where these are made a ClusterCounts first. `n` and
     `n_missing` go into the Estimate as they are. Efron and Tibshirani (1993), section 13.3, with
     whole clusters as the sampling unit. Undefined resamples are left out, and `method` says how
     many. There is no interval, and `reason` says why, with one cluster, with too many undefined
     resamples, or where all resamples agree; a proportion of 0 or 1 then has the exact binomial
     interval over the clusters that inform it.
     """
-    sample = _Sample(np.asarray(counts, dtype=np.float64))
-    total = np.tensordot(sample.how_many.astype(np.float64), sample.kinds, axes=1)
+    sample = counts if isinstance(counts, ClusterCounts) else ClusterCounts(counts)
+    total = sample.total
     value = float(statistic.formula(total))
     if np.isnan(value):
         undefined = statistic.undefined(total)
@@ -81,7 +83,7 @@ def cluster_bootstrap(
 
 
 def _interval(
-    value: float, sample: _Sample, statistic: Statistic, resampling: Resampling
+    value: float, sample: ClusterCounts, statistic: Statistic, resampling: Resampling
 ) -> Estimate:
     """The interval and its method, or the reason why there is none."""
     if sample.clusters < 2:
@@ -113,35 +115,42 @@ def _interval(
     return Estimate(value, float(low), float(high), how)
 
 
-class _Sample:
+class ClusterCounts:
     """The kinds of non-empty clusters, and how many clusters are of each kind.
 
-    `kinds` is (U, ...), distinct arrays of counts, and `how_many` is (U,). Hashable by content,
+    `kinds` is (U, ...), distinct arrays of counts, and `how_many` is (U,). `total` is their sum,
+    of the shape of one array. Hashable by content,
     so that resamples can be kept.
     """
 
-    def __init__(self, counts: FloatArray) -> None:
+    def __init__(self, counts: FloatArray | IntArray) -> None:
+        counts = np.asarray(counts, dtype=np.float64)
         rows = counts.reshape(len(counts), math.prod(counts.shape[1:]))
-        rows = rows[rows.any(axis=1)]
-        # Sorting by a random projection brings equal rows together far faster than np.unique by
-        # rows does. Were two unlike rows to share a key, a kind would be listed twice: no harm.
+        # Equal rows have equal random projections, and to sort those is far faster than np.unique
+        # by rows is. An empty row's is 0.
         key = rows @ np.random.default_rng(0).random(rows.shape[1])
-        rows = rows[np.argsort(key, kind="stable")]
-        starts = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)])
-        self.kinds: FloatArray = rows[starts].reshape(-1, *counts.shape[1:])
-        self.how_many: IntArray = np.diff(np.append(starts, len(rows)))
+        rows, key = rows[key != 0], key[key != 0]
+        keys, how_many = np.unique(key, return_counts=True)
+        one_of_each = np.zeros(len(keys), dtype=np.int64)
+        one_of_each[np.searchsorted(keys, key)] = np.arange(len(rows))
+        kinds, total = rows[one_of_each], rows.sum(axis=0)
+        if (np.abs(how_many @ kinds - total) > _ROUNDING * np.abs(rows).sum(axis=0)).any():
+            kinds, how_many = rows, np.ones(len(rows), dtype=np.int64)  # unlike rows shared a key
+        self.kinds: FloatArray = kinds.reshape(-1, *counts.shape[1:])
+        self.how_many: IntArray = how_many
         self.clusters = len(rows)
+        self.total: FloatArray = total.reshape(counts.shape[1:])
         self._key = (self.kinds.shape, self.kinds.tobytes(), self.how_many.tobytes())
 
     def __hash__(self) -> int:
         return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Sample) and self._key == other._key
+        return isinstance(other, ClusterCounts) and self._key == other._key
 
 
 @lru_cache(maxsize=4)  # the statistics of one judge and metric share their counts
-def _resampled_totals(sample: _Sample, resampling: Resampling) -> FloatArray:
+def _resampled_totals(sample: ClusterCounts, resampling: Resampling) -> FloatArray:
     """The summed counts of every resample: (resamples, ...)."""
     G = sample.clusters
     rows = sample.kinds.reshape(len(sample.kinds), -1)

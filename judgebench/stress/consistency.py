@@ -34,7 +34,7 @@ def self_consistency(pairs: Pairs) -> Iterator[SelfConsistency]:
 def _of_judge(
     pairs: Pairs, judge: str, repeats: list[VariantVerdicts]
 ) -> Iterator[SelfConsistency]:
-    rows = pairs.asked({key: v for repeat in repeats for key, v in repeat.verdicts.items()})
+    rows = pairs.asked({key for repeat in repeats for key in repeat.verdicts})
     asked = [pairs.judged[judge], *(pairs.labels(v) for v in repeats)]
     ratings = np.stack([labels[rows] for labels in asked], axis=-1)  # (items, metrics, asked)
     metrics = pairs.rubric.metrics

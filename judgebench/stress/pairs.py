@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,12 +55,12 @@ class Pairs:
         """Label indices (texts, metrics) of a variant, -1 on all but unaltered answers."""
         (judge,) = (j for j in self.judges if j.name == variant.judge)
         rows = self.asked(variant.verdicts)
-        asked = replace(self.scope, answers=[self.scope.answers[row] for row in rows])
         found = np.full_like(self.judged[judge.name], -1)
-        found[rows] = _labels(asked, self.rubric, replace(judge, verdicts=variant.verdicts))
+        said = replace(judge, verdicts=variant.verdicts)
+        found[rows] = _labels(self.scope, self.rubric, said)[rows]
         return found
 
-    def asked(self, verdicts: Mapping[str, Verdict]) -> Labels:
+    def asked(self, verdicts: Container[str]) -> Labels:
         """The rows of the unaltered answers that a verdict is there for, whatever it says."""
         answers = self.scope.answers
         return np.array([r for r in self.unaltered if answers[r].item_id in verdicts], np.int64)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judgebench.align.answers import indexed
+from judgebench.align.result import JUDGE_KINDS
 from judgebench.align.run import verdicts_of
 from judgebench.probes.altered import AlteredAnswer, unaltered
 from judgebench.records import Answer
@@ -30,7 +32,7 @@ def stress_run(
     manifest = folder.manifest()
     if not manifest.get("stress"):
         return None
-    answers, altered = folder.answers(), folder.attacks()
+    answers, altered = indexed(folder.answers()), folder.attacks()
     judges, asked = _by_kind(manifest["judges"])
     return measure(
         str(manifest["name"]),
@@ -53,7 +55,7 @@ def _by_kind(
 ) -> tuple[dict[str, Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
     """Judges, and the same judges asked otherwise."""
     asked = {name: about for name, about in entries.items() if about["kind"] == "variant"}
-    return {name: about for name, about in entries.items() if name not in asked}, asked
+    return {name: about for name, about in entries.items() if about["kind"] in JUDGE_KINDS}, asked
 
 
 def _variant(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import krippendorff
 import numpy as np
 import pytest
@@ -237,3 +239,30 @@ def test_a_nominal_metric_has_no_least_severe_label() -> None:
 def test_a_share_of_nothing_is_undefined() -> None:
     found = aligned({"ann": "..."})
     assert all(s.n == 0 and s.share is None for s in found.distribution)
+
+
+# --- answers that nobody rated -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["median", "each"])
+def test_answers_that_nobody_rated_change_nothing_but_what_is_missing(rule: str) -> None:
+    judge = {"m": "abbc.a"}
+    few = {"ann": "aabb.c", "bob": "abbcca", "cy": "a.bcc_"}
+    alone = aligned(few, judge, rule=rule, groups="ppqqrr")
+    among = aligned(
+        {who: f"...{row}..." for who, row in few.items()}, {"m": "cab" + judge["m"] + "..a"},
+        rule=rule, groups="xyp" + "ppqqrr" + "qzz",
+    )  # fmt: skip
+    assert among.scores == alone.scores
+    assert among.ceiling == alone.ceiling
+    assert among.distribution == alone.distribution
+    assert [c.counts.tolist() for c in among.confusions] == [
+        c.counts.tolist() for c in alone.confusions
+    ]
+    assert [d.answer.item_id for d in among.disagreements] == [
+        f"i{int(d.answer.item_id[1:]) + 3}" for d in alone.disagreements
+    ]
+    for many, one in zip(among.agreement, alone.agreement, strict=True):
+        extra = 0 if one.statistic == "observed" else 6
+        estimate = replace(one.estimate, n_missing=one.estimate.n_missing + extra)
+        assert many == replace(one, estimate=estimate)

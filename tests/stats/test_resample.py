@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from judgebench.stats.arrays import ratio
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster, recall
 from judgebench.stats.proportions import clopper_pearson
-from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
 
 FEW = Resampling(resamples=200)
 
@@ -198,3 +198,31 @@ def test_many_unlike_clusters_are_drawn_in_chunks() -> None:
     assert [found.low, found.high] == pytest.approx(
         [x.mean() - 1.96 * error, x.mean() + 1.96 * error], abs=0.15 * error
     )
+
+
+@settings(max_examples=30, deadline=None)
+@given(counts_of_clusters)
+def test_counts_prepared_once_give_the_same_estimates(counts) -> None:
+    prepared = ClusterCounts(counts)
+    assert prepared.total.tolist() == counts.sum(axis=0).tolist()
+    for statistic in (ACCURACY, cohen_kappa(), recall(2)):
+        assert cluster_bootstrap(prepared, statistic, FEW, n=9) == cluster_bootstrap(
+            counts, statistic, FEW, n=9
+        )
+
+
+def test_unlike_clusters_are_never_taken_for_one_kind(monkeypatch) -> None:
+    counts = one_item_clusters(30, 20)
+    expected = cluster_bootstrap(counts, ACCURACY, FEW, n=50)
+
+    class Ones:
+        def random(self, size: int) -> np.ndarray:
+            return np.ones(size)
+
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Ones())
+    prepared = ClusterCounts(counts)
+    monkeypatch.undo()
+    assert len(prepared.kinds) == 50
+    found = cluster_bootstrap(prepared, ACCURACY, FEW, n=50)
+    assert found.value == expected.value
+    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], abs=0.05)
