@@ -1,0 +1,285 @@
+"""Whatever a file holds, reading it gives what it is for or an error of ours."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from fuzz_budget import SCALARS, TEXT, VALUES, bytes_like, fuzzed
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from judgebench.backends.scripted import Scripted
+from judgebench.bench import Attacking, load_bench
+from judgebench.check import check_all
+from judgebench.data import check_files, load_data
+from judgebench.errors import JudgebenchError
+from judgebench.files import read_lines
+from judgebench.judges.config import judge_entry
+from judgebench.probes.edits.wording import load_synonyms
+from judgebench.probes.recipe import load_recipe
+from judgebench.probes.sets import read_set
+from judgebench.probes.words import load_words
+from judgebench.prompt import load_prompt
+from judgebench.rubric import load_rubric
+from judgebench.shipped import shipped_folder
+from judgebench.store import RunFolder
+from judgebench.yaml_file import load_with_lines
+
+RUBRIC = load_rubric("support-tone")
+ANSWERS = "item_id,question,text,system\n1,Why?,Because.,a\n2,How?,So.,b\n"
+LABELS = "item_id,annotator,politeness,channel\n1,ann,Polite,Phone\n2,ann,Impolite,\n"
+LONG_LABELS = "item_id,annotator,metric,label\n1,ann,politeness,Polite\n2,bob,channel,Shop\n"
+JSONL = (
+    '{"item_id": "1", "text": "Because."}\n'
+    '{"item_id": "2", "text": "So.", "politeness": "Polite"}\n'
+)
+SPEC = """files:
+  - path: answers.csv
+    items: {item_id: item_id, text: text, question: question, metadata: [system]}
+  - path: labels.csv
+    labels:
+      item_id: item_id
+      annotator: annotator
+      metrics: {politeness: politeness, channel: channel}
+      spellings: {politeness: {nice: Polite, "-": null}}
+labels_for_unknown_items: ignore
+"""
+JUDGE = """name: m
+backend: scripted:replies.jsonl
+prompt: structured
+mode: one_pass
+decoding: {temperature: 0.5, top_p: 0.9, max_tokens: 50, seed: 1}
+reasks: 1
+settings: {}
+"""
+JURY = "name: jury\njury: [m, prior]\nrule: majority\nties: upper\n"
+CALIBRATED = "name: c\ncalibrate: m\nmethod: batch\n"
+BENCH = """name: b
+rubric: support-tone
+data: [answers.csv, labels.csv]
+metrics: [politeness]
+judges:
+  - judge.yaml
+  - {name: jury, jury: [m, prior, random]}
+controls: true
+truth: {rule: median}
+report: {resamples: 100, level: 0.9}
+stress: {attacks: [bullets, {attack: greeting, sample: 2}], sample: 3}
+notes: [A note.]
+seed: 3
+"""
+REPLIES = '{"text": "{}"}\n{"match": "Why", "text": "x", "finish": "length"}\n'
+SET = (
+    '{"item_id": "1", "parent": "Because.", "text": "So.", "must_not_change": true}\n'
+    '{"item_id": "2", "parent": "One.", "text": "Two.", "must_worsen": {"politeness": "Impolite"}, '
+    '"changes": [{"start": 0, "end": 4, "old": "One.", "new": "Two."}], "seed": 1}\n'
+)
+VERDICT = (
+    '{"item_id":"1","content_hash":"0","judge":"m","signature":"s","status":"ok","labels":'
+    '{"politeness":"Polite"},"usage":{"calls":1,"prompt_tokens":3},"cost":0.5,"latency":0.1}\n'
+)
+
+
+def texts(kind: str, suffix: str) -> list[str]:
+    return [p.read_text("utf-8") for p in sorted(shipped_folder(kind).glob(f"*{suffix}"))]
+
+
+def short_word_lists() -> list[str]:
+    """The shipped ones with their first entries alone."""
+    found = []
+    for path in sorted((shipped_folder("adversarial") / "words").iterdir()):
+        value = yaml.safe_load(path.read_text("utf-8"))
+        short = {k: v[:3] if isinstance(v, list) else v for k, v in value.items()}
+        found.append(yaml.safe_dump(short, sort_keys=False, allow_unicode=True))
+    return found
+
+
+WORDS = short_word_lists()
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    """A folder with sound files beside the one that is made."""
+    for name, text in (
+        ("answers.csv", ANSWERS), ("labels.csv", LABELS), ("judge.yaml", JUDGE),
+        ("replies.jsonl", REPLIES),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def read(path: Path, content: bytes, reader: Callable[[Path], object]) -> None:
+    """Only an error of ours may come out, and it can be told."""
+    path.write_bytes(content)
+    try:
+        reader(path)
+    except JudgebenchError as error:
+        str(error).encode("utf-8", "surrogatepass")
+
+
+@example(b"name: !!timestamp x")
+@example(b"name: !!bool x")
+@example(b"name: !!int ''")
+@example(b"? !!float x\n: 1")
+@given(bytes_like(texts("rubrics", ".yaml"), is_yaml=True))
+@fuzzed()
+def test_rubrics(room: Path, content: bytes) -> None:
+    read(room / "x.yaml", content, load_rubric)
+
+
+@given(bytes_like(texts("adversarial", ".yaml"), is_yaml=True))
+@fuzzed()
+def test_recipes(room: Path, content: bytes) -> None:
+    read(room / "x.yaml", content, load_recipe)
+
+
+@given(bytes_like(WORDS, is_yaml=True))
+@fuzzed(0.3)
+def test_word_lists(room: Path, content: bytes) -> None:
+    read(room / "x.yaml", content, load_words)
+    read(room / "x.yaml", content, load_synonyms)
+
+
+@given(bytes_like(texts("prompts", ".jinja")))
+@example(b"---\nreply: json\n---\n{% include 'x' %}{% block system %}{% endblock %}")
+@fuzzed()
+def test_prompts(room: Path, content: bytes) -> None:
+    read(room / "x.jinja", content, lambda path: load_prompt(str(path)))
+
+
+@given(bytes_like([JUDGE, JURY, CALIBRATED], is_yaml=True))
+@fuzzed()
+def test_judges(room: Path, content: bytes) -> None:
+    def reader(path: Path) -> None:
+        value, node = load_with_lines(path)
+        judge_entry(value, str(path), node)
+
+    read(room / "x.yaml", content, reader)
+
+
+@given(bytes_like([BENCH], is_yaml=True), st.booleans())
+@fuzzed(0.2)
+def test_benches(room: Path, content: bytes, attacking: bool) -> None:
+    read(
+        room / "x.yaml",
+        content,
+        lambda path: load_bench(path, attacking=Attacking() if attacking else None).close(),
+    )
+
+
+@given(bytes_like([SPEC], is_yaml=True))
+@fuzzed()
+def test_data_files(room: Path, content: bytes) -> None:
+    read(room / "x.yaml", content, lambda path: load_data(path, RUBRIC))
+
+
+@given(
+    bytes_like([ANSWERS, LABELS, LONG_LABELS, JSONL, "[" + JSONL.strip().replace("\n", ",") + "]"]),
+    st.sampled_from(["csv", "tsv", "json", "jsonl", "parquet", "csv.gz", "x"]),
+)
+@fuzzed()
+def test_tables(room: Path, content: bytes, suffix: str) -> None:
+    read(room / f"x.{suffix}", content, lambda path: load_data(path, RUBRIC))
+    check_files([room / f"x.{suffix}", room / "labels.csv"], RUBRIC)
+
+
+@st.composite
+def parquet(draw: st.DrawFn) -> bytes:
+    """A Parquet file with columns of any kind, sometimes damaged."""
+    names = draw(st.lists(st.sampled_from(["item_id", "text", "politeness", "metric", "x", ""]),
+                          min_size=1, max_size=4))  # fmt: skip
+    rows = draw(st.integers(0, 3))
+    kinds: Sequence[st.SearchStrategy[object]] = (
+        st.text(max_size=5), st.integers(-9, 9), st.floats(), st.binary(max_size=4), st.dates(),
+        st.lists(st.text(max_size=3), max_size=2), st.dictionaries(st.just("a"), st.integers(0, 3)),
+        st.timedeltas(), st.datetimes(), st.decimals(allow_nan=False, places=2, max_value=99),
+    )  # fmt: skip
+    columns = []
+    for _ in names:
+        cells = draw(st.sampled_from(kinds)) | st.none()
+        columns.append(draw(st.lists(cells, min_size=rows, max_size=rows)))
+    file = io.BytesIO()
+    with suppress(pa.ArrowException, OverflowError, ValueError):
+        pq.write_table(pa.Table.from_arrays([pa.array(c) for c in columns], names=names), file)
+    content = file.getvalue()
+    if content and draw(st.integers(0, 3)) == 0:
+        place = draw(st.integers(0, len(content) - 1))
+        content = content[:place] + draw(st.binary(max_size=3)) + content[place + 1 :]
+    return content
+
+
+@given(parquet())
+@fuzzed(0.3)
+def test_parquet(room: Path, content: bytes) -> None:
+    read(room / "x.parquet", content, lambda path: load_data(path, RUBRIC))
+
+
+@given(bytes_like([SET]))
+@fuzzed()
+def test_sets(room: Path, content: bytes) -> None:
+    read(room / "x.jsonl", content, lambda path: read_set(path, RUBRIC))
+
+
+@given(bytes_like([REPLIES]))
+@fuzzed(0.5)
+def test_scripted_replies(room: Path, content: bytes) -> None:
+    read(room / "x.jsonl", content, Scripted.from_file)
+
+
+@given(bytes_like([VERDICT, VERDICT * 3, ANSWERS, JSONL, SET]))
+@fuzzed(0.5)
+def test_what_a_run_folder_holds(room: Path, content: bytes) -> None:
+    folder = RunFolder(room)
+    read(folder.verdict_path("m"), content, lambda _: list(folder.verdicts("m")))
+    read(room / "answers.jsonl", content, lambda _: list(folder.answers()))
+    read(room / "labels.jsonl", content, lambda _: list(folder.labels()))
+    read(room / "run.json", content, lambda _: folder.manifest())
+    read(room / "rubric.json", content, lambda _: folder.rubric())
+    read(room / "any.jsonl", content, lambda path: list(read_lines(path)))
+
+
+@given(
+    bytes_like([SPEC, BENCH, JUDGE, JURY, *texts("rubrics", ".yaml")], is_yaml=True)
+    | bytes_like([SET, JSONL, ANSWERS, *texts("prompts", ".jinja")]),
+    st.sampled_from(["yaml", "yml", "jsonl", "csv", "jinja", "txt"]),
+)
+@fuzzed(0.3)
+def test_check_raises_nothing(room: Path, content: bytes, suffix: str) -> None:
+    path = room / f"x.{suffix}"
+    path.write_bytes(content)
+    check_all([path], "support-tone")
+
+
+@example("x" * 5000)
+@example("~nobody/x")
+@given(TEXT | st.sampled_from(["~nobody/x", "x" * 5000, "\0", "a\0b", ".", "/", "", "*", "\ud800"]))
+@fuzzed()
+def test_names_of_files(room: Path, name: str) -> None:
+    for reader in (load_rubric, load_recipe, load_prompt):
+        with suppress(JudgebenchError):
+            reader(name, room)
+    with suppress(JudgebenchError):
+        load_bench(Path(name))
+
+
+@given(
+    st.dictionaries(st.sampled_from(["name", "rubric", "data", "judges", "data_folder"]), VALUES)
+)
+@fuzzed(0.3)
+def test_benches_of_any_values(room: Path, values: dict[str, object]) -> None:
+    content = yaml.dump({"rubric": "support-tone", "data": "answers.csv", **values})
+    read(room / "x.yaml", content.encode("utf-8", "surrogatepass"), lambda p: load_bench(p).close())
+
+
+@given(st.lists(SCALARS, min_size=1, max_size=3))
+@fuzzed(0.2)
+def test_several_data_files_of_any_name(room: Path, names: list[object]) -> None:
+    with suppress(JudgebenchError):
+        load_data([room / str(name) for name in names], RUBRIC)

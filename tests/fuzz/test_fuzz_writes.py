@@ -1,0 +1,126 @@
+"""Whenever writing fails, every file is the old one or the new one, and nothing is left over."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from align_case import aligned
+from fuzz_budget import fuzzed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgebench.align import Alignment
+from judgebench.errors import JudgebenchError
+from judgebench.files import write_atomically
+from judgebench.probes.altered import AlteredAnswer
+from judgebench.probes.set_file import SetFile, rejected_path
+from judgebench.records import Answer
+from judgebench.report import write_report
+
+OLD, NEW = b"old\n", b"new and longer\n"
+
+
+@contextmanager
+def failing(after: int, half: bool) -> Iterator[None]:
+    """The disk takes that many more writes and renames, then it is full: the next write stops
+    half-way or before it began."""
+    left = after
+    write, rename = Path.write_bytes, os.replace
+
+    def spend() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    def written(path: Path, content: bytes) -> int:
+        if spend():
+            if half:
+                write(path, content[: len(content) // 2])
+            raise OSError(28, "No space left on device")
+        return write(path, content)
+
+    def renamed(old: Any, new: Any) -> None:
+        if spend():
+            raise OSError(5, "Input/output error")
+        rename(old, new)
+
+    with patch.object(Path, "write_bytes", written), patch("os.replace", renamed):
+        yield
+
+
+@given(st.integers(0, 3), st.booleans())
+@fuzzed(0.1)
+def test_a_file_is_old_or_new(tmp_path: Path, after: int, half: bool) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    failed = True
+    with failing(after, half), suppress(OSError, JudgebenchError):
+        write_atomically(path, NEW)
+        failed = False
+    assert path.read_bytes() == (OLD if failed else NEW)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert failed == (after < 2)
+
+
+@cache
+def small(name: str) -> Alignment:
+    found = aligned({"ann": "abca"}, {"m": "abcb"})
+    return replace(found, name=name, scores=found.scores[:1], distribution=(), confusions=())
+
+
+@given(st.integers(0, 14), st.booleans())
+@fuzzed(0.04)
+def test_a_report_into_a_folder_that_has_one(tmp_path: Path, after: int, half: bool) -> None:
+    folder = tmp_path / "report"
+    # Drawing takes seconds and writes nothing itself.
+    with patch("judgebench.report.draw_all", lambda found: [("a.png", found.name.encode())]):
+        old = {p: p.read_bytes() for p in write_report(small("old"), folder).values()}
+        with failing(after, half), suppress(OSError, JudgebenchError):
+            write_report(small("new"), folder)
+        other = write_report(small("new"), tmp_path / "other").values()
+    new = {path: path.read_bytes() for path in other}
+    for path, content in old.items():
+        twin = tmp_path / "other" / path.relative_to(folder)
+        assert path.read_bytes() in (content, new[twin])
+    assert {p for p in folder.rglob("*") if p.is_file()} == set(old)
+
+
+def altered(number: int, sound: bool = True) -> AlteredAnswer:
+    parent = Answer("p", "One is enough.")
+    return AlteredAnswer(
+        item_id=f"i{number}", parent=parent, text=f"Two é {number}.", recipe="r",
+        recipe_version="1", recipe_hash="h", checks={} if sound else {"length": "too long"},
+    )  # fmt: skip
+
+
+@given(st.data())
+@fuzzed(0.3)
+def test_a_set_that_was_cut_off_anywhere_goes_on(tmp_path: Path, data: st.DataObject) -> None:
+    """As after a killed `judgebench attack make`: what stood in whole lines is kept."""
+    path = tmp_path / "set.jsonl"
+    for part in (path, rejected_path(path)):
+        part.unlink(missing_ok=True)
+    made_before = SetFile(path)
+    for number in range(3):
+        made_before.add(altered(number, sound=data.draw(st.booleans())))
+    whole = {p: p.read_bytes() for p in (path, rejected_path(path)) if p.is_file()}
+    cut = {p: data.draw(st.integers(0, len(content))) for p, content in whole.items()}
+    for part, content in whole.items():
+        part.write_bytes(content[: cut[part]])
+    again = SetFile(path)
+    for part, content in whole.items():
+        kept = content[: cut[part]]
+        lines = kept[: kept.rfind(b"\n") + 1]
+        now = part.read_bytes()
+        assert now in (lines, content[: len(lines)], kept + b"\n")  # a line cut at its end is whole
+        assert all(json.loads(line) for line in now.splitlines())
+    again.add(altered(9))
+    assert SetFile(path).accepted[-1].item_id == "i9"

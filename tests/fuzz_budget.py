@@ -1,0 +1,103 @@
+"""How long the fuzzing tests run, and the stuff that they are made of.
+
+`make test` runs a few examples, the same every time; `make fuzz` sets FUZZ_EXAMPLES and draws anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import yaml
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+_LONG = "FUZZ_EXAMPLES" in os.environ
+_EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "50"))
+
+
+def fuzzed(share: float = 1.0) -> settings:
+    """Settings for a test that is worth that share of the examples: 1 where it is quick."""
+    return settings(
+        max_examples=max(10, round(_EXAMPLES * share)),
+        deadline=None,
+        derandomize=not _LONG,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+# Any text at all, and pieces that files of ours give a meaning to.
+TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
+PIECES = st.sampled_from(
+    ["", " ", "\n", "\t", "\r", "\0", "\ufeff", "\u2028", "\ud800", "é", "e\u0301", "😀", "None",
+     "null", "~", "~nobody/x", "yes", "1", "-1", "1e999", ".nan", ".inf", "9" * 5000, "0x1F",
+     "2026-01-01", "1:30", "2026-13-45", "- ", ": ", "? ", "& ", "&a ", "*a", "<<: ", "!!python/x ",
+     "!!binary x", "!!timestamp x", "!!set {a}", "!!omap [a: 1]", "|", ">", "%", "@", "`", "{", "}",
+     "[", "]", "{{", "}}", "{%", "%}", "{{ 1/0 }}", "{{ ''.__class__ }}", '"', "'", ",", ";", "#",
+     "x" * 300, "a/b", "../..", "/", "[" * 1500, "{a: " * 1500, '{"a":' * 1500]
+)  # fmt: skip
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT | PIECES | st.dates()
+    | st.datetimes() | st.binary(max_size=5)
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT | PIECES, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def torn_text(draw: st.DrawFn, sources: Sequence[str]) -> bytes:
+    """One of the texts after some edits that know nothing of its form."""
+    text = draw(st.sampled_from(sources)).encode()
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.sampled_from([0, 0, 1, 5, 40, 10_000])))
+        new = draw(
+            (TEXT | PIECES).map(lambda t: t.encode("utf-8", "surrogatepass"))
+            | st.binary(max_size=6)
+        )
+        text = text[:start] + new + text[end:]
+    return text
+
+
+@st.composite
+def changed_yaml(draw: st.DrawFn, sources: Sequence[str]) -> bytes:
+    """One of the YAML files with some of its values or keys made something else."""
+    value = yaml.safe_load(draw(st.sampled_from(sources)))
+    for _ in range(draw(st.integers(1, 3))):
+        value = _changed(value, draw)
+    return yaml.dump(value, allow_unicode=draw(st.booleans()), sort_keys=False).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def _changed(value: Any, draw: Callable[[Any], Any]) -> Any:
+    """`value` with one place in it, however deep, made anything."""
+    if isinstance(value, dict) and value and draw(st.integers(0, 5)):
+        key = draw(st.sampled_from(list(value)))
+        match draw(st.integers(0, 7)):
+            case 0:
+                return {k: v for k, v in value.items() if k != key}
+            case 1:
+                return {**value, draw(TEXT | PIECES): draw(VALUES)}
+            case _:
+                return {**value, key: _changed(value[key], draw)}
+    if isinstance(value, list) and value and draw(st.integers(0, 5)):
+        place = draw(st.integers(0, len(value) - 1))
+        match draw(st.integers(0, 7)):
+            case 0:
+                return value[:place] + value[place + 1 :]
+            case 1:
+                return [*value, value[place]]
+            case _:
+                return [*value[:place], _changed(value[place], draw), *value[place + 1 :]]
+    return draw(VALUES)
+
+
+def bytes_like(sources: Sequence[str], is_yaml: bool = False) -> st.SearchStrategy[bytes]:
+    """Files that are valid, nearly valid, or noise."""
+    near = torn_text(sources) | (changed_yaml(sources) if is_yaml else st.nothing())
+    return near | st.binary(max_size=300)

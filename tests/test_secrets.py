@@ -1,0 +1,312 @@
+"""A planted key is in nothing that a run writes, logs, prints or raises."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from aiohttp import web
+from fault_account import QUICK
+from loopback import Body, Loopback, Play, completion, raw, said, status
+
+from judgebench.align import align_run
+from judgebench.backends.litellm_backend import LiteLLM
+from judgebench.backends.openai_compatible import OpenAICompatible
+from judgebench.backends.secrets import Secrets
+from judgebench.backends.settings import BackendSettings
+from judgebench.bench import load_bench
+from judgebench.errors import SetupError
+from judgebench.report import write_report
+from judgebench.runner import run
+from judgebench.store import RunFolder
+
+# With what URLs quote, what JSON escapes and what base64 writes with "+" and "/".
+KEY = 'sk-planted/5f3"a9c7+e1b2d4=~x?y'
+PASSWORD = "proxy-pa55word-71f3"
+VERDICT = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
+
+
+def in_base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def forms(secret: str) -> list[str]:
+    """How a secret may stand in a file, also as a part of something in base64."""
+    inside = [in_base64("x" * n + secret)[4:-4] for n in range(3)]
+    return [secret, secret[:14], quote(secret, safe=""), json.dumps(secret)[1:-1], *inside]
+
+
+def holds(text: str, secret: str) -> bool:
+    unescaped = text.replace("\\\\", "\\").replace('\\"', '"')
+    return any(form in one for one in (text, unescaped) for form in forms(secret))
+
+
+def found_in(folder: Path, secret: str) -> list[str]:
+    """Files below that folder that hold the secret."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    assert paths
+    return [str(p) for p in paths if holds(p.read_bytes().decode("utf-8", "replace"), secret)]
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and all that stand behind it, also those that Python would not show."""
+    while error is not None:
+        yield error
+        if error.__cause__ is not None and error.__cause__ is not error.__context__:
+            yield from chain(error.__cause__)
+        error = error.__context__
+
+
+# What a server may do with the key that it was sent ---------------------------------------------
+
+
+def page(text: str, code: int = 200, **headers: str) -> Play:
+    async def play(request: web.Request, body: Body) -> web.StreamResponse:
+        named = {k.replace("_", "-"): v for k, v in headers.items()}
+        return web.Response(text=text, status=code, content_type="text/html", headers=named)
+
+    return play
+
+
+def sent(reply: Callable[[str], Play]) -> Play:
+    """A play that says the Authorization header which really came."""
+
+    async def play(request: web.Request, body: Body) -> web.StreamResponse:
+        return await reply(request.headers["Authorization"])(request, body)
+
+    return play
+
+
+LONG = "x" * 980  # so that our limit on messages cuts the key in two
+PLAYS: dict[str, Play] = {
+    "an error": sent(lambda key: status(500, f"no: {key}")),
+    "an error, cut in two": sent(lambda key: status(400, LONG + key)),
+    "an error, in base64": status(400, f"no: {in_base64('Bearer ' + KEY)}"),
+    "an error, quoted": status(400, f"no: /v1?key={quote(KEY, safe='')}"),
+    "an error's code": sent(lambda key: raw({"error": {"message": "x", "code": key}}, 400)),
+    "a 429": sent(lambda key: status(429, key, Retry_After="0")),
+    "a header": sent(lambda key: raw(completion(json.dumps(VERDICT)), X_Sent=key)),
+    "HTML": sent(lambda key: page(f"<p>{key}</p>")),
+    "damaged JSON": sent(lambda key: page('{"choices": [' + json.dumps(key))),
+    "a body without choices": sent(lambda key: raw({"object": "x", "you": key})),
+    "the same, cut in two": sent(lambda key: raw({"object": "x" * 140, "you": key})),
+    "a refusal": sent(lambda key: said(None, refusal=f"I refuse: {key}")),
+    "a reply": sent(lambda key: said(f"The key is {key}.")),
+    "a label": sent(lambda key: said(json.dumps({**VERDICT, "channel": key}))),
+    "a key of the reply": sent(lambda key: said(json.dumps({**VERDICT, key: "x"}))),
+}
+FATAL: dict[str, Play] = {
+    "a 401": sent(lambda key: status(401, f"Incorrect API key provided: {key}")),
+    "a 403": sent(lambda key: status(403, key)),
+    "a redirect": sent(lambda key: page(key, 302, Location=f"/v2?key={key}")),
+}
+
+
+def by_question(body: Body, count: int) -> Play:
+    """The play that the answer names; a 429 is for the first time only."""
+    (name,) = re.findall(r"says it in <(.*?)>", body["messages"][-1]["content"])
+    if name == "a 429" and name in _LIMITED:
+        return said(json.dumps(VERDICT))
+    _LIMITED.add(name)
+    return PLAYS[name]
+
+
+_LIMITED: set[str] = set()
+
+
+@pytest.fixture(params=["openai-compatible", "litellm", "litellm, its own variable"])
+def judge(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """The judge's lines of a bench.yaml, for a server's URL."""
+    monkeypatch.setattr(
+        "judgebench.backends.openai_compatible.OpenAICompatible",
+        partial(OpenAICompatible, waits=QUICK),
+    )
+    monkeypatch.setattr(
+        "judgebench.backends.litellm_backend.LiteLLM", partial(LiteLLM, waits=QUICK)
+    )
+    own = request.param == "litellm, its own variable"
+    monkeypatch.setenv("OPENAI_API_KEY" if own else "PLANTED", KEY)
+
+    def lines(url: str) -> str:
+        monkeypatch.setenv("OPENAI_BASE_URL", url if own else "http://127.0.0.1:9/v1")
+        kind = "openai-compatible:x" if request.param == "openai-compatible" else "litellm:openai/x"
+        settings = "max_retries: 1, concurrency: 2, structured: json_schema"
+        if not own:
+            settings += f", base_url: '{url}', api_key_env: PLANTED"
+        return f"[{{name: m, backend: '{kind}', settings: {{{settings}}}}}]"
+
+    return lines
+
+
+@pytest.fixture
+def everything_logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.DEBUG)
+    return caplog
+
+
+def written_bench(folder: Path, judges: str) -> Path:
+    """A bench.yaml with an answer for each play."""
+    rows = [f'{n},"It says it in <{name}>.",Text {n}' for n, name in enumerate(PLAYS)]
+    (folder / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]))
+    (folder / "labels.csv").write_text("item_id,annotator,politeness\n1,ann,Polite\n2,ann,Polite\n")
+    path = folder / "bench.yaml"
+    path.write_text(
+        "name: b\nrubric: support-tone\ndata: [answers.csv, labels.csv]\nreport: {resamples: 100}\n"
+        f"judges: {judges}\n"
+    )
+    return path
+
+
+def check_told(
+    error: BaseException | None, logged: pytest.LogCaptureFixture, shown: tuple[str, str]
+) -> None:
+    """Neither the exception with all behind it, nor logs, nor what was printed hold the key."""
+    told = "".join(traceback.format_exception(error)) if error else ""
+    for one in chain(error):
+        told += f"{one} {one!r} {one.args!r} {vars(one)!r}"
+    assert not holds(told, KEY)
+    ours = (record for record in logged.records if record.name != "aiohttp.access")
+    for record in ours:  # that one is the test's own server
+        line = f"{record.getMessage()} {record.args!r} {record.exc_text}"
+        assert not holds(line, KEY), record.name
+    assert not holds("".join(shown), KEY)
+
+
+def test_a_key_that_the_server_says_is_nowhere(
+    judge: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    everything_logged: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("JUDGEBENCH_CACHE", str(tmp_path / "out" / "cache"))
+    _LIMITED.clear()
+    folder = RunFolder(tmp_path / "out" / "run")
+    with Loopback(by_question) as server:
+        run(load_bench(written_bench(tmp_path, judge(server.base_url))), folder)
+    assert all(headers["Authorization"] == f"Bearer {KEY}" for headers in server.headers)
+    ended = {v.item_id: v for v in folder.verdicts("m")}
+    assert len(ended) == len(PLAYS)
+    assert {v.status for v in ended.values()} == {"ok", "failed", "unparsed", "refused"}
+    assert (
+        sum("***" in v.raw + v.reason for v in ended.values()) >= 8
+    )  # litellm keeps some to itself
+    monkeypatch.setattr("judgebench.report.draw_all", lambda alignment: ())  # figures take long
+    write_report(align_run(folder), tmp_path / "out" / "report")
+    assert found_in(tmp_path / "out", KEY) == []
+    check_told(None, everything_logged, capfd.readouterr())
+
+
+@pytest.mark.parametrize("play", FATAL.values(), ids=FATAL.keys())
+def test_an_error_that_ends_the_run_holds_no_key(
+    play: Play,
+    judge: Callable[[str], str],
+    tmp_path: Path,
+    everything_logged: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with Loopback([play]) as server:
+        bench = load_bench(written_bench(tmp_path, judge(server.base_url)))
+        with pytest.raises(SetupError) as caught:
+            run(bench, RunFolder(tmp_path / "out"))
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert "***" in str(caught.value) or play is FATAL["a redirect"]
+    assert found_in(tmp_path / "out", KEY) == []
+    check_told(caught.value, everything_logged, capfd.readouterr())
+
+
+def test_a_proxys_password_is_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: Callable[[str], str]
+) -> None:
+    """The proxy answers in the server's place, and says what it was sent."""
+    said_back = 0
+
+    def script(body: Body, count: int) -> Play:
+        async def play(request: web.Request, body: Body) -> web.StreamResponse:
+            nonlocal said_back
+            said_back += 1
+            heard = request.headers.get("Proxy-Authorization", "")
+            return web.json_response({"error": {"message": f"{heard} {PASSWORD}"}}, status=400)
+
+        return play
+
+    with Loopback(script) as proxy:
+        address = proxy.base_url.removeprefix("http://").removesuffix("/v1")
+        monkeypatch.setenv("http_proxy", f"http://user:{PASSWORD}@{address}")
+        monkeypatch.setenv("no_proxy", "")
+        bench = written_bench(tmp_path, judge("http://judge.invalid/v1"))
+        folder = RunFolder(tmp_path / "out")
+        run(load_bench(bench), folder)
+    assert said_back > 0
+    assert found_in(tmp_path / "out", PASSWORD) == []
+    assert found_in(tmp_path / "out", f"user:{PASSWORD}") == []
+
+
+@pytest.mark.parametrize("kind", ["openai-compatible:x", "litellm:openai/x"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        f"api_key_env: '{KEY}', base_url: 'http://127.0.0.1:9/v1'",
+        f"base_url: 'http://user:{PASSWORD}@127.0.0.1:9/v1'",
+        f"base_url: 'http://127.0.0.1:9/v1?key={PASSWORD}'",
+        f"api_key: '{KEY}', base_url: 'http://127.0.0.1:9/v1'",
+    ],
+    ids=["key for its variable", "password in the URL", "key in the URL", "key as a setting"],
+)
+def test_a_key_in_a_file_is_refused_and_not_repeated(
+    kind: str, settings: str, tmp_path: Path
+) -> None:
+    bench = written_bench(tmp_path, f"[{{name: m, backend: '{kind}', settings: {{{settings}}}}}]")
+    with pytest.raises(SetupError) as caught:
+        load_bench(bench)
+    told = "".join(str(one) + repr(one) for one in chain(caught.value))
+    assert not holds(told, KEY)
+    assert not holds(told, PASSWORD)
+
+
+def test_a_key_that_no_header_can_hold_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in ("sk-plan\nted", "schlüssel-42"):
+        monkeypatch.setenv("PLANTED", wrong)
+        with pytest.raises(SetupError, match="PLANTED holds what no key holds") as caught:
+            BackendSettings(api_key_env="PLANTED").api_key()
+        assert wrong not in str(caught.value)
+
+
+def test_text_without_a_secret_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED", KEY)
+    monkeypatch.setenv("SHORT_KEY", "none")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "disabled-by-hand")
+    secrets = Secrets("PLANTED")
+    text = "There is none, disabled-by-hand: sk-plain…"
+    assert secrets.scrubbed(text) == text
+    assert secrets.scrubbed(f"a {KEY} b") == "a *** b"
+    assert KEY not in repr(secrets) + repr(vars(Secrets))
+
+
+def test_the_search_finds_what_it_is_to_find(tmp_path: Path) -> None:
+    for number, text in enumerate(
+        [KEY, json.dumps({"a": KEY}), json.dumps(json.dumps(KEY)), in_base64(f"ab{KEY}cd"),
+         quote(KEY, safe=""), KEY[:20] + "…"]
+    ):  # fmt: skip
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "file").write_text(text)
+        assert found_in(folder, KEY), text
+    assert "PLANTED" not in os.environ
+
+
+def test_a_dump_of_the_policy_holds_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED", KEY)
+    settings = BackendSettings(base_url="http://127.0.0.1:9/v1", api_key_env="PLANTED")
+    shown: Any = OpenAICompatible("x", settings)
+    assert not holds(repr(shown) + repr(shown._transport._policy), KEY)
