@@ -5,10 +5,13 @@ Heavy imports stand inside the verbs, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -44,6 +47,16 @@ BenchPath = Annotated[Path, typer.Argument(help="bench.yaml, or the name of a sh
 Limit = Annotated[int | None, typer.Option(min=1, help="Take the first N answers only.")]
 Budget = Annotated[
     float | None, typer.Option(min=0, help="US dollars that this run folder may cost in all.")
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(help="Do part K of N of the answers, beside other processes: 2/8."),
+]
+EngineOption = Annotated[
+    Literal["threads", "ray"], typer.Option(help="ray: spread the answers over a Ray cluster.")
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Ray workers. Default: one a GPU, else one a machine.")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only say how many calls, tokens and dollars.")
@@ -99,12 +112,17 @@ def run(
     budget: Budget = None,
     dry_run: DryRun = False,
     data_folder: DataFolder = None,
+    shard: ShardOption = None,
+    engine: EngineOption = "threads",
+    workers: WorkersOption = None,
 ) -> None:
     """Judge what is not judged yet, then align and report.
 
-    Ctrl-C keeps what is done: the same command goes on from there.
+    Ctrl-C lets answers in flight finish, twice stops at once; the same command goes on from there.
     """
-    _benchmark(bench, run, limit, budget, data_folder, dry_run)
+    _benchmark(
+        bench, run, limit, budget, data_folder, dry_run, None, Sharing(shard, engine, workers)
+    )
 
 
 @app.command(epilog="Example: judgebench stress bench.yaml --sample 20")
@@ -218,6 +236,25 @@ def fetch(
     typer.echo(fetch_weights(name, to))
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """How several processes share the work of a run."""
+
+    shard: str | None = None
+    engine: Literal["threads", "ray"] = "threads"
+    workers: int | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """For `runner.run`. Raises SetupError where `shard` is none."""
+        from judgebench.store import Shard
+
+        shard = Shard.parse(self.shard) if self.shard else None
+        return {"shard": shard, "engine": self.engine, "workers": self.workers}
+
+
+ALONE = Sharing()
+
+
 def _benchmark(
     path: Path,
     run_path: Path | None,
@@ -226,25 +263,31 @@ def _benchmark(
     data_folder: Path | None,
     dry_run: bool,
     attacking: Attacking | None = None,
+    sharing: Sharing = ALONE,
 ) -> None:
     from judgebench.bench import default_run_folder, load_bench
     from judgebench.store import RunFolder
 
     console = _console()
-    bench = load_bench(path, limit=limit, data_folder=data_folder, attacking=attacking)
+    bench = load_bench(
+        path, limit=limit, data_folder=data_folder, attacking=attacking, run_folder=run_path
+    )
     try:
         folder = RunFolder(run_path or default_run_folder(bench.config))
         _show(console, bench.dataset.warnings, "warning")
         if dry_run:
             _print_forecast(console, bench, folder)
             return
-        _judge(console, bench, folder, budget)
+        _judge(console, bench, folder, budget, sharing)
     finally:
         bench.close()
-    _report(console, folder)
+    if sharing.shard is None or folder.manifest().get("state") == "finished":
+        _report(console, folder)
 
 
-def _judge(console: Console, bench: Bench, folder: RunFolder, budget: float | None) -> None:
+def _judge(
+    console: Console, bench: Bench, folder: RunFolder, budget: float | None, sharing: Sharing
+) -> None:
     from judgebench import runner
     from judgebench.progress import ProgressDisplay
     from judgebench.report.words import counted
@@ -266,16 +309,29 @@ def _judge(console: Console, bench: Bench, folder: RunFolder, budget: float | No
         highlight=False,
         markup=False,
     )
+    display = ProgressDisplay(console)
     try:
-        with ProgressDisplay(console) as display:
-            runner.run(bench, folder, budget=budget, watcher=display)
-    except KeyboardInterrupt:
+        with display:
+            runner.run(bench, folder, budget=budget, watcher=display, **sharing.arguments())
+    except runner.Interrupted as stopped:
+        for line in display.summary():
+            typer.echo(line, err=True)
         typer.echo(
-            f"Stopped. What is done is kept in {folder.path}: the same command goes on from there, "
-            f"and `judgebench align {folder.path}` scores what there is.",
+            f"Stopped. What is done is kept in {folder.path}. Go on from there with:\n"
+            f"  {shlex.join(['judgebench', *sys.argv[1:]])}\n"
+            f"or score what there is: judgebench align {shlex.quote(str(folder.path))}",
             err=True,
         )
+        if stopped.at_once:
+            _leave_at_once()
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _leave_at_once() -> NoReturn:
+    """End the process without waiting for engines at work; all that was written is on the disk."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
 def _tell_made(console: Console, made: Made) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from rich.console import Console
@@ -17,6 +19,34 @@ from rich.progress import (
 )
 
 from judgebench.records import Status, Verdict
+
+_REDRAW_S = 0.1  # redrawing a bar costs more than many a verdict
+
+
+@dataclass
+class _Tally:
+    """One judge's verdicts so far. `done` counts answers, not replies asked for again."""
+
+    total: int
+    done: int
+    calls: int = 0
+    cost: float | None = None
+    seen: Counter[Status] = field(default_factory=Counter)
+    drawn: float = 0.0
+
+    def add(self, verdict: Verdict) -> None:
+        self.seen[verdict.status] += 1
+        self.calls += verdict.usage.calls
+        self.done += verdict.attempt == 0
+        if verdict.cost is not None:
+            self.cost = (self.cost or 0.0) + verdict.cost
+
+    def __str__(self) -> str:
+        parts = [f"{self.calls:,} calls"]
+        parts += [f"{self.seen[s]:,} {s}" for s in Status if s is not Status.OK and self.seen[s]]
+        if self.cost is not None:
+            parts.append(f"${self.cost:.4f}")
+        return ", ".join(parts)
 
 
 class ProgressDisplay:
@@ -35,10 +65,8 @@ class ProgressDisplay:
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = TaskID(0)
-        self._seen: Counter[Status] = Counter()
-        self._calls = 0
-        self._cost: float | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._tallies: dict[str, _Tally] = {}
 
     def __enter__(self) -> ProgressDisplay:
         self._bars.start()
@@ -50,34 +78,40 @@ class ProgressDisplay:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        for name in self._tallies:
+            self._draw(name)
         self._bars.stop()
 
     def judge_started(self, name: str, total: int, done: int) -> None:
-        self._seen.clear()
-        self._calls, self._cost = 0, None
-        self._task = self._bars.add_task(name, total=total, completed=done, counts="")
+        self._tallies[name] = _Tally(total, done)
+        self._tasks[name] = self._bars.add_task(name, total=total, completed=done, counts="")
         if done:
-            self.told(f"{name}: {done} of {total} answers were judged before and are kept")
+            self.told(f"{name}: {done:,} of {total:,} answers were judged before and are kept")
 
     def verdict(self, verdict: Verdict) -> None:
-        self._seen[verdict.status] += 1
-        self._calls += verdict.usage.calls
-        if verdict.cost is not None:
-            self._cost = (self._cost or 0.0) + verdict.cost
-        # Asking again replaces a verdict: only first attempts move the bar.
-        advance = 1 if verdict.attempt == 0 else 0
-        self._bars.update(self._task, advance=advance, counts=self._counts())
+        tally = self._tallies[verdict.judge]
+        tally.add(verdict)
+        now = time.monotonic()
+        if now - tally.drawn >= _REDRAW_S:
+            tally.drawn = now
+            self._draw(verdict.judge)
 
     def judge_ended(self, name: str) -> None:
-        if not self._console.is_terminal and self._calls:
-            self._console.print(f"{name}: {self._counts()}", highlight=False, markup=False)
+        self._draw(name)
+        tally = self._tallies[name]
+        if not self._console.is_terminal and tally.calls:
+            self._console.print(f"{name}: {tally}", highlight=False, markup=False)
 
     def told(self, message: str) -> None:
         self._console.print(message, highlight=False, markup=False)
 
-    def _counts(self) -> str:
-        parts = [f"{self._calls} calls"]
-        parts += [f"{self._seen[s]} {s}" for s in Status if s is not Status.OK and self._seen[s]]
-        if self._cost is not None:
-            parts.append(f"${self._cost:.4f}")
-        return ", ".join(parts)
+    def summary(self) -> list[str]:
+        """One line a judge: how far it is, and what it took."""
+        return [
+            f"{name}: {tally.done:,} of {tally.total:,} answers judged; {tally}"
+            for name, tally in self._tallies.items()
+        ]
+
+    def _draw(self, name: str) -> None:
+        tally = self._tallies[name]
+        self._bars.update(self._tasks[name], completed=tally.done, counts=str(tally))

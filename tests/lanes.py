@@ -28,8 +28,9 @@ def remote(base_url: str, key: str) -> dict[str, Any]:
     return {"base_url": base_url, "api_key_env": key, "concurrency": 1, "timeout_s": 300}
 
 
-def judged(folder: Path, judges: dict[str, tuple[str, dict[str, Any]]]) -> RunFolder:
-    """Run the benchmark with judges given as name: (backend, settings), and a jury of them all."""
+def judged(folder: Path, judges: dict[str, tuple[str, dict[str, Any]]], **how: Any) -> RunFolder:
+    """Run the benchmark with judges given as name: (backend, settings), and a jury of them all.
+    `how` goes to `runner.run`."""
     lines = "".join(f'i{i},Where is it?,"{text}"\n' for i, text in enumerate(TEXTS))
     (folder / "answers.csv").write_text("item_id,question,text\n" + lines)
     (folder / "labels.csv").write_text("item_id,annotator,politeness\n" + LABELS)
@@ -49,7 +50,7 @@ def judged(folder: Path, judges: dict[str, tuple[str, dict[str, Any]]]) -> RunFo
     run_folder = RunFolder(folder / "run")
     loaded = load_bench(path)
     try:
-        run(loaded, run_folder)
+        run(loaded, run_folder, **how)
     finally:
         loaded.close()
     return run_folder

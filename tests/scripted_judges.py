@@ -15,6 +15,7 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, HumanLabel, Usage
 from judgebench.rubric import Rubric
+from judgebench.runner import Silence
 
 RUBRIC = Rubric.model_validate(
     {
@@ -66,6 +67,16 @@ class ScriptedBackend:
 
     def close(self) -> None:
         self.closed = True
+
+
+class Listener(Silence):
+    """Remembers what the user would have been told."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def told(self, message: str) -> None:
+        self.heard.append(message)
 
 
 def answers(n: int = 6) -> list[Answer]:

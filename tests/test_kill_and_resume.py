@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import csv
 import json
+import multiprocessing
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
-from loopback import Body, Loopback, Play, said, until
+from loopback import PATIENCE, Body, Loopback, said, until
+from scripted_judges import Listener
 
+from judgebench.bench import load_bench
 from judgebench.errors import RunLocked
 from judgebench.files import read_lines
+from judgebench.runner import run
 from judgebench.store import RunFolder
 
 ANSWERS = 60
+IN_FLIGHT = 4
 REPLY = json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"})
 
 
@@ -49,7 +54,7 @@ def bench_file(folder: Path, base_url: str) -> Path:
             {
                 "name": "remote",
                 "backend": f"openai-compatible:loopback@{base_url}",
-                "settings": {"concurrency": 4},
+                "settings": {"concurrency": IN_FLIGHT},
             }
         ],
         "report": {"resamples": 100},
@@ -79,54 +84,64 @@ def finished(run: Path) -> list[str]:
     return [value["item_id"] for _, value in read_lines(path)] if path.is_file() else []
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_kill_at_random_moments(tmp_path: Path, seed: int) -> None:
+def judge(bench: Path, run_folder: Path) -> None:
+    """What a killed process was doing: a whole run, without the report."""
+    run(load_bench(bench), RunFolder(run_folder))
+
+
+FRESH = multiprocessing.get_context("forkserver")
+# Imports are made once; each process is a clean one that has them.
+FRESH.set_forkserver_preload(["judgebench.runner", "judgebench.backends.openai_compatible"])
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))]
+)
+def test_kill_at_fifty_random_moments(tmp_path: Path, seed: int) -> None:
+    """Moments of any kind: while inputs are written, while verdicts are, between judges."""
     moments = random.Random(seed)
+    kills = runs = 0
+    with Loopback(lambda body, count: said(REPLY, after=0.01)) as server:
+        bench = bench_file(tmp_path, server.base_url)
+        while kills < 50:
+            runs += 1
+            folder = tmp_path / f"run{runs}"
+            done: list[str] = []
+            asked: Counter[str] = Counter()
+            while len(done) < ANSWERS:
+                before = len(server.bodies)
+                process = FRESH.Process(target=judge, args=(bench, folder))
+                process.start()
+                process.join(moments.uniform(0, 0.6) if kills < 50 else PATIENCE)
+                if process.is_alive():
+                    process.kill()
+                    kills += 1
+                process.join()
+                called = [item_of(body) for body in server.bodies[before:]]
+                assert not set(called) & set(done), "finished answers were called again"
+                asked.update(called)
+                done = finished(folder)
+                assert len(done) == len(set(done))
+            # Only what was in flight when the process died was asked for more than once.
+            assert sum(asked.values()) - ANSWERS <= IN_FLIGHT * kills
+            judge(bench, folder)  # whatever was torn, the run is whole in the end
+            assert sorted(finished(folder)) == sorted(f"i{i}" for i in range(ANSWERS))
+            assert RunFolder(folder).manifest()["state"] == "finished"
+            assert len(list(RunFolder(folder).verdicts("prior"))) == ANSWERS
 
-    def script(body: Body, count: int) -> Play:
-        return said(REPLY, after=0.01)
 
-    with Loopback(script) as server:
-        bench, run = bench_file(tmp_path, server.base_url), tmp_path / "run"
-        done: list[str] = []
-        for _ in range(4):
-            before = len(server.bodies)
-            process = start(bench, run)
-            more = before + moments.randint(1, 15)
-            assert until(lambda more=more: len(server.bodies) >= more)  # type: ignore[misc]
-            process.kill()
-            process.communicate()
-            asked = [item_of(body) for body in server.bodies[before:]]
-            assert not set(asked) & set(done)
-            done = finished(run)
-        assert 0 < len(done) < ANSWERS
-        before = len(server.bodies)
-        process = start(bench, run)
-        output, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, output.decode()
-        asked = [item_of(body) for body in server.bodies[before:]]
-    assert not set(asked) & set(done)
-    assert len(asked) == ANSWERS - len(done)
-    assert sorted(finished(run)) == sorted(f"i{i}" for i in range(ANSWERS))
-
-
-def test_interrupt_says_how_to_go_on_and_the_command_does(tmp_path: Path) -> None:
-    with Loopback(lambda body, count: said(REPLY, after=0.05)) as server:
-        bench, run = bench_file(tmp_path, server.base_url), tmp_path / "run"
-        process = start(bench, run, report=True)
-        assert until(lambda: len(finished(run)) >= 3)
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
-        assert process.returncode == 130, output.decode()
-        assert b"goes on from there" in output
-        kept = finished(run)
-        assert json.loads((run / "run.json").read_text())["state"] == "stopped"
-        before = len(server.bodies)
-        process = start(bench, run, report=True)
-        output, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, output.decode()
-        assert len(server.bodies) - before == ANSWERS - len(kept)
-    assert (run / "report" / "report.html").is_file()
+def test_a_torn_last_line_is_dropped_and_told(tmp_path: Path) -> None:
+    with Loopback([said(REPLY)]) as server:
+        bench, folder = bench_file(tmp_path, server.base_url), tmp_path / "run"
+        judge(bench, folder)
+        path = folder / "verdicts-remote.jsonl"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-9])
+        told = Listener()
+        run(load_bench(bench), RunFolder(folder), watcher=told)
+        assert len(server.bodies) == ANSWERS + 1
+    assert any("dropped a torn last line" in line for line in told.heard)
+    assert sorted(finished(folder)) == sorted(f"i{i}" for i in range(ANSWERS))
 
 
 def test_a_second_process_is_turned_away(tmp_path: Path) -> None:

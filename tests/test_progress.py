@@ -11,7 +11,7 @@ from judgebench.records import Status, Usage, Verdict
 
 def verdict(status: Status = Status.OK, cost: float | None = None, attempt: int = 0) -> Verdict:
     return Verdict(
-        "i", "h", "j", "s", status, usage=Usage(1, 10, 5), cost=cost, attempt=attempt
+        "i", "h", "tiny", "s", status, usage=Usage(1, 10, 5), cost=cost, attempt=attempt
     )  # fmt: skip
 
 

@@ -1,0 +1,81 @@
+"""What follows from the judges' verdicts without asking for any answer again: juries, calibrations.
+
+Their files are made anew each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from judgebench.bench import Bench
+from judgebench.judges.calibration import Judged, calibrated_verdicts, calibration_about
+from judgebench.judges.config import CalibrationConfig, JuryConfig
+from judgebench.judges.jury import jury_about, jury_verdicts
+from judgebench.records import Verdict, content_hash
+from judgebench.runner.judging import Answers, Work
+from judgebench.runner.ledger import label_rows, with_rows
+from judgebench.store import RunFolder
+from judgebench.verdict_file import VerdictWriter
+
+Entries = dict[str, Any]  # what the manifest says of each judge, by name
+
+
+def derive(bench: Bench, answers: Answers, work: Work, manifest: dict[str, Any]) -> None:
+    """Write the verdicts of juries and calibrations, and add both to the manifest."""
+    entries: Entries = manifest["judges"]
+    for jury in bench.juries:
+        members = {name: entries[name]["signature"] for name in jury.jury}
+        entries[jury.name] = _entry("jury", jury_about(jury, bench.rubric, members))
+        _write(work.folder, jury.name, _jury(jury, bench, answers, work.folder, entries))
+    for calibration in bench.calibrations:
+        free = _content_free(bench, calibration, work.folder)
+        signature = entries[calibration.calibrate]["signature"]
+        basis = free.answers if free else answers.all
+        about = calibration_about(calibration, bench.rubric, signature, basis)
+        entries[calibration.name] = _entry("calibration", about)
+        judged = _judged(answers, work.folder, calibration.calibrate, signature)
+        signed = entries[calibration.name]["signature"]
+        found = calibrated_verdicts(calibration, bench.rubric, judged, free, signed)
+        _write(work.folder, calibration.name, found)
+
+
+def _entry(kind: str, about: Mapping[str, object]) -> dict[str, Any]:
+    return {"kind": kind, "signature": content_hash(about), "about": about}
+
+
+def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
+    path = folder.verdict_path(name)
+    path.unlink(missing_ok=True)
+    with VerdictWriter(path) as writer:
+        for verdict in verdicts:
+            writer.write(verdict)
+
+
+def _jury(
+    jury: JuryConfig, bench: Bench, answers: Answers, folder: RunFolder, entries: Entries
+) -> Iterator[Verdict]:
+    n = len(answers.all)
+    members = [
+        label_rows(
+            with_rows(folder.verdicts(name), answers.index, entries[name]["signature"]),
+            n,
+            bench.rubric,
+        )
+        for name in jury.jury
+    ]
+    signature = entries[jury.name]["signature"]
+    return jury_verdicts(jury, bench.rubric, answers.all, members, signature)
+
+
+def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolder) -> Judged | None:
+    """What the judge made of texts that say nothing, where the method asks for it."""
+    if calibration.method != "content-free":
+        return None
+    (free,) = (f for f in bench.content_free if f.of == calibration.calibrate)
+    return _judged(Answers.of(free.answers), folder, free.judge.name, free.judge.signature)
+
+
+def _judged(answers: Answers, folder: RunFolder, name: str, signature: str) -> Judged:
+    found = with_rows(folder.verdicts(name), answers.index, signature)
+    return Judged(answers.all, found)

@@ -1,0 +1,89 @@
+"""What a run would ask, before it asks anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from judgebench.bench import Bench
+from judgebench.judges.contract import Task
+from judgebench.judges.llm import LLMJudge
+from judgebench.records import Answer
+from judgebench.runner.judging import Answers
+from judgebench.runner.ledger import Ledger, rows_of_shard
+from judgebench.runner.purse import Purse
+from judgebench.store import RunFolder
+
+CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English; forecasts say "roughly"
+_SAMPLE = 50  # answers rendered for a forecast
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would ask of one judge. Tokens are rough; cost in US dollars, None if unknown."""
+
+    judge: str
+    answers: int
+    done: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+
+    @property
+    def left(self) -> int:
+        return self.answers - self.done
+
+
+def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
+    """What is left to ask of each language model; calls nobody and writes nothing."""
+    shared = Answers.of(bench.dataset.answers)
+    return [
+        _forecast(judge, shared if answers is None else Answers.of(answers), folder)
+        for judge, answers in _asked(bench)
+    ]
+
+
+def _asked(bench: Bench) -> Iterator[tuple[LLMJudge, Sequence[Answer] | None]]:
+    """Whoever is asked, with the answers that it judges; None means all."""
+    for judge in bench.judges:
+        yield judge, None
+    for variant in bench.variants:
+        yield variant.judge, variant.answers
+    for free in bench.content_free:
+        yield free.judge, free.answers
+
+
+def _forecast(judge: LLMJudge, answers: Answers, folder: RunFolder) -> Forecast:
+    ledger = Ledger(answers.index, judge.signature, judge.config.reasks)
+    ledger.note_files(folder.verdict_files(judge.name))
+    rows = rows_of_shard(len(answers.all))
+    left = len(rows) - ledger.done(rows)
+    open_rows = [*ledger.never_ended(rows).tolist(), *(row for row, _ in ledger.to_reask(rows))]
+    sample = [answers.all[row] for row in sorted(open_rows)[:: max(1, left // _SAMPLE)]]
+    parts = judge.calls_an_answer
+    characters = [
+        sum(len(m.content) for m in judge.request(Task(a), part).messages)
+        for a in sample
+        for part in range(parts)
+    ]
+    scale = left / len(sample) if sample else 0.0
+    prompt = round(scale * sum(characters) / CHARACTERS_A_TOKEN)
+    completion = left * judge.likely_reply_tokens
+    price = judge.config.settings.price
+    cost = None
+    if price is not None:
+        cost = (prompt * price.prompt + completion * price.completion) / 1e6
+    return Forecast(
+        judge.name, len(answers.all), len(answers.all) - left, left * parts, prompt, completion,
+        cost,
+    )  # fmt: skip
+
+
+def purse_of(bench: Bench, folder: RunFolder, budget: float | None) -> Purse:
+    """What this run folder has cost before counts. Nothing is read where no budget is set."""
+    if budget is None:
+        return Purse(None)
+    costs = [v.cost or 0.0 for judge, _ in _asked(bench) for v in folder.verdicts(judge.name)]
+    expected = [(f.cost or 0.0) / f.left for f in forecast(bench, folder) if f.left]
+    return Purse(budget, spent=sum(costs), dearest=max([0.0, *costs, *expected]))

@@ -1,0 +1,132 @@
+"""One judge over the answers: what has no ending is asked, and every reply is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+from judgebench.judges.contract import Judge, Task
+from judgebench.records import Answer, Verdict
+from judgebench.runner.ledger import AnswerIndex, Ledger, Rows, each, rows_of_shard
+from judgebench.runner.purse import Purse
+from judgebench.runner.stop import StopSign
+from judgebench.runner.watcher import Watcher
+from judgebench.store import RunFolder, Shard
+from judgebench.verdict_file import VerdictWriter
+
+
+class Writers:
+    """The files that are being written, so that all can be closed at once."""
+
+    def __init__(self) -> None:
+        self._open: set[VerdictWriter] = set()
+        self._lock = Lock()
+
+    def add(self, writer: VerdictWriter) -> VerdictWriter:
+        with self._lock:
+            self._open.add(writer)
+        return writer
+
+    def close(self) -> None:
+        """What is written stays; whoever goes on writing gets a ValueError."""
+        with self._lock:
+            for writer in self._open:
+                writer.close()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers that a judge is given, and where to find each."""
+
+    all: Sequence[Answer]
+    index: AnswerIndex
+
+    @classmethod
+    def of(cls, answers: Sequence[Answer]) -> Answers:
+        return cls(answers, AnswerIndex(answers))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all judges of a run share. With a `shard`, only its part is done."""
+
+    folder: RunFolder
+    watcher: Watcher
+    purse: Purse
+    stop: StopSign
+    shard: Shard | None = None
+    writers: Writers = field(default_factory=Writers)
+
+    @property
+    def part(self) -> str:
+        """What the files of this part of the work are called by."""
+        return self.shard.part if self.shard else ""
+
+    def rows(self, answers: Answers) -> Rows:
+        """The rows that this process is to judge."""
+        n = len(answers.all)
+        return (
+            rows_of_shard(n, self.shard.number, self.shard.of) if self.shard else rows_of_shard(n)
+        )
+
+
+def judge_answers(judge: Judge, answers: Answers, work: Work, reasks: int = 0) -> None:
+    """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
+    path = work.folder.verdict_path(judge.name, work.part)
+    rows = work.rows(answers)
+    with work.writers.add(VerdictWriter(path)) as writer:
+        if writer.torn_bytes:
+            work.watcher.told(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
+        ledger = Ledger(answers.index, judge.signature, reasks)
+        other = ledger.note_files(work.folder.verdict_files(judge.name))
+        if other:
+            work.watcher.told(
+                f"{judge.name}: {other:,} verdicts of other settings, or on other answers, are "
+                "kept unused"
+            )
+        work.watcher.judge_started(judge.name, len(rows), ledger.done(rows))
+        first = (Task(answers.all[row]) for row in each(ledger.never_ended(rows)))
+        ask(judge, first, writer, ledger, work)
+        for _ in range(reasks):
+            again = (Task(answers.all[row], last) for row, last in ledger.to_reask(rows))
+            ask(judge, again, writer, ledger, work)
+        work.watcher.judge_ended(judge.name)
+
+
+def ask(
+    judge: Judge, tasks: Iterable[Task], writer: VerdictWriter, ledger: Ledger, work: Work
+) -> None:
+    """Ask for every task and keep each verdict as it comes; stops drawing when asked to stop.
+
+    Raises BudgetSpent or what the judge's engine raises.
+    """
+    withheld = False
+
+    def drawn() -> Iterator[Task]:
+        nonlocal withheld
+        for task in tasks:
+            if work.stop.wanted:
+                return
+            if not work.purse.may_ask():
+                withheld = True
+                return
+            yield task
+
+    verdicts = judge.judge(drawn())
+    try:
+        for verdict in verdicts:
+            _keep(verdict, writer, ledger, work)
+    finally:
+        close = getattr(verdicts, "close", None)
+        if close is not None:
+            close()
+    if withheld:
+        raise work.purse.spent_up()
+
+
+def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> None:
+    writer.write(verdict)
+    ledger.note(verdict)
+    work.watcher.verdict(verdict)
+    work.purse.pay(verdict)

@@ -1,0 +1,64 @@
+"""Several judges at once, each at its own pace.
+
+Every remote judge has a lane, which is a thread. Engines inside this process would take the cores
+and the memory from each other, so they share one lane and work one after another.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from judgebench.errors import JudgebenchError, SetupError
+from judgebench.runner.stop import Interrupted, Stop
+from judgebench.runner.watcher import Watcher
+
+_GLANCE_S = 0.2  # a thread that waits longer than this would not see a signal in time
+
+
+def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, watcher: Watcher) -> None:
+    """Run every lane to its end.
+
+    A lane that fails ends alone: the user is told at once, the others go on, and the error is
+    raised when all have ended. An error that is none of ours stops the others softly.
+    Raises Interrupted after a Ctrl-C, and at once after a second one.
+    """
+    errors: list[BaseException] = []
+    threads = [
+        threading.Thread(target=_lane, args=(name, work, errors, stop, watcher), daemon=True)
+        for name, work in lanes.items()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(_GLANCE_S)
+    if stop.interrupted:
+        raise Interrupted
+    if errors:
+        raise _as_one(errors)
+
+
+def _lane(
+    name: str,
+    work: Callable[[], None],
+    errors: list[BaseException],
+    stop: Stop,
+    watcher: Watcher,
+) -> None:
+    try:
+        work()
+    except JudgebenchError as error:
+        errors.append(error)
+        watcher.told(f"{name} stopped: {error}")
+    except BaseException as error:
+        errors.insert(0, error)
+        stop()
+
+
+def _as_one(errors: Sequence[BaseException]) -> BaseException:
+    """Every problem of files and settings at once; else the first error."""
+    setup = [error for error in errors if isinstance(error, SetupError)]
+    if len(setup) == len(errors) > 1:
+        return SetupError([problem for error in setup for problem in error.problems])
+    return errors[0]

@@ -1,0 +1,102 @@
+"""The manifest of a run: versions, seeds, content hashes, judges and settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import judgebench
+from judgebench.answer_file import keys_of
+from judgebench.bench import Bench
+from judgebench.judges.contract import Judge
+from judgebench.records import Answer
+from judgebench.store import RunFolder
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+MOST_NOTES = 20  # warnings about the data that a report repeats
+
+
+def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
+    """What run.json holds from the start; juries and calibrations are added once
+    their judges are done."""
+    entries: dict[str, Any] = {}
+    kinds: Sequence[tuple[str, Sequence[Judge]]] = (
+        ("judge", bench.judges),
+        ("control", bench.controls),
+    )
+    for kind, judges in kinds:
+        for judge in judges:
+            entries[judge.name] = {
+                "kind": kind,
+                "signature": judge.signature,
+                "about": judge.describe(),
+            }
+    for variant in bench.variants:
+        entries[variant.judge.name] = {
+            "kind": "variant",
+            "of": variant.of,
+            "recipe": variant.recipe,
+            "asked": variant.kind,
+            "repeat": variant.repeat,
+            "signature": variant.judge.signature,
+            "about": variant.judge.describe(),
+        }
+    for free in bench.content_free:
+        entries[free.judge.name] = {
+            "kind": "content-free",
+            "of": free.of,
+            "signature": free.judge.signature,
+            "about": free.judge.describe(),
+        }
+    return {
+        "name": bench.config.name,
+        "judgebench": judgebench.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "started": folder.manifest().get("started", now()),
+        "seed": bench.config.seed,
+        "rubric": {"name": bench.rubric.name, "hash": bench.rubric.content_hash},
+        "answers": {
+            "n": len(bench.dataset.answers),
+            "hash": _hash_of_all(bench.dataset.answers),
+        },
+        "labels": len(bench.dataset.labels),
+        "sources": dict(bench.dataset.sources),
+        "settings": bench.config.model_dump(mode="json"),
+        "judges": entries,
+        "notes": [*bench.config.notes, *_data_notes(bench)],
+        "stress": bench.plan.describe() if bench.plan else None,
+        "state": "running",
+    }
+
+
+def _data_notes(bench: Bench) -> Iterator[str]:
+    warnings = bench.dataset.warnings
+    for warning in warnings[:MOST_NOTES]:
+        yield f"In the data: {replace(warning, file=Path(warning.file).name)}."
+    if len(warnings) > MOST_NOTES:
+        yield f"In the data: {len(warnings) - MOST_NOTES} more warnings; see `judgebench check`."
+
+
+def _hash_of_all(answers: Sequence[Answer]) -> str:
+    """`content_hash` of the list of every answer's id and hash, without making that list."""
+    digest = hashlib.sha256(b"[")
+    between = ""
+    for key in keys_of(answers):
+        item_id, hashed = key
+        pair = f'{between}[{_quoted(item_id)},"{hashed}"]'
+        digest.update(pair.encode("utf-8", "surrogatepass"))
+        between = ","
+    digest.update(b"]")
+    return digest.hexdigest()[:16]
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

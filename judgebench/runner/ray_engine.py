@@ -1,0 +1,229 @@
+"""One judge's answers spread over a Ray cluster by Ray Data.
+
+Every worker is an actor that holds the judge, with its engine, and writes a part file of its own
+into the run folder, which all machines must see under the same path. Only numbers of rows travel.
+A worker that dies is replaced by Ray, and its batch is given to another, which first reads what
+the dead one wrote: no verdict is lost and none is asked for twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judgebench.backends import open_backend, split_spec
+from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
+from judgebench.judges.config import JudgeConfig
+from judgebench.judges.contract import Task
+from judgebench.judges.llm import LLMJudge
+from judgebench.prompt import parse_prompt
+from judgebench.rubric import Rubric
+from judgebench.runner.judging import Answers, Work, ask
+from judgebench.runner.ledger import Ledger, Rows, each
+from judgebench.runner.purse import Purse
+from judgebench.runner.watcher import Silence
+from judgebench.store import RunFolder
+from judgebench.verdict_file import VerdictTail, VerdictWriter, merge_parts
+
+_MOST_IN_A_BATCH = 256
+_BATCHES_A_WORKER = 4  # at least, so that none waits long for the slowest
+_GLANCE_S = 0.2
+_STOP = ".stop"
+
+
+def judge_on_ray(
+    judge: LLMJudge, answers: Answers, work: Work, workers: int | None, reasks: int
+) -> None:
+    """Bring one judge's verdicts up to date on the cluster that Ray finds, else on this machine.
+
+    `workers` defaults to one a GPU, or one a machine where there is none. Raises MissingExtra
+    without Ray, SetupError or RunError for what a worker meets.
+    """
+    ray = _import_ray()
+    folder = work.folder
+    ledger = Ledger(answers.index, judge.signature, reasks)
+    tail = VerdictTail(folder.path, judge.name)
+    ledger.note_all(tail.new())
+    rows = work.rows(answers)
+    work.watcher.judge_started(judge.name, len(rows), ledger.done(rows))
+    sign = _StopSign(folder.path)
+    sign.lower()
+    try:
+        with _cluster(ray):
+            for again in range(1 + reasks):
+                left = ledger.to_ask(rows, again=bool(again))
+                for _ in _spread(ray, judge, left, folder.path, workers, bool(again)):
+                    _follow(tail, ledger, work)
+                    if work.stop.wanted:
+                        sign.raise_()
+                _follow(tail, ledger, work)
+    finally:
+        sign.lower()
+        merge_parts(folder.path, judge.name)
+    work.watcher.judge_ended(judge.name)
+
+
+def _follow(tail: VerdictTail, ledger: Ledger, work: Work) -> None:
+    for verdict in tail.new():
+        ledger.note(verdict)
+        work.watcher.verdict(verdict)
+
+
+def _spread(
+    ray: Any, judge: LLMJudge, rows: Rows, folder: Path, workers: int | None, again: bool
+) -> Iterator[None]:
+    """Have every row judged; yields after each batch. Raises what a worker met."""
+    if not len(rows):
+        return
+    gpus = int(ray.cluster_resources().get("GPU", 0))
+    workers = workers or gpus or len(ray.nodes())
+    size = max(1, min(_MOST_IN_A_BATCH, len(rows) // (_BATCHES_A_WORKER * workers)))
+    batches = np.array_split(rows, max(1, len(rows) // size))
+    on_gpu = gpus and split_spec(judge.config.backend)[0] in ("vllm", "transformers")
+    done = ray.data.from_numpy(batches).map_batches(
+        _Worker,
+        fn_constructor_args=(_Described.of(judge), str(folder), os.getcwd(), again),
+        batch_size=None,
+        compute=ray.data.ActorPoolStrategy(size=min(workers, len(batches))),
+        **({"num_gpus": 1} if on_gpu else {"num_cpus": 1}),
+    )
+    try:
+        for batch in done.iter_batches(batch_size=None, prefetch_batches=0):
+            for error, mend in zip(batch["error"], batch["mend"], strict=True):
+                if error:
+                    raise SetupError(str(error)) if mend else RunError(str(error))
+            yield
+    except ray.exceptions.RayError as error:
+        raise RunError(f"ray: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Described:
+    """All that another process needs to make the same judge."""
+
+    config: JudgeConfig
+    rubric: Rubric
+    prompt_name: str
+    prompt_text: str
+    signature: str
+
+    @classmethod
+    def of(cls, judge: LLMJudge) -> _Described:
+        prompt = judge.prompt
+        return cls(judge.config, judge.rubric, prompt.name, prompt.text, judge.signature)
+
+    def judge(self) -> LLMJudge:
+        """Raises SetupError where this machine's judge would be another one."""
+        prompt = parse_prompt(self.prompt_text, Path(self.prompt_name))
+        backend = open_backend(self.config.backend, self.config.settings)
+        judge = LLMJudge(self.config, self.rubric, prompt, backend)
+        if judge.signature != self.signature:
+            raise SetupError(
+                f"a worker's {judge.name} is not the driver's: its engine, its version or its "
+                "weights differ"
+            )
+        return judge
+
+
+class _Worker:
+    """Judges batches of rows in a process of its own. Made anew by Ray should that process die."""
+
+    def __init__(self, described: _Described, folder: str, cwd: str, again: bool) -> None:
+        self._described, self._folder, self._cwd = described, RunFolder(Path(folder)), cwd
+        self._again = again
+        self._ready = False
+
+    def _prepare(self) -> None:
+        """Here and not in `__init__`, where Ray would try an error of ours again for ever."""
+        if Path(self._cwd).is_dir():  # paths in settings are seen from where the command was called
+            os.chdir(self._cwd)
+        self._judge = self._described.judge()
+        self._answers = Answers.of(self._folder.answers())
+        reasks = self._judge.config.reasks
+        self._ledger = Ledger(self._answers.index, self._judge.signature, reasks)
+        self._tail = VerdictTail(self._folder.path, self._judge.name)
+        part = f"ray-{uuid.uuid4().hex[:12]}"
+        self._writer = VerdictWriter(self._folder.verdict_path(self._judge.name, part))
+        sign = _StopSign(self._folder.path)
+        self._work = Work(self._folder, Silence(), Purse(None), sign)
+        self._ready = True
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        error, mend = "", False
+        try:
+            self._judge_rows(np.asarray(batch["data"]))
+        except JudgebenchError as met:
+            error, mend = str(met), isinstance(met, SetupError)
+        return {"error": np.array([error]), "mend": np.array([mend])}
+
+    def _judge_rows(self, rows: Rows) -> None:
+        if not self._ready:
+            self._prepare()
+        self._ledger.note_all(self._tail.new())  # also what a worker wrote that then died
+        answers = self._answers.all
+        if self._again:
+            tasks = (Task(answers[row], last) for row, last in self._ledger.to_reask(rows))
+        else:
+            tasks = (Task(answers[row]) for row in each(self._ledger.never_ended(rows)))
+        ask(self._judge, tasks, self._writer, self._ledger, self._work)
+
+
+class _StopSign:
+    """A file in the run folder that tells workers on other machines to draw no more answers."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _STOP
+        self._looked = 0.0
+        self._raised = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it was raised, as of a moment ago."""
+        now = time.monotonic()
+        if not self._raised and now - self._looked > _GLANCE_S:
+            self._looked, self._raised = now, self._path.exists()
+        return self._raised
+
+    def raise_(self) -> None:
+        self._path.touch()
+
+    def lower(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _cluster(ray: Any) -> Iterator[None]:
+    """The cluster in use; else the one that RAY_ADDRESS names; else one on this machine alone."""
+    if ray.is_initialized():
+        yield
+        return
+    ray.init(
+        include_dashboard=False,
+        logging_level=logging.WARNING,
+        **({} if "RAY_ADDRESS" in os.environ else {"_node_ip_address": "127.0.0.1"}),
+    )
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise MissingExtra("--engine ray", "ray", "ray[data]") from error
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    return ray

@@ -1,0 +1,214 @@
+"""A whole run: inputs and manifest, judges in their lanes, and what follows from their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, Literal
+
+from judgebench.backends import split_spec
+from judgebench.bench import Bench
+from judgebench.data import is_kept, keep_data
+from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
+from judgebench.judges.llm import LLMJudge
+from judgebench.runner.derive import derive
+from judgebench.runner.forecast import purse_of
+from judgebench.runner.judging import Answers, Work, judge_answers
+from judgebench.runner.lanes import run_lanes
+from judgebench.runner.ledger import Ledger, rows_of_shard
+from judgebench.runner.manifest import manifest_of, now
+from judgebench.runner.purse import Purse
+from judgebench.runner.stop import Interrupted, Stop, ctrl_c
+from judgebench.runner.watcher import OneByOne, Silence, Watcher, telling
+from judgebench.store import RunFolder, Shard
+from judgebench.verdict_file import disk_errors, judges_with_parts, merge_parts
+
+Engine = Literal["threads", "ray"]
+_REMOTE = ("litellm", "openai-compatible")
+
+
+def run(
+    bench: Bench,
+    folder: RunFolder,
+    *,
+    budget: float | None = None,
+    watcher: Watcher | None = None,
+    shard: Shard | None = None,
+    engine: Engine = "threads",
+    workers: int | None = None,
+) -> None:
+    """Bring every judge's verdicts up to date with the benchmark.
+
+    With `shard` only that part of the answers is judged, beside other processes that judge the
+    other parts; the last of them to end adds what follows from all (controls, juries). The engine
+    `ray` spreads the answers over `workers` of a Ray cluster (`ray_engine`).
+    Raises Interrupted (a KeyboardInterrupt), BudgetSpent or an error of a backend; whatever was
+    answered by then is written and is not asked again. Raises DiskFailed where it cannot be.
+    """
+    _check_shares(bench, budget, shard, engine, workers)
+    told = OneByOne(watcher or Silence())
+    with folder.locked(shard), telling(told):
+        if shard is None:
+            _merge_parts(folder)
+        manifest = _begin(bench, folder, told)
+        stop = Stop()
+        work = Work(folder, told, purse_of(bench, folder, budget), stop, shard)
+        answers = Answers.of(bench.dataset.answers)
+        with _ending(manifest, work):
+            with ctrl_c(stop, told.told), _cut_off(work):
+                run_lanes(_lanes(bench, answers, work, engine, workers), stop, told)
+            if shard is None:
+                derive(bench, answers, work, manifest)
+    if shard:
+        _finish_shards(bench, folder, answers, told)
+
+
+def _check_shares(
+    bench: Bench, budget: float | None, shard: Shard | None, engine: Engine, workers: int | None
+) -> None:
+    """Raises SetupError for ways of sharing the work that do not go together."""
+    problems = []
+    if budget is not None and (shard or engine == "ray"):
+        message = "cannot be kept by several processes that spend at once: leave it out"
+        problems.append(Problem(message, field="--budget"))
+    if engine == "ray" and shard:
+        problems.append(Problem("is Ray's own business with --engine ray", field="--shard"))
+    if engine == "ray" and bench.variants:
+        problems.append(Problem("does not run stress tests", field="--engine", found="ray"))
+    if engine != "ray" and workers is not None:
+        problems.append(Problem("means something with --engine ray alone", field="--workers"))
+    if problems:
+        raise SetupError(problems)
+
+
+class _ending:  # noqa: N801 - a context manager, used as a function
+    """Writes how a run ended into its manifest."""
+
+    def __init__(self, manifest: dict[str, Any], work: Work) -> None:
+        self._manifest, self._work = manifest, work
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        done = "running" if self._work.shard else "finished"
+        self._manifest["state"] = "stopped" if kind else done
+        self._manifest["ended"] = now()
+        # Where the disk is full, the error under way says so.
+        with suppress(*([DiskFailed] if kind else [])):
+            self._work.folder.write_manifest(self._manifest)
+
+
+def _begin(bench: Bench, folder: RunFolder, watcher: Watcher) -> dict[str, Any]:
+    """The inputs and the manifest, written."""
+    plan = bench.plan
+    dataset = bench.dataset
+    folder.write_rubric(bench.rubric)
+    if not is_kept(folder.path, dataset):
+        folder.write_data(dataset.answers, dataset.labels)
+        with disk_errors(folder.path):
+            keep_data(folder.path, dataset)
+    if plan is None and folder.has_attacks:
+        watcher.told("the stress test in this folder is put aside; `judgebench stress` goes on")
+    folder.write_attacks(plan.items if plan else (), plan.rejected if plan else ())
+    manifest = manifest_of(bench, folder)
+    folder.write_manifest(manifest)
+    return manifest
+
+
+def _merge_parts(folder: RunFolder) -> None:
+    """Bring home what shards and workers wrote that are no more."""
+    for name in judges_with_parts(folder.path):
+        merge_parts(folder.path, name)
+
+
+@contextmanager
+def _cut_off(work: Work) -> Iterator[None]:
+    """Closes the files under writing after a second Ctrl-C: what goes on then cannot write."""
+    try:
+        yield
+    except Interrupted as stopped:
+        if stopped.at_once:
+            work.writers.close()
+        raise
+
+
+def _lanes(
+    bench: Bench, answers: Answers, work: Work, engine: Engine, workers: int | None
+) -> Mapping[str, Callable[[], None]]:
+    """A lane for each remote judge, and one for all engines inside this process."""
+    lanes: dict[str, Callable[[], None]] = {}
+    if work.shard is None:
+        lanes["control judges"] = partial(_controls, bench, answers, work)
+    if engine == "ray":
+        lanes["ray"] = partial(_judge_on_ray, bench, answers, work, workers)
+        return lanes
+    local = [judge for judge in bench.judges if not _is_remote(judge)]
+    for judge in bench.judges:
+        if _is_remote(judge):
+            lanes[judge.name] = partial(_judge_and_variants, bench, [judge], answers, work)
+    if local:
+        names = ", ".join(judge.name for judge in local)
+        lanes[names] = partial(_judge_and_variants, bench, local, answers, work)
+    return lanes
+
+
+def _judge_on_ray(bench: Bench, answers: Answers, work: Work, workers: int | None) -> None:
+    from judgebench.runner.ray_engine import judge_on_ray
+
+    for judge in bench.judges:
+        judge_on_ray(judge, answers, work, workers, judge.config.reasks)
+        _judge_content_free(bench, judge, work)
+
+
+def _judge_content_free(bench: Bench, judge: LLMJudge, work: Work) -> None:
+    """A few texts that say nothing, where a calibration needs what the judge makes of them."""
+    for free in bench.content_free:
+        if free.of == judge.name:
+            judge_answers(free.judge, Answers.of(free.answers), work, judge.config.reasks)
+
+
+def _is_remote(judge: LLMJudge) -> bool:
+    return split_spec(judge.config.backend)[0] in _REMOTE
+
+
+def _controls(bench: Bench, answers: Answers, work: Work) -> None:
+    quiet = Work(work.folder, Silence(), Purse(None), work.stop, None, work.writers)
+    for control in bench.controls:
+        judge_answers(control, answers, quiet)
+
+
+def _judge_and_variants(bench: Bench, judges: list[LLMJudge], answers: Answers, work: Work) -> None:
+    for judge in judges:
+        reasks = judge.config.reasks
+        judge_answers(judge, answers, work, reasks)
+        for variant in bench.variants:
+            if variant.of == judge.name:
+                judge_answers(variant.judge, Answers.of(variant.answers), work, reasks)
+        _judge_content_free(bench, judge, work)
+        judge.close()
+
+
+def _finish_shards(bench: Bench, folder: RunFolder, answers: Answers, watcher: Watcher) -> None:
+    """What the last shard to end does for all of them; the others leave it to that one."""
+    try:
+        with folder.locked():
+            _merge_parts(folder)
+            left = {j.name: _untouched(j, answers, folder) for j in bench.judges}
+            if any(left.values()):
+                told = ", ".join(f"{name} {n:,}" for name, n in left.items() if n)
+                watcher.told(f"answers that other shards have still to judge: {told}")
+                return
+            manifest = manifest_of(bench, folder)
+            work = Work(folder, watcher, Purse(None), Stop())
+            with _ending(manifest, work):
+                _controls(bench, answers, work)
+                derive(bench, answers, work, manifest)
+    except RunLocked:
+        watcher.told("other shards are still at work")
+
+
+def _untouched(judge: LLMJudge, answers: Answers, folder: RunFolder) -> int:
+    ledger = Ledger(answers.index, judge.signature)
+    ledger.note_files(folder.verdict_files(judge.name))
+    return ledger.untouched(rows_of_shard(len(answers.all)))

@@ -1,0 +1,279 @@
+"""Files of verdicts: append-only JSONL, one line a verdict, one writer a file.
+
+`verdicts-NAME.jsonl` is a judge's own file. While several processes share its work, each writes a
+part beside it, `verdicts-NAME+PART.jsonl`; `merge_parts` brings them home.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from judgebench.errors import DiskFailed, Problem, SetupError
+from judgebench.files import drop_torn_line, read_lines, read_object, to_line
+from judgebench.records import Status, Usage, Verdict
+
+# What a power cut may take: at most so many verdicts, and none older than so many seconds.
+MOST_AT_RISK = 256
+LONGEST_AT_RISK_S = 1.0
+
+
+def verdict_path(folder: Path, judge: str, part: str = "") -> Path:
+    """A judge's own file, or the file of one part of its work. No judge's name holds a plus."""
+    return folder / (f"verdicts-{judge}+{part}.jsonl" if part else f"verdicts-{judge}.jsonl")
+
+
+def verdict_files(folder: Path, judge: str) -> list[Path]:
+    """Every file that holds verdicts of this judge: its own first, then its parts by name."""
+    own = verdict_path(folder, judge)
+    return [*([own] if own.is_file() else ()), *_parts(own)]
+
+
+def _parts(own: Path) -> list[Path]:
+    begins = f"{own.stem}+"
+    return sorted(p for p in own.parent.glob("verdicts-*.jsonl") if p.name.startswith(begins))
+
+
+def judges_with_parts(folder: Path) -> set[str]:
+    """The names of the judges whose work was shared and has not been merged."""
+    names = (path.stem.removeprefix("verdicts-") for path in folder.glob("verdicts-*+*.jsonl"))
+    return {name.rpartition("+")[0] for name in names}
+
+
+def merge_parts(folder: Path, judge: str) -> None:
+    """Append every part to the judge's own file, in the order of their names, and remove them.
+
+    Only for who holds the folder alone. Killed at any moment, it loses nothing.
+    """
+    own = verdict_path(folder, judge)
+    parts = _parts(own)
+    if not parts:
+        return
+    merged = own.with_name(f".{own.name}.merged")
+    with disk_errors(own), merged.open("wb") as whole:
+        for path in ([own] if own.is_file() else []) + parts:
+            drop_torn_line(path)
+            with path.open("rb") as part:
+                while block := part.read(1 << 20):
+                    whole.write(block)
+        whole.flush()
+        os.fsync(whole.fileno())
+    with disk_errors(own):
+        os.replace(merged, own)
+        for path in parts:
+            path.unlink()
+
+
+def read_verdicts(paths: Sequence[Path]) -> Iterator[Verdict]:
+    """Every verdict of these files, in the order written. Raises SetupError for a damaged line."""
+    for path in paths:
+        for number, value in read_lines(path):
+            yield verdict_of(value, path, number)
+
+
+class Head(NamedTuple):
+    """Which answer a line judges and how that ended; the rest of the line is not looked at."""
+
+    item_id: str
+    content_hash: str
+    signature: str
+    status: Status
+    line: bytes
+    path: Path
+    number: int
+
+    def verdict(self) -> Verdict:
+        """The whole line. Raises SetupError where it is damaged."""
+        return verdict_of(read_object(self.line, self.path, self.number), self.path, self.number)
+
+
+# How `VerdictWriter` begins a line; one that holds escapes, or that others wrote, is read whole.
+_HEAD = re.compile(
+    rb'\{"item_id":"([^"\\]*)","content_hash":"([^"\\]*)","judge":"[^"\\]*",'
+    rb'"signature":"([^"\\]*)","status":"(ok|unparsed|refused|failed|skipped)",.*\}\r?\n'
+)
+_STATUS = {status.encode(): status for status in Status}
+
+
+def read_heads(paths: Sequence[Path]) -> Iterator[Head]:
+    """The head of every line of these files, in the order written: a million in seconds.
+
+    Raises SetupError for a line that is damaged before its end.
+    """
+    for path in paths:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break
+                if found := _HEAD.fullmatch(line):
+                    item_id, hashed, signature, status = found.groups()
+                    yield Head(
+                        item_id.decode(), hashed.decode(), signature.decode(), _STATUS[status],
+                        line, path, number,
+                    )  # fmt: skip
+                else:
+                    v = verdict_of(read_object(line, path, number), path, number)
+                    yield Head(v.item_id, v.content_hash, v.signature, v.status, line, path, number)
+
+
+def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> Verdict:
+    """The verdict that a line's object holds. Raises SetupError where it holds none."""
+    try:
+        status = Status(value.pop("status"))
+        usage = Usage(**value.pop("usage", {}))
+        return Verdict(**value, status=status, usage=usage)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SetupError(Problem(f"is no verdict: {error}", str(path), number)) from None
+
+
+class VerdictTail:
+    """Follows the files of a judge while others write to them."""
+
+    def __init__(self, folder: Path, judge: str) -> None:
+        self._folder, self._judge = folder, judge
+        self._read: dict[Path, int] = {}  # bytes, by file
+
+    def new(self) -> Iterator[Verdict]:
+        """Every verdict whose line was finished since it was last asked."""
+        for path in verdict_files(self._folder, self._judge):
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._read[path] = self._read.get(path, 0) + len(line)
+                    yield verdict_of(read_object(line, path), path)
+
+
+class VerdictWriter:
+    """Appends verdicts to one file; any thread may write.
+
+    A line is with the operating system when `write` returns, so that killing the process loses
+    none. It is on the disk at most MOST_AT_RISK verdicts or LONGEST_AT_RISK_S later: writing every
+    single one through would cost more than judging it. `torn_bytes` counts what a killed process
+    left of a last line, which is dropped. Raises DiskFailed where the disk is full or read-only;
+    the file then ends with its last whole line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with disk_errors(path):
+            self.torn_bytes = drop_torn_line(path)
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            self._size = os.fstat(self._file).st_size
+        self._lock = threading.Lock()
+        self._at_risk = 0
+        self._closed = threading.Event()
+        self._failed: OSError | None = None
+        self._clock: threading.Thread | None = None
+
+    def write(self, verdict: Verdict) -> None:
+        """Append one line. Raises DiskFailed; ValueError once the writer is closed."""
+        line = to_line(plain_verdict(verdict)).encode("utf-8")
+        with self._lock, disk_errors(self.path):
+            if self._closed.is_set():
+                raise ValueError(f"{self.path} is closed")
+            if self._failed:
+                raise self._failed
+            self._append(line)
+            self._at_risk += 1
+            if self._at_risk >= MOST_AT_RISK:
+                self._sync()
+        if self._clock is None:
+            self._clock = threading.Thread(target=self._keep_in_time, daemon=True)
+            self._clock.start()
+
+    def _append(self, line: bytes) -> None:
+        try:
+            written = os.write(self._file, line)
+            if written < len(line):  # a disk that is nearly full takes a part; then it says why
+                os.write(self._file, line[written:])
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            raise
+        self._size += len(line)
+
+    def _sync(self) -> None:
+        os.fsync(self._file)
+        self._at_risk = 0
+
+    def _keep_in_time(self) -> None:
+        while not self._closed.wait(LONGEST_AT_RISK_S / 2):
+            with self._lock:
+                if self._at_risk and not self._closed.is_set():
+                    try:
+                        self._sync()
+                    except OSError as error:  # told by the next write
+                        self._failed = error
+
+    def close(self) -> None:
+        """Write through and close; further writes raise ValueError. May be called twice."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            self._closed.set()
+            with disk_errors(self.path):
+                try:
+                    os.fsync(self._file)
+                finally:
+                    os.close(self._file)
+
+    def __enter__(self) -> VerdictWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class disk_errors:  # noqa: N801 - a context manager, used as a function
+    """Translates the system's errors about `path` into DiskFailed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, OSError):
+            raise DiskFailed(
+                f"{self._path} cannot be written: {error.strerror or error}; "
+                "all that was written before stays readable"
+            ) from error
+
+
+def plain_verdict(verdict: Verdict) -> dict[str, Any]:
+    """A verdict without the fields that hold their default; a cost of 0 is not an unknown one."""
+    value: dict[str, Any] = {}
+    for name, default in _DEFAULTS:
+        found = getattr(verdict, name)
+        if found != default:
+            value[name] = found
+    if "usage" in value:
+        usage = verdict.usage
+        counts = (usage.calls, usage.prompt_tokens, usage.completion_tokens)
+        value["usage"] = {k: v for k, v in zip(_COUNTS, counts, strict=True) if v is not None}
+    if "latency" in value:
+        value["latency"] = round(verdict.latency, 6)
+    return value
+
+
+_DEFAULTS = tuple((f.name, f.default) for f in fields(Verdict))
+_COUNTS = tuple(f.name for f in fields(Usage))

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+from loopback import PATIENCE, until
+from scripted_judges import Listener
+
+from judgebench.errors import RunError, SetupError
+from judgebench.runner.lanes import run_lanes
+from judgebench.runner.stop import Stop
+from judgebench.runner.watcher import Silence
+
+
+def failing(error: BaseException):
+    def work() -> None:
+        raise error
+
+    return work
+
+
+def test_lanes_run_side_by_side() -> None:
+    meeting = threading.Barrier(2, timeout=PATIENCE)
+    run_lanes({"a": meeting.wait, "b": meeting.wait}, Stop(), Silence())  # type: ignore[dict-item]
+
+
+def test_a_lane_that_fails_is_told_at_once_and_the_others_go_on() -> None:
+    listener, done = Listener(), []
+
+    def patient() -> None:
+        assert until(lambda: bool(listener.heard))
+        done.append(True)
+
+    lanes = {"a": failing(RunError("the endpoint is down")), "b": patient}
+    with pytest.raises(RunError, match="endpoint is down"):
+        run_lanes(lanes, Stop(), listener)
+    assert listener.heard == ["a stopped: the endpoint is down"]
+    assert done == [True]
+
+
+def test_problems_of_several_judges_are_told_together() -> None:
+    lanes = {"a": failing(SetupError("no key")), "b": failing(SetupError("no model"))}
+    with pytest.raises(SetupError) as caught:
+        run_lanes(lanes, Stop(), Silence())
+    assert sorted(problem.message for problem in caught.value.problems) == ["no key", "no model"]
+
+
+def test_an_error_that_is_none_of_ours_stops_the_others_softly() -> None:
+    stop = Stop()
+
+    def drawing() -> None:
+        assert until(lambda: stop.wanted)
+
+    with pytest.raises(ZeroDivisionError):
+        run_lanes({"a": failing(ZeroDivisionError()), "b": drawing}, stop, Silence())

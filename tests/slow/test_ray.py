@@ -1,0 +1,118 @@
+"""A local Ray cluster of two workers, one of which is killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lanes import judged, labels_of
+from loopback import PATIENCE, Body, Loopback, said
+from test_kill_and_resume import ANSWERS, REPLY, bench_file, item_of
+
+from judgebench.bench import load_bench
+from judgebench.errors import SetupError
+from judgebench.runner import run
+from judgebench.runner.run import Engine
+from judgebench.store import RunFolder
+
+pytestmark = pytest.mark.ray
+
+ray = pytest.importorskip("ray", reason="pip install 'judgebench[ray]'")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1")
+    yield
+    ray.shutdown()
+
+
+def workers() -> set[int]:
+    """The process ids of the actors that judge."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"ray::MapWorker" in (process / "cmdline").read_bytes():
+                found.add(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def kill_one_after(asked: list[Body], calls: int, killed: list[int]) -> threading.Thread:
+    """Kills one of two workers once the server was called so often."""
+
+    def wait_and_kill() -> None:
+        end = time.monotonic() + 6 * PATIENCE
+        while time.monotonic() < end and not (len(asked) >= calls and len(workers()) == 2):
+            time.sleep(0.02)
+        victim = min(workers(), default=0)
+        if victim:
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+    thread = threading.Thread(target=wait_and_kill)
+    thread.start()
+    return thread
+
+
+def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, cluster) -> None:
+    killed: list[int] = []
+    with Loopback(lambda body, count: said(REPLY, after=0.3)) as server:
+        bench = load_bench(bench_file(tmp_path, server.base_url))
+        killer = kill_one_after(server.bodies, 20, killed)
+        folder = RunFolder(tmp_path / "run")
+        run(bench, folder, engine="ray", workers=2)
+        killer.join()
+        asked = Counter(item_of(body) for body in server.bodies)
+        assert killed
+        found = Counter(v.item_id for v in folder.verdicts("remote"))
+        assert found == Counter(f"i{i}" for i in range(ANSWERS))
+        # Only what was in flight in the killed worker was asked for again.
+        assert sum(asked.values()) - ANSWERS <= bench.judges[0].config.settings.concurrency
+        before = len(server.bodies)
+        run(load_bench(bench_file(tmp_path, server.base_url)), folder, engine="ray", workers=2)
+        assert len(server.bodies) == before
+    assert folder.manifest()["state"] == "finished"
+    assert [path.name for path in folder.verdict_files("remote")] == ["verdicts-remote.jsonl"]
+    assert len(list(folder.verdicts("prior"))) == ANSWERS
+
+
+def test_unreadable_replies_are_asked_again_by_workers(tmp_path: Path, cluster) -> None:
+    def script(body: Body, count: int):
+        again = "could not be read" in body["messages"][-1]["content"]
+        return said(REPLY if again or item_of(body) != "i7" else "hm")
+
+    with Loopback(script) as server:
+        folder = RunFolder(tmp_path / "run")
+        run(load_bench(bench_file(tmp_path, server.base_url)), folder, engine="ray", workers=2)
+        assert len(server.bodies) == ANSWERS + 1
+    assert Counter(v.attempt for v in folder.verdicts("remote")) == {0: ANSWERS, 1: 1}
+
+
+def test_what_a_worker_meets_is_told_as_it_is(tmp_path: Path, cluster) -> None:
+    bench = bench_file(tmp_path, "http://127.0.0.1:9/v1")
+    bench.write_text(bench.read_text().replace("concurrency:", "max_retries: 0\n    concurrency:"))
+    with pytest.raises(SetupError, match=re.escape("127.0.0.1:9")):
+        run(load_bench(bench), RunFolder(tmp_path / "run"), engine="ray", workers=2)
+
+
+def test_an_engine_inside_each_worker_judges(tmp_path: Path, cluster) -> None:
+    """Two actors, each with the embedded model, say what one engine in this process says."""
+    settings: dict[str, Any] = {"threads": 1}
+    judges = dict.fromkeys(("first", "second"), ("llamacpp:smollm2", settings))
+    engines: tuple[Engine, ...] = ("ray", "threads")
+    found = {}
+    for engine in engines:
+        folder = tmp_path / engine
+        folder.mkdir()
+        found[engine] = labels_of(judged(folder, judges, engine=engine), *judges)
+    assert found["ray"] == found["threads"]

@@ -1,0 +1,82 @@
+"""The benchmarks' scripts run: no number is judged here, because a test shares its machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+BENCHMARKS = REPO / "benchmarks"
+SCRIPTS = sorted(path.name for path in BENCHMARKS.glob("*.py"))
+PATIENCE_S = 120
+
+
+def run(script: str, *arguments: str, missing: str = "") -> subprocess.CompletedProcess[str]:
+    """What a script says and how it ends where the package `missing` cannot be imported."""
+    path = str(BENCHMARKS / script)
+    code = (
+        f"import runpy, sys; sys.path.insert(0, {str(BENCHMARKS)!r}); "
+        f"sys.modules[{missing!r}] = None; sys.argv = {[path, *arguments]!r}; "
+        f"runpy.run_path({path!r}, run_name='__main__')"
+    )
+    return subprocess.run(
+        [sys.executable, *(["-c", code] if missing else [path, *arguments])],
+        env={**os.environ, "PYTHONPATH": str(REPO), "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def told(script: str, *arguments: str, missing: str = "") -> str:
+    """What a script prints that ends well."""
+    done = run(script, *arguments, missing=missing)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_benchmark_says_what_it_is_and_can_be_run_quickly(script: str) -> None:
+    assert "--quick" in told(script, "--help")
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "row"),
+    [
+        ("endpoint.py", ["--check"], r"1 at a time: +\d+ a second"),
+        ("startup.py", [], r"import judgebench .* \d+\.\d"),
+        ("bootstrap.py", [], r"ratio .* \d+"),
+    ],
+)
+def test_a_quick_run_prints_its_ratios(script: str, arguments: list[str], row: str) -> None:
+    assert re.search(row, told(script, *arguments, "--quick"))
+
+
+def test_a_benchmark_without_its_peer_names_the_package() -> None:
+    done = run("bootstrap.py", "--quick", missing="krippendorff")
+    assert done.stderr.strip().endswith("pip install krippendorff")
+    assert "Traceback" not in done.stderr
+
+
+def test_one_pass_asks_once_an_answer_and_leaves_out_a_peer_that_is_missing() -> None:
+    table = told("one_pass.py", "--quick", missing="deepeval")
+    found = re.findall(r"^  judgebench, ([a-z ]+?)  +([\d. ]+)$", table, re.MULTILINE)
+    rows = {name: [float(cell) for cell in cells.split()] for name, cells in found}
+    one_pass, per_metric = rows["one pass"], rows["per metric"]
+    assert (one_pass[0], per_metric[0]) == (2, 16)
+    assert per_metric[4] == pytest.approx(one_pass[1] / per_metric[1], abs=1e-3)
+    assert 1 / 8 < per_metric[4] < 1
+    assert "GEval is left out, because deepeval is missing: pip install deepeval" in table
+
+
+def test_geval_asks_once_a_metric_and_twice_where_it_writes_its_steps() -> None:
+    pytest.importorskip("deepeval", reason="needs the dependency group `bench`")
+    table = told("one_pass.py", "--quick")
+    assert re.search(r"GEval, steps given +16 ", table)
+    assert re.search(r"GEval, criteria alone +32 ", table)
