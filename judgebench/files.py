@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
+from pydantic_core import to_json as pydantic_json
 
 from judgebench.errors import Problem, SetupError
 
@@ -27,14 +28,20 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-# Made once: json.dumps would make an encoder for every line.
-_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
 def to_line(value: Mapping[str, Any]) -> str:
     """One line of JSONL."""
-    text = _LINE.encode(value)
-    return (text if is_utf8(text) else to_json(value, separators=(",", ":"))) + "\n"
+    try:
+        return to_bytes(value).decode() + "\n"
+    except ValueError:  # lone surrogates, which UTF-8 cannot hold
+        return to_json(value, separators=(",", ":")) + "\n"
+
+
+def to_bytes(value: Mapping[str, Any]) -> bytes:
+    """Compact JSON, several times as fast as the standard library makes it.
+
+    Raises ValueError for lone surrogates, and for what is no JSON.
+    """
+    return pydantic_json(value, inf_nan_mode="constants")
 
 
 def to_json(value: Mapping[str, Any], **style: Any) -> str:

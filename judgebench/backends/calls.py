@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
-from queue import Empty, SimpleQueue
 
 from tenacity import AsyncRetrying, retry_if_exception_type
 
@@ -31,6 +30,7 @@ Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
 
 _JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
 _LONGEST_SLEEP_S = 1.0
+_NEWS_TOGETHER_S = 0.01
 
 
 class Calls:
@@ -40,7 +40,9 @@ class Calls:
         self._opened = opened
         self._policy = policy
         self._pace = policy.pace
-        self._finished: SimpleQueue[Reply | BaseException | None] = SimpleQueue()
+        self._finished: deque[Reply | BaseException | None] = deque()
+        self._news = threading.Event()
+        self._waking = False
         self._ready: deque[Call] = deque()
         self._hungry = False  # whether the loop has looked at `_ready` and found nothing
         self._in_flight = 0
@@ -64,10 +66,12 @@ class Calls:
     def get(self, wait: bool) -> Reply | None:
         """A reply that has come; None where none has (or, with `wait`, at the end). Raises what
         ended the stream."""
-        try:
-            outcome = self._finished.get(block=wait)
-        except Empty:
-            return None
+        while not self._finished:
+            if not wait:
+                return None
+            self._news.wait()
+            self._news.clear()
+        outcome = self._finished.popleft()
         if isinstance(outcome, BaseException):
             raise outcome
         return None if self.ended else outcome
@@ -77,7 +81,8 @@ class Calls:
         with self._lock:
             self.ended = True
             thread, self._thread = self._thread, None
-        self._finished.put(None)
+        self._finished.append(None)
+        self._news.set()
         if thread is not None:
             self._on_loop(self._stop.set)
             if thread is not threading.current_thread():  # which the garbage collector may use
@@ -120,7 +125,8 @@ class Calls:
     def _fail(self, error: BaseException) -> None:
         """End the stream with this error."""
         self._failed = True
-        self._finished.put(error)
+        self._finished.append(error)
+        self._news.set()
 
     def _start_ready(self) -> None:
         """Start what is ready, as far as the endpoint takes it now."""
@@ -149,6 +155,20 @@ class Calls:
             seconds = min(seconds, _LONGEST_SLEEP_S)
             self._timer = asyncio.get_running_loop().call_later(seconds, self._start_ready)
 
+    def _tell_of_news(self) -> None:
+        """Wake whoever iterates: at once where calls could start that nobody has put, else after
+        a moment, for several replies together. Each waking makes two threads wait for each other,
+        which costs as much as all that is done with a reply."""
+        if not self._ready:
+            self._news.set()
+        elif not self._waking:
+            self._waking = True
+            asyncio.get_running_loop().call_later(_NEWS_TOGETHER_S, self._wake)
+
+    def _wake(self) -> None:
+        self._waking = False
+        self._news.set()
+
     def _start(self, call: Call) -> None:
         if call.turn is not None:
             if not call.turn.done():
@@ -161,7 +181,8 @@ class Calls:
     async def _ask(self, call: Call) -> None:
         """Put the call's reply, or what ends the stream."""
         try:
-            self._finished.put(self._policy.reply(call, await self._completed(call)))
+            self._finished.append(self._policy.reply(call, await self._completed(call)))
+            self._tell_of_news()
         except SetupError as error:
             # The foreign error underneath is dropped: it may hold the key.
             scrubbed = self._policy.scrubbed

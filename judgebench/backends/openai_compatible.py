@@ -32,6 +32,7 @@ from judgebench.backends.failures import (
 from judgebench.backends.settings import PACE, BackendSettings
 from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import Problem, SetupError
+from judgebench.files import to_bytes
 
 
 class OpenAICompatible:
@@ -50,7 +51,7 @@ class OpenAICompatible:
         self._base_url = _needed(settings.checked_base_url())
         self._lane: Lane = "json_schema" if settings.structured == "auto" else settings.structured
         self._url = f"{self._base_url}/chat/completions"
-        self._schemas: dict[int, tuple[Mapping[str, Any], str]] = {}  # by identity: with its JSON
+        self._schemas: dict[int, tuple[Mapping[str, Any], bytes]] = {}  # by identity: with its JSON
         self._transport = Transport(settings, waits, f"{model} at {self._base_url}")
 
     def describe(self) -> Mapping[str, Any]:
@@ -101,16 +102,16 @@ class OpenAICompatible:
     def _encoded(self, request: Request) -> bytes:
         """The body as JSON. What a schema adds is long, and the same for many requests: it is
         encoded once."""
-        body = json.dumps({"model": self._model, **plain_body(request)})
+        body = _json({"model": self._model, **plain_body(request)})
         schema = request.schema
         if schema is None or self._lane == "none":
-            return body.encode()
+            return body
         known = self._schemas.get(id(schema))
         if known is None:
             if len(self._schemas) >= _MOST_SCHEMAS:  # of a caller that makes one a request
                 self._schemas.clear()
-            known = self._schemas[id(schema)] = schema, json.dumps(enforced(schema, self._lane))
-        return f"{body[:-1]}, {known[1][1:]}".encode()
+            known = self._schemas[id(schema)] = schema, _json(enforced(schema, self._lane))
+        return b"%b,%b" % (body[:-1], known[1][1:])
 
     def _read(
         self, response: aiohttp.ClientResponse, raw: bytes, asked: LabelsAsked | None
@@ -142,6 +143,13 @@ class OpenAICompatible:
 
 _MOST_SCHEMAS = 64
 _LONGEST_BODY = 8 * 2**20  # bytes, unpacked; a whole reply with its usage has a few thousand
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    try:
+        return to_bytes(value)
+    except ValueError:  # lone surrogates, which UTF-8 cannot hold, are escaped
+        return json.dumps(value).encode()
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:

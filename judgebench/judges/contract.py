@@ -11,10 +11,14 @@ from judgebench.records import Answer, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One answer to judge. `previous` is the unreadable verdict that is asked for again."""
+    """One answer to judge. `previous` is the unreadable verdict that is asked for again.
+
+    `content_hash` is the answer's; whoever knows it saves the judge from hashing the text.
+    """
 
     answer: Answer
     previous: Verdict | None = None
+    content_hash: str = ""
 
 
 class Judge(Protocol):

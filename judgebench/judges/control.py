@@ -70,9 +70,9 @@ class ControlJudge:
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         for task in tasks:
-            yield self._verdict(task.answer)
+            yield self._verdict(task.answer, task.content_hash)
 
-    def _verdict(self, answer: Answer) -> Verdict:
+    def _verdict(self, answer: Answer, content_hash: str) -> Verdict:
         prior = self._fit.priors[self._fit.half(answer.group)]
         chosen = {m.id: self._choose(m, prior[m.id], answer) for m in self._rubric.metrics}
         labels = {
@@ -83,7 +83,7 @@ class ControlJudge:
         missing = [metric for metric, index in chosen.items() if index is None]
         return Verdict(
             item_id=answer.item_id,
-            content_hash=answer.content_hash,
+            content_hash=content_hash or answer.content_hash,
             judge=self.name,
             signature=self.signature,
             status=Status.SKIPPED if missing else Status.OK,

@@ -165,7 +165,7 @@ class LLMJudge:
         answer = done.task.answer
         return Verdict(
             item_id=answer.item_id,
-            content_hash=answer.content_hash,
+            content_hash=done.task.content_hash or answer.content_hash,
             judge=self.name,
             signature=self.signature,
             status=_status(replies, readings),

@@ -46,6 +46,10 @@ class Answers:
     def of(cls, answers: Sequence[Answer]) -> Answers:
         return cls(answers, AnswerIndex(answers))
 
+    def task(self, row: int, previous: Verdict | None = None) -> Task:
+        """The answer of that row, to be judged, or judged again after an unreadable reply."""
+        return Task(self.all[row], previous, self.index.content_hash(row))
+
 
 @dataclass(frozen=True)
 class Work:
@@ -86,10 +90,10 @@ def judge_answers(judge: Judge, answers: Answers, work: Work, reasks: int = 0) -
                 "kept unused"
             )
         work.watcher.judge_started(judge.name, len(rows), ledger.done(rows))
-        first = (Task(answers.all[row]) for row in each(ledger.never_ended(rows)))
+        first = (answers.task(row) for row in each(ledger.never_ended(rows)))
         ask(judge, first, writer, ledger, work)
         for _ in range(reasks):
-            again = (Task(answers.all[row], last) for row, last in ledger.to_reask(rows))
+            again = (answers.task(row, last) for row, last in ledger.to_reask(rows))
             ask(judge, again, writer, ledger, work)
         work.watcher.judge_ended(judge.name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
@@ -26,7 +27,7 @@ _FAILED, _UNPARSED = _CODE[Status.FAILED], _CODE[Status.UNPARSED]
 
 
 class AnswerIndex:
-    """Finds the row of an answer by its id and content hash: 12 bytes an answer.
+    """Finds the row of an answer by its id and content hash: 20 bytes an answer.
 
     It keeps 64 bits of a hash of both. Should two answers share them, another hash is taken, so
     that no answer is ever found in another's place.
@@ -36,7 +37,12 @@ class AnswerIndex:
         self._n = len(answers)
         for salt in count():
             self._salt = salt.to_bytes(8, "little")
-            hashes = np.fromiter((self._hash(*key) for key in keys_of(answers)), np.uint64, self._n)
+            keyed, contents = array("Q"), array("Q")
+            for item_id, content_hash in keys_of(answers):
+                keyed.append(self._hash(item_id, content_hash))
+                contents.append(int(content_hash, 16))
+            self._contents = contents
+            hashes = np.array(keyed, np.uint64)
             order = np.argsort(hashes, kind="stable")
             self._sorted = hashes[order]
             self._view = self._sorted.data
@@ -46,6 +52,10 @@ class AnswerIndex:
 
     def __len__(self) -> int:
         return self._n
+
+    def content_hash(self, row: int) -> str:
+        """The content hash of the answer in that row."""
+        return f"{self._contents[row]:016x}"
 
     def row(self, verdict: Verdict) -> int | None:
         """The row of the answer that a verdict is of; None where none stands like that."""

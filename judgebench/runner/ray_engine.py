@@ -23,7 +23,6 @@ import numpy as np
 from judgebench.backends import open_backend, split_spec
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.judges.config import JudgeConfig
-from judgebench.judges.contract import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import parse_prompt
 from judgebench.rubric import Rubric
@@ -169,11 +168,11 @@ class _Worker:
         if not self._ready:
             self._prepare()
         self._ledger.note_all(self._tail.new())  # also what a worker wrote that then died
-        answers = self._answers.all
+        answers = self._answers
         if self._again:
-            tasks = (Task(answers[row], last) for row, last in self._ledger.to_reask(rows))
+            tasks = (answers.task(row, last) for row, last in self._ledger.to_reask(rows))
         else:
-            tasks = (Task(answers[row]) for row in each(self._ledger.never_ended(rows)))
+            tasks = (answers.task(row) for row in each(self._ledger.never_ended(rows)))
         ask(self._judge, tasks, self._writer, self._ledger, self._work)
 
 

@@ -292,7 +292,9 @@ def test_a_server_that_dies_and_comes_back_costs_no_verdict(
 
     endpoint = Endpoint(play)
     with caplog.at_level(logging.WARNING, "judgebench.backends"):
-        replies = asked(endpoint, 100, concurrency=16, max_retries=3)
+        # Waits that are longer than it takes another thread to put what is asked next.
+        waiting = transport(Waits(first=0.05, longest=0.1), concurrency=16, max_retries=3)
+        replies = list(waiting.stream(endpoint.opened, requests(100)))
     assert sorted(int(r.key) for r in replies) == list(range(100))
     assert {r.finish for r in replies} == {"stop"}
     assert len(endpoint.tries) == 180
