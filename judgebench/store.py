@@ -124,6 +124,7 @@ class RunFolder:
         return _read_object(path) if path.is_file() else {}
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace run.json. Raises DiskFailed."""
         self._write_json("run.json", manifest)
 
     def write_inputs(
@@ -165,6 +166,7 @@ class RunFolder:
         return read_set(self.path / ATTACKS) if self.has_attacks else []
 
     def rubric(self) -> Rubric:
+        """The rubric as used. Raises SetupError where it is missing or damaged."""
         path = self.path / "rubric.json"
         return validate(_read_object(path), Rubric, file=str(path))
 

@@ -32,6 +32,7 @@ class Forecast:
 
     @property
     def left(self) -> int:
+        """Answers without an ending."""
         return self.answers - self.done
 
 

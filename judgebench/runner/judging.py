@@ -24,6 +24,7 @@ class Writers:
         self._lock = Lock()
 
     def add(self, writer: VerdictWriter) -> VerdictWriter:
+        """Keep this one in view too; returns it."""
         with self._lock:
             self._open.add(writer)
         return writer
@@ -44,6 +45,7 @@ class Answers:
 
     @classmethod
     def of(cls, answers: Sequence[Answer]) -> Answers:
+        """These answers, indexed."""
         return cls(answers, AnswerIndex(answers))
 
     def task(self, row: int, previous: Verdict | None = None) -> Task:
