@@ -30,7 +30,7 @@ Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
 
 _JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
 _LONGEST_SLEEP_S = 1.0
-_NEWS_TOGETHER_S = 0.01
+_NEWS_TOGETHER_S = 0.02
 
 
 class Calls:

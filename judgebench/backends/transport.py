@@ -4,7 +4,7 @@ Requests are pulled in the thread that iterates, one for every reply that leaves
 an event loop in a thread of their own (`calls.py`), which works in notebooks too; that thread and
 its sockets live as long as the stream does.
 
-A few requests are pulled ahead of those that may be in flight (an eighth of `concurrency`), so
+A few requests are pulled ahead of those that may be in flight (a quarter of `concurrency`), so
 that a connection that comes free is used at once and does not wait for the iterating thread.
 """
 
@@ -26,7 +26,7 @@ from judgebench.backends.policy import Policy
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings
 
-_AHEAD = 8  # one request in so many may be pulled ahead
+_AHEAD = 4  # one request in so many may be pulled ahead
 
 
 @dataclass(frozen=True, slots=True)
