@@ -17,19 +17,19 @@ class IndexedAnswers(Sequence[Answer]):
 
     A whole answer is asked for again only where it is shown, so that a sequence that reads its
     answers from a file stays there. `row_of` gives an item's row and `content_hashes` (answers,)
-    follow the rows. `clusters` (answers,) numbers the groups from 0 to `n_clusters` - 1 as they
-    are met.
+    follow the rows, as numbers. `clusters` (answers,) numbers the groups from 0 to
+    `n_clusters` - 1 as they are met.
     """
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self._answers = answers
         self.row_of: dict[str, int] = {}
-        self.content_hashes: list[str] = []
+        self.content_hashes = array("Q")
         groups: dict[str, int] = {}
         clusters = array("q")
         for row, answer in enumerate(answers):
             self.row_of[answer.item_id] = row
-            self.content_hashes.append(answer.content_hash)
+            self.content_hashes.append(int(answer.content_hash, 16))
             clusters.append(groups.setdefault(answer.group, len(groups)))
         self.clusters: Labels = np.array(clusters, dtype=np.int64)
         self.n_clusters = len(groups)

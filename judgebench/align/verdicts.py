@@ -72,7 +72,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
             usage += verdict.usage
             cost = add_known(cost, verdict.cost)
             row = row_of.get(verdict.item_id, -1)
-            if row >= 0 and hashes[row] == verdict.content_hash:
+            if row >= 0 and f"{hashes[row]:016x}" == verdict.content_hash:
                 try:
                     self._note_labels(row, verdict.labels)
                 except (AttributeError, TypeError):

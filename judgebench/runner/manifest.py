@@ -22,9 +22,9 @@ _quoted = json.JSONEncoder(ensure_ascii=False).encode
 MOST_NOTES = 20  # warnings about the data that a report repeats
 
 
-def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
-    """What run.json holds from the start; juries and calibrations are added once
-    their judges are done."""
+def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[str, Any]:
+    """What run.json holds from the start; juries and calibrations are added once their judges are
+    done. `kept`: the answers are those that the folder's manifest tells of."""
     entries: dict[str, Any] = {}
     kinds: Sequence[tuple[str, Sequence[Judge]]] = (
         ("judge", bench.judges),
@@ -54,18 +54,16 @@ def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
             "signature": free.judge.signature,
             "about": free.judge.describe(),
         }
+    before = folder.manifest()
     return {
         "name": bench.config.name,
         "judgebench": judgebench.__version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "started": folder.manifest().get("started", now()),
+        "started": before.get("started", now()),
         "seed": bench.config.seed,
         "rubric": {"name": bench.rubric.name, "hash": bench.rubric.content_hash},
-        "answers": {
-            "n": len(bench.dataset.answers),
-            "hash": _hash_of_all(bench.dataset.answers),
-        },
+        "answers": (kept and before.get("answers")) or _answers(bench.dataset.answers),
         "labels": len(bench.dataset.labels),
         "sources": dict(bench.dataset.sources),
         "settings": bench.config.model_dump(mode="json"),
@@ -84,8 +82,9 @@ def _data_notes(bench: Bench) -> Iterator[str]:
         yield f"In the data: {len(warnings) - MOST_NOTES} more warnings; see `judgebench check`."
 
 
-def _hash_of_all(answers: Sequence[Answer]) -> str:
-    """`content_hash` of the list of every answer's id and hash, without making that list."""
+def _answers(answers: Sequence[Answer]) -> dict[str, Any]:
+    """How many there are, and `content_hash` of the list of every answer's id and hash, without
+    making that list."""
     digest = hashlib.sha256(b"[")
     between = ""
     for key in keys_of(answers):
@@ -94,7 +93,7 @@ def _hash_of_all(answers: Sequence[Answer]) -> str:
         digest.update(pair.encode("utf-8", "surrogatepass"))
         between = ","
     digest.update(b"]")
-    return digest.hexdigest()[:16]
+    return {"n": len(answers), "hash": digest.hexdigest()[:16]}
 
 
 def now() -> str:

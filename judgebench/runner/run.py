@@ -104,14 +104,15 @@ def _begin(bench: Bench, folder: RunFolder, watcher: Watcher) -> dict[str, Any]:
     plan = bench.plan
     dataset = bench.dataset
     folder.write_rubric(bench.rubric)
-    if not is_kept(folder.path, dataset):
+    kept = is_kept(folder.path, dataset)
+    if not kept:
         folder.write_data(dataset.answers, dataset.labels)
         with disk_errors(folder.path):
             keep_data(folder.path, dataset)
     if plan is None and folder.has_attacks:
         watcher.told("the stress test in this folder is put aside; `judgebench stress` goes on")
     folder.write_attacks(plan.items if plan else (), plan.rejected if plan else ())
-    manifest = manifest_of(bench, folder)
+    manifest = manifest_of(bench, folder, kept=kept)
     folder.write_manifest(manifest)
     return manifest
 

@@ -33,7 +33,7 @@ def test_the_index_holds_rows_hashes_and_groups_in_the_order_met() -> None:
     items = answers(4, "baab")
     found = indexed(items)
     assert found.row_of == {"i0": 0, "i1": 1, "i2": 2, "i3": 3}
-    assert found.content_hashes == [a.content_hash for a in items]
+    assert [f"{h:016x}" for h in found.content_hashes] == [a.content_hash for a in items]
     assert found.clusters.tolist() == [0, 1, 1, 0]
     assert found.n_clusters == 2
     assert list(found) == items
