@@ -26,6 +26,7 @@ from judgebench.store import RunFolder
 
 ANSWERS = 60
 IN_FLIGHT = 4
+HELD = IN_FLIGHT + IN_FLIGHT // 4  # the most that a stream holds: see transport.py
 REPLY = json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"})
 
 
@@ -122,8 +123,9 @@ def test_kill_at_fifty_random_moments(tmp_path: Path, seed: int) -> None:
                 asked.update(called)
                 done = finished(folder)
                 assert len(done) == len(set(done))
-            # Only what was in flight when the process died was asked for more than once.
-            assert sum(asked.values()) - ANSWERS <= IN_FLIGHT * kills
+            # Only what was in flight when the process died was asked for more than once, and
+            # replies on their way from the one thread to the other.
+            assert sum(asked.values()) - ANSWERS <= HELD * kills
             judge(bench, folder)  # whatever was torn, the run is whole in the end
             assert sorted(finished(folder)) == sorted(f"i{i}" for i in range(ANSWERS))
             assert RunFolder(folder).manifest()["state"] == "finished"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from lanes import judged, labels_of
 from loopback import PATIENCE, Body, Loopback, said
-from test_kill_and_resume import ANSWERS, REPLY, bench_file, item_of
+from test_kill_and_resume import ANSWERS, HELD, REPLY, bench_file, item_of
 
 from judgebench.bench import load_bench
 from judgebench.errors import SetupError
@@ -77,7 +77,7 @@ def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, clust
         found = Counter(v.item_id for v in folder.verdicts("remote"))
         assert found == Counter(f"i{i}" for i in range(ANSWERS))
         # Only what was in flight in the killed worker was asked for again.
-        assert sum(asked.values()) - ANSWERS <= bench.judges[0].config.settings.concurrency
+        assert sum(asked.values()) - ANSWERS <= HELD
         before = len(server.bodies)
         run(load_bench(bench_file(tmp_path, server.base_url)), folder, engine="ray", workers=2)
         assert len(server.bodies) == before
