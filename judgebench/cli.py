@@ -299,6 +299,8 @@ def _judge(
         counted(len(bench.juries), "jury", "juries"),
         counted(len(bench.controls), "control judge"),
     ]
+    if bench.calibrations:
+        parts.insert(-1, counted(len(bench.calibrations), "calibrated judge"))
     if bench.plan:
         parts[0] = counted(len(bench.plan.parents), "answer")
         parts.insert(1, counted(len(bench.plan.items), "altered answer"))

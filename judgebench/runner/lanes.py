@@ -24,8 +24,11 @@ def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, watcher: Watc
     Raises Interrupted after a Ctrl-C, and at once after a second one.
     """
     errors: list[BaseException] = []
+    running = set(lanes)
     threads = [
-        threading.Thread(target=_lane, args=(name, work, errors, stop, watcher), daemon=True)
+        threading.Thread(
+            target=_lane, args=(name, work, errors, running, stop, watcher), daemon=True
+        )
         for name, work in lanes.items()
     ]
     for thread in threads:
@@ -43,6 +46,7 @@ def _lane(
     name: str,
     work: Callable[[], None],
     errors: list[BaseException],
+    running: set[str],
     stop: Stop,
     watcher: Watcher,
 ) -> None:
@@ -50,10 +54,13 @@ def _lane(
         work()
     except JudgebenchError as error:
         errors.append(error)
-        watcher.told(f"{name} stopped: {error}")
+        if running - {name}:  # else it is told soon enough, as the error that ends the run
+            watcher.told(f"{name} stopped: {error}")
     except BaseException as error:
         errors.insert(0, error)
         stop()
+    finally:
+        running.discard(name)
 
 
 def _as_one(errors: Sequence[BaseException]) -> BaseException:
