@@ -1,6 +1,7 @@
 """How long the fuzzing tests run, and the stuff that they are made of.
 
-`make test` runs a few examples, the same every time; `make fuzz` sets FUZZ_EXAMPLES and draws anew.
+`make test` runs a few examples, the same every time; `make fuzz` sets FUZZ_EXAMPLES and draws anew,
+unless FUZZ_SAME is set too: whoever checks a change is not to meet what others left to be found.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def fuzzed(share: float = 1.0) -> settings:
     return settings(
         max_examples=max(10, round(_EXAMPLES * share)),
         deadline=None,
-        derandomize=not _LONG,
+        derandomize=not _LONG or "FUZZ_SAME" in os.environ,
         suppress_health_check=list(HealthCheck),
     )
 

@@ -126,7 +126,7 @@ def _read(path: Path) -> list[_Line]:
             for item in error.errors():
                 where = ".".join(str(part) for part in item["loc"])
                 problems.append(Problem(item["msg"], str(path), number, where))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problems.append(Problem(f"is not JSON: {error}", str(path), number))
     if problems:
         raise SetupError(problems)

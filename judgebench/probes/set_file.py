@@ -77,6 +77,9 @@ class SetFile:
         self._ids = {item.item_id for item in kept}
 
 
+_BEGIN = b'{"item_id":'
+
+
 def _mend_last_line(path: Path) -> None:
     """Drop a line that a killed process left torn; end one that was written by hand."""
     tail = path.read_bytes().rpartition(b"\n")[2] if path.is_file() else b""
@@ -85,7 +88,8 @@ def _mend_last_line(path: Path) -> None:
     try:
         json.loads(tail)
     except ValueError:
-        if tail.startswith(b'{"item_id":'):  # as this module writes it; what else it is, is told
+        # As this module begins a line, cut off anywhere; what else it is, is told.
+        if tail.startswith(_BEGIN) or _BEGIN.startswith(tail):
             drop_torn_line(path)
     else:
         with path.open("ab") as file:
