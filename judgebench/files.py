@@ -69,11 +69,20 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     if not path.is_file():
         raise SetupError(Problem("no such file", file=str(path)))
+    for number, _, line in whole_lines(path):
+        yield number, read_object(line, path, number)
+
+
+def whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, int, bytes]]:
+    """Number, offset and bytes of every line from the byte `start` on, numbered from there; a torn
+    last one is passed over."""
     with path.open("rb") as file:
+        offset = file.seek(start)
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
-            yield number, read_object(line, path, number)
+            yield number, offset, line
+            offset += len(line)
 
 
 def read_object(text: bytes, path: Path, number: int | None = None) -> dict[str, Any]:

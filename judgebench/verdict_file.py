@@ -10,14 +10,14 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from judgebench.errors import DiskFailed, Problem, SetupError
-from judgebench.files import drop_torn_line, read_lines, read_object, to_line
+from judgebench.files import drop_torn_line, read_lines, read_object, to_line, whole_lines
 from judgebench.records import Status, Usage, Verdict
 
 # What a power cut may take: at most so many verdicts, and none older than so many seconds.
@@ -108,19 +108,16 @@ def read_heads(paths: Sequence[Path]) -> Iterator[Head]:
     Raises SetupError for a line that is damaged before its end.
     """
     for path in paths:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    break
-                if found := _HEAD.fullmatch(line):
-                    item_id, hashed, signature, status = found.groups()
-                    yield Head(
-                        item_id.decode(), hashed.decode(), signature.decode(), _STATUS[status],
-                        line, path, number,
-                    )  # fmt: skip
-                else:
-                    v = verdict_of(read_object(line, path, number), path, number)
-                    yield Head(v.item_id, v.content_hash, v.signature, v.status, line, path, number)
+        for number, _, line in whole_lines(path):
+            if found := _HEAD.fullmatch(line):
+                item_id, hashed, signature, status = found.groups()
+                yield Head(
+                    item_id.decode(), hashed.decode(), signature.decode(), _STATUS[status],
+                    line, path, number,
+                )  # fmt: skip
+            else:
+                v = verdict_of(read_object(line, path, number), path, number)
+                yield Head(v.item_id, v.content_hash, v.signature, v.status, line, path, number)
 
 
 def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> Verdict:
@@ -143,13 +140,9 @@ class VerdictTail:
     def new(self) -> Iterator[Verdict]:
         """Every verdict whose line was finished since it was last asked."""
         for path in verdict_files(self._folder, self._judge):
-            with path.open("rb") as file:
-                file.seek(self._read.get(path, 0))
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    self._read[path] = self._read.get(path, 0) + len(line)
-                    yield verdict_of(read_object(line, path), path)
+            for _, offset, line in whole_lines(path, self._read.get(path, 0)):
+                self._read[path] = offset + len(line)
+                yield verdict_of(read_object(line, path), path)
 
 
 class VerdictWriter:
@@ -238,25 +231,16 @@ class VerdictWriter:
         self.close()
 
 
-class disk_errors:  # noqa: N801 - a context manager, used as a function
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
     """Translates the system's errors about `path` into DiskFailed."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if isinstance(error, OSError):
-            raise DiskFailed(
-                f"{self._path} cannot be written: {error.strerror or error}; "
-                "all that was written before stays readable"
-            ) from error
+    try:
+        yield
+    except OSError as error:
+        raise DiskFailed(
+            f"{path} cannot be written: {error.strerror or error}; "
+            "all that was written before stays readable"
+        ) from error
 
 
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:

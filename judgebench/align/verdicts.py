@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from judgebench.align.answers import IndexedAnswers
 from judgebench.errors import Problem, SetupError
-from judgebench.files import read_object
+from judgebench.files import read_object, whole_lines
 from judgebench.records import Status, Usage, Verdict, add_known
 from judgebench.rubric import Metric
 from judgebench.truth import Labels
@@ -65,7 +65,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
     def _read(self, file: int, path: Path, signature: str) -> None:
         row_of, hashes = self._answers.row_of, self._answers.content_hashes
         usage, cost = self.usage, self.cost
-        for number, offset, line in _whole_lines(path):
+        for number, offset, line in whole_lines(path):
             verdict = verdict_of(read_object(line, path, number), path, number)
             if verdict.signature != signature:
                 continue
@@ -164,14 +164,3 @@ def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:
     if isinstance(verdicts, FiledVerdicts):
         return verdicts.status_counts()
     return Counter(verdict.status for verdict in verdicts.values())
-
-
-def _whole_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Number, offset and bytes of every line; a torn last one is passed over."""
-    offset = 0
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                return
-            yield number, offset, line
-            offset += len(line)

@@ -23,7 +23,7 @@ Rows = NDArray[np.int64]
 _NONE = -1
 _BLOCK = 10_000  # lines looked up at once
 _CODE = {status: code for code, status in enumerate(Status)}
-_FAILED, _UNPARSED = _CODE[Status.FAILED], _CODE[Status.UNPARSED]
+_FAILED = _CODE[Status.FAILED]
 
 
 class AnswerIndex:
@@ -105,13 +105,9 @@ class Ledger:
             rows = self._index.rows([(head.item_id, head.content_hash) for head in ours]).tolist()
             other += len(block) - len(ours) + rows.count(_NONE)
             for row, head in zip(rows, ours, strict=True):
-                if row == _NONE:
-                    continue
-                if head.status is Status.UNPARSED:
-                    self._note(row, head.verdict())
-                else:
-                    self._status[row] = _CODE[head.status]
-                    self._unread.pop(row, None)
+                if row != _NONE:
+                    unread = head.verdict() if head.status is Status.UNPARSED else None
+                    self._note(row, head.status, unread)
         return other
 
     def note(self, verdict: Verdict) -> bool:
@@ -119,13 +115,13 @@ class Ledger:
         row = self._index.row(verdict) if verdict.signature == self._signature else None
         if row is None:
             return False
-        self._note(row, verdict)
+        self._note(row, verdict.status, verdict if verdict.status is Status.UNPARSED else None)
         return True
 
-    def _note(self, row: int, verdict: Verdict) -> None:
-        self._status[row] = _CODE[verdict.status]
-        if verdict.status is Status.UNPARSED and verdict.attempt < self._reasks:
-            self._unread[row] = verdict
+    def _note(self, row: int, status: Status, unread: Verdict | None) -> None:
+        self._status[row] = _CODE[status]
+        if unread is not None and unread.attempt < self._reasks:
+            self._unread[row] = unread
         else:
             self._unread.pop(row, None)
 

@@ -82,21 +82,19 @@ def _check_shares(
         raise SetupError(problems)
 
 
-class _ending:  # noqa: N801 - a context manager, used as a function
+@contextmanager
+def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
     """Writes how a run ended into its manifest."""
-
-    def __init__(self, manifest: dict[str, Any], work: Work) -> None:
-        self._manifest, self._work = manifest, work
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        done = "running" if self._work.shard else "finished"
-        self._manifest["state"] = "stopped" if kind else done
-        self._manifest["ended"] = now()
+    state = "stopped"
+    try:
+        yield
+        state = "running" if work.shard else "finished"
+    finally:
+        manifest["state"] = state
+        manifest["ended"] = now()
         # Where the disk is full, the error under way says so.
-        with suppress(*([DiskFailed] if kind else [])):
-            self._work.folder.write_manifest(self._manifest)
+        with suppress(*([DiskFailed] if state == "stopped" else [])):
+            work.folder.write_manifest(manifest)
 
 
 def _begin(bench: Bench, folder: RunFolder, watcher: Watcher) -> dict[str, Any]:
