@@ -45,7 +45,7 @@ def coincidences_by_cluster(
     """
     n_uc = value_counts(ratings, k)
     m = n_uc.sum(axis=1)
-    return _pairs_by_cluster(n_uc, 1 / np.maximum(m - 1, 1), clusters, n_clusters)
+    return pairs_by_cluster(n_uc, 1 / np.maximum(m - 1, 1), clusters, n_clusters)
 
 
 def vote_pairs_by_cluster(
@@ -57,10 +57,10 @@ def vote_pairs_by_cluster(
     so weighs more than in Krippendorff's coincidences. The sum is the number of pairs.
     """
     n_uc = value_counts(ratings, k)
-    return _pairs_by_cluster(n_uc, np.full(len(n_uc), 0.5), clusters, n_clusters)
+    return pairs_by_cluster(n_uc, np.full(len(n_uc), 0.5), clusters, n_clusters)
 
 
-def _pairs_by_cluster(
+def pairs_by_cluster(
     n_uc: NDArray[np.int64], weight: FloatArray, clusters: IntArray, n_clusters: int
 ) -> FloatArray:
     """Sum of weight[u] times the ordered pairs of labels of unit u, over the units of a cluster."""

@@ -43,7 +43,8 @@ class Statistic:
     """A function of counts that add up over clusters.
 
     `formula` maps counts (..., *shape) to (...), NaN where it is undefined, without warnings.
-    `undefined` tells of one array of counts why it is undefined, or '' where it is defined.
+    `undefined` tells of one array of counts why it is undefined, or '' where it is defined. Of a
+    sample it may say so also where the formula, which is all that resamples need, has a value.
     `is_proportion` marks a share of independent yes-or-no items, for which an exact binomial
     interval is at hand.
     """
@@ -75,11 +76,18 @@ def cluster_bootstrap(
     sample = counts if isinstance(counts, ClusterCounts) else ClusterCounts(counts)
     total = sample.total
     value = float(statistic.formula(total))
-    if np.isnan(value):
-        undefined = statistic.undefined(total)
+    undefined = statistic.undefined(total)
+    if undefined or np.isnan(value):
         return Estimate(None, n=n, n_missing=n_missing, reason=undefined, level=resampling.level)
     interval = _interval(value, sample, statistic, resampling)
     return replace(interval, value=value, n=n, n_missing=n_missing, level=resampling.level)
+
+
+def bootstrap_replicates(
+    sample: ClusterCounts, statistic: Statistic, resampling: Resampling = DEFAULT_RESAMPLING
+) -> FloatArray:
+    """The statistic of every resample (resamples,), NaN where it is undefined."""
+    return statistic.formula(_resampled_totals(sample, resampling))
 
 
 def _interval(
@@ -96,7 +104,7 @@ def _interval(
         how = f"{EXACT} over {informing} clusters, since every resample gives {value:.0f}"
         return replace(exact, method=how)
 
-    replicates = statistic.formula(_resampled_totals(sample, resampling))
+    replicates = bootstrap_replicates(sample, statistic, resampling)
     defined = replicates[~np.isnan(replicates)]
     undefined = len(replicates) - len(defined)
     if undefined > MOST_UNDEFINED * len(replicates):

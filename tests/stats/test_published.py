@@ -21,6 +21,7 @@ from judgebench.stats.agreement import (
     krippendorff_alpha,
     vote_pairs_by_cluster,
 )
+from judgebench.stats.chance_corrected import agreement_counts_by_cluster, fleiss_kappa, gwet_ac
 from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
 from judgebench.stats.resample import cluster_bootstrap
 
@@ -88,10 +89,8 @@ def test_agreement_of_gpt4_with_experts_on_mtbench(mtbench, ties, votes, publish
     assert found.low < published < found.high
 
 
-@pytest.mark.parametrize(("level", "expected"), [("nominal", 0.345), ("ordinal", 0.516)])
-def test_alpha_of_the_crowd_on_the_severity_of_medical_queries(
-    shared_data: Path, level, expected
-) -> None:
+@pytest.fixture(scope="module")
+def crowd_ratings(shared_data: Path) -> np.ndarray:
     """The 861 queries of Abercrombie and Rieser (2022), each with 3 to 12 crowd labels."""
     labels = ["Not medical", "Non-serious", "Serious", "Critical"]
     path = shared_data / "medical-safety-crowd" / "medicheck-crowd.csv.gz"
@@ -101,6 +100,14 @@ def test_alpha_of_the_crowd_on_the_severity_of_medical_queries(
     for i, given in enumerate(crowd):
         ratings[i, : len(given)] = [labels.index(label) for label in given]
     assert len(ratings) == 861
+    return ratings
+
+
+@pytest.mark.parametrize(("level", "expected"), [("nominal", 0.345), ("ordinal", 0.516)])
+def test_alpha_of_the_crowd_on_the_severity_of_medical_queries(
+    crowd_ratings, level, expected
+) -> None:
+    ratings = crowd_ratings
     counts = coincidences_by_cluster(ratings, np.arange(861), 4, 861)
     found = cluster_bootstrap(counts, krippendorff_alpha(level), n=861)
     assert found.value == pytest.approx(expected, abs=0.0005)
@@ -110,3 +117,22 @@ def test_alpha_of_the_crowd_on_the_severity_of_medical_queries(
         level_of_measurement=level,
     )
     assert found.value == pytest.approx(oracle, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "value", "low", "high"),
+    [
+        (gwet_ac(), 0.482988306021946, 0.454227506392365, 0.511749105651527),
+        (gwet_ac("quadratic"), 0.846829240823699, 0.830945584070126, 0.862712897577271),
+        (fleiss_kappa(), 0.330297697082161, 0.292777454711581, 0.367817939452742),
+        (fleiss_kappa("quadratic"), 0.488691617840367, 0.444902184218888, 0.532481051461845),
+    ],
+)
+def test_the_crowds_agreement_and_its_interval_are_those_of_irrcac(
+    crowd_ratings, statistic, value, low, high
+) -> None:
+    """Figures of irrCAC 0.4.4, whose interval is Gwet's, from a linearised variance."""
+    counts = agreement_counts_by_cluster(crowd_ratings, np.arange(861), 4, 861)
+    found = cluster_bootstrap(counts, statistic, n=861)
+    assert found.value == pytest.approx(value, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.003)
