@@ -1,0 +1,287 @@
+"""The Alternative Annotator Test: may a judge take the place of an annotator?
+
+Calderon, Reichart and Dror (2025), "The Alternative Annotator Test for LLM-as-a-Judge: How to
+Statistically Justify Replacing Human Annotators with LLMs", arXiv:2501.10970. Each annotator h is
+left out in turn, and it is asked who is closer to the unit's other annotators, h or the judge f.
+By itself the test is easily passed where one label is rare: see docs/decide_alternative_test.md.
+
+`ratings` is (units, annotators) and `judge` (units,), ints 0..k-1 with -1 where there is no label.
+A unit informs about an annotator if he, the judge and another annotator labelled it. With
+`severities` (k,) closeness is minus the root mean square distance of severities to the others;
+without, as in the paper for categories, the share of the others who gave the same label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import (
+    MISSING,
+    FloatArray,
+    IntArray,
+    check_codes,
+    mean_of_defined,
+    ratio,
+    severity_of_labels,
+    value_counts,
+)
+from judgebench.stats.false_discovery import benjamini_yekutieli
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
+
+PASSING = 0.5  # the winning rate that the paper asks for
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class AlternativeAnnotatorTest:
+    """Whom the judge wins against. All tuples are (annotators,), None for those not tested.
+
+    `p_values` are as computed, `wins` what is left of them after Benjamini-Yekutieli.
+    `winning_rate` and `passes` are None where nobody could be tested; `reason` says why, or what
+    else must be known of the test.
+    """
+
+    p_values: tuple[float | None, ...]
+    wins: tuple[bool | None, ...]
+    winning_rate: float | None
+    passes: bool | None
+    reason: str
+
+    @property
+    def tested(self) -> int:
+        """How many annotators were tested."""
+        return sum(p is not None for p in self.p_values)
+
+
+@dataclass(frozen=True)
+class _Duel:
+    """The judge against one annotator on the units that inform about him, `rows` (n,).
+
+    `judge_wins` and `annotator_wins` (n,) are the paper's W^f and W^h: at least as close to the
+    others as the rival; both are 1 on a tie. `label` (n,) is that of the others' majority.
+    """
+
+    rows: NDArray[np.int64]
+    judge_wins: NDArray[np.int64]
+    annotator_wins: NDArray[np.int64]
+    label: NDArray[np.int64]
+    n_missing: int  # units without a label of the judge, or of the majority where that is asked for
+
+
+def alternative_annotator_test(
+    ratings: IntArray,
+    judge: IntArray,
+    k: int,
+    *,
+    epsilon: float = 0.1,
+    q: float = 0.05,
+    least_items: int = 30,
+    balanced: bool = False,
+    severities: Sequence[float] | None = None,
+) -> AlternativeAnnotatorTest:
+    """Winning rate omega = share of annotators for whom H0: rho^f <= rho^h - epsilon is rejected.
+
+    rho is the chance to be at least as close to the others as the rival, d_i = W^h_i - W^f_i, and
+    p that of the one-sided paired t test of Calderon et al. (2025), section 3.2,
+
+        t = (mean(d) - epsilon) / (s / sqrt(n)),
+
+    units taken as independent; the p values are corrected by Benjamini and Yekutieli (2001) at
+    false discovery rate `q`. Annotators with fewer than `least_items` units are not tested. Where
+    all d_i are equal there is no t, and p is the chance of so many units without a loss,
+    (1 - epsilon)^n if d = 0 or -1, else 1; `reason` says so. `balanced`: every label of the others'
+    majority weighs the same, see `_balanced_p`. The judge passes with omega >= 1/2. Raises
+    ValueError where shapes differ, a code is out of range or epsilon is not in [0, 1).
+    """
+    if not 0 <= epsilon < 1:
+        raise ValueError(f"epsilon must lie in [0, 1); found {epsilon}")
+    p_values: list[float | None] = []
+    without_t = 0
+    for duel in _duels(ratings, judge, k, balanced, severities):
+        if not _is_tested(duel, least_items, balanced):
+            p_values.append(None)
+            continue
+        d = duel.annotator_wins - duel.judge_wins
+        without_t += bool(not balanced and (d == d[0]).all())
+        p_values.append(_balanced_p(d, duel.label, k, epsilon) if balanced else _p(d, epsilon))
+    return _result(p_values, q, without_t, _why_nobody(ratings, least_items, balanced))
+
+
+def average_advantage(
+    ratings: IntArray,
+    judge: IntArray,
+    clusters: IntArray,
+    n_clusters: int,
+    k: int,
+    *,
+    least_items: int = 30,
+    balanced: bool = False,
+    severities: Sequence[float] | None = None,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Estimate:
+    """rho: the mean over annotators of the share of units on which W^f = 1, ties included.
+
+    Calderon et al. (2025), section 3, with a cluster bootstrap; `clusters` is (units,), ints
+    0..n_clusters-1. `n` counts pairs of a unit and a tested annotator, `n_missing` those that lack
+    a label of the judge (or, `balanced`, a majority of the others). Raises ValueError as
+    `alternative_annotator_test` does.
+    """
+    check_codes(clusters, n_clusters, "clusters", least=0)
+    counts, n_missing = [], 0
+    for duel in _duels(ratings, judge, k, balanced, severities):
+        if _is_tested(duel, least_items, balanced):
+            counts.append(_by_cluster(duel, clusters[duel.rows], n_clusters, k, balanced))
+            n_missing += duel.n_missing
+    if not counts:
+        reason = _why_nobody(ratings, least_items, balanced)
+        return Estimate(None, reason=reason, level=resampling.level)
+    stacked = np.stack(counts, axis=1)
+    n = round(float(stacked[..., 1].sum()))
+    return cluster_bootstrap(stacked, _ADVANTAGE, resampling, n=n, n_missing=n_missing)
+
+
+def _mean_advantage(C: FloatArray) -> FloatArray:
+    """Of counts (..., annotators, labels, 2): units won and all units."""
+    of_annotator = mean_of_defined(ratio(C[..., 0], C[..., 1]))
+    # Not of those defined only: without an annotator it would be an average of other people.
+    rho: FloatArray = of_annotator.mean(axis=-1)
+    return rho
+
+
+_ADVANTAGE = Statistic(
+    "advantage", _mean_advantage, lambda C: "" if C.any() else "there is no unit to compare"
+)
+
+
+def _p(d: NDArray[np.int64], epsilon: float) -> float:
+    n, mean = len(d), d.mean()
+    if (d == d[0]).all():
+        return (1 - epsilon) ** n if mean <= 0 else 1.0
+    t = (mean - epsilon) / (d.std(ddof=1) / np.sqrt(n))
+    return float(stdtr(n - 1, t))
+
+
+def _balanced_p(d: NDArray[np.int64], label: NDArray[np.int64], k: int, epsilon: float) -> float:
+    """p where each of the K labels that the others' majority uses weighs 1 / K.
+
+    Within label y there are n_y units with mean d_y and variance s_y^2,
+
+        t = (sum_y d_y / K - epsilon) / sqrt(sum_y s_y^2 / n_y) * K,
+
+    a stratified mean (Cochran 1977, section 5.4) with Satterthwaite's degrees of freedom. So that
+    a few units of a rare label without a loss claim no certainty, each label first gets half a unit
+    with d = 1 and half a one with d = -1, as in Agresti and Min (2005).
+    """
+    n = np.bincount(label, minlength=k)
+    used = n > 0
+    n_y = n[used] + 1.0
+    d_y = np.bincount(label, d, minlength=k)[used] / n_y
+    squares = np.bincount(label, d**2, minlength=k)[used] + 1
+    V_y = (squares / n_y - d_y**2) / (n_y - 1)
+    K = len(n_y)
+    df = V_y.sum() ** 2 / (V_y**2 / (n_y - 1)).sum()
+    return float(stdtr(df, (d_y.mean() - epsilon) * K / np.sqrt(V_y.sum())))
+
+
+def _duels(
+    ratings: IntArray,
+    judge: IntArray,
+    k: int,
+    balanced: bool,
+    severities: Sequence[float] | None,
+) -> Iterator[_Duel]:
+    """One duel an annotator. Where `balanced`, units on which the others are split are left out."""
+    if judge.shape != ratings.shape[:1]:
+        raise ValueError("ratings and judge must have the same length")
+    check_codes(judge, k, "the judge's labels")
+    votes = value_counts(ratings, k)
+    apart = 1 - np.eye(k)
+    if severities is not None:
+        s = severity_of_labels(severities, k)
+        apart = np.square(s[:, None] - s[None, :])
+    for own in ratings.T:
+        yield _duel(own, judge, votes, apart, balanced)
+
+
+def _duel(
+    own: IntArray,
+    judge: IntArray,
+    votes: NDArray[np.int64],
+    apart: FloatArray,
+    balanced: bool,
+) -> _Duel:
+    """`apart` (k, k) is the distance of two labels; sums of it over the others order as their
+    share of equal labels does, and as their root mean square distance of severities does."""
+    shared = np.flatnonzero((own >= 0) & (votes.sum(axis=1) >= 2))
+    others = votes[shared]
+    others[np.arange(len(shared)), own[shared]] -= 1
+    top = others.max(axis=1, initial=0)
+    label = np.where((others == top[:, None]).sum(axis=1) > 1, MISSING, others.argmax(axis=1))
+    usable = judge[shared] >= 0
+    if balanced:
+        usable &= label >= 0
+    rows, others = shared[usable], others[usable]
+    distance = others @ apart
+    place = np.arange(len(rows))
+    of_judge, of_annotator = distance[place, judge[rows]], distance[place, own[rows]]
+    slack = _ROUNDING * (of_judge + of_annotator)
+    return _Duel(
+        rows,
+        (of_judge <= of_annotator + slack).astype(np.int64),
+        (of_annotator <= of_judge + slack).astype(np.int64),
+        label[usable],
+        int((~usable).sum()),
+    )
+
+
+def _is_tested(duel: _Duel, least_items: int, balanced: bool) -> bool:
+    """A balance needs two labels: with one it would be the plain test again."""
+    if len(duel.rows) < max(2, least_items):
+        return False
+    return not balanced or bool((duel.label != duel.label[0]).any())
+
+
+def _by_cluster(
+    duel: _Duel, clusters: IntArray, n_clusters: int, k: int, balanced: bool
+) -> FloatArray:
+    """Units won and all units (n_clusters, labels, 2); one column of labels unless balanced."""
+    labels = k if balanced else 1
+    cell = clusters * labels + (duel.label if balanced else 0)
+    counts = [
+        np.bincount(cell, weights, minlength=n_clusters * labels).reshape(n_clusters, labels)
+        for weights in (duel.judge_wins, None)
+    ]
+    return np.stack(counts, axis=-1)
+
+
+def _result(
+    p_values: Sequence[float | None], q: float, without_t: int, why_nobody: str
+) -> AlternativeAnnotatorTest:
+    corrected = benjamini_yekutieli(p_values)
+    wins = tuple(None if p is None else p <= q for p in corrected)
+    tested = [win for win in wins if win is not None]
+    if not tested:
+        return AlternativeAnnotatorTest(tuple(p_values), wins, None, None, why_nobody)
+    rate = sum(tested) / len(tested)
+    reason = ""
+    if without_t:
+        reason = (
+            f"for {without_t} of {len(tested)} annotators all differences are equal, so that there "
+            "is no t: p is the chance of so many items without a loss"
+        )
+    return AlternativeAnnotatorTest(tuple(p_values), wins, rate, rate >= PASSING, reason)
+
+
+def _why_nobody(ratings: IntArray, least_items: int, balanced: bool) -> str:
+    if ratings.shape[1] < 2:
+        return "the test needs two annotators"
+    units = f"{least_items} items that another annotator and the judge labelled too"
+    if balanced:
+        units += ", with two labels or more among the others' majorities"
+    return f"no annotator has {units}"

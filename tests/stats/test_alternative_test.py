@@ -1,0 +1,239 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
+from judgebench.stats.false_discovery import benjamini_yekutieli
+from judgebench.stats.mcnemar import discordance_by_cluster, mcnemar_clustered
+from judgebench.stats.resample import ClusterCounts, Resampling
+
+FROZEN = json.loads((Path(__file__).parent / "data" / "alternative_test.json").read_text())
+FEW = Resampling(resamples=200)
+K = 3
+labelled = st.integers(2, 40).flatmap(
+    lambda n: st.tuples(
+        arrays(np.int64, (n, 3), elements=st.integers(-1, K - 1)),
+        arrays(np.int64, n, elements=st.integers(-1, K - 1)),
+    )
+)
+
+
+def codes(row: str) -> np.ndarray:
+    return np.array([-1 if c == "." else int(c) for c in row])
+
+
+def advantage(ratings, judge, k: int, **more):
+    n = len(judge)
+    return average_advantage(ratings, judge, np.arange(n), n, k, resampling=FEW, **more)
+
+
+@pytest.mark.parametrize("how", ["accuracy", "neg_rmse"])
+@pytest.mark.parametrize("case", FROZEN["cases"], ids=lambda c: f"{len(c['ratings'])} annotators")
+def test_the_authors_own_code_is_met(case, how: str) -> None:
+    ratings, judge = np.stack([codes(r) for r in case["ratings"]], axis=1), codes(case["judge"])
+    severities = range(case["k"]) if how == "neg_rmse" else None
+    found = alternative_annotator_test(
+        ratings, judge, case["k"], epsilon=case["epsilon"], severities=severities
+    )
+    expected = case["expected"][how]
+    p_values = {str(a): p for a, p in enumerate(found.p_values) if p is not None}
+    assert p_values == pytest.approx(expected["p"])
+    assert found.winning_rate == pytest.approx(expected["winning_rate"])
+    assert found.passes == (expected["winning_rate"] >= 0.5)
+    assert found.tested == len(expected["p"])
+    rho = advantage(ratings, judge, case["k"], severities=severities)
+    assert rho.value == pytest.approx(expected["advantage"])
+    assert rho.low < rho.value < rho.high
+
+
+@given(labelled, st.sampled_from([0.0, 0.1, 0.2]))
+@settings(max_examples=60)
+def test_p_is_that_of_scipys_t_test_of_the_differences(table, epsilon: float) -> None:
+    ratings, judge = table
+    found = alternative_annotator_test(ratings, judge, K, epsilon=epsilon, least_items=2)
+    for j, p in enumerate(found.p_values):
+        d = differences(ratings, judge, j)
+        if len(d) < 2:
+            assert p is None
+        elif len(set(d)) == 1:
+            assert p == (1.0 if d[0] > 0 else pytest.approx((1 - epsilon) ** len(d)))
+        else:
+            expected = scipy.stats.ttest_1samp(d, epsilon, alternative="less").pvalue
+            assert p == pytest.approx(expected)
+    corrected = benjamini_yekutieli(found.p_values)
+    assert found.wins == tuple(None if p is None else p <= 0.05 for p in corrected)
+
+
+def differences(ratings, judge, j: int) -> list[int]:
+    """W^h - W^f, unit by unit, as the paper writes it."""
+    found = []
+    for row, f in zip(ratings, judge, strict=True):
+        others = [x for i, x in enumerate(row) if i != j and x >= 0]
+        if row[j] >= 0 and f >= 0 and others:
+            s_h, s_f = others.count(row[j]), others.count(f)
+            found.append(int(s_h >= s_f) - int(s_f >= s_h))
+    return found
+
+
+@given(labelled)
+@settings(max_examples=40)
+def test_a_judge_that_repeats_an_annotator_ties_with_him(table) -> None:
+    ratings, _ = table
+    rho = advantage(ratings[:, :2], ratings[:, 0], K, least_items=2)
+    found = alternative_annotator_test(ratings[:, :2], ratings[:, 0], K, least_items=2)
+    if found.p_values[0] is not None:
+        n = len(differences(ratings[:, :2], ratings[:, 0], 0))
+        assert found.p_values[0] == pytest.approx(0.9**n)
+        assert rho.value >= 0.5
+    else:
+        assert rho.value is None
+        assert rho.reason
+
+
+def test_where_all_labels_are_as_frequent_the_balanced_advantage_is_the_plain_one() -> None:
+    ratings = np.repeat(np.array([[0, 0], [1, 1]]), 40, axis=0)
+    ratings[::8, 0] = 1 - ratings[::8, 0]  # five of either label
+    judge = ratings[:, 1].copy()
+    judge[3:50:5] = 1 - judge[3:50:5]
+    plain, balanced = (advantage(ratings, judge, 2, balanced=b) for b in (False, True))
+    assert balanced.value == pytest.approx(plain.value)
+    assert plain.value < 1
+    rare = np.arange(80) < 50
+    skewed = [advantage(ratings[rare], judge[rare], 2, balanced=b).value for b in (False, True)]
+    assert skewed[0] != pytest.approx(skewed[1])
+
+
+def test_balanced_p_worked_by_hand() -> None:
+    # Annotators 1 and 2 agree: 40 times on label 0, 10 times on label 1. The judge always says 0,
+    # annotator 0 repeats the others: on label 1 he wins 10 times, d = 1; else they tie.
+    others = np.repeat([0, 1], [40, 10])
+    ratings = np.stack([others] * 3, axis=1)
+    found = alternative_annotator_test(ratings, np.zeros(50, int), 2, epsilon=0.2, balanced=True)
+    d = np.array([0 / 41, 10 / 11])
+    V = np.array([(1 / 41) / 40, (11 / 11 - d[1] ** 2) / 10])
+    t = (d.mean() - 0.2) / (np.sqrt(V.sum()) / 2)
+    df = V.sum() ** 2 / (V**2 / [40, 10]).sum()
+    assert found.p_values[0] == pytest.approx(scipy.stats.t.cdf(t, df))
+    assert found.passes is False
+
+
+def test_a_few_units_of_a_rare_label_without_a_loss_are_no_evidence() -> None:
+    others = np.repeat([0, 1], [200, 3])
+    ratings = np.stack([others] * 3, axis=1)
+    plain, balanced = (
+        alternative_annotator_test(ratings, others, 2, balanced=b) for b in (False, True)
+    )
+    assert plain.passes
+    assert not balanced.passes
+
+
+def test_units_on_which_the_others_are_split_weigh_nothing_in_the_balance() -> None:
+    ratings = np.array([[0, 0, 1]] * 30 + [[0, 0, 0]] * 30 + [[1, 1, 1]] * 30)
+    judge = ratings[:, 0]
+    # With annotator 0 left out, the others agree on 60 units of 90; so with 1; with 2 on all.
+    assert advantage(ratings, judge, 2, balanced=True).n == 60 + 60 + 90
+    assert advantage(ratings, judge, 2, balanced=True).n_missing == 30 + 30
+    assert advantage(ratings, judge, 2).n == 270
+
+
+def test_where_all_differences_are_equal_p_is_the_chance_of_no_loss_and_the_reason_says_so() -> (
+    None
+):
+    ratings = np.zeros((100, 3), int)
+    found = alternative_annotator_test(ratings, np.zeros(100, int), 2)
+    assert found.p_values == pytest.approx((0.9**100,) * 3)
+    assert found.passes
+    assert "3 of 3 annotators all differences are equal" in found.reason
+    # Without a tolerance, ties prove nothing.
+    without = alternative_annotator_test(ratings, np.zeros(100, int), 2, epsilon=0)
+    assert (without.p_values, without.passes) == ((1, 1, 1), False)
+    # 30 ties are too few for three annotators at once.
+    assert not alternative_annotator_test(ratings[:30], np.zeros(30, int), 2).passes
+    # The others agree, and the judge never does.
+    lost = alternative_annotator_test(ratings, np.ones(100, int), 2)
+    assert (lost.p_values, lost.winning_rate, lost.passes) == ((1, 1, 1), 0, False)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "balanced", "told"),
+    [
+        (np.zeros((50, 1), int), False, "two annotators"),
+        (np.zeros((29, 3), int), False, "30 items"),
+        (np.where(np.arange(60)[:, None] % 2 == np.arange(2), 0, -1), False, "30 items"),
+        (np.zeros((50, 3), int), True, "two labels"),
+        (np.zeros((0, 3), int), True, "30 items"),
+    ],
+)
+def test_where_nobody_can_be_tested_the_reason_says_why(ratings, balanced, told: str) -> None:
+    judge = np.zeros(len(ratings), int)
+    found = alternative_annotator_test(ratings, judge, 2, balanced=balanced)
+    assert (found.winning_rate, found.passes, found.tested) == (None, None, 0)
+    rho = advantage(ratings, judge, 2, balanced=balanced)
+    assert rho.value is None
+    assert told in found.reason == rho.reason
+
+
+def test_units_without_a_label_of_the_judge_are_missing() -> None:
+    ratings = np.zeros((80, 3), int)
+    judge = np.where(np.arange(80) < 10, -1, 0)
+    rho = advantage(ratings, judge, 2)
+    assert (rho.n, rho.n_missing) == (210, 30)
+
+
+@pytest.mark.parametrize(
+    ("judge", "epsilon", "told"),
+    [([0], 0.1, "same length"), ([0, 2], 0.1, "judge"), ([0, 1], 1.0, "epsilon"),
+     ([0, 1], -0.1, "epsilon")],
+)  # fmt: skip
+def test_what_cannot_be_computed_is_refused(judge, epsilon: float, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        alternative_annotator_test(np.zeros((2, 3), int), np.array(judge), 2, epsilon=epsilon)
+
+
+# --- the trap -----------------------------------------------------------------------------------
+
+
+def passing(prevalence: float, noise: float | None, draws: int = 300) -> tuple[float, float, float]:
+    """How often a judge passes plain, balanced and guarded: 3 annotators, 5 % noise, 200 items,
+    epsilon 0.1. It errs with probability `noise`, or always says 0 where that is None; guarded, it
+    must also be more accurate than the control that always says 0."""
+    rng = np.random.default_rng(2025)
+    items = np.arange(200)
+    passed = np.zeros(3)
+    for _ in range(draws):
+        truth = (rng.random(200) < prevalence).astype(int)
+        ratings = np.where(rng.random((200, 3)) < 0.05, 1 - truth[:, None], truth[:, None])
+        judge = np.zeros(200, int)
+        if noise is not None:
+            judge = np.where(rng.random(200) < noise, 1 - truth, truth)
+        plain, balanced = (
+            bool(alternative_annotator_test(ratings, judge, 2, balanced=b).passes)
+            for b in (False, True)
+        )
+        median = np.sort(ratings, axis=1)[:, 1]
+        right, control = (judge == median).astype(int), (median == 0).astype(int)
+        counts = ClusterCounts(discordance_by_cluster(right, control, items, 200))
+        p = mcnemar_clustered(counts, "greater")
+        passed += plain, balanced, plain and p is not None and p <= 0.05
+    return tuple(passed / draws)
+
+
+@pytest.mark.parametrize(("prevalence", "plain"), [(0.10, (0.48, 0.66)), (0.05, (0.97, 1.0))])
+def test_the_trap_a_constant_judge_passes_where_a_label_is_rare(prevalence, plain) -> None:
+    """0.57 and 1.00 in 1,000 draws; three standard errors of 300 draws either way."""
+    found = passing(prevalence, noise=None)
+    assert plain[0] <= found[0] <= plain[1]
+    assert found[1:] == (0, 0)  # what stops it, every time
+
+
+def test_a_judge_as_good_as_the_truth_passes_all_three_at_ten_percent() -> None:
+    plain, balanced, guarded = passing(0.10, noise=0.0, draws=100)
+    assert plain == 1
+    assert balanced >= 0.9
+    assert guarded >= 0.95

@@ -1,0 +1,121 @@
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from judgebench.stats.ranks import (
+    average_ranks,
+    friedman,
+    groups,
+    iman_davenport,
+    nemenyi,
+    nemenyi_critical_difference,
+    studentized_range_tail,
+)
+
+FROZEN = json.loads((Path(__file__).parent / "data" / "nemenyi.json").read_text())
+tables = st.tuples(st.integers(2, 9), st.integers(3, 6)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.integers(0, 4).map(float))
+)
+
+# Demsar (2006): C4.5 plain, with m, with cf, with both, on 14 data sets.
+DEMSAR = np.array([3.143, 2.000, 2.893, 1.964])
+
+
+@given(tables)
+def test_friedman_equals_scipy_ties_and_all(scores) -> None:
+    found = friedman(scores)
+    ranks = scipy.stats.rankdata(-scores, axis=1)
+    np.testing.assert_allclose(found.average_ranks, ranks.mean(axis=0))
+    np.testing.assert_allclose(average_ranks(scores), ranks.mean(axis=0))
+    assert found.blocks == len(scores)
+    if (scores == scores[:, :1]).all():
+        assert found.p is found.chi_square is None
+        return
+    expected = scipy.stats.friedmanchisquare(*scores.T)
+    assert found.chi_square == pytest.approx(expected.statistic, abs=1e-9)
+    assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
+
+
+@given(tables)
+def test_worse_for_all_is_better_for_none(scores) -> None:
+    up, down = friedman(scores), friedman(-scores)
+    np.testing.assert_allclose(up.average_ranks + down.average_ranks, scores.shape[1] + 1)
+    assert up.chi_square == pytest.approx(down.chi_square)
+
+
+@pytest.mark.parametrize("case", FROZEN["cases"], ids=lambda c: str(np.shape(c["scores"])))
+def test_nemenyi_equals_scikit_posthocs(case) -> None:
+    scores = np.array(case["scores"])
+    found = nemenyi(average_ranks(scores), len(scores))
+    np.testing.assert_allclose(found, case["nemenyi"], atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10, 40])
+def test_the_range_of_normal_values_is_distributed_as_scipy_says(k: int) -> None:
+    q = np.array([0.0, 0.5, 1, 2, 3, 4, 6])
+    expected = scipy.stats.studentized_range.sf(q, k, np.inf)
+    np.testing.assert_allclose(studentized_range_tail(q, k), expected, atol=1e-9)
+    for level in (0.9, 0.95, 0.99):
+        quantile = scipy.stats.studentized_range.ppf(level, k, np.inf)
+        expected = quantile / np.sqrt(2) * np.sqrt(k * (k + 1) / 60)
+        assert nemenyi_critical_difference(k, 10, level) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_published_comparison_of_four_classifiers() -> None:
+    f, p = iman_davenport(9.28, 14, 4)
+    assert f == pytest.approx(3.69, abs=0.005)
+    assert p == pytest.approx(scipy.stats.f.sf(3.69, 3, 39), rel=0.01)
+    assert nemenyi_critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
+    wider = nemenyi_critical_difference(4, 14, level=0.90)
+    assert wider == pytest.approx(1.12, abs=0.005)
+    assert groups(DEMSAR, wider) == ["b", "a", "ab", "a"]
+    assert groups(DEMSAR, nemenyi_critical_difference(4, 14)) == ["a"] * 4
+
+
+def test_iman_davenport_where_all_blocks_rank_alike() -> None:
+    scores = np.tile([3.0, 2.0, 1.0], (5, 1))
+    assert iman_davenport(friedman(scores).chi_square, 5, 3) == (math.inf, 0.0)
+
+
+@given(tables)
+def test_two_judges_share_a_group_exactly_where_they_lie_closer_than_the_difference(scores) -> None:
+    ranks = average_ranks(scores)
+    limit = 1.3  # no difference of mean ranks of up to 9 blocks is 1.3 itself
+    apart = np.abs(ranks[:, None] - ranks[None, :])
+    assume((np.abs(apart - limit) > 1e-9).all())
+    letters = [set(group) for group in groups(ranks, limit)]
+    shared = np.array([[bool(a & b) for b in letters] for a in letters])
+    assert np.array_equal(shared, apart < limit)
+    assert "a" in letters[int(np.argmin(ranks))]
+
+
+def test_groups_agree_with_the_pairs_p_values() -> None:
+    ranks, blocks = np.array([1.2, 2.6, 3.1, 4.9, 3.2]), 12
+    letters = [set(g) for g in groups(ranks, nemenyi_critical_difference(5, blocks))]
+    p = nemenyi(ranks, blocks)
+    for i, j in np.ndindex(5, 5):
+        assert bool(letters[i] & letters[j]) == (p[i, j] > 0.05)
+
+
+def test_more_groups_than_letters_are_numbered() -> None:
+    found = groups(np.arange(30.0), 0.5)
+    assert (found[0], found[25], found[26]) == ("a", "z", "[27]")
+    assert len(set(found)) == 30
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (1, 4)])
+def test_too_few_judges_or_blocks_are_refused(shape) -> None:
+    with pytest.raises(ValueError, match="3 judges and 2 blocks"):
+        friedman(np.zeros(shape))
+
+
+def test_a_missing_score_is_refused() -> None:
+    with pytest.raises(ValueError, match="missing"):
+        friedman(np.array([[1.0, 2, 3], [1, np.nan, 3]]))
