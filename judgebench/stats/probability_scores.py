@@ -1,0 +1,115 @@
+"""Scores of label probabilities against a label or against a distribution of labels, item by item.
+
+`p` is (items, k), a judge's probability of each label; a row with a NaN is missing. `q` is
+(items, k): what the humans say, one-hot where the truth is one label (see `one_hot`), else the
+shares of their labels; a row with a NaN has no truth. Every score is (items,), NaN where either is
+missing; less is better. `mean_score` makes an Estimate of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import entr
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.random_groups import grouping_told, random_groups
+from judgebench.stats.resample import (
+    DEFAULT_RESAMPLING,
+    Resampling,
+    Statistic,
+    cluster_bootstrap,
+)
+
+# A probability below it counts as this in logarithms: 36 nats is the most that one item can cost.
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+NO_ITEM = "no item has both a truth and label probabilities"
+
+
+def one_hot(labels: IntArray, k: int) -> FloatArray:
+    """Certainty of one label: (items,) -> (items, k), a row of NaN where the label is -1.
+
+    So a judge that gives no probabilities can be scored by its labels; whoever does so says so.
+    """
+    check_codes(labels, k, "labels")
+    rows = np.eye(k)[labels]
+    rows[labels < 0] = np.nan
+    return rows
+
+
+def squared_distance(p: FloatArray, q: FloatArray) -> FloatArray:
+    """sum_j (p_j - q_j)^2, from 0 to 2; against one label its mean is the Brier score.
+
+    Brier (1950), "Verification of forecasts expressed in terms of probability", equation 2.
+    """
+    return np.asarray(np.square(p - q).sum(axis=-1))
+
+
+def cross_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
+    """-sum_j q_j ln p_j in nats; against one label its mean is the log loss.
+
+    Good (1952), "Rational decisions". p_j below LEAST_PROBABILITY counts as that; rows are not
+    made to add up again.
+    """
+    return np.asarray(-(q * np.log(np.maximum(p, LEAST_PROBABILITY))).sum(axis=-1))
+
+
+def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
+    """KL(q || p) = sum_j q_j ln(q_j / p_j) in nats: what the cross-entropy holds beyond H(q).
+
+    Kullback and Leibler (1951), "On information and sufficiency", equation 2.4; clipped as in
+    `cross_entropy`.
+    """
+    return np.asarray(np.maximum(cross_entropy(p, q) - entr(q).sum(axis=-1), 0.0))
+
+
+def total_variation(p: FloatArray, q: FloatArray) -> FloatArray:
+    """1/2 sum_j |p_j - q_j|, from 0 to 1: the share of probability that lies elsewhere.
+
+    Gibbs and Su (2002), "On choosing and bounding probability metrics", section 2. Like
+    `jensen_shannon` it is no proper score: against few labels an item it favours bold reports.
+    """
+    return np.asarray(np.abs(p - q).sum(axis=-1) / 2)
+
+
+def jensen_shannon(p: FloatArray, q: FloatArray) -> FloatArray:
+    """H((p + q) / 2) - (H(p) + H(q)) / 2 in bits, from 0 to 1.
+
+    Lin (1991), "Divergence measures based on the Shannon entropy", equation 4.1 with equal weights.
+    """
+    nats = (entr((p + q) / 2) - (entr(p) + entr(q)) / 2).sum(axis=-1)
+    return np.asarray(np.maximum(nats / np.log(2), 0.0))
+
+
+def _mean(counts: FloatArray) -> FloatArray:
+    return ratio(counts[..., 1], counts[..., 0])
+
+
+MEAN_SCORE = Statistic("mean_score", _mean, lambda counts: "" if counts.any() else NO_ITEM)
+
+
+def mean_score(
+    scores: FloatArray,
+    clusters: IntArray,
+    n_clusters: int,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Estimate:
+    """The mean of the scores (items,) that are not NaN, which count as missing.
+
+    The interval resamples clusters, or random groups of them where they are very many. Raises
+    ValueError where shapes differ or a code is out of range.
+    """
+    if scores.shape != clusters.shape:
+        raise ValueError("scores and clusters must have the same shape")
+    groups, n_groups = random_groups(clusters, n_clusters, resampling.seed)
+    there = ~np.isnan(scores)
+    counts = np.stack(
+        [
+            np.bincount(groups[there], minlength=n_groups),
+            np.bincount(groups[there], scores[there], minlength=n_groups),
+        ],
+        axis=-1,
+    )
+    n = int(there.sum())
+    mean = cluster_bootstrap(counts, MEAN_SCORE, resampling, n=n, n_missing=len(scores) - n)
+    return grouping_told(mean, n_clusters)

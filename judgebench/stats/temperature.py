@@ -1,0 +1,147 @@
+"""Temperature scaling: one number that makes probabilities as bold as the judge is right.
+
+`p` (items, k) are label probabilities, a row with a NaN missing; `truth` and `clusters` are
+(items,), labels with -1 missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import FloatArray, IntArray, check_codes
+from judgebench.stats.calibration_error import expected_calibration_error
+from judgebench.stats.probability_scores import (
+    LEAST_PROBABILITY,
+    cross_entropy,
+    mean_score,
+    one_hot,
+)
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+
+LEAST_ITEMS = 20  # in each half
+MOST_FITTED = 50_000  # one number is known well enough from so many
+BOUNDS = (0.05, 20.0)
+
+
+@dataclass(frozen=True)
+class TemperatureScaling:
+    """What one temperature, fitted on half of the clusters, does for the other half; both ways.
+
+    `temperatures` are those of the two halves: above 1 the judge was too bold, below 1 too timid.
+    The scores are over all items, each under the temperature of the half it is not in; log loss in
+    nats, calibration error without what chance adds. `change` is the log loss after minus before.
+    """
+
+    temperatures: tuple[Estimate, Estimate]
+    log_loss_before: Estimate
+    log_loss_after: Estimate
+    change: Estimate
+    ece_before: Estimate
+    ece_after: Estimate
+
+
+def at_temperature(p: FloatArray, T: float) -> FloatArray:
+    """softmax(ln p / T), row by row: (items, k) -> (items, k).
+
+    Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural networks", section
+    4.2, equation 9; ln p are logits up to a constant a row. p below LEAST_PROBABILITY counts as
+    that.
+    """
+    z = np.log(np.maximum(p, LEAST_PROBABILITY)) / T
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def fitted_temperature(p: FloatArray, truth: IntArray) -> float:
+    """The T within BOUNDS that has the least log loss, of items without gaps.
+
+    The loss is convex in 1 / T (Guo et al. 2017, section 4.2), so there is one minimum.
+    """
+    from scipy.optimize import minimize_scalar
+
+    z = np.log(np.maximum(p, LEAST_PROBABILITY))
+    of_truth = z[np.arange(len(z)), truth]
+
+    def loss(log_t: float) -> float:
+        scaled = z / np.exp(log_t)
+        top = scaled.max(axis=1)
+        log_sum = top + np.log(np.exp(scaled - top[:, None]).sum(axis=1))
+        return float((log_sum - of_truth / np.exp(log_t)).mean())
+
+    found = minimize_scalar(loss, bounds=np.log(BOUNDS), method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(found.x))
+
+
+def temperature_scaling(
+    p: FloatArray,
+    truth: IntArray,
+    clusters: IntArray,
+    n_clusters: int,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> TemperatureScaling:
+    """Fit on one half of the clusters, drawn by the seed, and score on the other; both ways.
+
+    Everything is undefined, with the reason, where a half holds too few items, one label only, or
+    no probability but 0 and 1. The intervals take both temperatures as given.
+    """
+    check_codes(truth, p.shape[1], "truth")
+    usable = np.flatnonzero(~np.isnan(p).any(axis=1) & (truth >= 0))
+    rng = np.random.default_rng(resampling.seed)
+    halves = _halves(usable, clusters[usable], rng)
+    for rows in halves:
+        if reason := _cannot_fit(p[rows], truth[rows]):
+            nothing = Estimate(
+                None, n=len(usable), n_missing=len(p) - len(usable), reason=reason,
+                level=resampling.level,
+            )  # fmt: skip
+            return TemperatureScaling((nothing, nothing), *[nothing] * 5)
+    first, second = (
+        fitted_temperature(p[some], truth[some])
+        for some in (rng.permutation(rows)[:MOST_FITTED] for rows in halves)
+    )
+    after = np.full(p.shape, np.nan)
+    after[halves[0]] = at_temperature(p[halves[0]], second)
+    after[halves[1]] = at_temperature(p[halves[1]], first)
+    temperatures = _told(first, len(halves[0])), _told(second, len(halves[1]))
+    q = one_hot(truth, p.shape[1])
+    shared = (clusters, n_clusters, resampling)
+    before_loss, after_loss = cross_entropy(p, q), cross_entropy(after, q)
+    return TemperatureScaling(
+        temperatures,
+        mean_score(before_loss, *shared),
+        mean_score(after_loss, *shared),
+        mean_score(after_loss - before_loss, *shared),
+        expected_calibration_error(p, q, *shared).debiased,
+        expected_calibration_error(after, q, *shared).debiased,
+    )
+
+
+def _halves(
+    usable: NDArray[np.int64], clusters: IntArray, rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """The usable rows of two halves of their clusters."""
+    occurring, code = np.unique(clusters, return_inverse=True)
+    side = rng.permutation(len(occurring))[code] % 2
+    return [usable[side == 0], usable[side == 1]]
+
+
+def _cannot_fit(p: FloatArray, truth: IntArray) -> str:
+    """Why no temperature can be fitted to one half, or empty."""
+    if len(p) < LEAST_ITEMS:
+        return f"half of the questions hold {len(p)} usable items, and {LEAST_ITEMS} are needed"
+    if (truth == truth[0]).all():
+        return "half of the questions hold one label only as their truth"
+    if ((p == 0) | (p == 1)).all():
+        return "all probabilities are 0 or 1, which no temperature changes"
+    return ""
+
+
+def _told(T: float, n: int) -> Estimate:
+    """A temperature, and why it has no interval."""
+    at_edge = not BOUNDS[0] * 1.001 < T < BOUNDS[1] * 0.999
+    reason = f"the search ends at {T:.3g}" if at_edge else "fitted once; see the other half's"
+    return Estimate(T, n=n, reason=reason)
