@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import HumanLabel
+from judgebench.records import HumanLabel, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
-from judgebench.stats.truth import majority_label, median_label
+from judgebench.stats.dawid_skene import DawidSkene, dawid_skene, why_no_model
+from judgebench.stats.truth import majority_label, median_label, most_probable_label
 
 BlankPolicy = Literal["missing", "least_severe"]
 Labels = NDArray[np.int64]
@@ -28,14 +29,15 @@ class TruthConfig(BaseModel):
     """How human labels are made into a truth.
 
     `median` is for ordinal metrics (nominal ones are settled by majority); `each` compares with
-    every annotator apart. `ties` settles the median of an even number of labels and a tied
-    majority: the less severe label, the more severe one, or none. `annotators` are the names, or
-    patterns such as `crowd#*`, of those who make the truth; everybody where it is empty.
+    every annotator apart; `dawid_skene` takes the most probable label under a model of every
+    annotator's errors. `ties` settles the median of an even number of labels, a tied majority and
+    equal probabilities: the less severe label, the more severe one, or none. `annotators` are the
+    names, or patterns such as `crowd#*`, of those who make the truth; everybody where it is empty.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rule: Literal["median", "majority", "each"] = "median"
+    rule: Literal["median", "majority", "each", "dawid_skene"] = "median"
     ties: Literal["lower", "upper", "none"] = "upper"
     annotators: tuple[str, ...] = ()
 
@@ -48,16 +50,25 @@ class TruthConfig(BaseModel):
             tie = {"lower": "the first listed", "upper": "the last listed", "none": "neither"}
         if self.rule == "median" and metric.kind == "ordinal":
             return f"median; of an even number, {tie[self.ties]} of the middle two"
+        if self.rule == "dawid_skene":
+            return f"most probable label (Dawid-Skene); of equally probable ones, {tie[self.ties]}"
         return f"majority; of tied labels, {tie[self.ties]}"
 
     def choose(self, annotators: Iterable[str]) -> tuple[str, ...]:
         """Those of `annotators` who make the truth, sorted.
 
-        Raises SetupError for a pattern that fits nobody.
+        Raises SetupError for a pattern that fits nobody, and for slots of a list under the rule
+        `dawid_skene`.
         """
         everybody = sorted(set(annotators))
-        if not self.annotators:
-            return tuple(everybody)
+        self._check_patterns(everybody)
+        chosen = tuple(
+            a for a in everybody if not self.annotators or any(_fits(a, p) for p in self.annotators)
+        )
+        self._check_people(chosen, everybody)
+        return chosen
+
+    def _check_patterns(self, everybody: Sequence[str]) -> None:
         problems = [
             Problem("fits no annotator", "", None, "truth.annotators", p, ", ".join(everybody[:20]))
             for p in self.annotators
@@ -65,7 +76,16 @@ class TruthConfig(BaseModel):
         ]
         if problems:
             raise SetupError(problems)
-        return tuple(a for a in everybody if any(_fits(a, p) for p in self.annotators))
+
+    def _check_people(self, chosen: Sequence[str], everybody: Sequence[str]) -> None:
+        """A model of somebody's errors is none where nobody knows whose the labels are."""
+        slots = [a for a in chosen if is_slot(a)]
+        if self.rule != "dawid_skene" or not slots:
+            return
+        message = f"needs to know whose each label is: {slots[0]} is a place in a list, no person"
+        people = ", ".join([a for a in everybody if not is_slot(a)][:20])
+        allowed = "median, majority or each" + (f"; annotators: {people}" if people else "")
+        raise SetupError(Problem(message, "", None, "truth.rule", self.rule, allowed))
 
 
 def _fits(annotator: str, pattern: str) -> bool:
@@ -165,11 +185,25 @@ class _Cells:
 def settle(values: IntArray, metric: Metric, config: TruthConfig) -> Labels:
     """One label index an item, -1 where there is no truth: (items, annotators) -> (items,).
 
-    Under the rule `each`, where no single truth exists, this is the median (or majority).
+    Under the rule `each`, where no single truth exists, this is the median (or majority); under
+    `dawid_skene` it is the majority where the labels carry no model (`why_no_model`).
     """
-    if config.rule == "majority" or metric.kind == "nominal":
-        return majority_label(values, len(metric.labels), config.ties)
+    k = len(metric.labels)
+    if config.rule == "dawid_skene" and not why_no_model(values):
+        return most_probable_label(truth_model(values, k).posterior, config.ties)
+    if config.rule in ("majority", "dawid_skene") or metric.kind == "nominal":
+        return majority_label(values, k, config.ties)
     if config.ties != "none":
         return median_label(values, config.ties)
     lower, upper = median_label(values, "lower"), median_label(values, "upper")
     return np.where(lower == upper, lower, -1)
+
+
+def truth_model(values: IntArray, k: int) -> DawidSkene:
+    """The Dawid-Skene model behind the rule `dawid_skene`.
+
+    It starts as if each annotator had given two labels for every true one, the right one and one
+    at random: else somebody with three labels may overrule all the others, and on few items one
+    label may swallow another that all annotators agree on.
+    """
+    return dawid_skene(values, k, smoothing=np.eye(k) + 1 / k)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from judgebench.errors import SetupError
 from judgebench.records import HumanLabel
 from judgebench.rubric import Metric, load_rubric
-from judgebench.truth import TruthConfig, ratings_by_metric, settle
+from judgebench.truth import TruthConfig, ratings_by_metric, settle, truth_model
 
 TONE = load_rubric("support-tone")
 SOLVES, POLITE, CHANNEL = TONE.metrics
@@ -199,6 +199,78 @@ def test_none_is_where_the_lower_and_the_upper_label_differ(row) -> None:
         assert none == (lower if lower == upper else -1)
 
 
+# --- a model of every annotator's errors ----------------------------------------------------------
+
+# Ann is right; bob and cy are often wrong, and differently.
+ANN = [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]
+BOB = [0, 1, 2, 0, 1, 2, 1, 2, 0, 0, 1, 2, 0, 1, 2, 1, 1, 2]
+CY = [0, 1, 2, 0, 1, 2, 0, 1, 2, 1, 2, 0, 0, 1, 2, 1, 1, 2]
+DEE = [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 1, 2, 0, 0, 1, 2]
+FOUR = np.array([ANN, BOB, CY, DEE]).T
+
+
+def test_the_most_probable_label_outvotes_a_majority_of_worse_annotators() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 300)
+    wrong = (truth[:, None] + rng.integers(1, 3, (300, 4))) % 3
+    values = np.where(rng.random((300, 4)) < [0.97, 0.55, 0.55, 0.55], truth[:, None], wrong)
+    model, majority = (
+        settle(values, SOLVES, TruthConfig(rule=rule)) for rule in ("dawid_skene", "majority")
+    )
+    assert (model == truth).mean() > 0.9 > (majority == truth).mean()
+
+
+def test_on_few_items_a_label_that_all_annotators_give_stays() -> None:
+    rng = np.random.default_rng(0)
+    for items in (4, 6, 10, 20) * 10:
+        truth = rng.integers(0, 3, items)
+        wrong = (truth[:, None] + rng.integers(1, 3, (items, 3))) % 3
+        values = np.where(rng.random((items, 3)) < 0.8, truth[:, None], wrong)
+        alike = (values == values[:, :1]).all(axis=1)
+        found = settle(values, SOLVES, TruthConfig(rule="dawid_skene"))
+        assert found[alike].tolist() == values[alike, 0].tolist()
+
+
+@pytest.mark.parametrize("metric", [SOLVES, CHANNEL], ids=["ordinal", "nominal"])
+@pytest.mark.parametrize("ties", ["lower", "upper", "none"])
+def test_the_truth_is_the_argmax_of_the_model(metric, ties) -> None:
+    values = np.vstack([FOUR, [[-1, -1, -1, -1]]])
+    found = settle(values, metric, TruthConfig(rule="dawid_skene", ties=ties))
+    posterior = truth_model(values, len(metric.labels)).posterior
+    assert found[:-1].tolist() == posterior[:-1].argmax(axis=1).tolist()
+    assert found[-1] == -1
+
+
+@pytest.mark.parametrize(
+    ("row", "lower", "upper", "none"),
+    [([0, 2], 0, 2, -1), ([2, 2], 2, 2, 2), ([0, -1], 0, 0, 0), ([-1, -1], -1, -1, -1)],
+)
+def test_without_a_model_the_truth_is_the_majority(row, lower, upper, none) -> None:
+    for ties, expected in (("lower", lower), ("upper", upper), ("none", none)):
+        assert settled([row], rule="dawid_skene", ties=ties) == [expected]
+
+
+def test_equally_probable_labels_are_settled_by_ties() -> None:
+    # Each of the two is as often right as the other, and so are the third and the fourth.
+    values = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]])
+    for ties, expected in (("lower", [0, 0, 0, 1]), ("upper", [1, 1, 0, 1]),
+                           ("none", [-1, -1, 0, 1])):  # fmt: skip
+        found = settle(values, SOLVES, TruthConfig(rule="dawid_skene", ties=ties))
+        assert found.tolist() == expected
+
+
+def test_a_model_needs_people_and_no_places_in_a_list() -> None:
+    with pytest.raises(SetupError) as caught:
+        TruthConfig(rule="dawid_skene").choose(EVERYBODY)
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.found) == ("truth.rule", "dawid_skene")
+    assert "crowd#1 is a place in a list, no person" in problem.message
+    assert problem.allowed == "median, majority or each; annotators: Ann [nurse], expert"
+    people = TruthConfig(rule="dawid_skene", annotators=("expert", "Ann*"))
+    assert people.choose(EVERYBODY) == ("Ann [nurse]", "expert")
+    assert "crowd#1" in TruthConfig(rule="majority").choose(EVERYBODY)
+
+
 # --- in words ------------------------------------------------------------------------------------
 
 
@@ -210,6 +282,16 @@ def test_none_is_where_the_lower_and_the_upper_label_differ(row) -> None:
         ({"ties": "none"}, SOLVES, "median; of an even number, neither of the middle two"),
         ({}, CHANNEL, "majority; of tied labels, the last listed"),
         ({"rule": "majority"}, SOLVES, "majority; of tied labels, the more severe"),
+        (
+            {"rule": "dawid_skene"},
+            SOLVES,
+            "most probable label (Dawid-Skene); of equally probable ones, the more severe",
+        ),
+        (
+            {"rule": "dawid_skene", "ties": "none"},
+            CHANNEL,
+            "most probable label (Dawid-Skene); of equally probable ones, neither",
+        ),
         ({"rule": "each"}, SOLVES, "every annotator apart"),
         ({"rule": "each"}, CHANNEL, "every annotator apart"),
     ],

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.truth import majority_label, median_label
+from judgebench.stats.truth import (
+    AS_PROBABLE,
+    label_shares,
+    majority_label,
+    median_label,
+    most_probable_label,
+)
 
 K = 4
 ragged = st.tuples(st.integers(0, 12), st.integers(1, 6)).flatmap(
@@ -51,3 +57,27 @@ def test_the_middle_of_three_is_the_median_and_of_two_the_stated_one() -> None:
 def test_labels_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="labels must lie in"):
         majority_label(np.array([[0, 2]]), 2, "none")
+
+
+@given(ragged)
+def test_shares_of_labels_by_brute_force(ratings) -> None:
+    soft = label_shares(ratings, K)
+    for unit, share, rated in zip(given_labels(ratings), soft.share, soft.rated, strict=True):
+        assert rated == bool(unit)
+        assert share.tolist() == [unit.count(label) / max(len(unit), 1) for label in range(K)]
+
+
+@given(ragged)
+def test_the_most_probable_label_of_shares_is_the_majority(ratings) -> None:
+    share = label_shares(ratings, K).share
+    for ties in ("lower", "upper", "none"):
+        expected = majority_label(ratings, K, ties).tolist()
+        assert most_probable_label(share, ties).tolist() == expected
+
+
+def test_probabilities_that_differ_by_rounding_are_tied() -> None:
+    near, far = AS_PROBABLE / 2, AS_PROBABLE * 2
+    share = np.array([[0.5 + near, 0.5 - near], [0.5 + far, 0.5 - far], [0.0, 0.0]])
+    assert most_probable_label(share, "lower").tolist() == [0, 0, -1]
+    assert most_probable_label(share, "upper").tolist() == [1, 0, -1]
+    assert most_probable_label(share, "none").tolist() == [-1, 0, -1]

@@ -1,0 +1,178 @@
+"""The model of Dawid and Skene (1979): every annotator errs in a way of his own.
+
+Each unit has one true label j, drawn with probability p_j. Annotator k then gives label l with
+probability pi_jl^(k), whatever the others say of the unit. EM finds the p and pi that make the
+ratings most likely, and with them the probability T_ij that unit i's true label is j.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.stats.arrays import FloatArray, IntArray, check_codes
+from judgebench.stats.truth import label_shares
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+MOST_ITERATIONS = 5000
+# EM stops where an iteration adds no more than this to the mean log-likelihood of a unit.
+TOLERANCE = 1e-10
+_MOST_KEY = 1 << 62  # of the numbers that name a unit's ratings
+
+
+@dataclass(frozen=True)
+class DawidSkene:
+    """The fitted model.
+
+    `posterior` (units, k) is T, a row of zeros where nobody rated the unit; `prior` (k,) is p;
+    `confusion` (annotators, k, k) is pi, rows the true label, columns the label given. A row
+    that no rating informs is uniform. `log_likelihood` (iterations,) never falls; with smoothing
+    it is the log-likelihood plus sum_jl smoothing_jl log pi_jl^(k) over all annotators. Where not
+    `converged`, the last step still added to it.
+    """
+
+    posterior: FloatArray
+    prior: FloatArray
+    confusion: FloatArray
+    log_likelihood: FloatArray
+    converged: bool
+
+
+def why_no_model(ratings: IntArray) -> str:
+    """Why these ratings (units, annotators) cannot tell the model's parts apart; '' where they can.
+
+    With two ratings a unit at most there are more unknowns than facts: 2 k (k - 1) + k - 1
+    against k^2 - 1. Goodman (1974), "Exploratory latent structure analysis using both
+    identifiable and unidentifiable models", Biometrika 61, is the general case.
+    """
+    rated = ratings >= 0
+    given = ratings[rated]
+    if given.size == 0:
+        return "nobody gave a label"
+    if (given == given[0]).all():
+        return "only one label was ever given"
+    if rated.any(axis=0).sum() == 1:
+        return "there is one annotator only"
+    if rated.sum(axis=1).max() < 3:
+        return "no item has three labels, so that errors and truth cannot be told apart"
+    return ""
+
+
+def dawid_skene(
+    ratings: IntArray,
+    k: int,
+    annotator_of: IntArray | None = None,
+    smoothing: FloatArray | float = 0.0,
+) -> DawidSkene:
+    """Fit the model to `ratings` (units, columns), labels 0..k-1 with -1 where there is none.
+
+    Dawid and Skene (1979), "Maximum Likelihood Estimation of Observer Error-Rates Using the EM
+    Algorithm", Applied Statistics 28, section 2: from T the shares of the labels of each unit,
+    (2.3), (2.4) and (2.5) in turn. `annotator_of` (columns,) numbers the columns' annotators from
+    0: columns of the same number are repeats by one of them; without it each column is one.
+    `smoothing`, a number or (k, k), is added to the counts of (2.3), so that an annotator with few
+    ratings is never sure: the posterior mode under Dirichlet(1 + smoothing) priors of pi's rows.
+    """
+    columns = np.arange(ratings.shape[1]) if annotator_of is None else annotator_of
+    check_codes(ratings, k, "labels")
+    annotators = int(columns.max(initial=-1)) + 1
+    rated = (ratings >= 0).any(axis=1)
+    kinds, kind_of, how_many = _kinds(_repeats_in_order(ratings[rated], columns), k)
+    n = _counts(kinds, columns, annotators, k)
+    T = label_shares(kinds, k).share
+    trace: list[float] = []
+    converged = not len(kinds)
+    while True:
+        p, pi = _m_step(n, how_many, T, annotators, smoothing)
+        if converged or len(trace) == MOST_ITERATIONS:
+            break
+        T, log_likelihood = _e_step(n, how_many, p, pi)
+        trace.append(log_likelihood + _penalty(pi, smoothing))
+        converged = len(trace) > 1 and trace[-1] - trace[-2] <= TOLERANCE * how_many.sum()
+    posterior = np.zeros((len(ratings), k))
+    posterior[rated] = T[kind_of]
+    return DawidSkene(posterior, p, pi, np.array(trace), converged)
+
+
+def _m_step(
+    n: csr_matrix,
+    how_many: IntArray,
+    T: FloatArray,
+    annotators: int,
+    smoothing: FloatArray | float,
+) -> tuple[FloatArray, FloatArray]:
+    """p (k,) and pi (annotators, k, k) of the paper's (2.4) and (2.3)."""
+    k = T.shape[1]
+    weighted = how_many[:, None] * T
+    counts = (n.T @ weighted).reshape(annotators, k, k).transpose(0, 2, 1) + smoothing
+    total = counts.sum(axis=2, keepdims=True)
+    pi = np.full(counts.shape, 1 / k)
+    np.divide(counts, total, out=pi, where=total > 0)
+    p = weighted.sum(axis=0) / max(how_many.sum(), 1)
+    return p, pi
+
+
+def _e_step(
+    n: csr_matrix, how_many: IntArray, p: FloatArray, pi: FloatArray
+) -> tuple[FloatArray, float]:
+    """T (kinds, k) of the paper's (2.5), and the log-likelihood, the logarithm of (2.7)."""
+    k = len(p)
+    log_joint = _log(p) + n @ _log(pi).transpose(0, 2, 1).reshape(-1, k)
+    top = log_joint.max(axis=1, keepdims=True)
+    joint = np.exp(log_joint - top)
+    total = joint.sum(axis=1, keepdims=True)
+    return joint / total, float(how_many @ (top + np.log(total))[:, 0])
+
+
+def _penalty(pi: FloatArray, smoothing: FloatArray | float) -> float:
+    """sum smoothing_jl log pi_jl, the logarithm of the prior up to a constant; 0 log 0 is 0."""
+    added = np.broadcast_to(smoothing, pi.shape)
+    return float((added * _log(np.where(added > 0, pi, 1))).sum())
+
+
+def _log(x: FloatArray) -> FloatArray:
+    """The natural logarithm, -inf and no warning at 0."""
+    return np.log(x, out=np.full(x.shape, -np.inf), where=x > 0)
+
+
+def _counts(kinds: IntArray, columns: IntArray, annotators: int, k: int) -> csr_matrix:
+    """The paper's n_il^(k), how often which annotator gave which label: (kinds, annotators k)."""
+    from scipy.sparse import csr_matrix
+
+    unit, column = np.nonzero(kinds >= 0)
+    cell = columns[column] * k + kinds[unit, column]
+    shape = (len(kinds), annotators * k)
+    return csr_matrix((np.ones(len(unit)), (unit, cell)), shape=shape)
+
+
+def _repeats_in_order(ratings: IntArray, columns: IntArray) -> IntArray:
+    """The ratings with each annotator's repeats sorted: their order tells nothing."""
+    ordered = ratings.copy()
+    for annotator in np.flatnonzero(np.bincount(columns) > 1):
+        mine = columns == annotator
+        ordered[:, mine] = np.sort(ratings[:, mine], axis=1)
+    return ordered
+
+
+def _kinds(ratings: IntArray, k: int) -> tuple[IntArray, NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct rows of ratings, which of them each unit is, and how many units each is.
+
+    A million units are few kinds where annotators are few, and EM only needs the kinds.
+    """
+    key = np.zeros(len(ratings), dtype=np.int64)
+    size = 1
+    for column in ratings.T:
+        if size > _MOST_KEY // (k + 1):
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            size = len(ratings)
+        key = key * (k + 1) + column + 1
+        size *= k + 1
+    _, first, kind_of, how_many = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )
+    return ratings[first], kind_of, how_many

@@ -1,0 +1,221 @@
+import json
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from judgebench.stats import dawid_skene as model
+from judgebench.stats.dawid_skene import dawid_skene, why_no_model
+
+K = 3
+HERE = Path(__file__).parent / "data"
+# Figures of somebody else's package, with its version and input.
+FROZEN = json.loads((HERE / "crowd_kit_dawid_skene.json").read_text("utf-8"))
+PUBLISHED = json.loads((HERE / "dawid_skene_1979.json").read_text("utf-8"))
+
+ragged = st.tuples(st.integers(1, 10), st.integers(1, 5)).flatmap(
+    lambda shape: arrays(np.int64, shape, elements=st.integers(-1, K - 1))
+)
+
+
+def fitted(case):
+    return dawid_skene(np.array(case["ratings"]), case["k"], np.array(case["annotator_of"]))
+
+
+def drawn(seed: int, units: int, skills, prior=(0.6, 0.3, 0.1), blank: float = 0.0):
+    """True labels, and ratings of annotators who err as often as `skills` say, into any label."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(len(prior), units, p=prior)
+    shape = (units, len(skills))
+    wrong = (truth[:, None] + rng.integers(1, len(prior), shape)) % len(prior)
+    ratings = np.where(rng.random(shape) < skills, truth[:, None], wrong)
+    return truth, np.where(rng.random(shape) < blank, -1, ratings)
+
+
+# --- oracles -------------------------------------------------------------------------------------
+
+
+def test_the_published_estimates_from_the_anaesthetists() -> None:
+    found = fitted({**PUBLISHED, "k": 4})
+    assert found.converged
+    assert found.prior == pytest.approx(PUBLISHED["prior"], abs=0.006)
+    assert found.confusion == pytest.approx(np.array(PUBLISHED["confusion"]), abs=0.011)
+    unsure = {int(patient) - 1: p for patient, p in PUBLISHED["unsure"].items()}
+    for patient, p in unsure.items():
+        assert found.posterior[patient] == pytest.approx(p, abs=0.006)
+    sure = np.delete(found.posterior, list(unsure), axis=0).max(axis=1)
+    assert sure.min() > 0.995  # of all others one label is printed with probability 1.00
+
+
+@pytest.mark.parametrize("case", FROZEN["cases"], ids=lambda case: case["name"])
+def test_equals_crowd_kit_at_convergence(case) -> None:
+    found = fitted(case)
+    assert found.converged
+    # Both stop on a slope; crowd-kit was made to go on for 400 steps.
+    assert found.posterior == pytest.approx(np.array(case["posterior"]), abs=2e-4)
+    assert found.prior == pytest.approx(case["prior"], abs=1e-4)
+    assert found.confusion == pytest.approx(np.array(case["confusion"]), abs=1e-4)
+
+
+@pytest.mark.parametrize("case", FROZEN["cases"], ids=lambda case: case["name"])
+def test_equals_crowd_kit_after_one_step_from_majority_shares(case, monkeypatch) -> None:
+    monkeypatch.setattr(model, "MOST_ITERATIONS", 1)
+    found = fitted(case)
+    assert not found.converged
+    assert found.posterior == pytest.approx(np.array(case["posterior_after_1"]), abs=2e-8)
+
+
+def test_the_likelihood_by_brute_force() -> None:
+    _, ratings = drawn(3, 30, [0.9, 0.7, 0.8], blank=0.2)
+    found = dawid_skene(ratings, K)
+    expected = 0.0
+    for unit in ratings:
+        of_label = [
+            found.prior[j]
+            * np.prod([found.confusion[a, j, x] for a, x in enumerate(unit) if x >= 0])
+            for j in range(K)
+        ]
+        expected += np.log(sum(of_label)) if (unit >= 0).any() else 0.0
+    assert found.log_likelihood[-1] == pytest.approx(expected, abs=1e-6)
+
+
+# --- laws ----------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(ragged, st.sampled_from([0.0, 0.5, np.eye(K) + 1 / K]))
+def test_the_likelihood_never_falls(ratings, smoothing) -> None:
+    with patch.object(model, "MOST_ITERATIONS", 100):
+        steps = dawid_skene(ratings, K, smoothing=smoothing).log_likelihood
+    assert (np.diff(steps) >= -1e-9).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(ragged, st.sampled_from([0.0, 1.0]))
+def test_all_parts_are_distributions(ratings, smoothing) -> None:
+    with patch.object(model, "MOST_ITERATIONS", 100):
+        found = dawid_skene(ratings, K, smoothing=smoothing)
+    rated = (ratings >= 0).any(axis=1)
+    assert found.posterior.shape == (len(ratings), K)
+    assert found.posterior.sum(axis=1) == pytest.approx(rated.astype(float))
+    assert found.prior.sum() == pytest.approx(float(rated.any()))
+    assert found.confusion.shape == (ratings.shape[1], K, K)
+    assert found.confusion.sum(axis=2) == pytest.approx(1.0)
+    assert all((x >= 0).all() for x in (found.posterior, found.prior, found.confusion))
+
+
+@settings(deadline=None, max_examples=40)
+@given(ragged, st.randoms(use_true_random=False))
+def test_the_order_of_units_changes_nothing(ratings, random) -> None:
+    order = list(range(len(ratings)))
+    random.shuffle(order)
+    found, shuffled = (dawid_skene(x, K, smoothing=0.5) for x in (ratings, ratings[order]))
+    assert shuffled.posterior == pytest.approx(found.posterior[order], abs=1e-6)
+
+
+def test_units_of_the_same_ratings_are_counted_as_often_as_they_occur() -> None:
+    _, ratings = drawn(5, 40, [0.9, 0.6, 0.8, 0.7])
+    once, thrice = dawid_skene(ratings, K), dawid_skene(np.repeat(ratings, 3, axis=0), K)
+    assert thrice.posterior[::3] == pytest.approx(once.posterior, abs=1e-6)
+    assert thrice.log_likelihood[-1] == pytest.approx(3 * once.log_likelihood[-1])
+
+
+def test_repeats_of_one_annotator_share_a_confusion_matrix_in_any_order() -> None:
+    _, ratings = drawn(6, 50, [0.8, 0.8, 0.8, 0.9])
+    crowd = np.array([0, 0, 0, 1])
+    found = dawid_skene(ratings, K, crowd)
+    turned = dawid_skene(ratings[:, [2, 0, 1, 3]], K, crowd)
+    assert found.confusion.shape == (2, K, K)
+    assert turned.posterior == pytest.approx(found.posterior)
+
+
+def test_many_annotators_are_more_than_fit_one_number() -> None:
+    # 50 columns of 4 states are 4^50 rows; 64 bits hold 2^64.
+    truth, ratings = drawn(7, 60, [0.9] * 50, blank=0.5)
+    ratings[-1] = ratings[0]
+    found = dawid_skene(ratings, K)
+    assert (found.posterior.argmax(axis=1)[:-1] == truth[:-1]).all()
+    assert found.posterior[-1].tolist() == found.posterior[0].tolist()
+
+
+# --- what it is for ------------------------------------------------------------------------------
+
+
+def test_it_trusts_the_better_annotator_against_three_worse_ones() -> None:
+    truth, ratings = drawn(8, 400, [0.97, 0.55, 0.55, 0.55])
+    found = dawid_skene(ratings, K)
+    by_majority = np.array([np.bincount(unit, minlength=K).argmax() for unit in ratings])
+    right = (found.posterior.argmax(axis=1) == truth).mean()
+    assert right > 0.9 > 0.86 > (by_majority == truth).mean()
+    skill = np.einsum("ajj,j->a", found.confusion, found.prior)
+    assert skill[0] > 0.9 > 0.7 > skill[1:].max()
+
+
+def test_with_smoothing_an_annotator_of_one_label_is_not_sure() -> None:
+    _, ratings = drawn(9, 100, [0.8, 0.8, 0.8])
+    newcomer = np.full((100, 1), -1)
+    newcomer[0] = (ratings[0, 0] + 1) % K
+    ratings = np.hstack([ratings, newcomer])
+    sure, unsure = (dawid_skene(ratings, K, smoothing=s).confusion[3] for s in (0.0, 1.0))
+    assert sure.max() > 0.99
+    assert unsure.max() <= 2 / (1 + K)  # one label and K imagined ones
+
+
+# --- where there is little or nothing -----------------------------------------------------------
+
+
+def test_one_annotator_is_believed() -> None:
+    found = dawid_skene(np.array([[0], [2], [-1], [2]]), K)
+    assert found.posterior.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 1]]
+    assert found.converged
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (4, 2)])
+def test_no_label_at_all(shape) -> None:
+    found = dawid_skene(np.full(shape, -1), K)
+    assert found.posterior.tolist() == [[0.0] * K] * shape[0]
+    assert found.log_likelihood.size == 0
+    assert found.converged
+
+
+def test_a_label_that_nobody_gave_stays_impossible() -> None:
+    _, ratings = drawn(10, 60, [0.8, 0.7, 0.9], prior=(0.5, 0.5))
+    for smoothing in (0.0, 1.0):
+        assert dawid_skene(ratings, K, smoothing=smoothing).posterior[:, 2].max() == 0
+
+
+@pytest.mark.parametrize(
+    ("ratings", "reason"),
+    [
+        ([[-1, -1]], "nobody gave a label"),
+        ([[1, 1, 1], [1, 1, -1]], "only one label was ever given"),
+        ([[0, -1], [1, -1]], "there is one annotator only"),
+        ([[0, 1, -1], [-1, 1, 1]], "no item has three labels"),
+        ([[0, 1, 1], [-1, 1, 1]], ""),
+    ],
+)
+def test_why_there_is_no_model(ratings, reason) -> None:
+    found = why_no_model(np.array(ratings))
+    assert found.startswith(reason)
+    assert bool(found) == bool(reason)
+
+
+def test_two_annotators_do_not_determine_the_model() -> None:
+    # Other parameters than those found make the same table exactly as likely: two are too few.
+    ratings = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [40, 10, 10, 40], axis=0)
+    found = dawid_skene(ratings, 2)
+    p, q = 0.5, 0.5 + np.sqrt(0.3 / 2)  # P(0, 0) = P(1, 1) = (q^2 + (1 - q)^2) / 2 = 0.4
+    of_table = np.log(p * (q * q + (1 - q) ** 2)), np.log(p * 2 * q * (1 - q))
+    also = 80 * of_table[0] + 20 * of_table[1]
+    assert found.log_likelihood[-1] == pytest.approx(also, abs=1e-6)
+    one_knows_all = np.log(0.5 * 0.8) * 80 + np.log(0.5 * 0.2) * 20  # the second errs in 20 %
+    assert one_knows_all == pytest.approx(also)
+
+
+def test_labels_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="labels must lie in"):
+        dawid_skene(np.array([[0, 3]]), K)
