@@ -1,0 +1,249 @@
+"""What several judges are worth together: how they err, and which of them to ask.
+
+`labels` (items, judges) and `truth` (items,) are ints 0..k-1 with -1 where there is none;
+`clusters` (items,) are ints 0..n_clusters-1. Only items that have a truth and a label of every
+judge are used, so that all are compared on the same items; the others are counted missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import FloatArray, IntArray, ratio
+from judgebench.stats.correlation import MEAN_CORRELATION, moments_by_cluster
+from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
+
+FOLDS = 5
+MOST_MEMBERS = 5
+MOST_SUBSETS = 1000
+MOST_GROUPS = 1000  # of clusters
+NO_COMMON_ITEM = "no item with a truth was labelled by every judge"
+NO_ERRORS = "no two judges err on some items and not on others: no correlation is defined"
+ONE_CLUSTER = "there is one cluster only: nothing can be held out"
+
+Subset = tuple[int, ...]  # of the judges' columns
+Vote = Callable[[IntArray], IntArray]  # labels (items, members) -> label (items,)
+
+
+class Correlations(NamedTuple):
+    """The error correlation of each pair of judges, by their columns, and the mean."""
+
+    pairs: dict[tuple[int, int], Estimate]
+    mean: Estimate
+
+
+class JuryScores(NamedTuple):
+    """`best` is chosen on all items. The shares of right labels are held out: `accuracy` of the
+    best subset, `single` of the best single judge, each chosen on the other folds; `gain` is
+    their difference."""
+
+    best: Subset
+    accuracy: Estimate
+    single: Estimate
+    gain: Estimate
+
+
+def _complete(labels: IntArray, truth: IntArray) -> NDArray[np.bool_]:
+    complete: NDArray[np.bool_] = (truth >= 0) & (labels >= 0).all(axis=1)
+    return complete
+
+
+def error_correlations(
+    labels: IntArray,
+    truth: IntArray,
+    clusters: IntArray,
+    n_clusters: int,
+    resampling: Resampling,
+) -> Correlations:
+    """Pearson's correlation of two judges' errors, 0 or 1 an item: phi, for each pair.
+
+    phi = (n n_11 - n_1. n_.1) / sqrt(n_1. n_0. n_.1 n_.0), n_11 the items on which both err
+    (Yule, 1912). A judge that never errs, or always, has none; the mean leaves its pairs out.
+    """
+    used = _complete(labels, truth)
+    errs = (labels[used] != truth[used, None]).astype(np.int64)
+    groups = _groups(clusters[used], n_clusters, resampling.seed)
+    counts = ClusterCounts(moments_by_cluster(errs, groups, MOST_GROUPS))
+    n, missing = int(used.sum()), int((~used).sum())
+
+    def estimate(statistic: Statistic) -> Estimate:
+        return cluster_bootstrap(counts, statistic, resampling, n=n, n_missing=missing)
+
+    pairs = combinations(range(labels.shape[1]), 2)
+    return Correlations({pair: estimate(_phi(*pair)) for pair in pairs}, estimate(_MEAN_PHI))
+
+
+def _undefined(moments: FloatArray) -> str:
+    if not np.isnan(MEAN_CORRELATION.formula(moments)):
+        return ""
+    return NO_ERRORS if moments.any() else NO_COMMON_ITEM
+
+
+# Over the moments of the judges' errors; see `moments_by_cluster`.
+_MEAN_PHI = replace(MEAN_CORRELATION, undefined=_undefined)
+
+
+def _phi(first: int, second: int) -> Statistic:
+    rows, columns = np.ix_([0, first + 1, second + 1], [0, first + 1, second + 1])
+
+    def of_pair(moments: FloatArray) -> FloatArray:
+        return np.asarray(moments[..., rows, columns])
+
+    def formula(moments: FloatArray) -> FloatArray:
+        return MEAN_CORRELATION.formula(of_pair(moments))
+
+    return Statistic("phi", formula, lambda moments: _undefined(of_pair(moments)))
+
+
+def effective_judges(r: Estimate, m: int) -> Estimate:
+    """How many judges with independent errors are worth as much as m whose errors correlate by r.
+
+    m / (1 + (m - 1) r), with Kish's design effect (1965, section 5.4) below; the limits are those
+    of r, carried over. Errors that fall apart more than by chance (r < 0) count as independent, so
+    that it is never more than m.
+    """
+
+    def effective(correlation: float | None) -> float | None:
+        return None if correlation is None else m / (1 + (m - 1) * max(0.0, correlation))
+
+    reason = r.reason
+    if r.value is not None and r.value < 0:
+        reason = "; ".join(filter(None, ("the mean correlation is negative: held at 0", reason)))
+    return replace(
+        r, value=effective(r.value), low=effective(r.high), high=effective(r.low), reason=reason
+    )
+
+
+def subsets(m: int) -> list[Subset]:
+    """The subsets of m judges by size, from 1 to the largest size that keeps them countable.
+
+    The size is at most `MOST_MEMBERS`, and their number at most `MOST_SUBSETS`; whole sizes are
+    left out, so that no judge is favoured. Single judges are always there.
+    """
+    found: list[Subset] = [(j,) for j in range(m)]
+    size = 2
+    while size <= min(m, MOST_MEMBERS) and len(found) + comb(m, size) <= MOST_SUBSETS:
+        found += combinations(range(m), size)
+        size += 1
+    return found
+
+
+def best_jury(
+    labels: IntArray,
+    truth: IntArray,
+    clusters: IntArray,
+    n_clusters: int,
+    vote: Vote,
+    resampling: Resampling,
+    seed: int = 0,
+) -> JuryScores:
+    """The subset of judges that is right most often, scored on items that did not choose it.
+
+    K-fold cross-validation over whole clusters (Stone, 1974): each fold is labelled by the subset
+    that is best on the other folds, the smaller and earlier of equally good ones, and the same for
+    the best single judge. Every resample of clusters chooses anew on its other folds: with the
+    choices held fixed the interval would leave out that folds choose for each other (Bengio and
+    Grandvalet, 2004). `vote` must give every row a label.
+
+    In simulated sets (30 to 1,000 items, 3 to 8 judges, 100 to 400 draws each) the interval of the
+    gain held its mean in 95 % of draws or more, and in 99 % or more where judges draw their labels
+    and there is nothing to gain; with the choices held fixed in 84-91 % of these.
+    """
+    used = _complete(labels, truth)
+    labels, truth, clusters = labels[used], truth[used], clusters[used]
+    n, missing = len(truth), int((~used).sum())
+    if reason := _why_nothing_held_out(clusters):
+        none = Estimate(None, n=n, n_missing=missing, reason=reason, level=resampling.level)
+        return JuryScores((), none, none, none)
+    candidates = subsets(labels.shape[1])
+    groups = _groups(clusters, n_clusters, seed)
+    counts = ClusterCounts(_right_in_fold(labels, truth, groups, candidates, vote))
+    how = f"held out in {FOLDS} folds, {len(candidates)} subsets of at most {len(candidates[-1])}; "
+
+    def estimate(statistic: Statistic) -> Estimate:
+        found = cluster_bootstrap(counts, statistic, resampling, n=n, n_missing=missing)
+        return replace(found, method=how + found.method if found.method else "")
+
+    best = candidates[int(counts.total[1:].sum(axis=1).argmax())]
+    return JuryScores(best, *map(estimate, _held_out(labels.shape[1])))
+
+
+def _why_nothing_held_out(clusters: IntArray) -> str:
+    if not len(clusters):
+        return NO_COMMON_ITEM
+    return ONE_CLUSTER if (clusters == clusters[0]).all() else ""
+
+
+def _groups(clusters: IntArray, n_clusters: int, seed: int) -> IntArray:
+    """The clusters of each item (items,) renumbered at random; more than `MOST_GROUPS` are dealt
+    out into so many groups, which are then the sampling unit (Wolter, 2007, chapter 2)."""
+    occurring = np.unique(clusters)
+    group_of = np.zeros(n_clusters, dtype=np.int64)
+    group_of[occurring] = np.random.default_rng(seed).permutation(len(occurring)) % MOST_GROUPS
+    return group_of[clusters]
+
+
+def _right_in_fold(
+    labels: IntArray, truth: IntArray, groups: IntArray, candidates: Sequence[Subset], vote: Vote
+) -> FloatArray:
+    """Counts (groups, subsets + 1, FOLDS): items, then the right labels of each subset, all in the
+    fold of the group and 0 in the others."""
+    # A million items are a few thousand different rows of labels: only these are voted on.
+    rows, row_of = _distinct_rows(np.column_stack([labels, truth]))
+    G = int(groups.max()) + 1
+    counts = np.zeros((G, len(candidates) + 1, FOLDS))
+    each, fold = np.arange(G), np.arange(G) % FOLDS
+    counts[each, 0, fold] = np.bincount(groups, minlength=G)
+    for place, subset in enumerate(candidates, start=1):
+        is_right = (vote(rows[:, subset]) == rows[:, -1])[row_of]
+        counts[each, place, fold] = np.bincount(groups[is_right], minlength=G)
+    return counts
+
+
+def _distinct_rows(table: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct rows, and the place of each row among them."""
+    number = np.zeros(len(table), dtype=np.int64)
+    for column in table.T:  # far faster than np.unique by rows
+        _, number = np.unique(number * (int(table.max()) + 1) + column, return_inverse=True)
+    first = np.zeros(int(number.max()) + 1, dtype=np.int64)
+    first[number] = np.arange(len(table))
+    return table[first], number
+
+
+def _share_right(counts: FloatArray, choosable: int | None) -> FloatArray:
+    """The share of right labels where each fold has the subset that is best on the others."""
+    right = counts[..., 1:, :][..., :choosable, :]
+    elsewhere = right.sum(axis=-1, keepdims=True) - right
+    chosen = elsewhere.argmax(axis=-2)[..., None, :]
+    held_out = np.take_along_axis(right, chosen, axis=-2).sum(axis=(-2, -1))
+    return ratio(held_out, counts[..., 0, :].sum(axis=-1))
+
+
+def _held_out(m: int) -> tuple[Statistic, Statistic, Statistic]:
+    """The share of right labels of the jury, that of a single one of m judges, the difference."""
+
+    def jury(counts: FloatArray) -> FloatArray:
+        return _share_right(counts, None)
+
+    def single(counts: FloatArray) -> FloatArray:
+        return _share_right(counts, m)
+
+    def gain(counts: FloatArray) -> FloatArray:
+        return jury(counts) - single(counts)
+
+    def undefined(counts: FloatArray) -> str:
+        return "" if counts.any() else NO_COMMON_ITEM
+
+    return (
+        Statistic("jury_accuracy", jury, undefined),
+        Statistic("single_accuracy", single, undefined),
+        Statistic("jury_gain", gain, undefined),
+    )

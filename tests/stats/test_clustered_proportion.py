@@ -1,0 +1,64 @@
+"""The exact interval of a share whose items come in clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgebench.stats.clustered_proportion import clustered_share
+from judgebench.stats.proportions import clopper_pearson
+
+
+def _singles(found: int, n: int):
+    x, many = np.array([1.0, 0.0]), np.array([[found, n - found]], dtype=float)
+    return clustered_share(x, np.ones(2), many, 0.95)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(2, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_one_item_a_cluster_is_never_narrower_than_clopper_and_pearson(
+    case: tuple[int, int],
+) -> None:
+    found, plain = _singles(*case), clopper_pearson(*case)
+    assert found.value[0] == pytest.approx(plain.value)
+    assert found.low[0] <= plain.low + 1e-12
+    assert found.high[0] >= plain.high - 1e-12
+    # n / (n - 1) in the variance is all that widens it.
+    assert found.low[0] == pytest.approx(plain.low, abs=0.5 / case[1])
+
+
+def test_items_that_go_together_count_for_less() -> None:
+    x, n = np.array([5.0, 0.0]), np.array([5.0, 5.0])
+    together = clustered_share(x, n, np.array([[14.0, 6.0]]), 0.95)
+    plain, apart = clopper_pearson(14, 20), clopper_pearson(70, 100)
+    assert together.value[0] == pytest.approx(0.7)
+    assert together.low[0] == pytest.approx(plain.low, abs=0.02)
+    assert together.low[0] < apart.low - 0.05
+
+
+def test_a_share_of_one_rests_on_the_clusters() -> None:
+    found = clustered_share(np.array([4.0]), np.array([4.0]), np.array([[10.0]]), 0.95)
+    assert found.low[0] == pytest.approx(clopper_pearson(10, 10).low)
+    assert found.high[0] == 1
+
+
+def test_without_items_nothing_is_claimed_and_nothing_warns() -> None:
+    found = clustered_share(np.zeros(1), np.zeros(1), np.array([[3.0]]), 0.95)
+    assert np.isnan([found.value[0], found.low[0], found.high[0]]).all()
+
+
+def test_one_cluster_with_both_outcomes_has_limits_from_its_items() -> None:
+    found = clustered_share(np.array([3.0]), np.array([10.0]), np.array([[1.0]]), 0.95)
+    plain = clopper_pearson(3, 10)
+    assert (found.low[0], found.high[0]) == pytest.approx((plain.low, plain.high))
+
+
+def test_a_thousand_samples_are_measured_at_once() -> None:
+    rng = np.random.default_rng(0)
+    many = rng.multinomial(80, [0.3, 0.7], size=4000).astype(float)
+    found = clustered_share(np.array([1.0, 0.0]), np.ones(2), many, 0.95)
+    covered = ((found.low <= 0.3) & (found.high >= 0.3)).mean()
+    assert found.value.shape == (4000,)
+    assert 0.95 <= covered <= 0.985

@@ -1,0 +1,236 @@
+"""A judge as a first-pass filter: what each threshold sends, catches and misses."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+from scipy.stats import binomtest
+from sklearn.metrics import roc_curve
+
+from judgebench.stats.triage import (
+    MOST_THRESHOLDS,
+    NO_SEVERE,
+    NOBODY,
+    choose_threshold,
+    held_out_choice,
+    triage_points,
+    why_no_choice,
+)
+
+NAN = math.nan
+item = st.tuples(
+    st.sampled_from([NAN, 0.0, 0.25, 0.5, 0.75, 1.0]), st.integers(-1, 1), st.integers(0, 9)
+)
+
+
+def arrays(rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    signal, severe, clusters = zip(*rows, strict=True) if rows else ((), (), ())
+    return np.array(signal, float), np.array(severe, int), np.array(clusters, int)
+
+
+def drawn(n: int, share: float, d: float, seed: int, per: int = 1):
+    """Normal signals, d higher for severe items; `per` items a cluster."""
+    rng = np.random.default_rng(seed)
+    severe = (rng.random(n) < share).astype(int)
+    return rng.normal(size=n) + d * severe, severe, np.arange(n) // per
+
+
+def test_points_worked_by_hand() -> None:
+    signal = np.array([0.9, 0.5, 0.5, 0.1, NAN])
+    severe = np.array([1, 1, 0, 0, 0])
+    points = triage_points(signal, severe, np.arange(5))
+    assert [(p.threshold, p.sent.value, p.caught.value) for p in points] == [
+        (NOBODY, 1 / 5, 0), (0.9, 2 / 5, 1 / 2), (0.5, 4 / 5, 1), (0.1, 1, 1),
+    ]  # fmt: skip
+    assert {(p.sent.n, p.caught.n, p.sent.n_missing) for p in points} == {(5, 2, 0)}
+
+
+def test_points_lie_on_the_roc_curve_of_scikit_learn() -> None:
+    signal, severe, clusters = drawn(60, 0.3, 1.0, seed=3)
+    signal = np.round(signal, 1)
+    fpr, tpr, thresholds = roc_curve(severe, signal, drop_intermediate=False)
+    positives = severe.mean()
+    found = triage_points(signal, severe, clusters)
+    np.testing.assert_allclose([p.threshold for p in found], thresholds)
+    np.testing.assert_allclose([p.caught.value for p in found], tpr)
+    sent = tpr * positives + fpr * (1 - positives)
+    np.testing.assert_allclose([p.sent.value for p in found], sent, atol=1e-12)
+
+
+def test_intervals_of_items_alone_in_their_clusters_are_those_of_scipy() -> None:
+    signal, severe, clusters = drawn(20, 0.3, 1.0, seed=5)
+    for point in triage_points(signal, severe, clusters, level=0.9):
+        for share in (point.sent, point.caught):
+            test = binomtest(round(share.value * share.n), share.n)
+            expected = test.proportion_ci(0.9, method="exact")
+            assert (share.low, share.high) == pytest.approx((expected.low, expected.high))
+            assert share.level == 0.9
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(item, max_size=40))
+def test_more_is_sent_and_more_is_caught_as_the_threshold_falls(rows) -> None:
+    signal, severe, clusters = arrays(rows)
+    points = triage_points(signal, severe, clusters)
+    known = severe >= 0
+    assert bool(points) == known.any()
+    for before, after in pairwise(points):
+        assert before.threshold > after.threshold
+        assert before.sent.value < after.sent.value
+        assert before.caught.value is None or before.caught.value <= after.caught.value
+    for point in points:
+        for share, n in ((point.sent, known.sum()), (point.caught, (severe == 1).sum())):
+            assert (share.n, share.n_missing) == (n, (~known).sum())
+            if share.low is not None:
+                assert 0 <= share.low <= share.value <= share.high <= 1
+            else:
+                assert share.reason
+    if points:
+        assert points[0].sent.value == pytest.approx(np.isnan(signal[known]).mean())
+        assert points[-1].sent.value == 1
+
+
+def test_a_long_curve_is_thinned_and_keeps_its_ends_and_its_steps() -> None:
+    signal, severe, clusters = drawn(5000, 0.01, 2.0, seed=1)
+    points = triage_points(signal, severe, clusters)
+    assert MOST_THRESHOLDS / 2 < len(points) <= MOST_THRESHOLDS + 1
+    assert (points[0].sent.value, points[-1].sent.value) == (0, 1)
+    assert points[-1].threshold == signal.min()
+    assert {point.threshold for point in points[1:]} <= set(signal.tolist())
+    caught = [p.caught.value for p in points]
+    assert max(np.diff(caught)) <= 0.05  # 50 of the thresholds are severe items' signals
+
+
+def test_items_that_share_clusters_have_a_wider_interval() -> None:
+    signal, severe = np.repeat([1.0, 0.0, 0.0], 20), np.ones(60, dtype=int)
+    alone = triage_points(signal, severe, np.arange(60))[1].sent
+    together = triage_points(signal, severe, np.arange(60) // 5)[1].sent
+    assert together.value == alone.value
+    assert together.high - together.low > 1.5 * (alone.high - alone.low)
+    assert "effective number" in together.method
+
+
+def test_one_cluster_has_no_interval() -> None:
+    points = triage_points(np.array([1.0, 0.0]), np.array([1, 0]), np.zeros(2, dtype=int))
+    assert [(p.sent.value, p.sent.low) for p in points] == [(0, None), (0.5, None), (1, None)]
+    assert "one cluster" in points[1].sent.reason
+
+
+def test_what_is_caught_of_nothing_is_undefined() -> None:
+    (_, everybody) = triage_points(np.zeros(3), np.zeros(3, dtype=int), np.arange(3))
+    assert (everybody.caught.value, everybody.caught.reason) == (None, NO_SEVERE)
+
+
+@pytest.mark.parametrize(
+    ("severe", "clusters", "told"),
+    [([1], [0, 1], "same shape"), ([2, 0], [0, 1], "severe"), ([1, 0], [0, -1], "negative")],
+)
+def test_arrays_that_do_not_fit_are_refused(severe, clusters, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        triage_points(np.array([0.1, 0.2]), np.array(severe), np.array(clusters))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=120),
+    st.floats(0.01, 1),
+    st.sampled_from([0.8, 0.95]),
+)
+def test_the_chosen_threshold_is_the_highest_that_is_allowed(signals, most, level) -> None:
+    signal, n = np.array(signals, dtype=float), len(signals)
+
+    def allowed(threshold: float) -> bool:
+        missed = int((signal < threshold).sum())
+        high = binomtest(missed, n).proportion_ci(level, method="exact").high
+        return missed == 0 or high <= most + 1e-12
+
+    candidates = [t for t in [*np.unique(signal), math.inf] if allowed(t)]
+    assert choose_threshold(signal, np.ones(n, dtype=int), most, level) == max(candidates)
+
+
+def test_other_items_and_missing_verdicts_have_no_say_in_the_threshold() -> None:
+    signal, severe = np.array([0.4, 0.1, NAN, 0.0]), np.array([1, 0, 1, -1])
+    assert choose_threshold(signal, severe, 0.1) == 0.4
+    assert choose_threshold(signal[2:], severe[2:], 0.1) == NOBODY
+    with pytest.raises(ValueError, match="no item is severe"):
+        choose_threshold(signal[1:2], severe[1:2], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("signal", "severe", "clusters", "told"),
+    [
+        ([0, 1], [-1, -1], [0, 1], "no item has a truth"),
+        ([0, 1], [0, 0], [0, 1], "no item is severe"),
+        ([0, 1], [1, 1], [0, 1], "every item is severe"),
+        ([NAN, NAN], [0, 1], [0, 1], "no verdict"),
+        ([1, 1, NAN], [0, 1, 0], [0, 1, 2], "nobody or everybody"),
+        ([0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 2, 3, 3], "only 3 clusters hold a severe"),
+        ([0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 1, 1, 1], "only 1 cluster holds a severe"),
+    ],
+)
+def test_why_nothing_can_be_recommended(signal, severe, clusters, told: str) -> None:
+    seen = np.array(signal, float), np.array(severe), np.array(clusters)
+    assert told in why_no_choice(*seen)
+    with pytest.raises(ValueError, match=told):
+        held_out_choice(*seen, most_missed=0.1)
+
+
+def test_halves_worked_by_hand() -> None:
+    """Each half misses none of its own two; of 1, 2, 3, 4 the half with 1 is checked under the
+    least signal of the other half, which is 3 (misses 1 and 2) or 2 (misses 1)."""
+    signal = np.array([1, 2, 3, 4, *[0.5] * 8, *[3.5] * 4, NAN], dtype=float)
+    severe = np.array([1, 1, 1, 1, *[0] * 13])
+    found = [held_out_choice(signal, severe, np.arange(17), 0.1, seed=s) for s in range(30)]
+    assert {choice.threshold for choice in found} == {1}
+    assert {choice.missed.value for choice in found} == {1 / 4, 2 / 4}
+    assert {choice.sent.value for choice in found} == {9 / 17}
+    assert {(choice.sent.n, choice.missed.n) for choice in found} == {(17, 4)}
+
+
+def test_a_cluster_is_never_on_both_sides() -> None:
+    """Severe items of one cluster have a signal of their own: a half that holds one of them holds
+    both, and so the other half's threshold never knows it."""
+    clusters = np.repeat(np.arange(4), 2)
+    signal = np.concatenate([clusters + 1.0, np.zeros(6)])
+    severe = np.array([1] * 8 + [0] * 6)
+    everyone = np.concatenate([clusters, np.arange(4, 10)])
+    for seed in range(20):
+        missed = held_out_choice(signal, severe, everyone, 0.1, seed=seed).missed
+        assert missed.value in (2 / 8, 4 / 8)
+
+
+def test_the_same_seed_gives_the_same_choice() -> None:
+    seen = drawn(300, 0.2, 1.0, seed=2)
+    assert held_out_choice(*seen, 0.1, seed=4) == held_out_choice(*seen, 0.1, seed=4)
+    assert len({held_out_choice(*seen, 0.1, seed=s).missed for s in range(8)}) > 1
+
+
+@pytest.mark.parametrize(("n", "share", "per"), [(300, 0.1, 1), (1000, 0.2, 1), (400, 0.2, 4)])
+def test_held_out_limits_hold_for_the_recommended_threshold(n, share, per) -> None:
+    d, covered, too_low = 1.5, [], []
+    for seed in range(200):
+        choice = held_out_choice(*drawn(n, share, d, seed, per), most_missed=0.1, seed=seed)
+        missed = ndtr(choice.threshold - d)
+        sent = (1 - share) * ndtr(-choice.threshold) + share * (1 - missed)
+        covered.append(choice.sent.low <= sent <= choice.sent.high)
+        too_low.append(choice.missed.high < missed)
+    assert np.mean(covered) >= 0.92
+    assert np.mean(too_low) <= 0.025
+
+
+def test_a_signal_that_says_nothing_sends_nearly_everybody() -> None:
+    choice = held_out_choice(*drawn(1000, 0.2, 0.0, seed=0), most_missed=0.1)
+    assert choice.sent.value > 0.85
+
+
+def test_a_signal_that_says_all_sends_the_severe_and_no_more() -> None:
+    signal, severe, clusters = drawn(1000, 0.2, 20.0, seed=0)
+    choice = held_out_choice(signal, severe, clusters, most_missed=0.1)
+    assert choice.sent.value <= severe.mean()
+    assert choice.missed.high <= 0.1
