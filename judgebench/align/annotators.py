@@ -23,7 +23,9 @@ from judgebench.stats.agreement import (
     vote_pairs_by_cluster,
 )
 from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.chance_corrected import agreement_counts_by_cluster, fleiss_kappa
 from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.icc import ICC_1, ICC_2_1, ICC_2_K, severity_sums_by_cluster
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.truth import BlankPolicy, Labels, settle
 
@@ -37,6 +39,8 @@ def agreement(scope: Scope, rubric: Rubric) -> Iterator[AgreementScore]:
         made = scope.humans[metric.id].made
         yield from _agreement_of(scope, metric, made.values, "all")
         named = [a for a in made.annotators if not is_slot(a)]
+        if len(named) >= 2 and metric.kind == "ordinal":
+            yield from _intraclass(scope, metric, made.of(named).values)
         if 2 <= len(named) <= MOST_ANNOTATORS_IN_PAIRS:
             for pair in combinations(named, 2):
                 values = made.of(pair).values
@@ -50,6 +54,7 @@ def _agreement_of(
     yield _alpha(scope, metric, values, who)
     humans = scope.humans[metric.id]
     items, shared = len(scope.answers), (values, humans.clusters, humans.n_clusters)
+    yield from _chance_corrected(scope, metric, values, who)
     two = _of_items(at_least_two_agree(*shared, scope.resampling), items)
     yield AgreementScore(metric.id, "at_least_two", who, two)
     every = _of_items(all_agree(*shared, scope.resampling), items)
@@ -72,6 +77,33 @@ def _alpha(scope: Scope, metric: Metric, values: IntArray, who: str) -> Agreemen
     )  # fmt: skip
     method = f"{level} level of measurement; {estimate.method}"
     return AgreementScore(metric.id, "alpha", who, replace(estimate, method=method))
+
+
+def _chance_corrected(
+    scope: Scope, metric: Metric, values: IntArray, who: str
+) -> Iterator[AgreementScore]:
+    humans = scope.humans[metric.id]
+    shared = (values, humans.clusters, humans.n_clusters)
+    counts = ClusterCounts(agreement_counts_by_cluster(*_with_k(shared, metric)))
+    usable = int(((values >= 0).sum(axis=1) >= 2).sum())
+    for chosen in (statistic("ac", metric), fleiss_kappa()):
+        estimate = cluster_bootstrap(counts, chosen, scope.resampling, n=usable)
+        found = _of_items(estimate, len(scope.answers))
+        yield AgreementScore(metric.id, chosen.name, who, found)
+
+
+def _intraclass(scope: Scope, metric: Metric, values: IntArray) -> Iterator[AgreementScore]:
+    """Of people, since a slot is somebody else on every item; on the items that all rated."""
+    humans = scope.humans[metric.id]
+    shared = (values, humans.clusters, humans.n_clusters)
+    sums = ClusterCounts(severity_sums_by_cluster(*_with_k(shared, metric), metric.severities))
+    usable = int((values >= 0).all(axis=1).sum())
+    who = f"{values.shape[1]} annotators, on the items that all rated"
+    for chosen in (ICC_1, ICC_2_1, ICC_2_K):
+        estimate = cluster_bootstrap(sums, chosen, scope.resampling, n=usable)
+        method = f"{who}; {estimate.method}" if estimate.method else who
+        found = _of_items(replace(estimate, method=method), len(scope.answers))
+        yield AgreementScore(metric.id, chosen.name, "all", found)
 
 
 def _pooled_agreement(scope: Scope, rubric: Rubric) -> Iterator[AgreementScore]:

@@ -12,6 +12,8 @@ from judgebench.align.scope import Scope
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.association import KENDALL_TAU_B, SPEARMAN, pearson
+from judgebench.stats.chance_corrected import gwet_ac
 from judgebench.stats.confusion import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -31,13 +33,14 @@ from judgebench.truth import Labels
 RECALL_HALF_WIDTH = 0.10
 NOMINAL = "the metric is nominal: its labels have no severity"
 _NEEDS_SEVERITY = {
-    "weighted_kappa", "severity_error", "overestimated", "underestimated", "severe_recall",
+    "weighted_kappa", "spearman", "pearson", "tau_b", "severity_error", "overestimated",
+    "underestimated", "severe_recall",
 }  # fmt: skip
 
 
 def scores(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score]:
     """Every statistic of one judge on one metric; three ways where it failed on some items."""
-    truth, judged, clusters, n_clusters = _pairs(scope, judge, metric)
+    truth, judged, clusters, n_clusters = paired_labels(scope, judge, metric)
     failures = int(((truth >= 0) & (judged < 0)).sum())
     policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
     for policy in policies if failures else policies[:1]:
@@ -46,11 +49,11 @@ def scores(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score
         counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k, n_clusters))
         missing = failures if policy == "left_out" else 0
         for name in STATISTICS:
-            estimate = _score(scope, name, metric, counts, missing)
+            estimate = score_of(scope, name, metric, counts, missing)
             yield Score(judge.name, metric.id, name, policy, estimate)
 
 
-def _pairs(
+def paired_labels(
     scope: Scope, judge: JudgeVerdicts, metric: Metric
 ) -> tuple[IntArray, Labels, Labels, int]:
     """Truth, judge's label and cluster, one entry an item that any human rated (`each`: one a human
@@ -65,9 +68,11 @@ def _pairs(
     return votes[votes >= 0], judged[rated], humans.clusters[rated], humans.n_clusters
 
 
-def _score(
+def score_of(
     scope: Scope, name: str, metric: Metric, counts: ClusterCounts, missing: int
 ) -> Estimate:
+    """One of STATISTICS of confusion counts by cluster; undefined, with a reason, where the metric
+    is nominal and the statistic needs severities."""
     n = int(counts.total.sum())
     if name in _NEEDS_SEVERITY and metric.kind == "nominal":
         return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
@@ -98,7 +103,7 @@ def _severe_recall(scope: Scope, metric: Metric, counts: FloatArray, missing: in
 
 def confusion(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Confusion:
     """How often which truth met which label; the last column counts missing labels."""
-    truth, judged, *_ = _pairs(scope, judge, metric)
+    truth, judged, *_ = paired_labels(scope, judge, metric)
     k = len(metric.labels)
     counts = np.zeros((k, k + 1), dtype=np.int64)
     known = truth >= 0
@@ -119,6 +124,15 @@ def statistic(name: str, metric: Metric) -> Statistic:
             return cohen_kappa("none")
         case "weighted_kappa":
             return cohen_kappa("quadratic", metric.severities)
+        case "ac":
+            ordinal = metric.kind == "ordinal"
+            return gwet_ac("quadratic", metric.severities) if ordinal else gwet_ac()
+        case "spearman":
+            return SPEARMAN
+        case "pearson":
+            return pearson(metric.severities)
+        case "tau_b":
+            return KENDALL_TAU_B
         case "severity_error":
             return mean_severity_error(metric.severities)
         case "overestimated":

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgebench.align.answers import IndexedAnswers, indexed
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.verdicts import label_indices
+from judgebench.align.verdicts import label_indices, label_probabilities, was_asked
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import FloatArray
 from judgebench.stats.resample import Resampling
 from judgebench.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 
@@ -57,6 +59,16 @@ class Scope:
     def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
         """The judge's label index of each item, -1 where there is none or it abstained."""
         return label_indices(judge.verdicts, metric, self.answers)
+
+    def asked(self, judge: JudgeVerdicts) -> NDArray[np.bool_]:
+        """Whether the judge was asked about each item (items,), also where no label came."""
+        return was_asked(judge.verdicts, self.answers)
+
+    def probabilities(self, judge: JudgeVerdicts, metric: Metric) -> FloatArray | None:
+        """The judge's probability of each label (items, k), NaN in the rows that have none; None
+        where it gave none at all."""
+        p = label_probabilities(judge.verdicts, metric, self.answers)
+        return None if np.isnan(p[:, 0]).all() else p
 
 
 def scope_of(

@@ -1,4 +1,5 @@
-"""What a judge said of each answer: label indices and statuses for all, whole verdicts for a few.
+"""What a judge said of each answer: label indices, label probabilities and statuses for all, whole
+verdicts for a few.
 
 A million verdicts as objects would take gigabytes. Read from a run folder they are a few arrays,
 and a verdict is read again from its line when somebody asks for it.
@@ -6,12 +7,14 @@ and a verdict is read again from its line when somebody asks for it.
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
-from struct import Struct
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import read_object, whole_lines
 from judgebench.records import Status, Usage, Verdict, add_known
 from judgebench.rubric import Metric
+from judgebench.stats.arrays import FloatArray, ratio
 from judgebench.truth import Labels
 from judgebench.verdict_file import verdict_of
 
@@ -54,9 +58,10 @@ class FiledVerdicts(Mapping[str, Verdict]):
         self._offsets = array("q", [_NOWHERE]) * size
         self._file_of = array("i", [0]) * size
         self._status_of = array("b", [0]) * size
-        self._row = Struct(f"={len(metrics)}i")
+        self._row = struct.Struct(f"={len(metrics)}i")
         self._packed = lru_cache(_MOST_COMBINATIONS)(self._pack)
         self._labels = bytearray(self._row.size * size)  # (answers, metrics) of int32
+        self._probabilities = _FiledProbabilities(metrics, size)
         self.usage = Usage()
         self.cost: float | None = None
         for file, path in enumerate(paths):
@@ -77,6 +82,11 @@ class FiledVerdicts(Mapping[str, Verdict]):
                     self._note_labels(row, verdict.labels)
                 except (AttributeError, TypeError):
                     message = "is no verdict: its labels are no texts by metric"
+                    raise SetupError(Problem(message, str(path), number)) from None
+                try:
+                    self._probabilities.note(row, verdict.probabilities or {})
+                except (AttributeError, TypeError, OverflowError, struct.error):
+                    message = "is no verdict: its probabilities are no numbers by metric and label"
                     raise SetupError(Problem(message, str(path), number)) from None
                 self._offsets[row], self._file_of[row] = offset, file
                 self._status_of[row] = _STATUSES.index(verdict.status)
@@ -107,12 +117,30 @@ class FiledVerdicts(Mapping[str, Verdict]):
             if used[number]:
                 index[number] = metric.index(text)
         found: Labels = index[of_metric]
-        return found if answers is self._answers else self._in_rows_of(answers, found)
+        if answers is self._answers:
+            return found
+        return np.append(found, -1)[self._rows_of(answers)]  # the last: -1 is no row
 
-    def _in_rows_of(self, answers: IndexedAnswers, found: Labels) -> Labels:
+    def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:
+        """Like the function of that name below."""
+        found = self._probabilities.of(metric.id)
+        if found is None:
+            return _no_probabilities(metric, answers)
+        if answers is not self._answers:
+            rows = self._rows_of(answers)
+            found = np.where(rows[:, None] < 0, np.nan, found[rows])
+        return _shares(found, metric)
+
+    def _rows_of(self, answers: IndexedAnswers) -> Labels:
+        """The row here of each of these answers, -1 where it has none."""
         row_of = self._answers.row_of
-        rows = np.array([row_of.get(item_id, -1) for item_id in answers.row_of], dtype=np.int64)
-        return np.append(found, -1)[rows]  # the last: -1 is no row
+        return np.array([row_of.get(item_id, -1) for item_id in answers.row_of], dtype=np.int64)
+
+    def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
+        """Like the function of that name below."""
+        if answers is self._answers:
+            return self._there
+        return np.append(self._there, False)[self._rows_of(answers)]
 
     @property
     def _there(self) -> NDArray[np.bool_]:
@@ -145,6 +173,82 @@ class FiledVerdicts(Mapping[str, Verdict]):
         return int(self._there.sum())
 
 
+class _FiledProbabilities:
+    """The probabilities of every metric's options side by side, (answers, columns) of float32, NaN
+    where there are none; nothing is kept until a verdict has some."""
+
+    def __init__(self, metrics: Sequence[Metric], size: int) -> None:
+        self._size, self._kept, columns = size, bytearray(), 0
+        self._columns: dict[str, slice] = {}
+        self._read = []
+        for metric in metrics:
+            options = _weighed(metric)
+            self._read.append((metric.id, itemgetter(*options), (np.nan,) * len(options)))
+            self._columns[metric.id] = slice(columns, columns + len(options))
+            columns += len(options)
+        self._row = struct.Struct(f"={columns}f")
+
+    def note(self, row: int, given: Mapping[str, Mapping[str, float]]) -> None:
+        """What the verdict of a row says; a metric is missing unless every option has a weight."""
+        if not self._kept:
+            if not given:
+                return
+            self._kept = bytearray(np.full(self._size * self._row.size // 4, np.nan, np.float32))
+        said: list[float] = []
+        for metric, read, missing in self._read:
+            try:
+                said += read(given[metric])
+            except KeyError:
+                said += missing
+        self._row.pack_into(self._kept, row * self._row.size, *said)
+
+    def of(self, metric: str) -> NDArray[np.float32] | None:
+        """That metric's columns; None where no verdict had any probability."""
+        if not self._kept:
+            return None
+        kept = np.frombuffer(self._kept, dtype=np.float32).reshape(self._size, -1)
+        return kept[:, self._columns[metric]]
+
+
+def _weighed(metric: Metric) -> tuple[str, ...]:
+    """The labels in the rubric's order, then `abstain` where the metric has it."""
+    return (*metric.label_texts, metric.abstain) if metric.abstain else metric.label_texts
+
+
+def _shares(weighed: NDArray[np.floating[Any]], metric: Metric) -> FloatArray:
+    """Rows (answers, k) that add up to 1, from rows as long as `_weighed`."""
+    p = weighed[:, : len(metric.labels)].astype(np.float64)
+    usable = ((p >= 0) & (p < np.inf)).all(axis=1)  # a NaN is neither
+    if metric.abstain:
+        usable &= weighed[:, -1] <= p.max(axis=1)
+    p[~usable] = 0
+    return ratio(p, p.sum(axis=1, keepdims=True))
+
+
+def _no_probabilities(metric: Metric, answers: IndexedAnswers) -> FloatArray:
+    return np.full((len(answers), len(metric.labels)), np.nan)
+
+
+def label_probabilities(
+    verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers
+) -> FloatArray:
+    """The probability of each label (answers, k), columns in the rubric's order of labels.
+
+    A row adds up to 1: where the judge may abstain, it holds each label's probability given that
+    a label is given. It is NaN throughout where the verdict has no probability for every option,
+    or where to abstain is the likeliest. Read from files they have the precision of float32.
+    """
+    if isinstance(verdicts, FiledVerdicts):
+        return verdicts.label_probabilities(metric, answers)
+    found = np.full((len(answers), len(_weighed(metric))), np.nan)
+    read = itemgetter(*_weighed(metric))
+    for item_id, verdict in verdicts.items():
+        given = verdict.probabilities and verdict.probabilities.get(metric.id)
+        if given and given.keys() >= set(_weighed(metric)) and item_id in answers.row_of:
+            found[answers.row_of[item_id]] = read(given)
+    return _shares(found, metric)
+
+
 def label_indices(
     verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers
 ) -> Labels:
@@ -157,6 +261,13 @@ def label_indices(
     found = (verdicts.get(item_id) for item_id in answers.row_of)
     labels = (verdict.labels.get(metric.id) if verdict else None for verdict in found)
     return np.array([-1 if x is None else metric.index(x) for x in labels], dtype=np.int64)
+
+
+def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
+    """Whether there is a verdict on each answer (answers,), also one without a label."""
+    if isinstance(verdicts, FiledVerdicts):
+        return verdicts.was_asked(answers)
+    return np.array([item_id in verdicts for item_id in answers.row_of], dtype=np.bool_)
 
 
 def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:

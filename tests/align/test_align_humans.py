@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import krippendorff
 import numpy as np
@@ -13,6 +14,7 @@ from judgebench.align import align
 from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
 
 THREE = {"ann": "aabbc", "bob": "aabcc", "cy": "abbc."}
+ICC = {"icc1", "icc2", "icc2k"}
 
 
 def alpha_of(humans: dict[str, str], level: str) -> float:
@@ -54,9 +56,49 @@ def test_shares_of_agreement_by_hand() -> None:
     assert observed.method.startswith("n counts pairs of labels; ")
 
 
+def test_gwet_and_fleiss_by_hand() -> None:
+    # items: aaa, aab, bbb, bcc, cc. Of the pairs agree 1, 1/3, 1, 1/3, 1; shares a (1 + 2/3) / 5,
+    # b (1/3 + 1 + 1/3) / 5, c (2/3 + 1) / 5: a third each.
+    nominal = aligned(THREE, measured=metric("nominal"))
+    p_a = (3 + 2 / 3) / 5
+    assert agreed(nominal, "ac").value == pytest.approx((p_a - 1 / 3) / (1 - 1 / 3))
+    # The disagreeing pairs are one step apart, and (1/2)^2 is their weight; p_e = 6 / 6 * 2/3.
+    ordinal = aligned(THREE)
+    assert agreed(ordinal, "ac").value == pytest.approx(1 - (1 - p_a) / 4 / (1 - 2 / 3))
+    for found in (nominal, ordinal):
+        assert agreed(found, "fleiss").value == pytest.approx((p_a - 1 / 3) / (1 - 1 / 3))
+        assert agreed(found, "fleiss").n == 5
+
+
+def test_intraclass_correlation_by_hand() -> None:
+    # Four items rated by all: 000 001 111 122. Means 0, 1/3, 1, 5/3; of annotators 1/2 3/4 1.
+    found = aligned(THREE)
+    BMS, WMS = 3 * (Fraction(26, 9) + Fraction(1) - 4 * Fraction(9, 16)) / 3, Fraction(4, 3) / 8
+    JMS = Fraction(4 * 2, 16 * 2)
+    EMS = (8 * WMS - 2 * JMS) / 6
+    assert agreed(found, "icc1").value == pytest.approx(float((BMS - WMS) / (BMS + 2 * WMS)))
+    whole = BMS + 2 * EMS + 3 * (JMS - EMS) / 4
+    assert agreed(found, "icc2").value == pytest.approx(float((BMS - EMS) / whole))
+    whole = BMS + (JMS - EMS) / 4
+    assert agreed(found, "icc2k").value == pytest.approx(float((BMS - EMS) / whole))
+    assert (agreed(found, "icc2").n, agreed(found, "icc2").n_missing) == (4, 1)
+    assert agreed(found, "icc2").method.startswith("3 annotators, on the items that all rated; ")
+
+
+def test_intraclass_correlation_is_of_people_and_severities() -> None:
+    nominal = aligned(THREE, measured=metric("nominal"))
+    assert not {a.statistic for a in nominal.agreement} & ICC
+    alone = aligned({"ann": "abc", "crowd#1": "abc", "crowd#2": "abb"})
+    assert not {a.statistic for a in alone.agreement} & ICC
+    slots = aligned({**THREE, "crowd#1": "ccccc", "crowd#2": "aaaaa"})
+    assert agreed(slots, "icc2") == agreed(aligned(THREE), "icc2")
+    far = aligned(THREE, measured=metric(severities=(0, 1, 10)))
+    assert agreed(far, "icc2").value != pytest.approx(agreed(slots, "icc2").value)
+
+
 def test_items_with_one_label_do_not_count() -> None:
     found = aligned({"ann": "aab.", "bob": "a.bc"})
-    for name in ("alpha", "at_least_two", "all_agree"):
+    for name in ("alpha", "ac", "fleiss", "icc1", "at_least_two", "all_agree"):
         assert (agreed(found, name).n, agreed(found, name).n_missing) == (2, 2)
     assert agreed(found, "all_agree").value == 1
 
@@ -85,7 +127,8 @@ def test_slots_are_pooled_and_never_a_pair() -> None:
     # Who stood in which slot is no matter, item by item.
     mixed = {"crowd#1": "ab.b", "crowd#2": "abb.", "crowd#3": "a.bb", "expert": "aabb"}
     same = {"crowd#1": "abbb", "crowd#2": "abbb", "crowd#3": "a...", "expert": "aabb"}
-    for name in ("alpha", "observed", "at_least_two", "all_agree"):
+    assert not {a.statistic for a in found.agreement} & ICC
+    for name in ("alpha", "ac", "fleiss", "observed", "at_least_two", "all_agree"):
         assert agreed(aligned(mixed), name) == agreed(aligned(same), name)
     assert {c.annotator for c in found.ceiling} == {"all", "expert"}
     assert any("are places in a list, not people" in note for note in found.notes)
@@ -93,9 +136,11 @@ def test_slots_are_pooled_and_never_a_pair() -> None:
 
 def test_everybody_agreeing_on_one_label_is_undefined_and_not_1() -> None:
     found = aligned({"ann": "aaaa", "bob": "aaaa"})
-    alpha = agreed(found, "alpha")
-    assert alpha.value is None
-    assert "only one label was ever used" in alpha.reason
+    for name in ("alpha", "ac", "fleiss"):
+        assert agreed(found, name).value is None
+        assert "only one label was ever used" in agreed(found, name).reason
+    assert agreed(found, "icc2").value is None
+    assert "the same severity" in agreed(found, "icc2").reason
     assert agreed(found, "observed").value == 1
     assert agreed(found, "observed").low < 1  # type: ignore[operator]
     kappa = ceiling(found, "kappa")
@@ -118,7 +163,9 @@ def test_without_overlap_there_is_no_agreement_and_it_says_so(humans) -> None:
         if a.who == "all":
             assert a.estimate.value is None
             assert a.estimate.reason == (
-                "no item was labelled by two annotators: agreement cannot be computed"
+                "no item was labelled by every annotator"
+                if a.statistic in ICC
+                else "no item was labelled by two annotators: agreement cannot be computed"
             )
             assert a.estimate.n == 0
     for c in found.ceiling:

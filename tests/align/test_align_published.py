@@ -7,16 +7,14 @@ Abercrombie and Rieser (2022): alpha of the crowd on 861 queries, recomputed fro
 
 from __future__ import annotations
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
 from align_case import FEW, agreed, ceiling, metric, rubric, score
+from mtbench import comparisons
 
-from judgebench.align import Alignment, JudgeVerdicts, align
+from judgebench.align import Alignment, align
 from judgebench.data import load_data
-from judgebench.records import Answer, HumanLabel, Status, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.truth import TruthConfig
 
@@ -24,40 +22,15 @@ REPO = Path(__file__).resolve().parents[2]
 BETTER = metric("nominal", "abt", id="better", title="Better", question="Which is better?")
 
 
-def votes(path: Path) -> list[tuple[str, str, str, str]]:
-    """(comparison, question, voter, label) on first turns: `a` is the model of the lower name."""
-    found = []
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for vote in map(json.loads, lines):
-            models = sorted([vote["model_a"], vote["model_b"]])
-            label = "t"
-            if not vote["winner"].startswith("tie"):
-                label = "ab"[models.index(vote[vote["winner"]])]
-            if vote["turn"] == 1:
-                question = str(vote["question_id"])
-                found.append((f"{question}/{'/'.join(models)}", question, vote["judge"], label))
-    return found
-
-
 @pytest.fixture(scope="module", params=[True, False], ids=["ties", "no-ties"])
 def mtbench(request: pytest.FixtureRequest, shared_data: Path) -> tuple[bool, Alignment]:
     """Experts and GPT-4 compared vote by vote; without ties, their ties are left out."""
-    folder = shared_data / "mtbench-human"
-    experts = [v for v in votes(folder / "human.jsonl.gz") if v[2].startswith("expert_")]
-    gpt4 = {comparison: label for comparison, _, _, label in votes(folder / "gpt4_pair.jsonl.gz")}
-    items = {c: Answer(c, "two answers", group=question) for c, question, _, _ in experts}
     kept = "abt" if request.param else "ab"
-    human = [HumanLabel(c, who, "better", label) for c, _, who, label in experts if label in kept]
-    said = {
-        c: Verdict(c, item.content_hash, "gpt-4", "s", Status.OK, {"better": gpt4[c]})
-        for c, item in items.items()
-        if gpt4.get(c, "?") in kept
-    }
-    judge = JudgeVerdicts("gpt-4", "judge", "s", said)
+    items, human, judge = comparisons(shared_data / "mtbench-human", kept)
     found = align(
         "mtbench",
         rubric(BETTER),
-        list(items.values()),
+        items,
         human,
         [judge],
         TruthConfig(rule="each"),

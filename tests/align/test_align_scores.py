@@ -28,6 +28,15 @@ BY_HAND = {
     # squared steps seen: a-b 1, b-c 1, c-a 4, a-c 4. Expected sum of (i-j)^2 row column / 10:
     # a 5*(3*1 + 3*4) + b 3*(4*1 + 3*1) + c 2*(4*4 + 3*1) = 75 + 21 + 38 = 134
     "weighted_kappa": 1 - Fraction(10) / Fraction(134, 10),
+    # squared steps over the largest, 4: (1/4 + 1/4 + 1 + 1) / 10 disagree. Mean shares: a 9/20,
+    # b 6/20, c 5/20; the agreement weights add up to 3 + 4 * 3/4 = 6 = q (q - 1)
+    "ac": 1 - Fraction(25, 100) / (1 - (1 - Fraction(81 + 36 + 25, 400))),
+    # mean ranks a 2.5 6.5 9 (less 1/2), of the judge's a 2 5.5 8.5; both have the mean 5
+    "spearman": 21.25 / (70 * 73.5) ** 0.5,
+    # sums 7 and 9, of squares 11 and 15, of products b-b 2, b-c 2, c-c 4
+    "pearson": (10 * 8 - 7 * 9) / ((10 * 11 - 49) * (10 * 15 - 81)) ** 0.5,
+    # 16 pairs rise together, 7 apart; 31 differ in the truth and 33 in the judge
+    "tau_b": (16 - 7) / (31 * 33) ** 0.5,
     "severity_error": Fraction(1 + 1 - 2 + 2, 10),
     "overestimated": Fraction(3, 10),
     "underestimated": Fraction(1, 10),
@@ -56,9 +65,16 @@ def test_severities_are_those_of_the_rubric_and_not_positions() -> None:
     expected = (5 * 303 + 3 * 247 + 2 * 643) / 10
     assert score(found, "weighted_kappa").value == pytest.approx(1 - 282 / expected)
     assert score(found, "accuracy").value == pytest.approx(0.6)
+    # truth 5 a, 3 b, 2 c: sums 23 and 33, of squares 203 and 303; products 2 b-b 1, b-c 10, c-c 100
+    r = (10 * 112 - 23 * 33) / ((10 * 203 - 23**2) * (10 * 303 - 33**2)) ** 0.5
+    assert score(found, "pearson").value == pytest.approx(r)
+    # v: a-b 1/100, b-c 81/100, a-c 1; seen a-b 1, b-c 1, a-c and c-a 2
+    p_e = (9 - 2 * 1.82) * (1 - 142 / 400) / 6
+    assert score(found, "ac").value == pytest.approx(1 - 0.282 / (1 - p_e))
 
 
-def test_scores_against_scikit_learn_on_random_labels() -> None:
+def test_scores_against_scikit_learn_and_scipy_on_random_labels() -> None:
+    from scipy import stats
     from sklearn import metrics as sk
 
     rng = np.random.default_rng(5)
@@ -79,6 +95,10 @@ def test_scores_against_scikit_learn_on_random_labels() -> None:
             expected["balanced_accuracy"] = sk.balanced_accuracy_score(y, p)
         if names[-1] in human:
             expected["severe_recall"] = sk.recall_score(y, p, labels=[names[-1]], average="macro")
+        ranks = [[names.index(label) for label in row] for row in (y, p)]
+        expected["spearman"] = stats.spearmanr(*ranks).statistic
+        expected["pearson"] = stats.pearsonr(*ranks).statistic
+        expected["tau_b"] = stats.kendalltau(*ranks).statistic
         for name, value in expected.items():
             assert score(found, name).value == pytest.approx(value, abs=1e-12), name
 
@@ -179,10 +199,10 @@ def test_whatever_failures_hide_accuracy_lies_between_worst_and_best(rows, kind,
 
 def test_one_label_on_both_sides_leaves_kappa_undefined_and_says_why() -> None:
     found = aligned({"ann": "aaaa"}, {"m": "aaaa"})
-    for name in ("kappa", "weighted_kappa"):
+    for name in ("kappa", "weighted_kappa", "ac", "spearman", "pearson", "tau_b"):
         estimate = score(found, name)
         assert (estimate.value, estimate.low, estimate.high) == (None, None, None)
-        assert "one label only" in estimate.reason
+        assert "one label" in estimate.reason
         assert str(estimate) == "–"
     assert score(found, "accuracy").value == 1
     assert score(found, "accuracy").low < 1  # type: ignore[operator]
@@ -192,17 +212,21 @@ def test_one_label_on_both_sides_leaves_kappa_undefined_and_says_why() -> None:
 
 
 def test_a_constant_judge_has_kappa_0_where_humans_vary() -> None:
-    assert score(aligned({"ann": "aabc"}, {"m": "aaaa"}), "kappa").value == 0
+    found = aligned({"ann": "aabc"}, {"m": "aaaa"})
+    assert score(found, "kappa").value == 0
+    assert "one label only" in score(found, "spearman").reason
 
 
 def test_a_nominal_metric_has_no_severity_statistics() -> None:
     found = aligned({"ann": "abc"}, {"m": "abb"}, measured=metric("nominal"))
-    for name in ("weighted_kappa", "severity_error", "overestimated", "underestimated",
-                 "severe_recall"):  # fmt: skip
+    for name in ("weighted_kappa", "spearman", "pearson", "tau_b", "severity_error",
+                 "overestimated", "underestimated", "severe_recall"):  # fmt: skip
         estimate = score(found, name)
         assert estimate.value is None
         assert "nominal" in estimate.reason
     assert score(found, "kappa").value is not None
+    # AC1 by hand: 2 of 3 agree; shares a 2/6, b 3/6, c 1/6, so p_e = (1 - 14/36) / 2 = 11/36
+    assert score(found, "ac").value == pytest.approx((2 / 3 - 11 / 36) / (1 - 11 / 36))
 
 
 @pytest.mark.parametrize("humans", [{"ann": "..."}, {"ann": "___"}, {"ann": "???"}])

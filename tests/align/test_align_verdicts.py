@@ -7,13 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
-from align_case import answers, metric
+from align_case import ABSTAIN, answers, metric
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.align.answers import indexed
-from judgebench.align.verdicts import FiledVerdicts, label_indices, status_counts
+from judgebench.align.verdicts import (
+    FiledVerdicts,
+    label_indices,
+    label_probabilities,
+    status_counts,
+)
 from judgebench.errors import SetupError
 from judgebench.files import to_line
 from judgebench.records import Status, Usage, Verdict, add_known
@@ -23,6 +29,10 @@ ITEMS = answers(5)
 METRICS = (metric(), metric("nominal", "xyz", id="tone"))
 OTHER_HASH = "0" * 16
 
+weights = st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0, -0.5, float("nan"), float("inf")])
+weighed = st.fixed_dictionaries(
+    {"a": weights, "b": weights, "c": weights}, optional={ABSTAIN: weights}
+)
 lines = st.builds(
     Verdict,
     item_id=st.sampled_from([*(a.item_id for a in ITEMS), "elsewhere"]),
@@ -33,6 +43,7 @@ lines = st.builds(
     labels=st.fixed_dictionaries(
         {}, optional={"harm": st.sampled_from("abc?"), "tone": st.sampled_from("xyz?")}
     ),
+    probabilities=st.none() | st.fixed_dictionaries({}, optional={"harm": weighed}),
     raw=st.text(),
     usage=st.builds(Usage, st.integers(0, 3), st.none() | st.integers(0, 9)),
     cost=st.none() | st.just(0.25),
@@ -74,7 +85,7 @@ def test_the_last_line_of_an_answer_as_it_stands_is_its_verdict(files) -> None:
     with TemporaryDirectory() as folder:
         paths = [write(Path(folder) / f"v{i}.jsonl", file) for i, file in enumerate(files)]
         found = filed(*paths)
-        assert dict(found) == latest
+        assert repr(dict(found)) == repr({i: latest[i] for i in found})  # NaN is unlike itself
         assert len(found) == len(latest)
         assert (found.usage, found.cost) == (usage, cost)
         assert (
@@ -86,6 +97,10 @@ def test_the_last_line_of_an_answer_as_it_stands_is_its_verdict(files) -> None:
             for one in METRICS:
                 expected = label_indices(latest, one, indexed(order))
                 assert label_indices(found, one, indexed(order)).tolist() == expected.tolist()
+                weights = label_probabilities(latest, one, indexed(order))
+                np.testing.assert_array_equal(
+                    label_probabilities(found, one, indexed(order)), weights
+                )
 
 
 def test_only_what_is_there_is_in_it(tmp_path: Path) -> None:
@@ -129,3 +144,41 @@ def test_many_combinations_of_labels_are_told_apart(tmp_path: Path, monkeypatch)
     found = filed(write(tmp_path / "v.jsonl", said))
     assert label_indices(found, METRICS[0], indexed(ITEMS)).tolist() == [0, 1, 0, -1, -1]
     assert label_indices(found, METRICS[1], indexed(ITEMS)).tolist() == [0, 1, 0, -1, -1]
+
+
+def says(probabilities: object, item: int = 0) -> Verdict:
+    return of(item, probabilities=probabilities)
+
+
+def test_probabilities_stand_in_the_rubrics_order_and_add_up_to_one(tmp_path: Path) -> None:
+    given = [
+        {"c": 0.125, "b": 0.25, "a": 0.5, ABSTAIN: 0.125},  # shares of what is no abstention
+        {"a": 0.25, "b": 0.125, "c": 0.125, ABSTAIN: 0.5},  # to abstain is the likeliest
+        {"a": 0.5, "b": 0.5, ABSTAIN: 0.0},  # no number for c
+        {"a": 0.0, "b": 0.0, "c": 0.0, ABSTAIN: 0.0},
+    ]
+    said = [says({"harm": p}, i) for i, p in enumerate(given)]
+    expected = [[4 / 7, 2 / 7, 1 / 7], *[[np.nan] * 3] * 4]
+    for verdicts in (filed(write(tmp_path / "v.jsonl", said)), {v.item_id: v for v in said}):
+        found = label_probabilities(verdicts, METRICS[0], indexed(ITEMS))
+        np.testing.assert_allclose(found, expected)
+        assert np.isnan(label_probabilities(verdicts, METRICS[1], indexed(ITEMS))).all()
+
+
+def test_a_later_verdict_without_probabilities_takes_the_earlier_ones_away(tmp_path: Path) -> None:
+    weights = {"harm": {"a": 1.0, "b": 0.0, "c": 0.0, ABSTAIN: 0.0}}
+    found = filed(write(tmp_path / "v.jsonl", [says(weights), says(weights, 1), says(None)]))
+    there = ~np.isnan(label_probabilities(found, METRICS[0], indexed(ITEMS)))
+    assert there.all(axis=1).tolist() == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "probabilities",
+    [["a"], "a", {"harm": ["a"]}, {"harm": "a"}, {"harm": dict.fromkeys(["a", "b", "c", "?"], "1")},
+     {"harm": dict.fromkeys(["a", "b", "c", "?"], 1e300)}],
+)  # fmt: skip
+def test_probabilities_of_another_shape_are_damage(tmp_path: Path, probabilities) -> None:
+    path = write(tmp_path / "v.jsonl", [of(0), says(probabilities, 1)])
+    with pytest.raises(SetupError, match="its probabilities are no numbers") as caught:
+        filed(path)
+    assert (caught.value.problems[0].file, caught.value.problems[0].line) == (str(path), 2)

@@ -1,0 +1,83 @@
+"""Judges on items whose annotators all agree, and apart from these on items where they differ.
+
+An error on an item that the humans themselves settle with one voice weighs more than one where
+they are split: there a judge may be wrong by the truth and yet agree with half of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.align.judges import paired_labels, score_of
+from judgebench.align.result import ByUnanimity, JudgeVerdicts, Part
+from judgebench.align.scope import Scope, renumbered
+from judgebench.records import Estimate
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
+from judgebench.stats.soft_agreement import SOFT_AGREEMENT, soft_agreement_by_cluster
+from judgebench.stats.truth import label_shares
+
+
+def by_unanimity(
+    scope: Scope, judges: Sequence[JudgeVerdicts], metric: Metric
+) -> Iterator[ByUnanimity]:
+    """Accuracy, severe recall (ordinal) and soft agreement of every judge on each part of the
+    items; failures are left out and counted as missing."""
+    for part, rows in parts(scope.humans[metric.id].made.values).items():
+        within = _only(scope, metric, rows)
+        share = label_shares(within.humans[metric.id].made.values, len(metric.labels)).share
+        for judge in judges:
+            for name, estimate in _estimates(within, judge, metric, share):
+                yield ByUnanimity(judge.name, metric.id, part, name, estimate)
+
+
+def parts(values: IntArray) -> Mapping[Part, NDArray[np.bool_]]:
+    """Which items (rated,) have one label, several equal ones, or different ones."""
+    labels = (values >= 0).sum(axis=1)
+    most = values.max(axis=1, initial=-1)
+    alike = ((values == most[:, None]) | (values < 0)).all(axis=1)
+    several = labels >= 2
+    return {"unanimous": several & alike, "split": several & ~alike, "single": labels == 1}
+
+
+def _only(scope: Scope, metric: Metric, rows: NDArray[np.bool_]) -> Scope:
+    """The same scope, of whose items only these have human labels on that metric."""
+    humans = scope.humans[metric.id]
+    found = humans.ratings
+    ratings = replace(
+        found, rows=found.rows[rows], values=found.values[rows], blank=found.blank[rows]
+    )
+    clusters, n_clusters = renumbered(humans.clusters[rows], humans.n_clusters)
+    part = replace(humans, ratings=ratings, clusters=clusters, n_clusters=n_clusters)
+    return replace(scope, humans={**scope.humans, metric.id: part})
+
+
+def _estimates(
+    scope: Scope, judge: JudgeVerdicts, metric: Metric, share: FloatArray
+) -> Iterator[tuple[str, Estimate]]:
+    truth, judged, clusters, n_clusters = paired_labels(scope, judge, metric)
+    missing = int(((truth >= 0) & (judged < 0)).sum())
+    k = len(metric.labels)
+    counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, k, n_clusters))
+    yield "accuracy", score_of(scope, "accuracy", metric, counts, missing)
+    if metric.kind == "ordinal":
+        yield "severe_recall", score_of(scope, "severe_recall", metric, counts, missing)
+    yield "soft_agreement", _soft_agreement(scope, judge, metric, share)
+
+
+def _soft_agreement(
+    scope: Scope, judge: JudgeVerdicts, metric: Metric, share: FloatArray
+) -> Estimate:
+    humans = scope.humans[metric.id]
+    judged = scope.judged(judge, metric)[humans.ratings.rows]
+    sums = soft_agreement_by_cluster(share, judged, humans.clusters, humans.n_clusters)
+    missing = int((judged < 0).sum())
+    return cluster_bootstrap(
+        sums, SOFT_AGREEMENT, scope.resampling, n=len(judged) - missing, n_missing=missing
+    )
