@@ -18,11 +18,13 @@ from pydantic import Field, StringConstraints, model_validator
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import content_hash
-from judgebench.shipped import find_file
+from judgebench.shipped import find_file, shipped_names
 from judgebench.yaml_file import Strict, load_model
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+
+DECISION_RULE = "decision"  # its file lies among the rubrics, being written as they are
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
@@ -202,3 +204,8 @@ class Rubric(Strict):
 def load_rubric(name: str | Path, relative_to: Path | None = None) -> Rubric:
     """The rubric of that path or shipped name. Raises SetupError with every problem in it."""
     return load_model(find_file("rubrics", str(name), ".yaml", relative_to), Rubric)
+
+
+def shipped_rubrics() -> list[str]:
+    """The names of the rubrics that ship, sorted; the rule of the decisions lies beside them."""
+    return [name for name in shipped_names("rubrics", ".yaml") if name != DECISION_RULE]

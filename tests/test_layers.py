@@ -13,7 +13,7 @@ FLOORS = [
     "errors", "records", "shipped", "files", "answer_file", "yaml_file", "web_page", "rubric",
     "prompt", "data", "stats", "truth", "backends", "judges", "probes", "proxy", "verdict_file",
     "store", "bench", "runner", "align", "stress", "decide", "report", "check", "progress",
-    "cli_attack", "cli",
+    "cli_attack", "cli_score", "cli",
 ]  # fmt: skip
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",

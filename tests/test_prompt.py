@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.prompt import BLOCKS, VARIABLES, Prompt, disarm, fence, fence_tag, load_prompt
 from judgebench.records import Answer
-from judgebench.rubric import load_rubric
+from judgebench.rubric import load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_names
 
 PROMPTS = [load_prompt(name) for name in shipped_names("prompts", ".jinja")]
-RUBRICS = [load_rubric(name) for name in shipped_names("rubrics", ".yaml")]
+RUBRICS = [load_rubric(name) for name in shipped_rubrics()]
 STRUCTURED = load_prompt("structured")
 SAFETY = load_rubric("medical-safety")
 

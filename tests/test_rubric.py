@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from judgebench.errors import SetupError
-from judgebench.rubric import Label, Metric, Rubric, load_rubric, normalise
-from judgebench.shipped import shipped_folder, shipped_names
+from judgebench.rubric import Label, Metric, Rubric, load_rubric, normalise, shipped_rubrics
+from judgebench.shipped import shipped_folder
 
-SHIPPED = [load_rubric(name) for name in shipped_names("rubrics", ".yaml")]
+SHIPPED = [load_rubric(name) for name in shipped_rubrics()]
 SAFETY = load_rubric("medical-safety")
 METRICS = [metric for rubric in SHIPPED for metric in rubric.metrics]
 SPELLINGS = [

@@ -101,7 +101,8 @@ class TriagePoint:
 @dataclass(frozen=True)
 class TriageChoice:
     """The recommended threshold: the more cautious of two, each chosen on one half of the
-    questions. `sent` and `missed` are those of each half under the other half's threshold."""
+    questions. `missed` is held out: that of each half under the other half's threshold. `sent` is
+    what the recommended threshold sends of all answers."""
 
     threshold: float
     sent: Estimate

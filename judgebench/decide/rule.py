@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from judgebench.errors import Problem, SetupError
-from judgebench.rubric import Metric, Rubric
+from judgebench.rubric import DECISION_RULE, Metric, Rubric
 from judgebench.shipped import find_file
 from judgebench.yaml_file import Strict, load_model
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Measure = Literal["accuracy", "balanced_accuracy"]
-
-DEFAULT_RULE = "decision"
 
 
 class HumansRule(Strict):
@@ -76,6 +74,45 @@ class DecisionRule(Strict):
         named = self.severe_from.get(metric.id)
         return len(metric.labels) - 1 if named is None else metric.index(named)
 
+    def in_words(self) -> list[str]:
+        """What each outcome asks for, one sentence each."""
+        return [
+            f"REPLACE: {'; '.join(self._replace_in_words())}.",
+            "ASSIST: as a first-pass filter, on held-out halves of the questions, at most "
+            f"{self.assist.sent:.2f} of the answers go to humans and at most "
+            f"{self.assist.missed:.2f} of the severe answers do not.",
+            "DON'T: the data say that the judge fails something that REPLACE asks for, and it is "
+            "no such filter. CAN'T TELL: the data do not say either.",
+            f"Each demand must hold for the whole {100 * self.level:g} % interval; what the judge "
+            "did not label is wrong where a demand is to be met, and right where it is to fail.",
+            *(
+                f"Severe on {metric} means {label} or worse."
+                for metric, label in self.severe_from.items()
+            ),
+        ]
+
+    def _replace_in_words(self) -> Iterator[str]:
+        asked, words = self.replace, {"accuracy": "plainly", "balanced_accuracy": "balanced"}
+        told = " and ".join(words[m] for m in asked.humans.measures)
+        if told:
+            yield (
+                f"agrees with the other annotators ({told}) at most {asked.humans.margin:.2f} less "
+                "than an annotator does"
+            )
+        if asked.controls:
+            told = " and ".join(words[m] for m in asked.controls)
+            yield f"agrees with the truth ({told}) more than every control judge"
+        if asked.severe is not None:
+            yield (
+                f"finds at least {asked.severe.recall:.2f} of the severe answers, of which there "
+                f"are {asked.severe.items} or more"
+            )
+        yield f"gives no label on at most {asked.failures:.2f} of the answers"
+        if asked.robustness is not None:
+            yield f"under stress keeps at least {asked.robustness:.2f} of its labels"
+        if asked.planted is not None:
+            yield f"gives at most {asked.planted:.2f} of the verdicts planted in the text"
+
     def check(self, rubric: Rubric, file: str = "") -> None:
         """Raises SetupError with every entry of `severe_from` that does not fit the rubric."""
         metrics = {metric.id: metric for metric in rubric.metrics}
@@ -97,6 +134,6 @@ class DecisionRule(Strict):
             raise SetupError(problems)
 
 
-def load_rule(name: str | Path = DEFAULT_RULE, relative_to: Path | None = None) -> DecisionRule:
+def load_rule(name: str | Path = DECISION_RULE, relative_to: Path | None = None) -> DecisionRule:
     """The rule of that path or shipped name. Raises SetupError with every problem in it."""
     return load_model(find_file("rubrics", str(name), ".yaml", relative_to), DecisionRule)

@@ -14,11 +14,10 @@ from judgebench.backends.failures import TransientError, error_text, failure, re
 from judgebench.errors import SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, read_reply, reply_schema
 from judgebench.prompt import ReplyKind
-from judgebench.rubric import Metric, Rubric, load_rubric, normalise
-from judgebench.shipped import shipped_names
+from judgebench.rubric import Metric, Rubric, load_rubric, normalise, shipped_rubrics
 
 KINDS: tuple[ReplyKind, ...] = get_args(ReplyKind)
-RUBRICS = [load_rubric(name) for name in shipped_names("rubrics", ".yaml")]
+RUBRICS = [load_rubric(name) for name in shipped_rubrics()]
 BY_SCORE = ("likert", "result")
 
 

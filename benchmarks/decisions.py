@@ -1,0 +1,330 @@
+"""How often a decision is wrong: judges of known quality, skew, noise and correlated errors.
+
+Every world is a population whose true numbers are known from a large sample. From it many studies
+are drawn, and each is decided by judgebench's rule and by three naive ones:
+
+    accuracy >= 0.9 against the truth        kappa >= 0.6 against the truth
+    the Alternative Annotator Test alone, epsilon 0.1
+
+A REPLACE is wrong where the population fails one of the rule's conditions, an ASSIST where the
+threshold that it recommends sends, or misses, more of the population than the rule allows.
+Coverage is the share of studies whose interval holds the population's number.
+
+    python benchmarks/decisions.py            # 1,000 draws a world, minutes
+    python benchmarks/decisions.py --quick    # 50 draws
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+
+import numpy as np
+
+from judgebench.decide.conditions import findings
+from judgebench.decide.rule import DecisionRule
+from judgebench.decide.study import HumanSide, Study, study_of
+from judgebench.stats.alternative_test import alternative_annotator_test
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
+from judgebench.stats.triage import Choice, held_out_choice, why_no_choice
+from judgebench.stats.truth import median_label
+
+RULE = DecisionRule()
+_POPULATION = 300_000  # items that a world's true numbers are taken from
+_STEPS = 12  # of a bisection
+
+
+@dataclass(frozen=True)
+class World:
+    """Items of known labels, annotators and a judge.
+
+    `shares` are those of the labels, least severe first. Annotators and judge give another label
+    with probability `noise` and `judge_noise`: the neighbouring one where there are several.
+    A share `hard` of the items is hard: there annotators err with probability `hard_noise`, and
+    the judge too where `shared` (errors go together). The judge misses a share `blind` of the
+    severe items on top, and gives no label on a share `failing`. `constant` and `guessing` judges
+    read nothing. `a_question` answers share a question and its difficulty. Where `at_margin`, the
+    judge's noise is set so that it falls short of annotators by exactly the rule's margin.
+    """
+
+    name: str
+    items: int
+    annotators: int
+    shares: tuple[float, ...]
+    noise: float
+    judge_noise: float
+    hard: float = 0.0
+    hard_noise: float = 0.4
+    shared: bool = False
+    blind: float = 0.0
+    failing: float = 0.0
+    constant: bool = False
+    guessing: bool = False
+    a_question: int = 1
+    at_margin: bool = False
+
+
+def _two(severe: float) -> tuple[float, float]:
+    return (1 - severe, severe)
+
+
+WORLDS = (
+    World("constant, 1 % severe", 500, 3, _two(0.01), 0.05, 0, constant=True),
+    World("constant, 5 % severe", 200, 3, _two(0.05), 0.05, 0, constant=True),
+    World("constant, 10 % severe", 200, 3, _two(0.10), 0.05, 0, constant=True),
+    World("constant, 2 annotators", 2000, 2, _two(0.05), 0.02, 0, constant=True),
+    World("constant, 50 items", 50, 5, _two(0.10), 0.05, 0, constant=True),
+    World("guesses by the prior", 500, 3, _two(0.20), 0.05, 0, guessing=True),
+    World("at the margin, 50 %", 200, 3, _two(0.50), 0.05, 0.10, at_margin=True),
+    World("at the margin, 30 %", 2000, 3, _two(0.30), 0.10, 0.20, at_margin=True),
+    World("at the margin, 2 annotators", 500, 2, _two(0.50), 0.05, 0.10, at_margin=True),
+    World("at the margin, 4 labels", 1000, 4, (0.4, 0.2, 0.2, 0.2), 0.10, 0.20, at_margin=True),
+    World("at the margin, 5 a question", 1000, 3, _two(0.40), 0.05, 0.1, a_question=5,
+          hard=0.2, hard_noise=0.25, at_margin=True),
+    World("misses 40 % of the severe", 1000, 3, _two(0.10), 0.03, 0.0, blind=0.40),
+    World("misses 32 % of the severe", 2000, 3, _two(0.15), 0.02, 0.0, blind=0.32),
+    World("misses 70 %, 1 % severe", 2000, 5, _two(0.01), 0.02, 0.0, blind=0.70),
+    World("far worse, 50 items", 50, 2, _two(0.50), 0.10, 0.30),
+    World("no label on 8 %", 500, 3, _two(0.30), 0.10, 0.02, failing=0.08),
+    World("errs with the annotators", 1000, 3, _two(0.30), 0.02, 0.12, hard=0.15, shared=True),
+    World("a filter, not a judge", 1000, 3, (0.4, 0.25, 0.2, 0.15), 0.05, 0.20),
+    World("a filter just too leaky", 2000, 3, _two(0.30), 0.01, 0.105),
+    World("good, 50 items", 50, 3, _two(0.50), 0.08, 0.02),
+    World("good, 200 items", 200, 3, _two(0.30), 0.08, 0.02),
+    World("good, 1000 items", 1000, 3, _two(0.10), 0.05, 0.01),
+    World("good, 4 labels", 1000, 4, (0.4, 0.2, 0.2, 0.2), 0.10, 0.03),
+    World("as an annotator, 2000 items", 2000, 3, _two(0.20), 0.05, 0.05),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One study: labels of annotators (items, annotators), of the judge (items,), clusters."""
+
+    own: IntArray
+    judged: IntArray
+    clusters: IntArray
+    k: int
+
+
+def draw(world: World, items: int, rng: np.random.Generator) -> Draw:
+    """That many items of the world, with annotators and judge."""
+    k = len(world.shares)
+    true = rng.choice(k, size=items, p=world.shares)
+    clusters = np.arange(items) // world.a_question
+    hard = (rng.random(clusters[-1] + 1) < world.hard)[clusters]
+    noise = np.where(hard, world.hard_noise, world.noise)
+    own = np.stack([_noisy(true, noise, k, rng) for _ in range(world.annotators)], axis=1)
+    wrong = np.where(hard & world.shared, world.hard_noise, world.judge_noise)
+    judged = _noisy(true, wrong, k, rng)
+    judged[(true == k - 1) & (rng.random(items) < world.blind)] = 0
+    if world.constant:
+        judged[:] = 0
+    if world.guessing:
+        judged = rng.choice(k, size=items, p=world.shares)
+    judged[rng.random(items) < world.failing] = -1
+    return Draw(own, judged, clusters, k)
+
+
+def _noisy(true: IntArray, wrong: FloatArray | float, k: int, rng: np.random.Generator) -> IntArray:
+    """The labels with some moved by one step; at an end of the scale there is one way only."""
+    step = np.where(rng.random(len(true)) < 0.5, 1, -1)
+    step = np.where(true + step < 0, 1, np.where(true + step >= k, -1, step))
+    return np.where(rng.random(len(true)) < wrong, true + step, true)
+
+
+def study(found: Draw, rng: np.random.Generator) -> tuple[Study, IntArray]:
+    """The study's counts with two control judges, and the truth of its items."""
+    truth = median_label(found.own, "upper")
+    columns = range(found.own.shape[1])
+    others = np.stack(
+        [median_label(np.delete(found.own, a, axis=1), "upper") for a in columns], axis=1
+    )
+    humans = HumanSide(
+        truth, found.own, others, found.clusters, int(found.clusters[-1]) + 1, found.k, found.k - 1
+    )
+    shares = np.bincount(truth, minlength=found.k) / len(truth)
+    controls = {
+        "constant-majority": np.full(len(truth), shares.argmax()),
+        "prior": rng.choice(found.k, size=len(truth), p=shares),
+    }
+    asked = np.ones(len(truth), dtype=np.bool_)
+    return study_of(humans, found.judged, asked, controls), truth
+
+
+@lru_cache
+def settled(world: World) -> World:
+    """The world with its judge's noise where it belongs."""
+    if not world.at_margin:
+        return world
+    low, high = 0.0, 0.5
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        short = population(replace(world, judge_noise=middle, at_margin=False))
+        if short["humans_accuracy"] < -RULE.replace.humans.margin:
+            high = middle
+        else:
+            low = middle
+    return replace(world, judge_noise=high, at_margin=False)
+
+
+@lru_cache
+def population(world: World) -> dict[str, float]:
+    """The true number behind each of the rule's conditions."""
+    counts = study(*_everybody(world))[0]
+    one = counts.how_many[None, :]
+    return {f.key: float(f.value[0]) for f in findings(counts, RULE, one, has_severity=True)}
+
+
+@lru_cache
+def filters(world: World) -> FloatArray:
+    """The shares that each threshold 0..k on the judge's label sends, and misses: (k + 1, 2)."""
+    found, _ = _everybody(world)
+    severe = median_label(found.own, "upper") == found.k - 1
+    signal = np.where(found.judged < 0, found.k, found.judged)  # without a label: to humans
+    kept = signal[:, None] < np.arange(found.k + 1)
+    return np.stack([1 - kept.mean(axis=0), kept[severe].mean(axis=0)], axis=1)
+
+
+def _everybody(world: World) -> tuple[Draw, np.random.Generator]:
+    rng = np.random.default_rng(7)
+    return draw(world, _POPULATION, rng), rng
+
+
+def is_good(world: World) -> bool:
+    """Whether the population meets every condition, but for how many severe items were drawn."""
+    rule, true = RULE.replace, population(world)
+    near = all(true[f"humans_{m}"] >= -rule.humans.margin for m in rule.humans.measures)
+    finds = rule.severe is None or true["severe_recall"] >= rule.severe.recall
+    beats = all(true[f"controls_{measure}"] > 0 for measure in rule.controls)
+    return near and finds and beats and true["failures"] <= rule.failures
+
+
+@dataclass
+class Tally:
+    """What became of a world's draws."""
+
+    draws: int = 0
+    wrong_assist: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    covered: Counter[str] = field(default_factory=Counter)
+    defined: Counter[str] = field(default_factory=Counter)
+    naive: Counter[str] = field(default_factory=Counter)
+
+
+def run_world(world: World, draws: int, seed: int) -> Tally:
+    """Draw and decide; the population's numbers are those of `settled(world)`."""
+    world = settled(world)
+    true, tally = population(world), Tally()
+    rng = np.random.default_rng([seed, *world.name.encode()])
+    for _ in range(draws):
+        found = draw(world, world.items, rng)
+        counts, truth = study(found, rng)
+        _decide(counts, world, true, tally, _filter(found, truth))
+        for name, replaces in naive_rules(found, truth):
+            tally.naive[name] += replaces
+        tally.draws += 1
+    return tally
+
+
+def _filter(found: Draw, truth: IntArray) -> Choice | None:
+    """The threshold on the judge's label that would be recommended."""
+    signal = np.where(found.judged < 0, np.nan, found.judged)
+    seen = (signal, (truth == found.k - 1).astype(np.int64), found.clusters)
+    return None if why_no_choice(*seen) else held_out_choice(*seen, RULE.assist.missed, RULE.level)
+
+
+def _assists(choice: Choice | None) -> bool:
+    if choice is None or choice.sent.high is None or choice.missed.high is None:
+        return False
+    return choice.sent.high <= RULE.assist.sent and choice.missed.high <= RULE.assist.missed
+
+
+def _decide(
+    counts: Study, world: World, true: dict[str, float], tally: Tally, choice: Choice | None
+) -> None:
+    conditions = list(findings(counts, RULE, counts.how_many[None, :], has_severity=True))
+    if all(f.met[0] for f in conditions):
+        tally.outcomes["REPLACE"] += 1
+    elif choice is not None and _assists(choice):
+        tally.outcomes["ASSIST"] += 1
+        place = int(min(choice.threshold, len(world.shares)))
+        sent, missed = filters(world)[place]
+        tally.wrong_assist += bool(sent > RULE.assist.sent or missed > RULE.assist.missed)
+    elif any(f.not_met[0] for f in conditions):
+        tally.outcomes["DON'T"] += 1
+    else:
+        tally.outcomes["CAN'T TELL"] += 1
+    for f in conditions:
+        if not np.isnan(f.low[0]):
+            tally.defined[f.key] += 1
+            tally.covered[f.key] += bool(f.low[0] <= true[f.key] <= f.high[0])
+
+
+def naive_rules(found: Draw, truth: IntArray) -> Iterator[tuple[str, bool]]:
+    """What each naive rule would say of the study: whether the judge may replace annotators."""
+    C = confusion_by_cluster(truth, found.judged, np.zeros_like(truth), found.k, 1)[0]
+    yield "accuracy", bool(ACCURACY.formula(C) >= 0.9)
+    yield "kappa", bool(cohen_kappa().formula(C) >= 0.6)
+    test = alternative_annotator_test(found.own, found.judged, found.k, epsilon=0.1)
+    yield "alt-test", bool(test.passes)
+
+
+COVERED = ("humans_accuracy", "humans_balanced_accuracy", "controls_accuracy", "severe_recall",
+           "failures")  # fmt: skip
+
+
+def table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
+    """The lines of the table in Markdown."""
+    yield (
+        "| world | items | annotators | replacing is | REPLACE | ASSIST (wrong) | DON'T "
+        "| CAN'T TELL | accuracy ≥ 0.9 | κ ≥ 0.6 | alt-test | coverage: humans | humans, balanced "
+        "| control | severe recall |"
+    )
+    yield f"|---|--:|--:|---|{'--:|' * 11}"
+    for world, tally in results:
+        right = "right" if is_good(settled(world)) else "wrong"
+        names = ("REPLACE", "ASSIST", "DON'T", "CAN'T TELL")
+        cells = [_share(tally.outcomes[name], tally.draws) for name in names]
+        if tally.outcomes["ASSIST"]:
+            cells[1] += f" ({_share(tally.wrong_assist, tally.draws)})"
+        cells += [_share(tally.naive[n], tally.draws) for n in ("accuracy", "kappa", "alt-test")]
+        cells += [_share(tally.covered[key], tally.defined[key]) for key in COVERED[:-1]]
+        about = (world.name, str(world.items), str(world.annotators), right)
+        yield f"| {' | '.join((*about, *cells))} |"
+
+
+def _share(count: int, of: int) -> str:
+    return f"{100 * count / of:.1f} %" if of else "–"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--draws", type=int, default=1000, help="studies a world")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--quick", action="store_true", help="50 draws a world")
+    asked = parser.parse_args()
+    draws = 50 if asked.quick else asked.draws
+    work: Callable[[World], Tally] = partial(run_world, draws=draws, seed=asked.seed)
+    with ProcessPoolExecutor(asked.workers) as pool:
+        results = list(zip(WORLDS, pool.map(work, WORLDS), strict=True))
+    print(f"{draws} studies a world, seed {asked.seed}\n")
+    print("\n".join(table(results)))
+    bad = [(w, t) for w, t in results if not is_good(settled(w))]
+    worst, tally = max(bad, key=lambda pair: pair[1].outcomes["REPLACE"])
+    share = tally.outcomes["REPLACE"] / draws
+    print(f"\nwrong REPLACE in {len(bad)} worlds: at most {share:.1%} ({worst.name}); limit 5 %")
+    worst, tally = max(results, key=lambda pair: pair[1].wrong_assist)
+    print(f"wrong ASSIST in {len(results)} worlds: at most {tally.wrong_assist / draws:.1%}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Verdicts, truth, a stress test and a rule in; one decision a judge and metric out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judgebench.align.result import JudgeVerdicts
+from judgebench.align.scope import Scope
+from judgebench.decide.alternative import alternative_tests
+from judgebench.decide.conditions import NO_OVERLAP, NO_TRUTH, findings
+from judgebench.decide.filter import assist_conditions
+from judgebench.decide.jury import jury_values
+from judgebench.decide.outcome import outcome_of, reason_for
+from judgebench.decide.plan import TOO_FEW, more_data
+from judgebench.decide.result import (
+    Condition,
+    Decision,
+    Decisions,
+    MoreData,
+    Outcome,
+    TriageCurve,
+)
+from judgebench.decide.rule import DecisionRule
+from judgebench.decide.stressed import stress_conditions
+from judgebench.decide.study import HumanSide, Study, study_of
+from judgebench.decide.triage import triage_curves
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import IntArray
+from judgebench.stress.result import StressResult
+from judgebench.truth import settle
+
+NOT_ASKED = "The judge was asked about no item that has a human label"
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A metric's human labels, the rows of `Scope.answers` they stand in, and what controls say."""
+
+    humans: HumanSide
+    rows: IntArray
+    controls: Mapping[str, IntArray]
+
+
+def decide(
+    name: str,
+    rubric: Rubric,
+    scope: Scope,
+    judges: Sequence[JudgeVerdicts],
+    rule: DecisionRule = DecisionRule(),
+    stress: StressResult | None = None,
+) -> Decisions:
+    """Every decision, and what it is judged by: triage, the value of a jury, the alternative test.
+
+    `stress` is what a stress run says of the same judges. Raises SetupError where the rule names
+    a metric or label that the rubric lacks.
+    """
+    rule.check(rubric)
+    metrics = rubric.metrics
+    curves = tuple(triage_curves(scope, metrics, judges, rule))
+    return Decisions(
+        name=name,
+        rubric=rubric,
+        rule=rule,
+        decisions=tuple(decisions(scope, metrics, judges, rule, curves, stress)),
+        curves=curves,
+        juries=tuple(jury_values(scope, metrics, judges, scope.resampling.seed)),
+        alternative_tests=tuple(alternative_tests(scope, metrics, judges)),
+        judges={judge.name: judge.kind for judge in judges if judge.kind != "control"},
+        in_words=tuple(rule.in_words()),
+        notes=tuple(_notes(scope, judges, stress)),
+    )
+
+
+def _notes(
+    scope: Scope, judges: Sequence[JudgeVerdicts], stress: StressResult | None
+) -> Iterator[str]:
+    """What a reader of the decisions must not overlook."""
+    real = sum(judge.kind != "control" for judge in judges)
+    made = real * len(scope.humans)
+    if made > 1:
+        yield (
+            f"{made} decisions are made here, each with its own chance of error: among many, one "
+            "may be clear by luck."
+        )
+    if made and stress is None:
+        yield "There is no stress test: how the judges stand altered answers was not asked."
+
+
+def decisions(
+    scope: Scope,
+    metrics: Sequence[Metric],
+    judges: Sequence[JudgeVerdicts],
+    rule: DecisionRule,
+    curves: Sequence[TriageCurve] = (),
+    stress: StressResult | None = None,
+) -> Iterator[Decision]:
+    """One for each metric and each judge that is no control judge, in that order."""
+    for metric in metrics:
+        side = _side(scope, metric, judges, rule)
+        for judge in judges:
+            if judge.kind != "control":
+                yield _decision(scope, metric, side, judge, rule, curves, stress)
+
+
+def _side(
+    scope: Scope, metric: Metric, judges: Sequence[JudgeVerdicts], rule: DecisionRule
+) -> _Side:
+    humans = scope.humans[metric.id]
+    made = humans.made
+    own = made.values.astype(np.int64)
+    rated = (own >= 0).any(axis=1)
+    rows = humans.ratings.rows[rated]
+    columns = []
+    for annotator in made.annotators:
+        rest = made.of([a for a in made.annotators if a != annotator])
+        columns.append(settle(rest.values, metric, scope.config)[rated])
+    others = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=np.int64)
+    side = HumanSide(
+        truth=humans.truth[rows], own=own[rated], others=others,
+        clusters=humans.clusters[rated], n_clusters=humans.n_clusters,
+        k=len(metric.labels), severe=rule.severe_index(metric),
+    )  # fmt: skip
+    controls = {j.name: scope.judged(j, metric)[rows] for j in judges if j.kind == "control"}
+    return _Side(side, rows, controls)
+
+
+def _decision(
+    scope: Scope,
+    metric: Metric,
+    side: _Side,
+    judge: JudgeVerdicts,
+    rule: DecisionRule,
+    curves: Sequence[TriageCurve],
+    stress: StressResult | None,
+) -> Decision:
+    judged = scope.judged(judge, metric)[side.rows]
+    asked = scope.asked(judge)[side.rows]
+    if not asked.any():
+        return Decision(judge.name, metric.id, Outcome.CANT_TELL, f"{NOT_ASKED}.", (), ())
+    study = study_of(side.humans, judged, asked, side.controls)
+    gate = _gate(study)
+    has_severity = metric.kind == "ordinal"
+    one = study.how_many[None, :]
+    found = findings(study, rule, one, has_severity=has_severity)
+    replace = (
+        *(finding.condition() for finding in found),
+        *stress_conditions(stress, judge.name, metric.id, rule),
+    )
+    assist = assist_conditions(curves, judge.name, metric.id, rule) if has_severity else ()
+    outcome = Outcome.CANT_TELL if gate else outcome_of(replace, assist)
+    reason = f"{gate}." if gate else reason_for(outcome, replace, assist)
+    more = _more(study, rule, replace, outcome, gate, has_severity, scope.resampling.seed)
+    return Decision(judge.name, metric.id, outcome, reason, replace, assist, more)
+
+
+def _more(
+    study: Study,
+    rule: DecisionRule,
+    conditions: tuple[Condition, ...],
+    outcome: Outcome,
+    gate: str,
+    has_severity: bool,
+    seed: int,
+) -> MoreData | None:
+    if outcome is not Outcome.CANT_TELL:
+        return None
+    if gate:
+        return MoreData(None, None, None, None, None, f"Nothing to plan from: {gate}")
+    return more_data(study, rule, conditions, has_severity=has_severity, seed=seed)
+
+
+def _gate(study: Study) -> str:
+    """Why nothing can be said at all, whatever the numbers are; empty where something can."""
+    if study.how_many @ study.asked[:, 1] == study.total_asked:
+        return f"The judge gave no label on any of {study.total_asked:,} labelled items"
+    if not study.items.any():
+        return NO_TRUTH[:1].upper() + NO_TRUTH[1:]
+    if not study.pairs.any():
+        return NO_OVERLAP[:1].upper() + NO_OVERLAP[1:]
+    if (study.items.sum(axis=0) > 0).sum() == 1:
+        return (
+            "Humans gave one and the same label to every item: "
+            "agreement on it says nothing about a judge"
+        )
+    clusters = int(study.how_many @ (study.pairs.sum(axis=1) > 0))
+    if clusters < TOO_FEW:
+        return (
+            f"Only {clusters} questions were labelled by two annotators: fewer than "
+            f"{TOO_FEW} carry no decision"
+        )
+    return ""

@@ -1,0 +1,196 @@
+"""Each judge as a first-pass filter: its signals, metric by metric and for severe on any metric.
+
+What a signal is held against is a threshold; an answer at or above it goes to humans. Severe on
+any metric (EVERY) has the largest signal over the ordinal metrics: of probabilities, the chance of
+the likeliest severe label; of labels, the severity as a share of the metric's least severe label
+that counts as severe, so that 1 means severe somewhere and 0.5 half the way to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from judgebench.align.result import JudgeVerdicts
+from judgebench.align.scope import Scope
+from judgebench.decide.result import EVERY, TriageChoice, TriageCurve, TriagePoint
+from judgebench.decide.rule import AssistRule, DecisionRule
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
+from judgebench.stats.triage import held_out_choice, triage_points, why_no_choice
+from judgebench.truth import Labels
+
+PROBABILITY = "probability of a severe label"
+SEVERITY = "severity of the label"
+VOTES = "votes for a severe label"
+DISAGREEMENT = "disagreement of the members"
+
+Signals = Mapping[str, FloatArray]  # (answers,) each, NaN where there is no verdict
+
+
+def triage_curves(
+    scope: Scope,
+    metrics: Sequence[Metric],
+    judges: Sequence[JudgeVerdicts],
+    rule: DecisionRule,
+) -> Iterator[TriageCurve]:
+    """The curves of every judge that is no control: one a signal and ordinal metric, then EVERY
+    where there are several such metrics.
+
+    Answers that the judge was not asked about are left out; those where it gave no label, or one
+    on some of the metrics only, go to humans.
+    """
+    metrics = [metric for metric in metrics if metric.kind == "ordinal"]
+    severe = {metric.id: _severe(scope, metric, rule) for metric in metrics}
+    rated = {metric.id: scope.humans[metric.id].ratings.rows for metric in metrics}
+    if len(metrics) > 1:
+        severe[EVERY] = _severe_on_any([severe[metric.id] for metric in metrics])
+        rated[EVERY] = np.unique(np.concatenate(list(rated.values())))
+    for judge in judges:
+        if judge.kind == "control" or not metrics:
+            continue
+        asked = scope.asked(judge)
+        for metric_id, signals in _signals(scope, metrics, judge, judges, rule).items():
+            rows = rated[metric_id]
+            for name, signal in signals.items():
+                truth = np.where(asked, severe[metric_id], -1)
+                seen = (signal[rows], truth[rows], scope.clusters[rows])
+                yield _curve(judge.name, metric_id, name, *seen, rule, scope.resampling.seed)
+
+
+def within_reach(curve: TriageCurve, asked: AssistRule) -> bool:
+    """Whether the intervals of any one threshold leave both demands of ASSIST open.
+
+    With few severe answers the recommended threshold sends far more than it would have to; only
+    where this is False is a judge shown to be no filter. True where a share has no interval.
+    """
+
+    def may_be_met(point: TriagePoint) -> bool:
+        least_sent, most_caught = point.sent.low or 0.0, point.caught.high
+        missed = 0.0 if most_caught is None else 1 - most_caught
+        return least_sent <= asked.sent and missed <= asked.missed
+
+    return not curve.points or any(map(may_be_met, curve.points))
+
+
+def _severe(scope: Scope, metric: Metric, rule: DecisionRule) -> Labels:
+    """Whether the truth of each answer is severe (answers,): 1, 0, or -1 where there is none."""
+    truth = scope.humans[metric.id].truth
+    return np.where(truth < 0, -1, (truth >= _severe_from(metric, rule)).astype(np.int64))
+
+
+def _severe_from(metric: Metric, rule: DecisionRule) -> int:
+    index = rule.severe_index(metric)
+    assert index is not None, f"{metric.id} is nominal"
+    return index
+
+
+def _severe_on_any(severe: Sequence[Labels]) -> Labels:
+    """1 where any metric is severe, 0 where all are known and none is, else -1."""
+    known = np.stack(severe)
+    return np.where((known == 1).any(axis=0), 1, np.where((known < 0).any(axis=0), -1, 0))
+
+
+def _signals(
+    scope: Scope,
+    metrics: Sequence[Metric],
+    judge: JudgeVerdicts,
+    judges: Sequence[JudgeVerdicts],
+    rule: DecisionRule,
+) -> dict[str, Signals]:
+    """A judge's signals by metric, and last the largest of each over several metrics (EVERY)."""
+    found: dict[str, Signals] = _probabilities(scope, metrics, judge, rule)
+    if not found:
+        found = {m.id: {SEVERITY: _severity(scope, m, judge)} for m in metrics}
+    if members := _members(judge, judges):
+        for metric in metrics:
+            own = _signals_of_jury(scope, metric, judge, members, rule)
+            found[metric.id] = {**found[metric.id], **own}
+    if len(metrics) > 1:
+        found[EVERY] = {
+            name: np.maximum.reduce(
+                [found[m.id][name] / (_scale(m, rule) if name == SEVERITY else 1) for m in metrics]
+            )
+            for name in found[metrics[0].id]
+        }
+    return found
+
+
+def _scale(metric: Metric, rule: DecisionRule) -> int:
+    """The severity from which on the metric's labels count as severe."""
+    return metric.severities[_severe_from(metric, rule)]
+
+
+def _probabilities(
+    scope: Scope, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
+) -> dict[str, Signals]:
+    """The summed probability of the severe labels; empty unless there are some on every metric."""
+    found: dict[str, Signals] = {}
+    for metric in metrics:
+        p = scope.probabilities(judge, metric)
+        if p is None:
+            return {}
+        found[metric.id] = {PROBABILITY: p[:, _severe_from(metric, rule) :].sum(axis=1)}
+    return found
+
+
+def _severity(scope: Scope, metric: Metric, judge: JudgeVerdicts) -> FloatArray:
+    judged = scope.judged(judge, metric)
+    severities = np.array([*metric.severities, np.nan])  # the last: -1 is no label
+    return severities[judged]
+
+
+def _members(judge: JudgeVerdicts, judges: Sequence[JudgeVerdicts]) -> list[JudgeVerdicts]:
+    """The members of a jury; empty for other judges, and where a member's verdicts are not here."""
+    named = (judge.about or {}).get("members", {}) if judge.kind == "jury" else {}
+    here = {other.name: other for other in judges}
+    return [here[name] for name in named] if set(named) <= set(here) else []
+
+
+def _signals_of_jury(
+    scope: Scope,
+    metric: Metric,
+    jury: JudgeVerdicts,
+    members: Sequence[JudgeVerdicts],
+    rule: DecisionRule,
+) -> Signals:
+    """The share of members' labels that are severe, and 1 - the share of the commonest label.
+
+    Whatever the jury itself calls severe has disagreement 1, so that it is sent in any case.
+    """
+    votes: IntArray = np.stack([scope.judged(member, metric) for member in members], axis=1)
+    counts = value_counts(votes, len(metric.labels))
+    total = counts.sum(axis=1)
+    verdict, severe = scope.judged(jury, metric), _severe_from(metric, rule)
+    for_severe = ratio(counts[:, severe:].sum(axis=1), total)
+    apart = np.where(verdict >= severe, 1.0, 1 - ratio(counts.max(axis=1), total))
+    none = verdict < 0
+    return {VOTES: np.where(none, np.nan, for_severe), DISAGREEMENT: np.where(none, np.nan, apart)}
+
+
+def _curve(
+    judge: str,
+    metric: str,
+    name: str,
+    signal: FloatArray,
+    severe: Labels,
+    clusters: Labels,
+    rule: DecisionRule,
+    seed: int,
+) -> TriageCurve:
+    seen = (signal, severe, clusters)
+    reason = why_no_choice(*seen)
+    choice = None
+    if not reason:
+        choice = TriageChoice(*held_out_choice(*seen, rule.assist.missed, rule.level, seed))
+    return TriageCurve(
+        judge=judge,
+        metric=metric,
+        signal=name,
+        points=tuple(TriagePoint(*point) for point in triage_points(*seen, rule.level)),
+        n=int((severe >= 0).sum()),
+        severe=int((severe == 1).sum()),
+        choice=choice,
+        reason=reason,
+    )

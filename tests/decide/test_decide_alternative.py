@@ -1,0 +1,129 @@
+"""The Alternative Annotator Test of real judges, and its guard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from align_case import FEW, answers, labels, metric, verdicts
+from align_case import rubric as rubric_of
+
+from judgebench.align.scope import scope_of
+from judgebench.decide.alternative import alternative_tests
+from judgebench.decide.result import AlternativeTest
+from judgebench.truth import TruthConfig
+
+N = 120
+RARE = "a" * 114 + "b" * 6
+
+
+def noisy(true: str, wrong: float, seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    turned = {"a": "b", "b": "a", "c": "b"}
+    return "".join(turned[x] if rng.random() < wrong else x for x in true)
+
+
+def both_variants(
+    humans: dict[str, str], judge: str, controls: dict[str, str], **more
+) -> dict[str, AlternativeTest]:
+    """Both variants by name, of one judge on one metric."""
+    one, items = rubric_of(metric()), answers(len(judge))
+    said = [verdicts("m", judge, items)]
+    said += [verdicts(name, row, items, "control") for name, row in controls.items()]
+    scope = scope_of(one, items, labels(humans), TruthConfig(), FEW)
+    found = list(alternative_tests(scope, one.metrics, said, **more))
+    assert {(t.judge, t.metric) for t in found} == {("m", "harm")}  # no control is tested
+    return {t.variant: t for t in found}
+
+
+def people(true: str, how_many: int = 3, wrong: float = 0.05) -> dict[str, str]:
+    return {f"h{i}": noisy(true, wrong, i) for i in range(how_many)}
+
+
+EVEN = "abc" * 40
+CONTROLS = {"fixed": "a" * N, "random": noisy("bca" * 40, 0.3, 8)}
+
+
+def test_a_judge_as_good_as_the_annotators_passes_and_beats_every_control() -> None:
+    found = both_variants(people(EVEN), noisy(EVEN, 0.01, 9), CONTROLS)
+    for test in found.values():
+        assert (test.passes, test.guarded, test.annotators) == (True, True, 3)
+        assert test.winning_rate == 1
+        assert test.advantage.low <= test.advantage.value <= test.advantage.high
+        assert test.advantage.value > 0.9
+        assert test.epsilon == 0.1
+        assert test.reason == ""
+
+
+def test_a_constant_judge_passes_where_a_label_is_rare_and_neither_guard_lets_it() -> None:
+    found = both_variants(people(RARE), "a" * N, {"fixed": "a" * N})
+    assert found["plain"].passes is True
+    assert found["plain"].guarded is False
+    assert "not shown to be more accurate than fixed" in found["plain"].reason
+    assert found["balanced"].passes is found["balanced"].guarded is False
+
+
+def test_every_control_must_be_beaten() -> None:
+    judge = noisy(EVEN, 0.05, 9)
+    found = both_variants(people(EVEN), judge, {**CONTROLS, "lucky": noisy(EVEN, 0.05, 10)})
+    assert (found["plain"].passes, found["plain"].guarded) == (True, False)
+    assert found["plain"].reason == "not shown to be more accurate than lucky"
+
+
+def test_without_a_control_a_pass_stays_unguarded_and_a_failure_stays_one() -> None:
+    good = both_variants(people(EVEN), noisy(EVEN, 0.01, 9), {})["plain"]
+    assert (good.passes, good.guarded) == (True, None)
+    assert "no control" in good.reason
+    bad = both_variants(people(EVEN), noisy(EVEN, 0.6, 9), {})["plain"]
+    assert (bad.passes, bad.guarded, bad.reason) == (False, False, "")
+
+
+def test_a_larger_tolerance_lets_a_weaker_judge_pass() -> None:
+    judge = noisy(EVEN, 0.1, 9)
+    strict, lax = (
+        both_variants(people(EVEN), judge, CONTROLS, epsilon=e)["plain"] for e in (0.0, 0.3)
+    )
+    assert (strict.passes, lax.passes) == (False, True)
+    assert lax.epsilon == 0.3
+
+
+@pytest.mark.parametrize(
+    ("humans", "told"),
+    [
+        ({"ann": EVEN}, "two named annotators; the truth is made by 1"),
+        ({"crowd#1": EVEN, "crowd#2": EVEN, "ann": EVEN}, "places in a list, which are no people"),
+        ({"ann": "." * N, "bob": "." * N}, "two named annotators; the truth is made by"),
+        ({"ann": EVEN[:29] + "." * 91, "bob": EVEN}, "30 items"),
+    ],
+)
+def test_where_there_is_nothing_to_test_the_reason_says_so(humans, told: str) -> None:
+    if told.startswith("two named") and set(humans["ann"]) == {"."}:
+        told = "two named annotators; the truth is made by 0"
+    for test in both_variants(humans, EVEN, CONTROLS).values():
+        assert (test.passes, test.guarded, test.winning_rate, test.annotators) == (
+            None, None, None, 0,
+        )  # fmt: skip
+        assert test.advantage.value is None
+        assert told in test.reason
+        assert test.advantage.reason
+
+
+def test_a_judge_that_failed_throughout_is_not_tested() -> None:
+    for test in both_variants(people(EVEN), "." * N, CONTROLS).values():
+        assert test.passes is test.guarded is None
+        assert "30 items" in test.reason
+
+
+def test_two_annotators_are_told_that_there_is_no_consensus() -> None:
+    found = both_variants(people(EVEN, 2, 0.1), noisy(EVEN, 0.01, 9), CONTROLS)["plain"]
+    assert found.annotators == 2
+    assert "with two annotators" in found.reason
+
+
+def test_places_in_a_list_do_not_count_among_the_others() -> None:
+    humans = people(EVEN)
+    slots = {"crowd#1": noisy(EVEN, 0.9, 20), "crowd#2": noisy(EVEN, 0.9, 21)}
+    judge = noisy(EVEN, 0.02, 9)
+    alone, beside = (both_variants(h, judge, CONTROLS)["plain"] for h in (humans, humans | slots))
+    assert (alone.winning_rate, alone.advantage.value) == (
+        beside.winning_rate, beside.advantage.value,
+    )  # fmt: skip

@@ -1,0 +1,65 @@
+"""Planning: larger studies are drawn from the one there is."""
+
+from __future__ import annotations
+
+from decide_case import decided, noisy
+
+from judgebench.decide.result import Outcome, State
+from judgebench.decide.rule import DecisionRule, PlanRule
+
+TRUE = "aaaaaabbbc" * 8
+HUMANS = {f"h{i}": noisy(TRUE, 0.06, i) for i in range(3)}
+
+
+def test_a_good_judge_on_few_items_needs_more_and_then_replaces() -> None:
+    found = decided(HUMANS, TRUE)
+    assert found.outcome is Outcome.CANT_TELL
+    more = found.more
+    assert more is not None
+    assert more.items
+    assert more.towards is Outcome.REPLACE
+    assert more.clear >= DecisionRule().plan.chance
+    # as many further items as were planned make it clear, give or take the luck of one draw
+    times = 1 + -(-2 * more.items // len(TRUE))
+    true = TRUE * times
+    humans = {f"h{i}": noisy(true, 0.06, i) for i in range(3)}
+    assert decided(humans, true).outcome is Outcome.REPLACE
+
+
+def test_a_bad_judge_on_few_items_is_planned_towards_dont() -> None:
+    true = ("aaaaaabbbc" * 3)[:24]
+    humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
+    found = decided(humans, noisy(true, 0.35, 3))
+    assert found.outcome is Outcome.CANT_TELL
+    assert found.more is not None
+    assert found.more.towards is Outcome.DONT
+
+
+def test_the_plan_is_the_same_each_time() -> None:
+    assert decided(HUMANS, TRUE).more == decided(HUMANS, TRUE).more
+
+
+def test_what_is_not_within_reach_is_said() -> None:
+    rule = DecisionRule(plan=PlanRule(chance=0.99, most=2))
+    more = decided(HUMANS, noisy(TRUE, 0.08, 5), rule=rule).more
+    assert more is not None
+    assert more.items is None
+    assert "even with 2 times the items only" in more.reason
+
+
+def test_without_a_severe_answer_nothing_can_be_simulated() -> None:
+    true = "aaaab" * 20
+    humans = {f"h{i}": "".join(x for x in true) for i in range(2)}
+    more = decided(humans, true).more
+    assert more is not None
+    assert more.items is None
+    assert "severe" in more.reason
+
+
+def test_a_clear_decision_has_no_plan() -> None:
+    true = "aaaaaabbbc" * 40
+    humans = {f"h{i}": noisy(true, 0.06, i) for i in range(3)}
+    found = decided(humans, true)
+    assert found.outcome is Outcome.REPLACE
+    assert all(c.state is State.MET for c in found.replace)
+    assert found.more is None

@@ -1,0 +1,101 @@
+"""Decisions on real people and a real judge, read as a careful statistician would."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from align_case import FEW, metric, rubric
+from decide_case import condition
+from mtbench import comparisons
+
+from judgebench.align.answers import indexed
+from judgebench.align.as_judge import annotators_as_judges
+from judgebench.align.result import JudgeVerdicts
+from judgebench.align.scope import Scope, scope_of
+from judgebench.data import load_data
+from judgebench.decide.result import Decisions, Outcome, State
+from judgebench.decide.rule import DecisionRule
+from judgebench.decide.run import decide
+from judgebench.records import Answer, Status, Verdict
+from judgebench.rubric import Metric, Rubric, load_rubric
+from judgebench.truth import TruthConfig
+
+REPO = Path(__file__).resolve().parents[2]
+BETTER = metric("nominal", "abt", id="better", title="Better", question="Which is better?")
+
+
+def _controls(scope: Scope, measured: Metric) -> list[JudgeVerdicts]:
+    """A constant judge with the commonest label, and one that draws labels as often as they are."""
+    truth = [measured.label_texts[i] for i in scope.humans[measured.id].truth if i >= 0]
+    items: Sequence[Answer] = list(scope.answers)
+    common = Counter(truth).most_common(1)[0][0]
+    drawn = np.random.default_rng(0).choice(truth, size=len(items))
+    rows = {"constant": [common] * len(items), "prior": drawn.tolist()}
+    return [
+        JudgeVerdicts(name, "control", "s", {
+            item.item_id: Verdict(
+                item.item_id, item.content_hash, name, "s", Status.OK, {measured.id: label}
+            )
+            for item, label in zip(items, row, strict=True)
+        })
+        for name, row in rows.items()
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def crowd(shared_data: Path) -> tuple[Rubric, Scope, list[JudgeVerdicts]]:
+    """The expert in the judge's place, against the median of the crowd."""
+    risk = load_rubric("medical-query-risk").only(["query_risk"])
+    dataset = load_data(
+        [REPO / "examples" / "medical-safety-crowd" / "queries.data.yaml"], risk,
+        metrics=("query_risk",), folder=shared_data / "medical-safety-crowd",
+    )  # fmt: skip
+    answers = indexed(dataset.answers)
+    expert = annotators_as_judges(["expert"], risk, answers, dataset.labels)
+    config = TruthConfig(annotators=("crowd#*",))
+    scope = scope_of(risk, answers, dataset.labels, config, FEW)
+    return risk, scope, [*expert, *_controls(scope, risk.metrics[0])]
+
+
+def _decided(
+    case: tuple[Rubric, Scope, list[JudgeVerdicts]], rule: DecisionRule = DecisionRule()
+) -> Decisions:
+    measured, scope, judges = case
+    return decide("real", measured, scope, judges, rule)
+
+
+def test_the_expert_is_no_worse_than_the_crowd_but_severe_queries_are_too_few(
+    crowd: tuple[Rubric, Scope, list[JudgeVerdicts]],
+) -> None:
+    (found,) = _decided(crowd).decisions
+    assert found.outcome is Outcome.CANT_TELL
+    # better than one more crowd worker, and far better than what reads nothing
+    assert condition(found, "humans_accuracy").state is State.MET
+    assert condition(found, "controls_accuracy").state is State.MET
+    # 12 critical queries, which the crowd itself does not recognise
+    assert condition(found, "severe_items").estimate.value == 12
+    assert "no judge can be held to more" in condition(found, "severe_recall").missing
+
+
+def test_with_serious_counted_as_severe_there_are_items_enough(
+    crowd: tuple[Rubric, Scope, list[JudgeVerdicts]],
+) -> None:
+    (found,) = _decided(crowd, DecisionRule(severe_from={"query_risk": "Serious"})).decisions
+    assert condition(found, "severe_items").state is State.MET
+    assert condition(found, "severe_recall").estimate.n > 80
+
+
+def test_gpt4_against_experts_on_which_answer_is_better(shared_data: Path) -> None:
+    answers, labels, gpt4 = comparisons(shared_data / "mtbench-human")
+    scope = scope_of(rubric(BETTER), answers, labels, TruthConfig(rule="majority"), FEW)
+    judges = [gpt4, *_controls(scope, BETTER)]
+    (found,) = _decided((rubric(BETTER), scope, judges)).decisions
+    against = condition(found, "humans_accuracy")
+    assert against.estimate.n == 892
+    assert condition(found, "controls_accuracy").state is State.MET
+    assert found.assist == ()
+    print(found)

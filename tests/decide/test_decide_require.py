@@ -1,0 +1,61 @@
+"""Demands on the decisions, as a pipeline makes them."""
+
+from __future__ import annotations
+
+import pytest
+from align_case import metric, rubric
+
+from judgebench.decide.require import demands, unreached
+from judgebench.decide.result import Decision, Decisions, Outcome
+from judgebench.decide.rule import DecisionRule
+from judgebench.errors import SetupError
+
+RUBRIC = rubric(metric(), metric(id="tone", title="Tone of voice"))
+MADE = (
+    Decision("j", "harm", Outcome.REPLACE, "r", (), ()),
+    Decision("k", "harm", Outcome.DONT, "r", (), ()),
+    Decision("j", "tone", Outcome.ASSIST, "r", (), ()),
+    Decision("k", "tone", Outcome.CANT_TELL, "r", (), ()),
+)
+DECISIONS = Decisions(
+    "d", RUBRIC, DecisionRule(), MADE, judges={"j": "judge", "k": "judge", "a:b": "judge"}
+)
+
+
+def _unreached(*texts: str) -> list[str]:
+    return [str(demand) for demand in unreached(demands(texts, DECISIONS), DECISIONS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reached"),
+    [
+        ("REPLACE:harm", True),
+        ("REPLACE:harm:j", True),
+        ("REPLACE:harm:k", False),
+        ("ASSIST:harm", True),
+        ("REPLACE:tone", False),
+        ("ASSIST:tone:j", True),
+        ("ASSIST:tone:k", False),
+        ("REPLACE:Harm", True),  # by its title
+        ("ASSIST:tone:a:b", False),  # a judge's name may hold a colon
+    ],
+)
+def test_a_demand_is_reached_by_its_outcome_or_a_stronger_one(text: str, reached: bool) -> None:
+    assert (not _unreached(text)) is reached
+
+
+def test_what_was_not_reached_is_told_as_it_was_asked() -> None:
+    assert _unreached("REPLACE:harm", "REPLACE:tone", "ASSIST:tone:k") == [
+        "REPLACE:tone", "ASSIST:tone:k",
+    ]  # fmt: skip
+
+
+def test_every_demand_that_makes_no_sense_is_told_with_what_is_allowed() -> None:
+    with pytest.raises(SetupError) as caught:
+        demands(["DON'T:harm", "REPLACE", "REPLACE:nope", "ASSIST:harm:nobody"], DECISIONS)
+    told = [str(problem) for problem in caught.value.problems]
+    assert len(told) == 4
+    assert "REPLACE or ASSIST" in told[0]
+    assert "harm, tone" in told[1]
+    assert "harm, tone" in told[2]
+    assert "j, k, a:b" in told[3]

@@ -1,0 +1,220 @@
+"""Decisions on small planted studies: every outcome, and every way in which data say nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from align_case import answers, labels, metric, rubric, verdicts
+from decide_case import HUMANS, TRUE, condition, decided, noisy, scoped
+
+from judgebench.align.scope import scope_of
+from judgebench.decide.result import (
+    Decision,
+    Outcome,
+    State,
+    TriageChoice,
+    TriageCurve,
+    TriagePoint,
+)
+from judgebench.decide.rule import DecisionRule, ReplaceRule, SevereRule
+from judgebench.decide.run import decisions
+from judgebench.records import Estimate
+from judgebench.stats.resample import Resampling
+from judgebench.truth import TruthConfig
+
+
+def curve(sent: tuple[float, float, float], missed: tuple[float, float, float]) -> TriageCurve:
+    """A filter whose only other threshold catches everything and sends as much."""
+    point = TriagePoint(0.5, Estimate(*sent, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
+    return TriageCurve("j", "harm", "label", (point,), 400, 40, TriageChoice(
+        1.0, Estimate(*sent, "m", 400), Estimate(*missed, "m", 40)))  # fmt: skip
+
+
+GOOD_FILTER = curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.08))
+
+
+def test_a_judge_as_good_as_the_annotators_replaces_them() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.02, 9))
+    assert found.outcome is Outcome.REPLACE
+    assert all(c.state is State.MET for c in found.replace)
+    assert found.more is None
+    assert found.reason.startswith("Against an annotator +0.")
+
+
+def test_a_judge_clearly_worse_than_the_annotators_does_not() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9))
+    assert found.outcome is Outcome.DONT
+    assert condition(found, "humans_accuracy").state is State.NOT_MET
+    assert found.reason.startswith("Against an annotator -0.")
+
+
+def test_a_constant_judge_is_no_better_than_a_control_however_skewed_the_labels() -> None:
+    true = "a" * 380 + "c" * 20
+    humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
+    found = decided(humans, "a" * 400)
+    assert condition(found, "humans_accuracy").state is State.MET
+    assert condition(found, "controls_accuracy").state is State.NOT_MET
+    assert found.outcome is Outcome.DONT
+
+
+def test_a_worse_judge_that_filters_well_assists() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[GOOD_FILTER])
+    assert found.outcome is Outcome.ASSIST
+    assert "Sent to humans 0.400 [0.350, 0.450] (≤ 0.500)" in found.reason
+    assert "to replace annotators it falls short" in found.reason
+
+
+def test_a_filter_that_may_miss_too_much_does_not_assist() -> None:
+    wide = curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.2))
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[wide])
+    assert found.outcome is Outcome.DONT
+    assert "as a filter not clear: severe answers missed 0.020" in found.reason
+
+
+def test_the_first_signal_counts_and_not_the_luckiest() -> None:
+    bad = curve((0.9, 0.85, 0.95), (0.0, 0.0, 0.05))
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[bad, GOOD_FILTER])
+    assert found.outcome is Outcome.DONT
+    assert "no filter either: sent to humans 0.900" in found.reason
+
+
+def test_a_cautious_threshold_that_sends_too_much_shows_no_failure_while_another_may_do() -> None:
+    sent = Estimate(0.9, 0.85, 0.95, "m", 400)
+    other = TriagePoint(2.0, Estimate(0.3, 0.25, 0.35, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
+    choice = TriageChoice(1.0, sent, Estimate(0.0, 0.0, 0.09, "m", 40))
+    cautious = TriageCurve("j", "harm", "label", (other,), 400, 40, choice)
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[cautious])
+    assert condition(found, "sent").state is State.UNCLEAR
+    assert "more severe answers would lower" in condition(found, "sent").missing
+    assert "as a filter not clear: sent to humans 0.900" in found.reason
+
+
+def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> None:
+    true = "aaaaaaabbbbbbb" * 20 + "c" * 12
+    humans = {f"h{i}": noisy(true[:280], 0.06, i) + "c" * 12 for i in range(3)}
+    found = decided(humans, noisy(true[:280], 0.01, 9) + "c" * 12)
+    severe = condition(found, "severe_items")
+    assert found.outcome is Outcome.CANT_TELL
+    assert severe.state is State.UNCLEAR
+    assert "severe answers (≥ 20)" in found.reason
+    assert severe.missing.endswith("more severe answers are needed")
+    assert found.more is not None
+    assert found.more.items
+    assert found.more.labels == pytest.approx(3 * found.more.items, abs=3)
+    assert found.more.severe
+
+
+def test_many_failures_keep_a_perfect_judge_from_replacing() -> None:
+    judge = "." * 60 + TRUE[60:]
+    found = decided(HUMANS, judge)
+    assert condition(found, "failures").state is State.NOT_MET
+    assert found.outcome is Outcome.DONT
+
+
+def test_failures_count_as_wrong_for_what_is_to_be_met_and_as_right_for_what_is_to_fail() -> None:
+    plain = condition(decided(HUMANS, TRUE), "humans_accuracy").estimate
+    failing = condition(decided(HUMANS, "." * 12 + TRUE[12:]), "humans_accuracy").estimate
+    assert failing.low < plain.low
+    assert failing.high >= plain.high - 1e-12
+    assert "wrong for the lower limit" in failing.method
+
+
+def test_a_nominal_metric_asks_for_no_severe_answers_and_has_no_filter() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.02, 9), measured=metric("nominal"))
+    assert {c.key for c in found.replace} == {
+        "humans_accuracy", "humans_balanced_accuracy", "controls_accuracy",
+        "controls_balanced_accuracy", "failures",
+    }  # fmt: skip
+    assert found.assist == ()
+    assert found.outcome is Outcome.REPLACE
+
+
+def test_the_rule_is_the_users_to_change() -> None:
+    rule = DecisionRule(replace=ReplaceRule(severe=SevereRule(items=60)))
+    judge = noisy(TRUE, 0.02, 9)
+    assert decided(HUMANS, judge).outcome is Outcome.REPLACE
+    assert decided(HUMANS, judge, rule=rule).outcome is not Outcome.REPLACE
+    lower = DecisionRule(severe_from={"harm": "b"})
+    assert condition(decided(HUMANS, judge, rule=lower), "severe_items").estimate.value > 150
+
+
+def test_annotators_who_miss_what_the_others_call_severe_hold_no_judge_to_more() -> None:
+    rng = np.random.default_rng(0)
+    true = "a" * 300 + "c" * 60
+    humans = {
+        f"h{i}": "".join("a" if x == "c" and rng.random() < 0.5 else x for x in true)
+        for i in range(3)
+    }
+    judge = "".join("a" if x == "c" and rng.random() < 0.7 else x for x in true)
+    severe = condition(decided(humans, judge), "severe_recall")
+    assert severe.estimate.high < 0.7
+    assert severe.state is State.UNCLEAR
+    assert "no judge can be held to more" in severe.missing
+
+
+# --- data that carry no decision -----------------------------------------------------------------
+
+
+def _cant_tell(found: Decision, reason: str) -> None:
+    assert found.outcome is Outcome.CANT_TELL
+    assert reason in found.reason
+    assert "nan" not in repr(found).replace("name", "")
+    assert found.more is None or found.more.reason
+
+
+def test_one_annotator() -> None:
+    _cant_tell(decided({"h": TRUE}, noisy(TRUE, 0.02, 1)), "No item was labelled by two annotators")
+
+
+def test_no_overlap() -> None:
+    half = len(TRUE) // 2
+    humans = {"h0": TRUE[:half] + "." * half, "h1": "." * half + TRUE[half:]}
+    _cant_tell(decided(humans, TRUE), "No item was labelled by two annotators")
+
+
+def test_one_label_only() -> None:
+    humans = {"h0": "a" * 100, "h1": "a" * 100}
+    _cant_tell(decided(humans, "a" * 100), "one and the same label")
+
+
+def test_all_verdicts_failed() -> None:
+    _cant_tell(decided(HUMANS, "." * 400), "no label on any of 400 labelled items")
+
+
+def test_three_items() -> None:
+    humans = {"h0": "abc", "h1": "abc", "h2": "aba"}
+    _cant_tell(decided(humans, "abc"), "Only 3 questions were labelled by two annotators")
+
+
+def test_no_human_label_at_all() -> None:
+    scope = scope_of(rubric(), answers(5), [], TruthConfig(), Resampling(resamples=200))
+    judges = [verdicts("j", "abcab", answers(5))]
+    (found,) = decisions(scope, [metric()], judges, DecisionRule())
+    _cant_tell(found, "asked about no item that has a human label")
+    assert found.replace == ()
+
+
+def test_a_judge_asked_about_other_items_only() -> None:
+    items = answers(40)
+    humans = {"h0": "abcb" * 5, "h1": "abcb" * 5}
+    scope = scope_of(rubric(), items, labels(humans), TruthConfig(), Resampling(resamples=200))
+    judges = [verdicts("j", "abcb" * 5, items[20:])]
+    (found,) = decisions(scope, [metric()], judges, DecisionRule())
+    _cant_tell(found, "asked about no item that has a human label")
+
+
+def test_no_control_judge() -> None:
+    items = answers(400)
+    scope = scoped(HUMANS)
+    (found,) = decisions(
+        scope, [metric()], [verdicts("j", noisy(TRUE, 0.02, 9), items)], DecisionRule()
+    )
+    assert found.outcome is Outcome.CANT_TELL
+    assert "there is no control judge" in found.reason
+
+
+def test_ten_questions_are_few_and_nothing_breaks() -> None:
+    humans = {"h0": "ababababab", "h1": "ababababab"}
+    found = decided(humans, "ababababab")
+    assert found.outcome is Outcome.CANT_TELL
+    assert found.reason

@@ -1,0 +1,93 @@
+"""What a stress run adds to a decision."""
+
+from __future__ import annotations
+
+import pytest
+from align_case import rubric
+from decide_case import HUMANS, TRUE, condition, decided, noisy
+
+from judgebench.decide.result import Outcome, State
+from judgebench.decide.rule import DecisionRule, ReplaceRule
+from judgebench.decide.stressed import stress_conditions
+from judgebench.records import Estimate
+from judgebench.stress.result import EVERY, Invariance, PlantedVerdict, StressResult
+
+NONE = Estimate(None, reason="not needed here")
+
+
+def _stress(probes: dict[str, tuple[float, float, float]], planted: Estimate | None = None):
+    found = [
+        Invariance("j", name, "harm", NONE, Estimate(*rate, "m", 50), NONE, NONE, NONE, None, None)
+        for name, rate in probes.items()
+    ]
+    tricks = [PlantedVerdict("j", EVERY, "harm", planted)] if planted else []
+    return StressResult(
+        "s", rubric(), {"j": "judge"}, (), (), tuple(found), tuple(tricks), (), (), (), 0
+    )
+
+
+STEADY = {"padding": (0.98, 0.92, 1.0), "tone": (0.96, 0.90, 0.99)}
+
+
+def test_without_a_stress_run_nothing_is_asked() -> None:
+    assert list(stress_conditions(None, "j", "harm", DecisionRule())) == []
+
+
+def test_a_steady_judge_meets_it_on_the_mean_over_the_probes() -> None:
+    (found,) = stress_conditions(_stress(STEADY), "j", "harm", DecisionRule())
+    assert found.state is State.MET
+    assert found.estimate.value == pytest.approx(0.97)
+    assert found.estimate.low == pytest.approx(0.91)
+    assert found.estimate.n == 100
+    assert "mean over 2 probes" in found.title
+
+
+def test_one_probe_that_moves_the_judge_is_not_averaged_away() -> None:
+    probes = {**STEADY, "authority": (0.5, 0.4, 0.6)}
+    (found,) = stress_conditions(_stress(probes), "j", "harm", DecisionRule())
+    assert found.state is State.NOT_MET
+    assert "authority" in found.title
+    assert found.estimate.value == 0.5
+
+
+def test_few_altered_answers_leave_it_open() -> None:
+    (found,) = stress_conditions(_stress({"padding": (0.9, 0.6, 1.0)}), "j", "harm", DecisionRule())
+    assert found.state is State.UNCLEAR
+    assert found.missing
+
+
+@pytest.mark.parametrize(
+    ("success", "state"),
+    [((0.0, 0.0, 0.05), "met"), ((0.5, 0.3, 0.7), "not met"), ((0.05, 0.0, 0.2), "unclear")],
+)
+def test_planted_verdicts_must_not_be_obeyed(
+    success: tuple[float, float, float], state: str
+) -> None:
+    (found,) = stress_conditions(
+        _stress({}, Estimate(*success, "m", 40)), "j", "harm", DecisionRule()
+    )
+    assert (found.key, found.state.value) == ("planted", state)
+
+
+def test_what_was_not_measured_of_this_judge_or_metric_is_not_asked() -> None:
+    stress = _stress(STEADY, Estimate(0.0, 0.0, 0.05, "m", 40))
+    assert list(stress_conditions(stress, "other", "harm", DecisionRule())) == []
+    assert list(stress_conditions(stress, "j", "other", DecisionRule())) == []
+
+
+def test_a_gullible_judge_does_not_replace() -> None:
+    judge = noisy(TRUE, 0.02, 9)
+    gullible = _stress(STEADY, Estimate(0.6, 0.5, 0.7, "m", 40))
+    found = decided(HUMANS, judge, stress=gullible)
+    assert found.outcome is Outcome.DONT
+    assert "planted verdicts obeyed 0.600" in found.reason.lower()
+    lenient = DecisionRule(replace=ReplaceRule(planted=None))
+    assert decided(HUMANS, judge, stress=gullible, rule=lenient).outcome is Outcome.REPLACE
+
+
+def test_what_the_stress_test_leaves_open_no_label_can_clear() -> None:
+    found = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_stress({"padding": (0.9, 0.6, 1.0)}))
+    assert found.outcome is Outcome.CANT_TELL
+    assert condition(found, "robustness").state is State.UNCLEAR
+    assert found.more is not None
+    assert "stress test" in found.more.reason

@@ -1,0 +1,99 @@
+"""The promise of a decision, held against worlds whose true numbers are known.
+
+A few draws of each world are made here; `make test-long` makes a thousand, as
+`benchmarks/decisions.py` does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "decisions.py"
+LIMIT = 0.05
+FEW, MANY = 10, 1000
+POPULATION = 20_000  # enough for a few draws, and much quicker
+
+pytestmark = pytest.mark.xdist_group("worlds")
+
+
+@pytest.fixture(scope="module")
+def bed() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("decisions_benchmark", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def tallies(bed: ModuleType) -> Mapping[str, object]:
+    """What became of a few draws of every world, by its name."""
+    bed._POPULATION = POPULATION
+    return {world.name: bed.run_world(world, FEW, 0) for world in bed.WORLDS}
+
+
+def test_there_are_worlds_of_every_kind(bed: ModuleType) -> None:
+    bad = [world for world in bed.WORLDS if not bed.is_good(bed.settled(world))]
+    assert len(bad) >= 12
+    assert {world.annotators for world in bed.WORLDS} == {2, 3, 4, 5}
+    assert min(world.items for world in bed.WORLDS) == 50
+    assert max(world.items for world in bed.WORLDS) == 2000
+    severe = {world.shares[-1] for world in bad}
+    assert min(severe) == 0.01
+    assert max(severe) == 0.5
+    assert any(world.constant for world in bad)
+    assert any(world.shared for world in bad)
+    assert any(world.a_question > 1 for world in bad)
+
+
+def test_replace_is_hardly_ever_wrong(bed: ModuleType, tallies: Mapping[str, object]) -> None:
+    bad = [world for world in bed.WORLDS if not bed.is_good(bed.settled(world))]
+    wrong = sum(tallies[world.name].outcomes["REPLACE"] for world in bad)
+    assert wrong <= LIMIT * FEW * len(bad)
+    # a judge that reads nothing never gets it
+    for world in bad:
+        if world.constant or world.guessing:
+            assert tallies[world.name].outcomes["REPLACE"] == 0
+
+
+def test_good_judges_are_seen_once_there_is_data(tallies: Mapping[str, object]) -> None:
+    for name in ("good, 1000 items", "good, 4 labels", "as an annotator, 2000 items"):
+        assert tallies[name].outcomes["REPLACE"] >= 0.9 * FEW
+    assert tallies["good, 50 items"].outcomes["CAN'T TELL"] == FEW
+
+
+def test_a_filter_is_recognised_and_a_leaky_one_is_not(tallies: Mapping[str, object]) -> None:
+    assert tallies["a filter, not a judge"].outcomes["ASSIST"] >= 0.9 * FEW
+    assert sum(tally.wrong_assist for tally in tallies.values()) <= LIMIT * FEW * len(tallies)
+
+
+def test_intervals_cover_the_populations_number(tallies: Mapping[str, object]) -> None:
+    for key in ("humans_accuracy", "humans_balanced_accuracy"):
+        covered = sum(tally.covered[key] for tally in tallies.values())
+        defined = sum(tally.defined[key] for tally in tallies.values())
+        assert 0.92 <= covered / defined <= 0.99
+
+
+def test_naive_rules_replace_annotators_by_judges_that_read_nothing(
+    tallies: Mapping[str, object],
+) -> None:
+    assert tallies["constant, 1 % severe"].naive["accuracy"] == FEW
+    assert tallies["constant, 5 % severe"].naive["alt-test"] >= 0.9 * FEW
+    assert tallies["misses 32 % of the severe"].naive["kappa"] == FEW
+
+
+@pytest.mark.long
+def test_a_thousand_draws_of_every_bad_world(bed: ModuleType) -> None:
+    for world in bed.WORLDS:
+        if not bed.is_good(bed.settled(world)):
+            tally = bed.run_world(world, MANY, 1)
+            assert tally.outcomes["REPLACE"] <= LIMIT * MANY, world.name
+            assert tally.wrong_assist <= LIMIT * MANY, world.name
