@@ -1,4 +1,4 @@
-"""Write alignment and stress test down: CSV, Markdown, LaTeX, one self-contained page, figures."""
+"""Write a report down: CSV, Markdown, LaTeX, one self-contained page, figures."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from itertools import chain
 from pathlib import Path
 
 from judgebench.align import Alignment
+from judgebench.decide.result import Decisions
 from judgebench.files import write_atomically
 from judgebench.report.contents import shows_alignment
 from judgebench.report.csv_file import to_csv
+from judgebench.report.decide.csv import to_decisions_csv
+from judgebench.report.decide.plots import draw_decisions
+from judgebench.report.decide.terminal import print_decisions
 from judgebench.report.html import to_html
 from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown
@@ -20,21 +24,24 @@ from judgebench.report.tables import accuracy_table
 from judgebench.report.terminal import print_tables
 from judgebench.stress.result import StressResult
 
-__all__ = ["accuracy_table", "print_tables", "write_report"]
+__all__ = ["accuracy_table", "print_decisions", "print_tables", "write_report"]
 
 
 def write_report(
-    alignment: Alignment, folder: Path, stress: StressResult | None = None
+    alignment: Alignment,
+    folder: Path,
+    stress: StressResult | None = None,
+    decisions: Decisions | None = None,
 ) -> Mapping[str, Path]:
     """Write every file of the report into `folder` and return their paths.
 
-    The keys are `csv`, `markdown`, `latex`, `html`, with a stress result `stress_csv` and, for the
-    figures, their paths inside
-    `folder`, such as `plots/label_distribution.png`. A file is the old one or the new one, never
+    The keys are `csv`, `markdown`, `latex`, `html`, with a stress result `stress_csv`, with
+    decisions `decisions_csv` and, for the figures, their paths inside `folder`, such as
+    `plots/label_distribution.png`. A file is the old one or the new one, never
     half of either.
     """
     written: dict[str, Path] = {}
-    for key, name, content in _files(alignment, stress):
+    for key, name, content in _files(alignment, stress, decisions):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -42,15 +49,20 @@ def write_report(
     return written
 
 
-def _files(alignment: Alignment, stress: StressResult | None) -> Iterator[tuple[str, str, bytes]]:
+def _files(
+    alignment: Alignment, stress: StressResult | None, decisions: Decisions | None
+) -> Iterator[tuple[str, str, bytes]]:
     """Key, path inside the folder and content of each file."""
     yield "csv", "alignment.csv", to_csv(alignment).encode()
     if stress is not None:
         yield "stress_csv", "stress.csv", to_stress_csv(stress).encode()
-    yield "markdown", "tables.md", to_markdown(alignment, stress).encode()
-    yield "latex", "tables.tex", to_latex(alignment, stress).encode()
-    yield "html", "report.html", to_html(alignment, stress).encode()
+    if decisions is not None:
+        yield "decisions_csv", "decisions.csv", to_decisions_csv(decisions).encode()
+    yield "markdown", "tables.md", to_markdown(alignment, stress, decisions).encode()
+    yield "latex", "tables.tex", to_latex(alignment, stress, decisions).encode()
+    yield "html", "report.html", to_html(alignment, stress, decisions).encode()
     figures = chain(
+        draw_decisions(decisions) if decisions is not None else (),
         draw_all(alignment) if shows_alignment(alignment, stress) else (),
         draw_stress(stress) if stress is not None else (),
     )

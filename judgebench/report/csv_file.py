@@ -15,15 +15,21 @@ from typing import Any
 
 from judgebench.align import Alignment
 from judgebench.records import Estimate
+from judgebench.report.comparisons import ALL_TIE, why_no_p
 from judgebench.report.words import printable
 
 COLUMNS = (
-    "table",  # score, agreement, ceiling, distribution, confusion, verdicts
+    # score, agreement, ceiling, unanimity, rate, probability, calibration, temperature, comparison,
+    # ranking, distribution, confusion, verdicts
+    "table",
     "judge",
     "metric",
-    "statistic",
+    "statistic",  # in `rate` the method: human, verdicts, ppi, rogan_gladen; labels_saved
     "failures",  # left_out, worst, best
-    "who",  # annotator, pair of annotators or "all"
+    # annotator, pair of annotators or "all"; second judge in `comparison`, group in `ranking`;
+    # unanimous, split or single in `unanimity`; what was scored in `probability`; the bin in
+    # `calibration`, the half in `temperature`
+    "who",
     "human_label",
     "label",  # the judge's label in `confusion`: empty = none was given
     "blanks",  # how blank cells were read in `distribution`
@@ -77,7 +83,76 @@ def _rows(a: Alignment) -> Iterator[dict[str, Any]]:
             "table": "ceiling", "metric": c.metric, "statistic": c.statistic, "who": c.annotator,
             **estimate_columns(c.estimate),
         }  # fmt: skip
+    for u in a.by_unanimity:
+        yield {
+            "table": "unanimity", "judge": u.judge, "metric": u.metric, "statistic": u.statistic,
+            "failures": "left_out", "who": u.part, **estimate_columns(u.estimate),
+        }  # fmt: skip
+    yield from _rates(a)
+    yield from _probabilities(a)
+    yield from _between_judges(a)
     yield from _counts(a)
+
+
+def _rates(a: Alignment) -> Iterator[dict[str, Any]]:
+    """Every rate, and below that of `ppi` how many human labels it saves."""
+    for rate in a.rates:
+        key = {
+            "table": "rate", "judge": rate.judge, "metric": rate.metric, "human_label": rate.label,
+        }  # fmt: skip
+        yield {**key, "statistic": rate.method, **estimate_columns(rate.estimate)}
+        if rate.saved is not None:
+            yield {**key, "statistic": "labels_saved", "value": rate.saved, "n": rate.estimate.n}
+
+
+def _probabilities(a: Alignment) -> Iterator[dict[str, Any]]:
+    """Every score; of every bin its mean confidence and the share right; temperature scaling."""
+    for s in a.probability_scores:
+        yield {
+            "table": "probability", "judge": s.judge, "metric": s.metric,
+            "statistic": s.statistic, "who": s.source, **estimate_columns(s.estimate),
+        }  # fmt: skip
+    for curve in a.calibration_curves:
+        for place, point in enumerate(curve.bins, start=1):
+            key = {
+                "table": "calibration", "judge": curve.judge, "metric": curve.metric,
+                "who": f"bin {place}",
+            }  # fmt: skip
+            yield {**key, "statistic": "confidence", "value": point.confidence, "n": point.right.n}
+            yield {**key, "statistic": "share_right", **estimate_columns(point.right)}
+    for t in a.temperatures:
+        key = {"table": "temperature", "judge": t.judge, "metric": t.metric}
+        for half, estimate in enumerate(t.scaling.temperatures, start=1):
+            yield {
+                **key, "statistic": "temperature", "who": f"half {half}",
+                **estimate_columns(estimate),
+            }  # fmt: skip
+        scores = ("log_loss_before", "log_loss_after", "change", "ece_before", "ece_after")
+        for name in scores:
+            yield {**key, "statistic": name, **estimate_columns(getattr(t.scaling, name))}
+
+
+def _between_judges(a: Alignment) -> Iterator[dict[str, Any]]:
+    """Every comparison with its p values; every average rank, and what all ranks share."""
+    for c in a.comparisons:
+        key = {"table": "comparison", "judge": c.first, "who": c.second, "metric": c.metric}
+        yield {**key, "statistic": "accuracy_difference", **estimate_columns(c.difference)}
+        for statistic in ("mcnemar_p", "permutation_p", "p_holm"):
+            p = getattr(c, statistic)
+            reason = why_no_p(c.difference) if p is None else ""
+            n = {"n": c.difference.n, "n_missing": c.difference.n_missing}
+            yield {**key, "statistic": statistic, "value": p, **n, "reason": reason}
+    for r in a.rankings:
+        key = {"table": "ranking", "judge": r.judge, "who": r.group, "metric": r.metric}
+        yield {**key, "statistic": "average_rank", **estimate_columns(r.average_rank)}
+    for r in a.rankings[:1]:
+        for statistic in ("friedman_p", "critical_difference"):
+            value, rank = getattr(r, statistic), r.average_rank
+            reason = "" if value is not None else rank.reason if rank.value is None else ALL_TIE
+            yield {
+                "table": "ranking", "metric": r.metric, "statistic": statistic, "value": value,
+                "n": rank.n, "n_missing": rank.n_missing, "reason": reason,
+            }  # fmt: skip
 
 
 def _counts(a: Alignment) -> Iterator[dict[str, Any]]:

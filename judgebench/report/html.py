@@ -16,9 +16,12 @@ from typing import Any
 from markupsafe import Markup
 
 from judgebench.align import STATISTICS, Alignment, Confusion, Disagreement, FailurePolicy
+from judgebench.decide.result import Decisions
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.report.cells import Cell, Table, footnotes
+from judgebench.report.comparisons import comparison_table, ranking_table
 from judgebench.report.contents import NO_LABELS, about_what, shows_alignment
+from judgebench.report.decide.html import decide_section
 from judgebench.report.lookup import (
     Scores,
     best_control,
@@ -29,9 +32,12 @@ from judgebench.report.lookup import (
     score_index,
     shortfall,
 )
+from judgebench.report.probabilities import probability_tables
+from judgebench.report.rates import rate_tables
 from judgebench.report.stress.html import stress_section
 from judgebench.report.tables import (
     BLANKS,
+    ONLY_IN_PANELS,
     POLICIES,
     POLICY_HEADINGS,
     accuracy_table,
@@ -45,6 +51,7 @@ from judgebench.report.tables import (
     severe_table,
     standing_table,
 )
+from judgebench.report.unanimity import unanimity_tables
 from judgebench.report.words import describe, printable
 from judgebench.rubric import Metric
 from judgebench.stress.result import StressResult
@@ -55,19 +62,23 @@ MOST_DISAGREEMENTS = 2000
 _MOST_RAW = 4000  # characters of a raw reply that the page keeps
 
 
-def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
+def to_html(
+    alignment: Alignment, stress: StressResult | None = None, decisions: Decisions | None = None
+) -> str:
     """The whole page."""
     aligned = shows_alignment(alignment, stress)
-    script = page_script(*_files("js", page=aligned, section=stress is not None))
-    styles = _files("css", page=True, section=stress is not None)
+    script = page_script(*_files("js", ("page", aligned), ("stress/section", stress is not None)))
+    parts = ("stress/section", stress is not None), ("decide/section", decisions is not None)
+    styles = _files("css", ("page", True), *parts)
     environment = page_environment(_HERE, printable)
     environment.filters["breakable"] = _breakable
     return environment.get_template("page.html.jinja").render(
         **_sections(alignment),
-        about_what=about_what(alignment, stress),
+        about_what=about_what(alignment, stress, decisions),
         aligned=aligned,
         no_labels=NO_LABELS,
         stress=None if stress is None else stress_section(stress),
+        decide=None if decisions is None else decide_section(decisions),
         style=Markup("".join(path.read_text(encoding="utf-8") for path in styles)),
         script=Markup(script),
         script_hash=script_hash(script),
@@ -75,10 +86,9 @@ def to_html(alignment: Alignment, stress: StressResult | None = None) -> str:
     )
 
 
-def _files(ending: str, *, page: bool, section: bool) -> list[Path]:
-    """The page's own file of that ending and that of its stress section, where they are wanted."""
-    wanted = {"page": page, "stress/section": section}
-    return [_HERE / f"{name}.{ending}" for name, is_wanted in wanted.items() if is_wanted]
+def _files(ending: str, *wanted: tuple[str, bool]) -> list[Path]:
+    """The files of that ending: the page's own and those of its sections, where wanted."""
+    return [_HERE / f"{name}.{ending}" for name, is_wanted in wanted if is_wanted]
 
 
 def _breakable(text: str) -> Markup:
@@ -90,7 +100,7 @@ def _sections(a: Alignment) -> dict[str, Any]:
     present = [s for s in STATISTICS if any(x.statistic == s for x in a.scores)]
     shown = a.disagreements[:MOST_DISAGREEMENTS]
     severe = [severe_table(a)] if "severe_recall" in present else []
-    failed = [failures_table(a, statistic) for statistic in present]
+    failed = [failures_table(a, s) for s in present if s not in ONLY_IN_PANELS]
     agreement = [agreement_table(a), *(pairs_table(a, s) for s in ("alpha", "observed"))]
     return {
         "name": a.name,
@@ -103,8 +113,12 @@ def _sections(a: Alignment) -> dict[str, Any]:
         "panels": list(_panels(a, present)),
         "severe": [t for t in severe if t.rows],
         "failed": [t for t in failed if t.rows],
+        "unanimity": unanimity_tables(a),
         "confusions": [(n, c) for n, c in _confusions(a) if c],
+        "compared": [t for t in (ranking_table(a), comparison_table(a)) if t.rows],
         "distribution": list(_distribution(a)),
+        "rates": rate_tables(a),
+        "probabilities": [t for t in probability_tables(a) if t.rows],
         "agreement": [t for t in agreement if t.rows],
         "ceilings": [t for s in present if (t := ceiling_table(a, s)).rows],
         "judges": judges_table(a),

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judgebench.align import Alignment
+from judgebench.decide.result import Decisions
 from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.report.contents import NO_LABELS, shown_tables, shows_alignment
+from judgebench.report.decide.words import rule_sentences
 from judgebench.report.words import printable
 from judgebench.stress.result import StressResult
 
@@ -56,12 +58,17 @@ _LINES_A_FLOAT = 50
 _FLOATS_BEFORE_FLUSH = 12
 
 
-def to_latex(alignment: Alignment, stress: StressResult | None = None) -> str:
+def to_latex(
+    alignment: Alignment, stress: StressResult | None = None, decisions: Decisions | None = None
+) -> str:
     """Every table of the report, each in its own float or floats."""
-    floats = [text for table in shown_tables(alignment, stress) for text in _floats(table)]
+    tables = shown_tables(alignment, stress, decisions)
+    floats = [text for table in tables for text in _floats(table)]
     parts = [_HEAD]
     if not shows_alignment(alignment, stress):
         parts.append(f"{NO_LABELS}\n")
+    if decisions is not None:
+        parts.append(f"{escape(' '.join(rule_sentences(decisions)))}\n")
     for i, text in enumerate(floats):
         if i and i % _FLOATS_BEFORE_FLUSH == 0:
             parts.append("\\clearpage % LaTeX can hold back only so many floats\n")
@@ -129,7 +136,8 @@ def _floats(table: Table) -> Iterator[str]:
 def _value_width(table: Table) -> int:
     cells = [cell for row in table.rows for cell in row if cell.interval]
     if not cells:
-        return 15
+        words = [cell for row in table.rows for cell in row[table.stubs :] if cell.remark]
+        return 17 if words else 15  # a mark beside a word takes room too
     return 20 if max(len(cell.interval) for cell in cells) > len("[0.774, 0.850]") else 17
 
 

@@ -6,8 +6,17 @@ import re
 from collections.abc import Iterable, Iterator
 
 from judgebench.align import Alignment
+from judgebench.decide.result import Decisions
 from judgebench.report.cells import Cell, Table, footnotes
-from judgebench.report.contents import NO_LABELS, about_what, shown_tables, shows_alignment
+from judgebench.report.contents import (
+    NO_LABELS,
+    about_what,
+    all_notes,
+    shown_tables,
+    shows_alignment,
+)
+from judgebench.report.decide.tables import opening_tables
+from judgebench.report.decide.words import NO_DECISIONS, rule_sentences
 from judgebench.report.words import describe, printable
 from judgebench.stress.result import StressResult
 
@@ -28,17 +37,26 @@ def _sentence(text: str) -> str:
     return _LIST_OR_RULE.sub(r"\1\\", escape(text))
 
 
-def to_markdown(alignment: Alignment, stress: StressResult | None = None) -> str:
-    """The whole report as Markdown: caveats, what was compared, every table."""
-    lines = [f"# {escape(alignment.name)}: {about_what(alignment, stress)}", ""]
-    notes = [*alignment.notes, *(stress.notes if stress else ())]
+def to_markdown(
+    alignment: Alignment, stress: StressResult | None = None, decisions: Decisions | None = None
+) -> str:
+    """The whole report as Markdown: decisions, caveats, what was compared, every table."""
+    lines = [f"# {escape(alignment.name)}: {about_what(alignment, stress, decisions)}", ""]
+    opening = opening_tables(decisions)
+    for table in opening:
+        lines += [*_table(table), ""]
+    if decisions and not opening:
+        lines += [NO_DECISIONS, ""]
+    notes = all_notes(alignment, stress, decisions)
     if notes:
         lines += ["## Caveats", "", *_bullets(notes), ""]
     compared = describe(alignment)
     if not shows_alignment(alignment, stress):
         compared.append(NO_LABELS)
     lines += ["## What was compared", "", *_bullets(compared), ""]
-    for table in shown_tables(alignment, stress):
+    if decisions is not None:
+        lines += ["## The rule of the decisions", "", *_bullets(rule_sentences(decisions)), ""]
+    for table in shown_tables(alignment, stress, decisions)[len(opening) :]:
         lines += [*_table(table), ""]
     return "\n".join(lines)
 

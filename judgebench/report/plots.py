@@ -32,6 +32,8 @@ from judgebench.report.lookup import (
     real_judges,
     score_index,
 )
+from judgebench.report.probabilities import draw_reliability, reliability_figures
+from judgebench.report.rates import draw_rates, rate_figures
 from judgebench.report.tables import BLANKS, CEILING, column_names
 from judgebench.report.words import wrapped
 from judgebench.rubric import Metric
@@ -56,6 +58,9 @@ def _figures(a: Alignment) -> Mapping[str, Callable[[], Any]]:
             figures[f"judges_and_controls_{statistic}"] = partial(draw_ladder, a, statistic)
     if a.distribution:
         figures["label_distribution"] = partial(draw_distribution, a)
+    figures |= {name: partial(draw_rates, a, judge) for name, judge in rate_figures(a).items()}
+    shown = reliability_figures(a).items()
+    figures |= {figure: partial(draw_reliability, a, name) for figure, name in shown}
     for number, judge in enumerate(real_judges(a), start=1):
         found = [c for c in a.confusions if c.judge == judge.name]
         if found:

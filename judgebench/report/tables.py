@@ -15,6 +15,7 @@ from judgebench.align import (
 )
 from judgebench.records import Estimate, Status, Usage
 from judgebench.report.cells import DASH, Cell, Table, format_number
+from judgebench.report.comparisons import comparison_table, ranking_table
 from judgebench.report.lookup import (
     BEST_AT_ZERO,
     Scores,
@@ -26,6 +27,9 @@ from judgebench.report.lookup import (
     real_judges,
     score_index,
 )
+from judgebench.report.probabilities import probability_tables
+from judgebench.report.rates import rate_tables
+from judgebench.report.unanimity import unanimity_tables
 from judgebench.rubric import Metric
 from judgebench.stats.summary import mean_and_sd
 from judgebench.truth import BlankPolicy
@@ -45,22 +49,29 @@ BLANKS: Mapping[BlankPolicy, str] = {
     "least_severe": "blank = least severe",
 }
 CEILING = "Human ceiling"
+ONLY_IN_PANELS = ("ac", "spearman", "pearson", "tau_b")  # and in alignment.csv: no own tables
 
 
 def all_tables(alignment: Alignment) -> list[Table]:
     """Every table of the Markdown and LaTeX reports, in their order; empty ones are left out."""
-    present = [s for s in STATISTICS if any(x.statistic == s for x in alignment.scores)]
+    scored = {score.statistic for score in alignment.scores} - {*ONLY_IN_PANELS}
+    present = [s for s in STATISTICS if s in scored]
     tables = [
         standing_table(alignment),
         accuracy_table(alignment),
         *([severe_table(alignment)] if "severe_recall" in present else []),
         *(score_table(alignment, statistic) for statistic in present),
         *(failures_table(alignment, statistic) for statistic in present),
+        *unanimity_tables(alignment),
         *(ceiling_table(alignment, statistic) for statistic in present),
         agreement_table(alignment),
         *(pairs_table(alignment, statistic) for statistic in AGREEMENT_STATISTICS),
         distribution_table(alignment),
+        *rate_tables(alignment),
+        *probability_tables(alignment),
         *confusion_tables(alignment),
+        comparison_table(alignment),
+        ranking_table(alignment),
         judges_table(alignment),
     ]
     return [table for table in tables if table.rows]
@@ -296,13 +307,19 @@ def ceiling_table(alignment: Alignment, statistic: str) -> Table:
 
 
 def agreement_table(alignment: Alignment) -> Table:
-    """How far all annotators agree: metrics down, statistics across, pooled last."""
+    """How far all annotators agree: metrics down, statistics across, pooled last.
+
+    Statistics of people who rated the same items have a column only where there is any such.
+    """
+    found = {x.statistic for x in alignment.agreement if x.estimate.value is not None}
+    shown = [s for s in AGREEMENT_STATISTICS if s in found or not s.startswith("icc")]
+    headings = {s: AGREEMENT_STATISTICS[s][0] for s in shown}
     return _agreement(
         alignment,
         "agreement",
         "Agreement among the annotators",
-        [(heading, s, "all") for s, (heading, _) in AGREEMENT_STATISTICS.items()],
-        tuple(f"{heading}: {meaning}." for heading, meaning in AGREEMENT_STATISTICS.values()),
+        [(heading, s, "all") for s, heading in headings.items()],
+        tuple(f"{headings[s]}: {AGREEMENT_STATISTICS[s][1]}." for s in shown),
     )
 
 
@@ -333,9 +350,14 @@ def _agreement(
     names = {metric.id: metric.title for metric in alignment.rubric.metrics}
     if len(names) > 1:
         names["all"] = "All metrics pooled"
-    absent = Estimate(None, reason="labels of different metrics are not pooled")
+    absent = {"all": Estimate(None, reason="labels of different metrics are not pooled")}
+    other = Estimate(None, reason="not computed for this metric")
+
+    def cell(metric: str, statistic: str, who: str) -> Cell:
+        return Cell(estimate=found.get((metric, statistic, who), absent.get(metric, other)))
+
     rows = tuple(
-        (Cell(name), *(Cell(estimate=found.get((metric, s, w), absent)) for _, s, w in columns))
+        (Cell(name), *(cell(metric, s, w) for _, s, w in columns))
         for metric, name in names.items()
         if any((metric, s, w) in found for _, s, w in columns)
     )

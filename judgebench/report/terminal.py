@@ -1,4 +1,4 @@
-"""The view in a terminal: stress test, accuracy, severe labels, failures, agreement, caveats."""
+"""The view in a terminal: decisions, stress test, alignment, caveats."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judgebench.align import Alignment, JudgeSummary
+from judgebench.decide.result import Decisions
 from judgebench.records import Status
 from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
-from judgebench.report.contents import NO_LABELS, shows_alignment
+from judgebench.report.contents import NO_LABELS, all_notes, shows_alignment
+from judgebench.report.decide.terminal import print_decisions
 from judgebench.report.stress.summary import summary_table
 from judgebench.report.stress.tables import flips_table, planted_sentences
 from judgebench.report.tables import accuracy_table, agreement_table, failures_table, severe_table
@@ -22,10 +24,15 @@ _VALUE = 16  # the width of a value over its interval, with padding
 
 
 def print_tables(
-    alignment: Alignment, console: Console, stress: StressResult | None = None
+    alignment: Alignment,
+    console: Console,
+    stress: StressResult | None = None,
+    decisions: Decisions | None = None,
 ) -> None:
     """Print what matters most, caveats last; the files of the report hold the rest."""
     console.print(Text(printable(alignment.name), style="bold"))
+    if decisions is not None:
+        print_decisions(decisions, console)
     for sentence in describe(alignment):
         console.print(Text(printable(sentence)))
     for judge in alignment.judges:
@@ -37,7 +44,7 @@ def print_tables(
         _print_alignment(alignment, console)
     else:
         console.print(Text(f"\n{NO_LABELS}"))
-    notes = [*alignment.notes, *(stress.notes if stress else ())]
+    notes = all_notes(alignment, stress, decisions)
     if notes:
         console.print()
     for note in notes:

@@ -10,7 +10,9 @@ from judgebench.report.cells import DASH, footnotes
 from judgebench.report.lookup import find_score, score_index
 from judgebench.report.tables import (
     CEILING,
+    ONLY_IN_PANELS,
     accuracy_table,
+    agreement_table,
     all_tables,
     failures_table,
     score_table,
@@ -192,3 +194,26 @@ def test_severe_items_are_counted_and_scarcity_is_told(realistic: Alignment) -> 
 
 def test_a_nominal_metric_has_no_severe_row(long_labels: Alignment) -> None:
     assert [row[0].text for row in severe_table(long_labels).rows] == ["Query risk"]
+
+
+def test_agreement_has_intraclass_correlations_only_where_there_are_any(
+    long_labels: Alignment, tiny: Alignment
+) -> None:
+    table = agreement_table(long_labels)
+    column = table.columns.index("ICC(2,1)")
+    cells = {row[0].text: row[column] for row in table.rows}
+    ordinal = {m.title for m in long_labels.rubric.metrics if m.kind == "ordinal"}
+    assert {title for title, cell in cells.items() if cell.value != DASH} == ordinal
+    reasons = {title: cell.estimate.reason for title, cell in cells.items() if cell.estimate}
+    assert reasons.pop("All metrics pooled") == "labels of different metrics are not pooled"
+    others = {m.title for m in long_labels.rubric.metrics} - ordinal
+    assert others
+    assert all(reasons[title] == "not computed for this metric" for title in others)
+    assert {"Gwet's AC", "Fleiss' κ"} <= set(agreement_table(tiny).columns)  # one annotator
+    assert not any(column.startswith("ICC") for column in agreement_table(tiny).columns)
+
+
+def test_statistics_of_the_page_alone_have_no_tables_of_their_own(alignment: Alignment) -> None:
+    assert set(ONLY_IN_PANELS) < {score.statistic for score in alignment.scores}
+    keys = {table.key for table in all_tables(alignment)}
+    assert not {key for key in keys if key.split("-")[0] in ONLY_IN_PANELS}

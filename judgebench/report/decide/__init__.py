@@ -1,0 +1,1 @@
+"""The decisions of a report: their tables, figures, opening, evidence and CSV."""

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from decide_report_case import make_decisions
+
+from judgebench.align import Alignment
+from judgebench.records import Estimate
+from judgebench.report.cells import DASH
+from judgebench.report.comparisons import alternative_test_table, comparison_table, ranking_table
+from judgebench.report.html import to_html
+from judgebench.report.tables import all_tables
+
+CONTROL = " (control)"
+
+
+def test_real_pairs_are_all_shown_and_of_the_controls_the_nearest(realistic: Alignment) -> None:
+    table = comparison_table(realistic)
+    assert len(table.rows) == 8 * (10 + 5)  # metrics, pairs of five judges, five judges
+    controls = {j.name for j in realistic.judges if j.kind == "control"}
+    beside = [row for row in table.rows if row[1].text.endswith(CONTROL)]
+    assert len(beside) == 8 * 5
+    titles = {m.title: m.id for m in realistic.rubric.metrics}
+    for row in beside:
+        metric, name = titles[row[0].text], row[1].text.split(" − ")[0]
+        leads = [
+            c.difference.value
+            for c in realistic.comparisons
+            if (c.metric, c.first) == (metric, name) and c.second in controls
+        ]
+        assert len(leads) == 5
+        assert row[2].estimate.value == min(leads)
+
+
+def test_a_small_p_is_not_shown_as_zero_and_a_missing_one_says_why(realistic: Alignment) -> None:
+    few = [replace(c, permutation_p=1e-9) for c in realistic.comparisons[:1]]
+    same = Estimate(0.0, n=9, reason="every resample gives the same value")
+    none = Estimate(None, reason="no item has a truth and a label of both")
+    few += [
+        replace(few[0], difference=e, mcnemar_p=None, permutation_p=None, p_holm=None)
+        for e in (same, none)
+    ]
+    shown = comparison_table(replace(realistic, comparisons=tuple(few))).rows
+    assert shown[0][4].text == "< 0.001"
+    assert [cell.text for cell in shown[1][3:]] == [DASH] * 3
+    assert shown[1][5].remark == ("undefined: the two are right equally often on every question")
+    assert shown[2][5].remark == "undefined: no item has a truth and a label of both"
+
+
+def test_the_ranking_goes_from_the_best_down_and_names_its_test(realistic: Alignment) -> None:
+    table = ranking_table(realistic)
+    ranks = [float(row[1].text) for row in table.rows]
+    assert ranks == sorted(ranks)
+    assert len(ranks) == len(realistic.judges)
+    assert table.rows[0][2].text == "a"
+    assert sum(row[0].text.endswith(CONTROL) for row in table.rows) == 5
+    distance = realistic.rankings[0].critical_difference
+    assert "Friedman's test over 8 metrics: p" in table.notes[0]
+    assert f"critical difference {distance:.2f}" in table.notes[0]
+
+
+def test_ties_and_metrics_left_out_are_told(realistic: Alignment) -> None:
+    tied = [
+        replace(r, friedman_p=None, average_rank=replace(r.average_rank, n=5, n_missing=3))
+        for r in realistic.rankings
+    ]
+    told = ranking_table(replace(realistic, rankings=tuple(tied))).notes[0]
+    assert told == (
+        "Friedman's test over 5 metrics, 3 left out because a judge's accuracy is undefined: "
+        "all judges tie on every metric."
+    )
+
+
+def test_where_nothing_can_be_compared_there_is_no_table(tiny: Alignment) -> None:
+    assert comparison_table(tiny).rows == ranking_table(tiny).rows == ()
+    assert not {"comparisons", "ranking"} & {table.key for table in all_tables(tiny)}
+    assert "Judges against each other" not in to_html(tiny)
+
+
+def test_the_page_holds_both_tables_closed(realistic: Alignment) -> None:
+    page = to_html(realistic)
+    for table in (comparison_table(realistic), ranking_table(realistic)):
+        assert f"<details><summary>{table.title}</summary>" in page
+
+
+def test_every_alternative_test_is_a_row_with_its_reason() -> None:
+    decisions = make_decisions()
+    table = alternative_test_table(decisions)
+    assert len(table.rows) == len(decisions.alternative_tests) > 0
+    for row, test in zip(table.rows, decisions.alternative_tests, strict=True):
+        assert len(row) == len(table.columns)
+        assert (row[0].text, row[2].text, row[3].text) == (
+            test.judge, test.variant, str(test.annotators),
+        )  # fmt: skip
+        assert row[5].estimate is test.advantage
+        assert row[6].text == {True: "yes", False: "no", None: DASH}[test.passes]
+        assert test.reason in row[6].remark
+    epsilons = {test.epsilon for test in decisions.alternative_tests}
+    assert all(f"{epsilon:g}" in table.notes[0] for epsilon in epsilons)
+
+
+@pytest.mark.parametrize("reason", ["", "the test needs two named annotators"])
+def test_an_undefined_alternative_test_says_why(reason: str) -> None:
+    decisions = make_decisions()
+    undefined = replace(
+        decisions.alternative_tests[0], winning_rate=None, passes=None, guarded=None,
+        advantage=Estimate(None, reason=reason), reason=reason,
+    )  # fmt: skip
+    (row,) = alternative_test_table(replace(decisions, alternative_tests=(undefined,))).rows
+    assert [row[4].text, row[6].text, row[7].text] == [DASH] * 3
+    assert row[6].remark == f"undefined: {reason or 'no reason was given'}"
