@@ -9,7 +9,7 @@ from pathlib import Path
 
 from judgebench.data import check_files
 from judgebench.errors import Problem, SetupError
-from judgebench.rubric import Rubric, load_rubric
+from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.yaml_file import load_with_lines, load_yaml
 
@@ -71,13 +71,14 @@ def _kind(path: Path) -> str:
     for kind, mark in (
         ("data", "files"), ("judge", "backend"), ("jury", "jury"), ("rubric", "instructions"),
         ("calibration", "calibrate"), ("recipe", "edit"), ("word list", "facts"),
-        ("synonyms", "pairs"), ("bench", "data"), ("bench", "rubric"),
+        ("synonyms", "pairs"), ("bench", "data"), ("bench", "rubric"), ("decision rule", "replace"),
+        ("decision rule", "assist"), ("decision rule", "severe_from"),
     ):  # fmt: skip
         if mark in keys:
             return kind
     message = (
         "is none of: bench (rubric, data), rubric (instructions), judge (backend), data (files), "
-        "recipe (edit)"
+        "recipe (edit), decision rule (replace, assist)"
     )
     raise SetupError(Problem(message, str(path), found=", ".join(map(str, keys)) or "no keys"))
 
@@ -168,6 +169,14 @@ def _check_rubric(path: Path) -> str:
     return f"the rubric {rubric.name}, version {rubric.version}, {len(rubric.metrics)} metrics"
 
 
+def _check_rule(path: Path) -> str:
+    from judgebench.decide.rule import load_rule
+
+    rule = load_rule(path)
+    margin = rule.replace.humans.margin
+    return f"a decision rule: within {margin:g} of annotators, intervals of {rule.level:.0%}"
+
+
 def _check_prompt(path: Path) -> str:
     from judgebench.prompt import load_prompt
 
@@ -188,6 +197,7 @@ _CHECKS: Mapping[str, Callable[[Path], str]] = {
     "bench": _check_bench,
     "rubric": _check_rubric,
     "prompt": _check_prompt,
+    "decision rule": _check_rule,
     "recipe": _check_recipe,
     "word list": _check_words,
     "synonyms": _check_synonyms,
@@ -212,7 +222,7 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
 
 
 def _rubrics() -> Lines:
-    found = [load_rubric(name) for name in shipped_names("rubrics", ".yaml")]
+    found = [load_rubric(name) for name in shipped_rubrics()]
     return [(r.name, ", ".join(m.id for m in r.metrics)) for r in found]
 
 

@@ -15,20 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from judgebench import __version__, cli_attack
+from judgebench import __version__, cli_attack, cli_score
 from judgebench.cli_attack import INTERRUPTED
 from judgebench.errors import JudgebenchError, RunError, SetupError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judgebench.align import Alignment
     from judgebench.bench import Attacking, Bench
     from judgebench.errors import Problem
     from judgebench.probes.plan import Made
     from judgebench.store import RunFolder
-    from judgebench.stress.result import StressResult
-    from judgebench.truth import TruthConfig
 
 MOST_PROBLEMS_SHOWN = 50  # of one kind
 
@@ -42,7 +39,6 @@ app = typer.Typer(
 
 app.add_typer(cli_attack.app, name="attack")
 
-RunDir = Annotated[Path, typer.Argument(help="The run folder, such as runs/demo.")]
 BenchPath = Annotated[Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Take the first N answers only.")]
 Budget = Annotated[
@@ -67,14 +63,6 @@ RunOption = Annotated[
 DataFolder = Annotated[
     Path | None,
     typer.Option("--data-folder", help="Where data files lie, if not where the YAML says."),
-]
-Rule = Annotated[
-    str | None, typer.Option("--truth", help="median, majority or each. Default: as in the run.")
-]
-Ties = Annotated[str | None, typer.Option(help="lower, upper or none. Default: as in the run.")]
-Annotators = Annotated[
-    list[str] | None,
-    typer.Option("--annotator", help="Who makes the truth: a name or pattern; may be repeated."),
 ]
 
 
@@ -176,34 +164,13 @@ def check(
     console.print("No errors.")
 
 
-@app.command(epilog="Example: judgebench align runs/demo --truth majority --annotator 'expert*'")
-def align(
-    run: RunDir,
-    truth: Rule = None,
-    ties: Ties = None,
-    annotator: Annotators = None,
-) -> None:
-    """Score a run again from its folder alone; print the tables."""
-    from judgebench.report import print_tables
-
-    alignment, stressed = _align(run, truth, ties, annotator)
-    print_tables(alignment, _console(), stressed)
-
-
-@app.command(epilog="Example: judgebench report runs/demo --to paper/tables")
-def report(
-    run: RunDir,
-    to: Annotated[Path | None, typer.Option(help="Where to write. Default: RUN/report.")] = None,
-    truth: Rule = None,
-    ties: Ties = None,
-    annotator: Annotators = None,
-) -> None:
-    """Write a run's report: Markdown, LaTeX, CSV, plots, one HTML page."""
-    from judgebench.report import write_report
-
-    alignment, stressed = _align(run, truth, ties, annotator)
-    for path in write_report(alignment, to or run / "report", stressed).values():
-        typer.echo(path)
+app.command(epilog="Example: judgebench align runs/demo --truth majority --annotator 'expert*'")(
+    cli_score.align
+)
+app.command(epilog="Example: judgebench decide runs/demo --require REPLACE:scientific_consensus")(
+    cli_score.decide
+)
+app.command(epilog="Example: judgebench report runs/demo --to paper/tables")(cli_score.report)
 
 
 @app.command(name="list", epilog="Example: judgebench list rubrics")
@@ -282,7 +249,7 @@ def _benchmark(
     finally:
         bench.close()
     if sharing.shard is None or folder.manifest().get("state") == "finished":
-        _report(console, folder)
+        cli_score.report_and_print(folder.path, console)
 
 
 def _judge(
@@ -344,45 +311,6 @@ def _tell_made(console: Console, made: Made) -> None:
     if gaps:
         line = f"{made.attack.name}: {len(made.items)} items; {', '.join(gaps)}"
         console.print(line, highlight=False, markup=False)
-
-
-def _report(console: Console, folder: RunFolder) -> None:
-    from judgebench.report import print_tables, write_report
-
-    alignment, stressed = _align(folder.path, None, None, None)
-    written = write_report(alignment, folder.path / "report", stressed)
-    print_tables(alignment, console, stressed)
-    console.print(f"Report: {written['html']}", highlight=False, markup=False, soft_wrap=True)
-
-
-def _align(
-    run: Path, rule: str | None, ties: str | None, annotators: Sequence[str] | None
-) -> tuple[Alignment, StressResult | None]:
-    from judgebench.align import align_run
-    from judgebench.bench import BenchConfig
-    from judgebench.stats.resample import Resampling
-    from judgebench.store import RunFolder
-    from judgebench.stress.run import stress_run
-
-    folder = RunFolder.existing(run)
-    settings = BenchConfig.model_validate(folder.manifest()["settings"])
-    resampling = Resampling(
-        resamples=settings.report.resamples, seed=settings.seed, level=settings.report.level
-    )
-    rules = _truth(settings.truth, rule, ties, annotators)
-    stressed = stress_run(folder, rules, resampling, settings.stress.half_width)
-    return align_run(folder, rules, resampling), stressed
-
-
-def _truth(
-    of_run: TruthConfig, rule: str | None, ties: str | None, annotators: Sequence[str] | None
-) -> TruthConfig:
-    from judgebench.truth import TruthConfig
-    from judgebench.yaml_file import validate
-
-    asked = {"rule": rule, "ties": ties, "annotators": tuple(annotators) if annotators else None}
-    given = {key: value for key, value in asked.items() if value is not None}
-    return validate({**of_run.model_dump(), **given}, TruthConfig, file="command line")
 
 
 def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:

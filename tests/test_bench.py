@@ -89,7 +89,8 @@ def test_problems_of_every_part_are_told_at_once_with_their_lines(told: Told) ->
         "bench.yaml:7: promt: is not a known key; found promt; allowed: prompt",
         "judges.b: no file 'nowhere' and no shipped prompts of that name",
         "bench.yaml:9: reasks: Input should be less than or equal to 5; found 99",
-        "bench.yaml:10: truth.rule: Input should be 'median', 'majority' or 'each'; found 'mean'",
+        "bench.yaml:10: truth.rule: Input should be 'median', 'majority', 'each' or 'dawid_skene'; "
+        "found 'mean'",
         "bench.yaml:11: resamples: is not a known key",
         "none.csv",
     ):
@@ -101,7 +102,8 @@ def test_what_is_missing_leaves_the_rest_unchecked(told: Told) -> None:
     assert told("name: x\ntruth: {rule: mean}\n") == [
         "bench.yaml:1: data: Field required",
         "bench.yaml:1: rubric: Field required",
-        "bench.yaml:2: truth.rule: Input should be 'median', 'majority' or 'each'; found 'mean'",
+        "bench.yaml:2: truth.rule: Input should be 'median', 'majority', 'each' or 'dawid_skene'; "
+        "found 'mean'",
     ]
 
 

@@ -10,7 +10,7 @@ from judgebench.cli import main
 from judgebench.shipped import shipped_folder
 
 VERBS = (
-    "demo", "check", "run", "stress", "align", "report", "list", "fetch",
+    "demo", "check", "run", "stress", "align", "decide", "report", "list", "fetch",
     "attack make", "attack check", "attack review",
 )  # fmt: skip
 REPLY = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
