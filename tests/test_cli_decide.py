@@ -56,9 +56,10 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "truth: {annotators: [ann, bob, cem]}\nreport: {resamples: 100}\n"
     )
     arguments = ["judgebench", "run", str(folder / "bench.yaml"), "--run", str(folder / "run")]
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", arguments)
-        main()
+        with pytest.raises(SystemExit) as ended:
+            main()
     assert not ended.value.code
     return folder / "run"
 
