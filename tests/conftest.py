@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from judgebench.backends.weights import fetch
+from judgebench.cli import main
 from judgebench.errors import JudgebenchError
 
 REPO = Path(__file__).resolve().parents[1]
@@ -29,3 +31,19 @@ def smollm2() -> Path:
         return fetch("smollm2")
     except JudgebenchError as error:
         pytest.skip(f"the weights of smollm2 cannot be had: {error}")
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    """Call the command line; returns exit code, standard output and standard error."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["judgebench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        out, err = capsys.readouterr()
+        return (code if isinstance(code, int) else 0 if code is None else 1), out, err
+
+    return run

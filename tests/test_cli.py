@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from judgebench.cli import main
 from judgebench.shipped import shipped_folder
 
 VERBS = (
@@ -14,22 +12,6 @@ VERBS = (
     "attack make", "attack check", "attack review",
 )  # fmt: skip
 REPLY = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
-    """Call the command line; returns exit code, standard output and standard error."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["judgebench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        out, err = capsys.readouterr()
-        return (code if isinstance(code, int) else 0 if code is None else 1), out, err
-
-    return run
 
 
 @pytest.fixture

@@ -16,22 +16,6 @@ REPLY = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
 ITEMS = 400
 
 
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
-    """Call the command line; returns exit code, standard output and standard error."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["judgebench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        out, err = capsys.readouterr()
-        return (code if isinstance(code, int) else 0 if code is None else 1), out, err
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with three colleagues, an expert who errs less, a trainee who errs more, and a judge
