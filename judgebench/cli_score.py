@@ -143,6 +143,8 @@ def decide(
     asked = demands(require or (), scored.decisions)
     console = Console()
     print_decisions(scored.decisions, console)
+    for note in scored.decisions.notes:
+        console.print(f"! {note}", style="yellow", highlight=False, markup=False)
     missed = unreached(asked, scored.decisions)
     for demand in missed:
         console.print(f"not reached: {demand}", style="red", highlight=False, markup=False)

@@ -59,6 +59,8 @@ def test_one_line_a_metric_and_judge_with_its_reason(call, run_folder: Path) -> 
     assert "DON'T" in trainee
     (constant,) = [line for line in lines if "says-polite:" in line]
     assert "DON'T" in constant
+    assert "! 3 decisions are made here" in out
+    assert "! There is no stress test" in out
 
 
 @pytest.mark.parametrize(
