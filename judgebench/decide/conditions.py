@@ -56,13 +56,14 @@ class Finding:
     n_missing: int = 0
     reason: str = ""
     missing: str = ""
+    rival: str = ""
 
     def condition(self) -> Condition:
         """The condition of the first study as a record."""
         state = State.MET if self.met[0] else State.NOT_MET if self.not_met[0] else State.UNCLEAR
         return Condition(
             self.key, self.title, state, self._estimate(), self.bound, self.at_least,
-            self.missing if state is State.UNCLEAR else "",
+            self.missing if state is State.UNCLEAR else "", self.rival,
         )  # fmt: skip
 
     def _estimate(self) -> Estimate:
@@ -109,7 +110,7 @@ def _humans(study: Study, rule: DecisionRule, how_many: FloatArray, measure: Mea
 
 
 def _controls(study: Study, rule: DecisionRule, how_many: FloatArray, measure: Measure) -> Finding:
-    """The control that the judge beats by least; it must beat every one."""
+    """The judge must beat every control; told is the one that decides."""
     found = [
         _worst_and_best(
             study.judge_items - study.control_items[:, c], study.failed_items, study.items,
@@ -117,35 +118,38 @@ def _controls(study: Study, rule: DecisionRule, how_many: FloatArray, measure: M
         )
         for c in range(len(study.controls))
     ]  # fmt: skip
-    R = len(how_many)
-    empty = np.full(R, np.nan)
-    low = np.stack([f.low for f in found]) if found else empty[None]
-    high = np.stack([f.high for f in found]) if found else empty[None]
-    value = np.stack([f.value for f in found]) if found else empty[None]
-    nearest = np.where(np.isnan(low), np.inf, low).argmin(axis=0)
-    at = (nearest, np.arange(R))
+    empty = np.full(len(how_many), np.nan)
+    value, low, high = (
+        np.stack([getattr(f, which) for f in found]) if found else empty[None]
+        for which in ("value", "low", "high")
+    )
     same = _same_as_a_control(study, how_many, rule)
-    name = study.controls[nearest[0]] if found else "control"
+    # The rival that decides: one with the same labels, else one that is better, else the nearest.
+    decisive = np.where(same, -np.inf, np.where(high < 0, high - 2, low))
+    rival = np.where(np.isnan(decisive), np.inf, decisive).argmin(axis=0)
+    at = (rival, np.arange(len(how_many)))
+    name = study.controls[rival[0]] if found else "control"
+    about = "which labels the items the same" if same[at][0] else "the strongest control"
     return Finding(
         key=f"controls_{measure}",
-        title=f"{_MEASURES[measure]} with the truth, judge minus {name} (the best control)",
+        title=f"{_MEASURES[measure]} with the truth, judge minus {name}, {about}",
         bound=0.0, at_least=True, value=value[at], low=low[at], high=high[at],
-        met=np.all(low > 0, axis=0), not_met=np.any(high < 0, axis=0) | same,
+        met=np.all(low > 0, axis=0), not_met=np.any(high < 0, axis=0) | same.any(axis=0),
         n=how_many @ study.items.sum(axis=1),
         method=_method(study, difference.METHOD), level=rule.level,
-        n_missing=study.n_not_asked, reason=NO_TRUTH if found else NO_CONTROL,
+        n_missing=study.n_not_asked, reason=NO_TRUTH if found else NO_CONTROL, rival=name,
     )  # fmt: skip
 
 
 def _same_as_a_control(study: Study, how_many: FloatArray, rule: DecisionRule) -> Bools:
     """Whether the judge is right and wrong on the very items that a control is, and that on so
-    many that it differs on no more of all items than the margin for humans."""
-    same = np.zeros(len(how_many), dtype=np.bool_)
+    many that it differs on no more of all items than the margin for humans: (controls, R)."""
+    n = study.items.sum(axis=1)
+    same = np.zeros((max(1, len(study.controls)), len(how_many)), dtype=np.bool_)
     for c in range(len(study.controls)):
         differs = np.abs(study.judge_items - study.control_items[:, c]).sum(axis=1)
-        n = study.items.sum(axis=1)
         share = clustered_share(np.minimum(differs, n), n, how_many, rule.level)
-        same |= (share.value == 0) & (share.high <= rule.replace.humans.margin)
+        same[c] = (share.value == 0) & (share.high <= rule.replace.humans.margin)
     return same
 
 

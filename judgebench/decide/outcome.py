@@ -51,8 +51,8 @@ def _filter(assist: Sequence[Condition]) -> list[str]:
 _SHORT = {
     "humans_accuracy": "against an annotator",
     "humans_balanced_accuracy": "against an annotator, balanced",
-    "controls_accuracy": "above the best control",
-    "controls_balanced_accuracy": "above the best control, balanced",
+    "controls_accuracy": "above {rival}",
+    "controls_balanced_accuracy": "above {rival}, balanced",
     "severe_items": "severe answers",
     "severe_recall": "severe recall",
     "failures": "without a label",
@@ -67,7 +67,7 @@ _DIFFERENCES = ("humans_", "controls_")
 def _told(condition: Condition) -> str:
     """`severe recall 0.812 [0.774, 0.850] (≥ 0.700)`: the number and what is asked of it."""
     e = condition.estimate
-    name = _SHORT[condition.key]
+    name = _SHORT[condition.key].replace("{rival}", condition.rival)
     side = "≥" if condition.at_least else "≤"
     if condition.key == "severe_items":
         have = 0 if e.value is None else round(e.value)

@@ -66,6 +66,9 @@ def _blocked(study: Study, conditions: tuple[Condition, ...]) -> str:
     undefined = [c.estimate.reason for c in of_study if c.estimate.value is None]
     if undefined:
         return f"nothing to plan from: {undefined[0]}"
+    noisy = [c.missing for c in conditions if c.key == "severe_recall" and c.missing]
+    if noisy:
+        return f"more labels such as these do not help: {noisy[0]}"
     others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
     if others:
         return f"human labels cannot clear what the stress test leaves open: {others[0].title}"

@@ -36,9 +36,9 @@ class Condition:
 
     `key` is stable: humans_accuracy, humans_balanced_accuracy, controls_accuracy,
     controls_balanced_accuracy, severe_items, severe_recall, failures, robustness, planted (for
-    REPLACE), sent, missed (for ASSIST). `title` says what `estimate` is, with the rival's name
-    where there is one. It must lie above `bound` where `at_least`, else below it. `missing` says
-    in numbers or words what keeps an unclear condition from being clear.
+    REPLACE), sent, missed (for ASSIST). `title` says what `estimate` is; `rival` is the control
+    judge that it is a difference from, if any. It must lie above `bound` where `at_least`, else
+    below it. `missing` says in numbers or words what keeps an unclear condition from being clear.
     """
 
     key: str
@@ -48,6 +48,7 @@ class Condition:
     bound: float
     at_least: bool
     missing: str = ""
+    rival: str = ""
 
 
 @dataclass(frozen=True)

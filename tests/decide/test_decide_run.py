@@ -53,8 +53,20 @@ def test_a_constant_judge_is_no_better_than_a_control_however_skewed_the_labels(
     humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
     found = decided(humans, "a" * 400)
     assert condition(found, "humans_accuracy").state is State.MET
-    assert condition(found, "controls_accuracy").state is State.NOT_MET
+    control = condition(found, "controls_accuracy")
+    assert control.state is State.NOT_MET
+    assert "which labels the items the same" in control.title
     assert found.outcome is Outcome.DONT
+    assert "above constant" in found.reason.lower()
+
+
+def test_the_control_that_decides_is_told() -> None:
+    controls = {"weak": "c" * 400, "strong": TRUE, "like": noisy(TRUE, 0.36, 8)}
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), controls=controls)
+    control = condition(found, "controls_accuracy")
+    assert control.rival == "strong"
+    assert control.estimate.high < 0
+    assert "above strong -0." in found.reason
 
 
 def test_a_worse_judge_that_filters_well_assists() -> None:
@@ -150,6 +162,8 @@ def test_annotators_who_miss_what_the_others_call_severe_hold_no_judge_to_more()
     assert severe.estimate.high < 0.7
     assert severe.state is State.UNCLEAR
     assert "no judge can be held to more" in severe.missing
+    plan = decided(humans, judge).more
+    assert plan is None or "more labels such as these do not help" in plan.reason
 
 
 # --- data that carry no decision -----------------------------------------------------------------
