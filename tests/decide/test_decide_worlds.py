@@ -30,13 +30,13 @@ def bed() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    module._POPULATION = POPULATION
     return module
 
 
 @pytest.fixture(scope="module")
 def tallies(bed: ModuleType) -> Mapping[str, object]:
     """What became of a few draws of every world, by its name."""
-    bed._POPULATION = POPULATION
     return {world.name: bed.run_world(world, FEW, 0) for world in bed.WORLDS}
 
 
