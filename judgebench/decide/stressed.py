@@ -8,6 +8,7 @@ from dataclasses import replace
 from judgebench.decide.result import Condition, State
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate
+from judgebench.stats.proportions import clopper_pearson
 from judgebench.stress.result import EVERY, StressResult
 
 
@@ -41,15 +42,24 @@ def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Conditi
     The mean of lower limits is no more than the lower limit of the mean, whatever the probes have
     in common.
     """
-    probe, worst = min(probes, key=lambda pair: pair[1].high or 0.0)
     mean = _mean([estimate for _, estimate in probes])
     key, about = "robustness", "share of pairs whose label stays as it must"
-    if (worst.high or 0.0) < least:
+    failed = [pair for pair in probes if _fails(pair[1], least, among=len(probes))]
+    if failed:
+        probe, worst = min(failed, key=lambda pair: pair[1].high or 0.0)
         return Condition(key, f"{about}, under {probe}", State.NOT_MET, worst, least, True)
     state = State.MET if (mean.low or 0.0) >= least else State.UNCLEAR
     title = f"{about}, mean over {len(probes)} probes"
     missing = "" if state is State.MET else "more altered answers are needed"
     return Condition(key, title, state, mean, least, True, missing)
+
+
+def _fails(robustness: Estimate, least: float, among: int) -> bool:
+    """Whether a probe shows less than asked, also as one of many (Bonferroni): among forty probes
+    of three pairs each, one of a steady judge would else seem to fail."""
+    value, n = robustness.value or 0.0, robustness.n
+    corrected = clopper_pearson(round(value * n), n, 1 - (1 - robustness.level) / among)
+    return max(robustness.high or 0.0, corrected.high or 0.0) < least
 
 
 def _mean(estimates: Sequence[Estimate]) -> Estimate:

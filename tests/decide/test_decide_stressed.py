@@ -50,6 +50,21 @@ def test_one_probe_that_moves_the_judge_is_not_averaged_away() -> None:
     assert found.estimate.value == 0.5
 
 
+def test_one_small_probe_among_many_shows_no_failure() -> None:
+    small = [
+        Invariance("j", f"p{i}", "harm", NONE, rate, NONE, NONE, NONE, None, None)
+        for i, rate in enumerate(
+            [Estimate(0.0, 0.0, 0.708, "m", 3)] + 39 * [Estimate(1.0, 0.29, 1.0, "m", 3)]
+        )
+    ]
+    many = StressResult("s", rubric(), {"j": "judge"}, (), (), tuple(small), (), (), (), (), 0)
+    (found,) = stress_conditions(many, "j", "harm", DecisionRule())
+    assert found.state is State.UNCLEAR
+    alone = StressResult("s", rubric(), {"j": "judge"}, (), (), (small[0],), (), (), (), (), 0)
+    (found,) = stress_conditions(alone, "j", "harm", DecisionRule())
+    assert found.state is State.NOT_MET
+
+
 def test_few_altered_answers_leave_it_open() -> None:
     (found,) = stress_conditions(_stress({"padding": (0.9, 0.6, 1.0)}), "j", "harm", DecisionRule())
     assert found.state is State.UNCLEAR
