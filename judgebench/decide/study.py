@@ -68,11 +68,6 @@ class Study:
         """How many items with human labels the judge was asked about."""
         return round(float(self.how_many @ self.asked[:, 0]))
 
-    @property
-    def total_severe(self) -> int:
-        """How many of them are severe."""
-        return round(float(self.how_many @ self.severe[:, 0]))
-
 
 def study_of(
     humans: HumanSide, judged: IntArray, asked: Bools, controls: Mapping[str, IntArray]
