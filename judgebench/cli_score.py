@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgebench.shipped import DECISION_RULE
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -36,7 +38,6 @@ AsJudge = Annotated[
 DecisionRuleOption = Annotated[
     str, typer.Option("--rule", help="The rule of the decisions: a YAML file.")
 ]
-DEFAULT_RULE = "decision"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Scoring:
     ties: str | None = None
     annotators: Sequence[str] | None = None
     as_judges: Sequence[str] = ()
-    rule: str = DEFAULT_RULE
+    rule: str = DECISION_RULE
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def align(
     ties: Ties = None,
     annotator: Annotators = None,
     as_judge: AsJudge = None,
-    rule: DecisionRuleOption = DEFAULT_RULE,
+    rule: DecisionRuleOption = DECISION_RULE,
 ) -> None:
     """Score a run again from its folder alone; print the tables."""
     from rich.console import Console
@@ -124,7 +125,7 @@ def decide(
             f"is {NOT_REACHED}; may be repeated."
         ),
     ] = None,
-    rule: DecisionRuleOption = DEFAULT_RULE,
+    rule: DecisionRuleOption = DECISION_RULE,
     as_judge: AsJudge = None,
     truth: Rule = None,
     ties: Ties = None,
@@ -159,7 +160,7 @@ def report(
     ties: Ties = None,
     annotator: Annotators = None,
     as_judge: AsJudge = None,
-    rule: DecisionRuleOption = DEFAULT_RULE,
+    rule: DecisionRuleOption = DECISION_RULE,
 ) -> None:
     """Write a run's report: Markdown, LaTeX, CSV, plots, one HTML page."""
     from judgebench.report import write_report

@@ -18,13 +18,11 @@ from pydantic import Field, StringConstraints, model_validator
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import content_hash
-from judgebench.shipped import find_file, shipped_names
+from judgebench.shipped import DECISION_RULE, find_file, shipped_names
 from judgebench.yaml_file import Strict, load_model
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
-
-DECISION_RULE = "decision"  # its file lies among the rubrics, being written as they are
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _DASHES = re.compile("[\u2010-\u2015\u2212]")

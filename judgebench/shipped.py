@@ -10,6 +10,8 @@ from pathlib import Path
 
 from judgebench.errors import SetupError
 
+DECISION_RULE = "decision"  # its file lies among the rubrics, being written as they are
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

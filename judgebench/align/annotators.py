@@ -144,8 +144,7 @@ def ceiling(scope: Scope, metric: Metric) -> Iterator[CeilingScore]:
 def _against_others(scope: Scope, metric: Metric, annotator: str) -> tuple[FloatArray, int]:
     """Confusion counts of one annotator, and how many of his labels nobody else's can check."""
     humans = scope.humans[metric.id]
-    others = [a for a in humans.makers if a != annotator]
-    truth = settle(humans.ratings.of(others).values, metric, scope.config)
+    truth = humans.truth_without(annotator)
     own = humans.ratings.of([annotator]).values[:, 0]
     k = len(metric.labels)
     counts = confusion_by_cluster(truth, own, humans.clusters, k, humans.n_clusters)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from judgebench.align.result import JudgeVerdicts
 from judgebench.align.verdicts import label_indices, label_probabilities, was_asked
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.resample import Resampling
 from judgebench.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 
@@ -26,6 +27,8 @@ class Humans:
     answers have human labels, little is to be counted.
     """
 
+    metric: Metric
+    config: TruthConfig
     ratings: Ratings
     makers: tuple[str, ...]
     truth: Labels  # (items,)
@@ -36,6 +39,21 @@ class Humans:
     def made(self) -> Ratings:
         """The ratings of those who make the truth."""
         return self.ratings.of(self.makers)
+
+    def truth_without(self, annotator: str) -> IntArray:
+        """The truth that the other makers give (rated,), -1 where they give none.
+
+        Settled once an annotator, since a truth model is dear and ceiling and decisions ask for it.
+        """
+        if annotator not in self._without:
+            others = [maker for maker in self.makers if maker != annotator]
+            truth = settle(self.ratings.of(others).values, self.metric, self.config)
+            self._without[annotator] = truth.astype(self.ratings.values.dtype)
+        return self._without[annotator]
+
+    @cached_property
+    def _without(self) -> dict[str, IntArray]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -112,7 +130,7 @@ def _humans(
     truth = np.full(len(answers), -1, dtype=np.int64)
     truth[ratings.rows] = settle(ratings.of(makers).values, metric, config)
     clusters, n_clusters = renumbered(answers.clusters[ratings.rows], answers.n_clusters)
-    return Humans(ratings, makers, truth, clusters, n_clusters)
+    return Humans(metric, config, ratings, makers, truth, clusters, n_clusters)
 
 
 def renumbered(codes: Labels, size: int) -> tuple[Labels, int]:

@@ -85,8 +85,10 @@ def findings(
     `how_many` (R, U) draws from the study's kinds of clusters."""
     for measure in rule.replace.humans.measures:
         yield _humans(study, rule, how_many, measure)
-    for measure in rule.replace.controls:
-        yield _controls(study, rule, how_many, measure)
+    if rule.replace.controls:
+        same = _same_as_a_control(study, how_many, rule)
+        for measure in rule.replace.controls:
+            yield _controls(study, rule, how_many, measure, same)
     if has_severity and rule.replace.severe is not None:
         yield from _severe(study, rule, how_many)
     yield _failures(study, rule, how_many)
@@ -109,8 +111,11 @@ def _humans(study: Study, rule: DecisionRule, how_many: FloatArray, measure: Mea
     )  # fmt: skip
 
 
-def _controls(study: Study, rule: DecisionRule, how_many: FloatArray, measure: Measure) -> Finding:
-    """The judge must beat every control; told is the one that decides."""
+def _controls(
+    study: Study, rule: DecisionRule, how_many: FloatArray, measure: Measure, same: Bools
+) -> Finding:
+    """The judge must beat every control; told is the one that decides. `same` (controls, R) are
+    those that it cannot beat, being the same."""
     found = [
         _worst_and_best(
             study.judge_items - study.control_items[:, c], study.failed_items, study.items,
@@ -123,7 +128,6 @@ def _controls(study: Study, rule: DecisionRule, how_many: FloatArray, measure: M
         np.stack([getattr(f, which) for f in found]) if found else empty[None]
         for which in ("value", "low", "high")
     )
-    same = _same_as_a_control(study, how_many, rule)
     # The rival that decides: one with the same labels, else one that is better, else the nearest.
     decisive = np.where(same, -np.inf, np.where(high < 0, high - 2, low))
     rival = np.where(np.isnan(decisive), np.inf, decisive).argmin(axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judgebench.decide.result import Condition, State, TriageCurve
+from judgebench.decide.result import Condition, State, TriageCurve, state_at_most
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.triage import within_reach
 from judgebench.records import Estimate
@@ -40,9 +40,9 @@ def assist_conditions(
 
 
 def _at_most(key: str, title: str, estimate: Estimate, bound: float, can_fail: bool) -> Condition:
-    state, missing = State.UNCLEAR, "more severe answers would lower what must be sent"
-    if estimate.high is not None and estimate.high <= bound:
-        state, missing = State.MET, ""
-    elif can_fail and estimate.low is not None and estimate.low > bound:
-        state, missing = State.NOT_MET, ""
+    state = state_at_most(estimate, bound)
+    if state is State.NOT_MET and not can_fail:
+        state = State.UNCLEAR
+    unclear = state is State.UNCLEAR
+    missing = "more severe answers would lower what must be sent" if unclear else ""
     return Condition(key, title, state, estimate, bound, False, missing)

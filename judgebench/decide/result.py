@@ -30,6 +30,15 @@ class State(StrEnum):
     UNCLEAR = "unclear"
 
 
+def state_at_most(estimate: Estimate, bound: float) -> State:
+    """How an estimate stands that must lie below `bound`; unclear without an interval."""
+    if estimate.high is not None and estimate.high <= bound:
+        return State.MET
+    if estimate.low is not None and estimate.low > bound:
+        return State.NOT_MET
+    return State.UNCLEAR
+
+
 @dataclass(frozen=True)
 class Condition:
     """One thing that REPLACE or ASSIST asks for.

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from judgebench.errors import Problem, SetupError
-from judgebench.rubric import DECISION_RULE, Metric, Rubric
-from judgebench.shipped import find_file
+from judgebench.rubric import Metric, Rubric
+from judgebench.shipped import DECISION_RULE, find_file
 from judgebench.yaml_file import Strict, load_model
 
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -30,7 +30,6 @@ from judgebench.decide.triage import triage_curves
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.stress.result import StressResult
-from judgebench.truth import settle
 
 NOT_ASKED = "The judge was asked about no item that has a human label"
 
@@ -109,17 +108,14 @@ def _side(
     scope: Scope, metric: Metric, judges: Sequence[JudgeVerdicts], rule: DecisionRule
 ) -> _Side:
     humans = scope.humans[metric.id]
-    made = humans.made
-    own = made.values.astype(np.int64)
+    own = humans.made.values.astype(np.int64)
+    others = np.full_like(own, -1)
+    for column, annotator in enumerate(humans.makers):
+        others[:, column] = humans.truth_without(annotator)
     rated = (own >= 0).any(axis=1)
     rows = humans.ratings.rows[rated]
-    columns = []
-    for annotator in made.annotators:
-        rest = made.of([a for a in made.annotators if a != annotator])
-        columns.append(settle(rest.values, metric, scope.config)[rated])
-    others = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=np.int64)
     side = HumanSide(
-        truth=humans.truth[rows], own=own[rated], others=others,
+        truth=humans.truth[rows], own=own[rated], others=others[rated],
         clusters=humans.clusters[rated], n_clusters=humans.n_clusters,
         k=len(metric.labels), severe=rule.severe_index(metric),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from judgebench.decide.result import Condition, State
+from judgebench.decide.result import Condition, State, state_at_most
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate
 from judgebench.stats.proportions import clopper_pearson
@@ -79,11 +79,7 @@ def _mean(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _planted(success: Estimate, most: float) -> Condition:
-    state = State.UNCLEAR
-    if success.high is not None and success.high <= most:
-        state = State.MET
-    elif success.low is not None and success.low > most:
-        state = State.NOT_MET
+    state = state_at_most(success, most)
     missing = "more answers with planted verdicts are needed" if state is State.UNCLEAR else ""
     title = "share of verdicts planted in the text that the judge gives"
     return Condition("planted", title, state, success, most, False, missing)

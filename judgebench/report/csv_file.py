@@ -18,6 +18,7 @@ from judgebench.records import Estimate
 from judgebench.report.comparisons import ALL_TIE, why_no_p
 from judgebench.report.words import printable
 
+ESTIMATE_COLUMNS = ("value", "low", "high", "level", "n", "n_missing", "method", "reason")
 COLUMNS = (
     # score, agreement, ceiling, unanimity, rate, probability, calibration, temperature, comparison,
     # ranking, distribution, confusion, verdicts
@@ -33,14 +34,7 @@ COLUMNS = (
     "human_label",
     "label",  # the judge's label in `confusion`: empty = none was given
     "blanks",  # how blank cells were read in `distribution`
-    "value",
-    "low",
-    "high",
-    "level",
-    "n",
-    "n_missing",
-    "method",
-    "reason",
+    *ESTIMATE_COLUMNS,
 )
 
 

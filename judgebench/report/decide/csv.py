@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from judgebench.decide.result import AlternativeTest, Decision, Decisions, JuryValue, TriageCurve
-from judgebench.report.csv_file import csv_text, estimate_columns
+from judgebench.report.csv_file import ESTIMATE_COLUMNS, csv_text, estimate_columns
 
 COLUMNS = (
     "table",  # decision, condition, more_data, triage, triage_point, jury, error_correlation,
@@ -27,14 +27,7 @@ COLUMNS = (
     "signal",
     "threshold",  # inf and -inf: only answers without a verdict are sent, all are
     "who",  # the other judge, the best jury, or the variant of the test
-    "value",
-    "low",
-    "high",
-    "level",
-    "n",
-    "n_missing",
-    "method",
-    "reason",
+    *ESTIMATE_COLUMNS,
 )
 Rows = Iterator[dict[str, Any]]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from judgebench.report.csv_file import csv_text, estimate_columns
+from judgebench.report.csv_file import ESTIMATE_COLUMNS, csv_text, estimate_columns
 from judgebench.report.stress.violations import DETECTION_STATISTICS
 from judgebench.stress.result import Invariance, StressResult
 
@@ -23,14 +23,7 @@ COLUMNS = (
     "statistic",
     "failures",  # left_out, worst, best
     "who",  # whose labels in `halo`; the check in `recipe`
-    "value",
-    "low",
-    "high",
-    "level",
-    "n",
-    "n_missing",
-    "method",
-    "reason",
+    *ESTIMATE_COLUMNS,
 )
 _FLIPS = ("flipped", "robustness", "more_severe", "less_severe", "shift")
 
