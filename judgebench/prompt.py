@@ -24,7 +24,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
-from judgebench.yaml_file import parse_yaml, read_text, validate
+from judgebench.yaml_file import Model, parse_yaml, read_text, validate
 
 ReplyKind = Literal["json", "rationale", "brackets", "likert", "result"]
 BLOCKS = ("system", "user")
@@ -42,7 +42,7 @@ _OF_THE_ANSWER = frozenset({"question", "answer", "reference", "fence"})
 # space after the first character keeps it readable and stops a local tokenizer from taking it for
 # a control token.
 _CONTROL = re.compile(
-    r"<(?=[|｜])|<(?=/?(?:answer|question|reference)-[0-9a-f]{8}>)|<(?=</?SYS>>)"
+    r"<(?=[|｜])|<(?=/?(?:answer|question|reference|document)-[0-9a-f]{8}>)|<(?=</?SYS>>)"
     r"|<(?=/?(?:s|start_of_turn|end_of_turn|bos|eos|pad|unk|think|system|assistant|user)>)"
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
     re.IGNORECASE,
@@ -183,7 +183,7 @@ def load_prompt(name: str, relative_to: Path | None = None) -> Prompt:
 
 def parse_prompt(text: str, path: Path) -> Prompt:
     """The prompt that `text` holds; `path` names it. Raises SetupError with every problem in it."""
-    front, body, offset = _split(text, path)
+    front, body, offset = split_front_matter(text, path, _FrontMatter)
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
@@ -223,13 +223,13 @@ def _fixed(tree: nodes.Template) -> frozenset[str]:
     )
 
 
-def _split(text: str, path: Path) -> tuple[_FrontMatter, str, int]:
-    """Front matter, body, and how many lines stand before the body."""
+def split_front_matter(text: str, path: Path, model: type[Model]) -> tuple[Model, str, int]:
+    """Front matter as `model`, body, and how many lines stand before the body."""
     match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
     if match is None:
         raise SetupError(
             Problem("must begin with front matter between two '---' lines", str(path), 1)
         )
     value = parse_yaml(match.group(1), str(path), first_line=2)
-    front = validate(value, _FrontMatter, file=str(path))
+    front = validate(value, model, file=str(path))
     return front, text[match.end() :], match.group().count("\n")

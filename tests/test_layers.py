@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 FLOORS = [
     "errors", "records", "shipped", "files", "answer_file", "yaml_file", "web_page", "rubric",
     "prompt", "data", "stats", "truth", "backends", "judges", "probes", "proxy", "verdict_file",
-    "store", "bench", "runner", "align", "stress", "decide", "report", "check", "progress",
-    "cli_attack", "cli_score", "cli",
+    "store", "bench", "runner", "proxy_run", "align", "stress", "decide", "ranking", "report",
+    "check", "progress", "cli_attack", "cli_score", "cli_rank", "cli",
 ]  # fmt: skip
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",

@@ -1,0 +1,85 @@
+"""Arguments on disk: one JSON object a line, and the systems that wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from judgebench.errors import Problem, SetupError
+from judgebench.files import read_lines
+from judgebench.proxy.task import ProxyTask
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What `system` says on one instance of a task.
+
+    `signature` hashes what it was made with (model, prompt, decoding, seed, instance), '' where it
+    was given. `finish` is `stop`, or `length` where it was cut at the most tokens. `verbatim` is
+    the share of an extract that really stands in the document, None for free text.
+    """
+
+    task: str
+    item_id: str
+    system: str
+    text: str
+    signature: str = ""
+    finish: str = "stop"
+    verbatim: float | None = None
+
+
+def argument_id(task: str, item_id: str, system: str) -> str:
+    """The id under which one argument is judged, by evaluators and judges alike: the `item_id` of
+    its Answer and of every Verdict on it."""
+    return f"{task}/{item_id}/{system}"
+
+
+def arguments_path(folder: Path, system: str) -> Path:
+    """Where a run keeps what one system wrote."""
+    return folder / "proxy" / f"arguments-{system}.jsonl"
+
+
+def read_arguments(path: Path) -> Iterator[tuple[int, Argument]]:
+    """Line number and argument of every line. Raises SetupError for a damaged one."""
+    for number, value in read_lines(path):
+        try:
+            yield number, Argument(**value)
+        except TypeError as error:
+            raise SetupError(Problem(f"is no argument: {error}", str(path), number)) from None
+
+
+def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[Argument]:
+    """The arguments of the user's own files.
+
+    Raises SetupError with every line that names an unknown task or item, or an item that this
+    system has written on before.
+    """
+    known = {task.name: {i.item_id for i in task.instances} for task in tasks}
+    found: dict[tuple[str, str, str], Argument] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        for number, argument in read_arguments(path):
+            problem = _problem(argument, known, found)
+            if problem:
+                field, message, value = problem
+                problems.append(Problem(message, str(path), number, field, value, kind=message))
+            found[argument.task, argument.item_id, argument.system] = argument
+    if problems:
+        raise SetupError(problems)
+    return list(found.values())
+
+
+def _problem(
+    argument: Argument,
+    known: Mapping[str, set[str]],
+    found: Mapping[tuple[str, str, str], Argument],
+) -> tuple[str, str, str] | None:
+    """Field, message and value of what is wrong with it."""
+    if argument.task not in known:
+        return "task", "is no task of this benchmark", argument.task
+    if argument.item_id not in known[argument.task]:
+        return "item_id", f"is no item of the task {argument.task}", argument.item_id
+    if (argument.task, argument.item_id, argument.system) in found:
+        return "item_id", f"has an argument of {argument.system} before", argument.item_id
+    return None

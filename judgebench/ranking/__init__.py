@@ -1,0 +1,1 @@
+"""Rankings: systems that wrote arguments, ranked by proxy evaluators, judges and humans."""
