@@ -34,6 +34,7 @@ from judgebench.probes.attacks import StressSettings, load_attacks
 from judgebench.probes.plan import Plan, make_plan
 from judgebench.probes.recipe import Ask
 from judgebench.prompt import Prompt, load_prompt
+from judgebench.proxy.config import ProxyConfig
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import is_file, shipped_folder, shipped_names
@@ -54,7 +55,8 @@ class ReportConfig(Strict):
 class BenchConfig(Strict):
     """The keys of bench.yaml. Paths are seen from the folder of the file that names them.
 
-    `data` may be left out for a stress test whose sets bring their own answers. `notes` are
+    `data` may be left out for a stress test whose sets bring their own answers, and has no place
+    beside `proxy`: a ranking judges the arguments that it is about. `notes` are
     sentences that every report repeats, such as where the data comes from.
     """
 
@@ -68,6 +70,7 @@ class BenchConfig(Strict):
     truth: TruthConfig = TruthConfig()
     report: ReportConfig = ReportConfig()
     stress: StressSettings = StressSettings()
+    proxy: ProxyConfig | None = None
     notes: tuple[str, ...] = ()
     seed: int = 0
 
@@ -116,19 +119,22 @@ def load_bench(
     data_folder: Path | None = None,
     attacking: Attacking | None = None,
     run_folder: Path | None = None,
+    arguments: Dataset | None = None,
 ) -> Bench:
     """The benchmark of that file, of that folder's bench.yaml, or of that shipped example.
 
     `limit` keeps the first answers only; `data_folder` is where data files are looked for instead
     of where bench.yaml says. `run_folder`, or the usual one, may keep a large data set as an
     earlier run read it: it is read anew if anything has changed. With `attacking` its answers are
-    also altered, for a stress test.
+    also altered, for a stress test. With `arguments` these are judged, as a ranking does.
     Raises SetupError with every problem of the file and of all the files that it names.
     """
-    file = _bench_file(path)
-    gather = _Problems(str(file))
-    config, node = _config(file, gather, data_needed=attacking is None)
+    file = bench_file(path)
+    gather = Gathered(str(file))
+    config, node = read_config(file, gather, data_needed=attacking is None and arguments is None)
     config = attacking.apply(config) if attacking else config
+    if arguments is not None:  # control judges learn from human labels, and here are none
+        config = config.model_copy(update={"controls": ()})
     whole = gather("rubric", load_rubric, config.rubric, relative_to=file.parent)
     rubric = whole and gather(
         "metrics", whole.only, config.metrics or [m.id for m in whole.metrics]
@@ -137,8 +143,10 @@ def load_bench(
     models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
     dataset, plan, prompts = None, None, {}
     if whole is not None and rubric is not None:
-        dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
-        dataset = dataset and _limited(dataset, limit)
+        dataset = arguments
+        if dataset is None:
+            dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
+            dataset = dataset and _limited(dataset, limit)
         if attacking:
             plan = gather("stress", _plan, config, file, whole, rubric, dataset)
             if dataset is not None and plan is not None:
@@ -180,7 +188,7 @@ def load_bench(
     )
 
 
-class _Problems:
+class Gathered:
     """Runs steps and keeps what each complains of, so that all problems are told at once."""
 
     def __init__(self, file: str) -> None:
@@ -206,15 +214,18 @@ class _Problems:
         self.found.append(problem)
 
     def raise_any(self) -> None:
+        """Raises SetupError with all that was found, where something was."""
         if self.found:
             raise SetupError(self.found)
 
 
-def _config(
-    file: Path, gather: _Problems, *, data_needed: bool
+def read_config(
+    file: Path, gather: Gathered, *, data_needed: bool
 ) -> tuple[BenchConfig, yaml.Node | None]:
     """The file's settings. Where some are unsound, the others are checked all the same."""
     value, node = load_with_lines(file)
+    if data_needed and isinstance(value, dict) and value.get("proxy"):
+        raise SetupError(Problem("ranks arguments: call `judgebench rank run`", str(file)))
     if data_needed and isinstance(value, dict) and not value.get("data"):
         gather.found.append(Problem("Field required", str(file), 1, "data"))
     try:
@@ -229,7 +240,8 @@ def _config(
         raise SetupError(gather.found) from None
 
 
-def _bench_file(path: Path) -> Path:
+def bench_file(path: Path) -> Path:
+    """The file at that path, in that folder, or of that shipped example. Raises SetupError."""
     shipped = shipped_folder("examples") / path / "bench.yaml"
     for candidate in (path, path / "bench.yaml", shipped):
         if is_file(candidate):
@@ -257,7 +269,7 @@ def _load_data(
 
 
 def _judge_configs(
-    config: BenchConfig, file: Path, node: yaml.Node | None, gather: _Problems
+    config: BenchConfig, file: Path, node: yaml.Node | None, gather: Gathered
 ) -> list[JudgeEntry]:
     found = [
         gather(f"judges.{i}", _judge_config, entry, file, node_below(node, "judges", i))
@@ -282,7 +294,7 @@ def _judge_configs(
     return specs
 
 
-def _check_calibrations(specs: Sequence[JudgeEntry], gather: _Problems) -> None:
+def _check_calibrations(specs: Sequence[JudgeEntry], gather: Gathered) -> None:
     """Each needs a judge of this benchmark that gives probabilities."""
     asked = {s.name: s.probabilities for s in specs if isinstance(s, JudgeConfig)}
     for spec in specs:

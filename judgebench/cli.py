@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from judgebench import __version__, cli_attack, cli_score
+from judgebench import __version__, cli_attack, cli_rank, cli_score
 from judgebench.cli_attack import INTERRUPTED
 from judgebench.errors import JudgebenchError, RunError, SetupError
 
@@ -38,6 +38,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_attack.app, name="attack")
+app.add_typer(cli_rank.app, name="rank")
 
 BenchPath = Annotated[Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Take the first N answers only.")]

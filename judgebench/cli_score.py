@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from judgebench.align import Alignment
     from judgebench.decide.result import Decisions
+    from judgebench.ranking.result import Rankings
     from judgebench.stress.result import StressResult
     from judgebench.truth import TruthConfig
 
@@ -58,6 +59,7 @@ class Scored:
     alignment: Alignment
     stress: StressResult | None
     decisions: Decisions
+    rankings: Rankings | None = None
 
     @property
     def shown_decisions(self) -> Decisions | None:
@@ -71,6 +73,7 @@ def score(run: Path, scoring: Scoring = Scoring()) -> Scored:
     from judgebench.bench import BenchConfig
     from judgebench.decide.rule import load_rule
     from judgebench.decide.run import decide as decide_all
+    from judgebench.ranking.run import rank_folder
     from judgebench.stats.resample import Resampling
     from judgebench.store import RunFolder
     from judgebench.stress.run import stress_run
@@ -86,7 +89,8 @@ def score(run: Path, scoring: Scoring = Scoring()) -> Scored:
     stressed = stress_run(folder, truth, resampling, settings.stress.half_width)
     inputs = read_inputs(folder, truth, resampling, scoring.as_judges)
     decisions = decide_all(inputs.name, inputs.rubric, inputs.scope, inputs.judges, rule, stressed)
-    return Scored(align_inputs(inputs), stressed, decisions)
+    rankings = rank_folder(folder, resampling)
+    return Scored(align_inputs(inputs), stressed, decisions, rankings)
 
 
 def _truth(of_run: TruthConfig, scoring: Scoring) -> TruthConfig:
@@ -113,7 +117,9 @@ def align(
     from judgebench.report import print_tables
 
     scored = score(run, Scoring(truth, ties, annotator, as_judge or (), rule))
-    print_tables(scored.alignment, Console(), scored.stress, scored.shown_decisions)
+    print_tables(
+        scored.alignment, Console(), scored.stress, scored.shown_decisions, scored.rankings
+    )
 
 
 def decide(
@@ -167,7 +173,9 @@ def report(
 
     scored = score(run, Scoring(truth, ties, annotator, as_judge or (), rule))
     folder = to or run / "report"
-    written = write_report(scored.alignment, folder, scored.stress, scored.shown_decisions)
+    written = write_report(
+        scored.alignment, folder, scored.stress, scored.shown_decisions, scored.rankings
+    )
     for path in written.values():
         typer.echo(path)
 
@@ -177,7 +185,7 @@ def report_and_print(run: Path, console: Console) -> None:
     from judgebench.report import print_tables, write_report
 
     scored = score(run)
-    shown = (scored.alignment, scored.stress, scored.shown_decisions)
+    shown = (scored.alignment, scored.stress, scored.shown_decisions, scored.rankings)
     written = write_report(shown[0], run / "report", *shown[1:])
     print_tables(shown[0], console, *shown[1:])
     console.print(f"Report: {written['html']}", highlight=False, markup=False, soft_wrap=True)

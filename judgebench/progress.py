@@ -49,22 +49,27 @@ class _Tally:
         return ", ".join(parts)
 
 
+def _bars(console: Console, beside: str) -> Progress:
+    """Bars with that field beside each; none without a terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn(f"{{task.fields[{beside}]}}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
 class ProgressDisplay:
     """A Watcher that draws one bar a judge; without a terminal, one line a finished judge."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[counts]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
+        self._bars = _bars(console, "counts")
         self._tasks: dict[str, TaskID] = {}
         self._tallies: dict[str, _Tally] = {}
 
@@ -115,3 +120,30 @@ class ProgressDisplay:
     def _draw(self, name: str) -> None:
         tally = self._tallies[name]
         self._bars.update(self._tasks[name], completed=tally.done, counts=str(tally))
+
+
+class WorkDisplay:
+    """A RankWatcher that draws one bar a piece of work; without a terminal, a line at its end."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars = _bars(console, "note")
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> WorkDisplay:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bars.stop()
+
+    def started(self, name: str, total: int, done: int) -> None:
+        self._tasks[name] = self._bars.add_task(name, total=total, completed=done, note="")
+        if not self._console.is_terminal and done < total:
+            self.told(f"{name}: {total - done:,} to do" + (f", {done:,} done before" * (done > 0)))
+
+    def step(self, name: str, note: str = "") -> None:
+        self._bars.update(self._tasks[name], advance=1, note=note)
+
+    def told(self, message: str) -> None:
+        self._console.print(message, highlight=False, markup=False, soft_wrap=True)

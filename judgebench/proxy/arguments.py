@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
+from judgebench.backends.contract import Finish
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_lines
+from judgebench.probes.arguments import CONTROL_CASES
 from judgebench.proxy.task import ProxyTask
 
 
@@ -16,8 +18,10 @@ class Argument:
     """What `system` says on one instance of a task.
 
     `signature` hashes what it was made with (model, prompt, decoding, seed, instance), '' where it
-    was given. `finish` is `stop`, or `length` where it was cut at the most tokens. `verbatim` is
-    the share of an extract that really stands in the document, None for free text.
+    was given. `finish` is as of a backend's Reply: `length` was cut at the most tokens, and where a
+    model declined (`refused`) or its context was too short (`too_long`) there is no text.
+    `verbatim` is the share of an extract that really stands in the document, None for free text;
+    `cost` is in US dollars, None if unknown.
     """
 
     task: str
@@ -25,8 +29,9 @@ class Argument:
     system: str
     text: str
     signature: str = ""
-    finish: str = "stop"
+    finish: Finish = "stop"
     verbatim: float | None = None
+    cost: float | None = None
 
 
 def argument_id(task: str, item_id: str, system: str) -> str:
@@ -47,6 +52,22 @@ def read_arguments(path: Path) -> Iterator[tuple[int, Argument]]:
             yield number, Argument(**value)
         except TypeError as error:
             raise SetupError(Problem(f"is no argument: {error}", str(path), number)) from None
+
+
+def plain_argument(argument: Argument) -> dict[str, object]:
+    """What stands in its line: what is unknown is left out."""
+    found = {f.name: getattr(argument, f.name) for f in fields(Argument)}
+    return {k: v for k, v in found.items() if v not in (None, "") or k == "text"}
+
+
+def texts_by_system(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, str]]:
+    """What each system says on each item of one task, by system and item; blank texts are left
+    out, but for the control cases, which may be blank on purpose. The last of an item counts."""
+    found: dict[str, dict[str, str]] = {}
+    for a in arguments:
+        if a.task == task and (a.text.strip() or a.system in CONTROL_CASES):
+            found.setdefault(a.system, {})[a.item_id] = a.text
+    return found
 
 
 def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[Argument]:

@@ -108,13 +108,14 @@ class SampleConfig(Strict):
 
 class TaskEntry(Strict):
     """A task of the benchmark: a shipped name or the path of a YAML file, and what is particular to
-    it here."""
+    it here. `judged: false` keeps its arguments from the judges, who may be dear."""
 
     task: str
     sample: SampleConfig = SampleConfig()
     kinds: tuple[EvaluatorKind, ...] | None = None
     generators: tuple[Slug, ...] | None = None
     training: TrainingConfig | None = None
+    judged: bool = True
 
 
 class ProxyConfig(Strict):

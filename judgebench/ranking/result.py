@@ -12,7 +12,7 @@ SystemKind = Literal["gold", "model", "control"]
 NO_CONTROL = Estimate(None, reason="there is no control case")
 NO_SCORE = Estimate(None, reason="there is no score")
 
-RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "humans"]
+RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "control", "humans"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,12 @@ class Above:
 class Ranking:
     """One ranker on one task. `systems` stand in the order of their place.
 
-    `chi_square` and `p` are Friedman's over the ranks within instances, None with `reason` where
-    there is no test. `critical_difference` is Nemenyi's. `above` holds every pair, neighbours
-    first. `controls_below` is the share of instances' control cases that rank below all real
-    arguments of their instance; `average` is the mean score over real arguments (left side of the
-    paper's Table 1).
+    `chi_square` and `p` are Friedman's over the ranks within instances, None where there is no
+    test. `critical_difference` is Nemenyi's. `reason` says why there is no test, or what is unusual
+    about it. `above` holds every pair, neighbours first. `controls_below` is the share of
+    instances' control cases that rank below all real arguments of their instance; `average` is the
+    mean score over real arguments (left side of the paper's Table 1). `metric` names the score of
+    an evaluator and is '' for judges and humans, whose score is a mean of values.
     """
 
     task: str
@@ -103,6 +104,7 @@ class Ranking:
     above: tuple[Above, ...] = ()
     controls_below: Estimate = NO_CONTROL
     average: Estimate = NO_SCORE
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)

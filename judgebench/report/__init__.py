@@ -9,6 +9,7 @@ from pathlib import Path
 from judgebench.align import Alignment
 from judgebench.decide.result import Decisions
 from judgebench.files import write_atomically
+from judgebench.ranking.result import Rankings
 from judgebench.report.contents import shows_alignment
 from judgebench.report.csv_file import to_csv
 from judgebench.report.decide.csv import to_decisions_csv
@@ -18,13 +19,18 @@ from judgebench.report.html import to_html
 from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown
 from judgebench.report.plots import draw_all
+from judgebench.report.ranking.csv import to_rankings_csv
+from judgebench.report.ranking.plots import draw_rankings
+from judgebench.report.ranking.terminal import print_rankings
 from judgebench.report.stress.csv import to_stress_csv
 from judgebench.report.stress.plots import draw_stress
 from judgebench.report.tables import accuracy_table
 from judgebench.report.terminal import print_tables
 from judgebench.stress.result import StressResult
 
-__all__ = ["accuracy_table", "print_decisions", "print_tables", "write_report"]
+__all__ = [
+    "accuracy_table", "print_decisions", "print_rankings", "print_tables", "write_report",
+]  # fmt: skip
 
 
 def write_report(
@@ -32,16 +38,17 @@ def write_report(
     folder: Path,
     stress: StressResult | None = None,
     decisions: Decisions | None = None,
+    rankings: Rankings | None = None,
 ) -> Mapping[str, Path]:
     """Write every file of the report into `folder` and return their paths.
 
     The keys are `csv`, `markdown`, `latex`, `html`, with a stress result `stress_csv`, with
-    decisions `decisions_csv` and, for the figures, their paths inside `folder`, such as
-    `plots/label_distribution.png`. A file is the old one or the new one, never
-    half of either.
+    decisions `decisions_csv`, with rankings `rankings_csv` and, for the figures, their paths
+    inside `folder`, such as `plots/label_distribution.png`. A file is the old one or the new one,
+    never half of either.
     """
     written: dict[str, Path] = {}
-    for key, name, content in _files(alignment, stress, decisions):
+    for key, name, content in _files(alignment, stress, decisions, rankings):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -50,7 +57,10 @@ def write_report(
 
 
 def _files(
-    alignment: Alignment, stress: StressResult | None, decisions: Decisions | None
+    alignment: Alignment,
+    stress: StressResult | None,
+    decisions: Decisions | None,
+    rankings: Rankings | None,
 ) -> Iterator[tuple[str, str, bytes]]:
     """Key, path inside the folder and content of each file."""
     yield "csv", "alignment.csv", to_csv(alignment).encode()
@@ -58,12 +68,16 @@ def _files(
         yield "stress_csv", "stress.csv", to_stress_csv(stress).encode()
     if decisions is not None:
         yield "decisions_csv", "decisions.csv", to_decisions_csv(decisions).encode()
-    yield "markdown", "tables.md", to_markdown(alignment, stress, decisions).encode()
-    yield "latex", "tables.tex", to_latex(alignment, stress, decisions).encode()
-    yield "html", "report.html", to_html(alignment, stress, decisions).encode()
+    if rankings is not None:
+        yield "rankings_csv", "rankings.csv", to_rankings_csv(rankings).encode()
+    parts = alignment, stress, decisions, rankings
+    yield "markdown", "tables.md", to_markdown(*parts).encode()
+    yield "latex", "tables.tex", to_latex(*parts).encode()
+    yield "html", "report.html", to_html(*parts).encode()
     figures = chain(
         draw_decisions(decisions) if decisions is not None else (),
-        draw_all(alignment) if shows_alignment(alignment, stress) else (),
+        draw_rankings(rankings) if rankings is not None else (),
+        draw_all(alignment) if shows_alignment(alignment, stress, rankings) else (),
         draw_stress(stress) if stress is not None else (),
     )
     for name, content in figures:

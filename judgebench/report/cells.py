@@ -21,12 +21,14 @@ NO_REASON = "no reason was given"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell. With an `estimate`, `text` is empty; `remark` is told beside what it rests on."""
+    """One cell. With an `estimate`, `text` is empty; `remark` is told beside what it rests on;
+    `best` is shown in bold."""
 
     text: str = ""
     estimate: Estimate | None = None
     remark: str = ""
     signed: bool = False
+    best: bool = False
 
     @property
     def value(self) -> str:

@@ -17,10 +17,16 @@ from markupsafe import Markup
 
 from judgebench.align import STATISTICS, Alignment, Confusion, Disagreement, FailurePolicy
 from judgebench.decide.result import Decisions
+from judgebench.ranking.result import Rankings
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.report.cells import Cell, Table, footnotes
 from judgebench.report.comparisons import comparison_table, ranking_table
-from judgebench.report.contents import NO_LABELS, about_what, shows_alignment
+from judgebench.report.contents import (
+    NO_LABELS,
+    about_what,
+    compared_sentences,
+    shows_alignment,
+)
 from judgebench.report.decide.html import decide_section
 from judgebench.report.lookup import (
     Scores,
@@ -33,6 +39,7 @@ from judgebench.report.lookup import (
     shortfall,
 )
 from judgebench.report.probabilities import probability_tables
+from judgebench.report.ranking.html import ranking_section
 from judgebench.report.rates import rate_tables
 from judgebench.report.stress.html import stress_section
 from judgebench.report.tables import (
@@ -52,7 +59,7 @@ from judgebench.report.tables import (
     standing_table,
 )
 from judgebench.report.unanimity import unanimity_tables
-from judgebench.report.words import describe, printable
+from judgebench.report.words import printable
 from judgebench.rubric import Metric
 from judgebench.stress.result import StressResult
 from judgebench.web_page import json_for_page, page_environment, page_script, script_hash
@@ -63,22 +70,28 @@ _MOST_RAW = 4000  # characters of a raw reply that the page keeps
 
 
 def to_html(
-    alignment: Alignment, stress: StressResult | None = None, decisions: Decisions | None = None
+    alignment: Alignment,
+    stress: StressResult | None = None,
+    decisions: Decisions | None = None,
+    rankings: Rankings | None = None,
 ) -> str:
     """The whole page."""
-    aligned = shows_alignment(alignment, stress)
+    aligned = shows_alignment(alignment, stress, rankings)
     script = page_script(*_files("js", ("page", aligned), ("stress/section", stress is not None)))
-    parts = ("stress/section", stress is not None), ("decide/section", decisions is not None)
-    styles = _files("css", ("page", True), *parts)
+    parts = {"stress": stress, "decide": decisions, "ranking": rankings}
+    sections = [(f"{name}/section", part is not None) for name, part in parts.items()]
+    styles = _files("css", ("page", True), *sections)
     environment = page_environment(_HERE, printable)
     environment.filters["breakable"] = _breakable
     return environment.get_template("page.html.jinja").render(
         **_sections(alignment),
-        about_what=about_what(alignment, stress, decisions),
+        about_what=about_what(alignment, stress, decisions, rankings),
+        summary=compared_sentences(alignment, rankings),
         aligned=aligned,
         no_labels=NO_LABELS,
         stress=None if stress is None else stress_section(stress),
         decide=None if decisions is None else decide_section(decisions),
+        ranking=None if rankings is None else ranking_section(rankings),
         style=Markup("".join(path.read_text(encoding="utf-8") for path in styles)),
         script=Markup(script),
         script_hash=script_hash(script),
@@ -105,7 +118,6 @@ def _sections(a: Alignment) -> dict[str, Any]:
     return {
         "name": a.name,
         "notes": a.notes,
-        "summary": describe(a),
         "standing": standing_table(a),
         "accuracy": accuracy_table(a),
         "statistics": {s: STATISTICS[s] for s in present},

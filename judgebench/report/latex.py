@@ -14,9 +14,16 @@ from dataclasses import replace
 
 from judgebench.align import Alignment
 from judgebench.decide.result import Decisions
+from judgebench.ranking.result import Rankings
 from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
-from judgebench.report.contents import NO_LABELS, shown_tables, shows_alignment
+from judgebench.report.contents import (
+    NO_LABELS,
+    compared_sentences,
+    shown_tables,
+    shows_alignment,
+)
 from judgebench.report.decide.words import rule_sentences
+from judgebench.report.ranking.words import summary
 from judgebench.report.words import printable
 from judgebench.stress.result import StressResult
 
@@ -41,6 +48,7 @@ _SPECIAL = {
     "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}",
     "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
     "¿": r"\textquestiondown{}", "¡": r"\textexclamdown{}",
+    "🥇": "1st", "🥈": "2nd", "🥉": "3rd",
 }  # fmt: skip
 _GREEK = "αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"  # the letters that mathematics has a command for
 _ACCENTS = {
@@ -59,16 +67,22 @@ _FLOATS_BEFORE_FLUSH = 12
 
 
 def to_latex(
-    alignment: Alignment, stress: StressResult | None = None, decisions: Decisions | None = None
+    alignment: Alignment,
+    stress: StressResult | None = None,
+    decisions: Decisions | None = None,
+    rankings: Rankings | None = None,
 ) -> str:
     """Every table of the report, each in its own float or floats."""
-    tables = shown_tables(alignment, stress, decisions)
+    tables = shown_tables(alignment, stress, decisions, rankings)
     floats = [text for table in tables for text in _floats(table)]
     parts = [_HEAD]
-    if not shows_alignment(alignment, stress):
+    if compared_sentences(alignment, rankings) and not shows_alignment(alignment, stress, rankings):
         parts.append(f"{NO_LABELS}\n")
     if decisions is not None:
         parts.append(f"{escape(' '.join(rule_sentences(decisions)))}\n")
+    for title, sentences in summary(rankings) if rankings is not None else ():
+        said = rf"\textbf{{{_breakable(title)}.}} {_breakable(' '.join(sentences))}"
+        parts.append(f"\\par{{\\sloppy\\noindent {said}\\par}}\n")
     for i, text in enumerate(floats):
         if i and i % _FLOATS_BEFORE_FLUSH == 0:
             parts.append("\\clearpage % LaTeX can hold back only so many floats\n")
@@ -218,7 +232,9 @@ def _heading(text: str, stub: bool) -> str:
 def _cell(cell: Cell, mark: str, stub: bool) -> str:
     raised = rf"\textsuperscript{{{mark}}}" if mark else ""
     interval = rf"\newline\scriptsize {escape(cell.interval)}" if cell.interval else ""
-    return f"{_side(stub)} {_breakable(cell.value)}{raised}{interval}"
+    shown = _breakable(cell.value)
+    shown = rf"\textbf{{{shown}}}" if cell.best else shown
+    return f"{_side(stub)} {shown}{raised}{interval}"
 
 
 def _side(stub: bool) -> str:

@@ -7,17 +7,20 @@ from collections.abc import Iterable, Iterator
 
 from judgebench.align import Alignment
 from judgebench.decide.result import Decisions
+from judgebench.ranking.result import Rankings
 from judgebench.report.cells import Cell, Table, footnotes
 from judgebench.report.contents import (
     NO_LABELS,
     about_what,
     all_notes,
+    compared_sentences,
     shown_tables,
     shows_alignment,
 )
 from judgebench.report.decide.tables import opening_tables
 from judgebench.report.decide.words import NO_DECISIONS, rule_sentences
-from judgebench.report.words import describe, printable
+from judgebench.report.ranking.words import HOW_SURE, NO_RANKINGS, summary
+from judgebench.report.words import printable
 from judgebench.stress.result import StressResult
 
 # A backslash before a bar would end a cell in some readers, so it is written as an entity.
@@ -38,34 +41,52 @@ def _sentence(text: str) -> str:
 
 
 def to_markdown(
-    alignment: Alignment, stress: StressResult | None = None, decisions: Decisions | None = None
+    alignment: Alignment,
+    stress: StressResult | None = None,
+    decisions: Decisions | None = None,
+    rankings: Rankings | None = None,
 ) -> str:
     """The whole report as Markdown: decisions, caveats, what was compared, every table."""
-    lines = [f"# {escape(alignment.name)}: {about_what(alignment, stress, decisions)}", ""]
+    title = about_what(alignment, stress, decisions, rankings)
+    lines = [f"# {escape(alignment.name)}: {title}", ""]
     opening = opening_tables(decisions)
     for table in opening:
-        lines += [*_table(table), ""]
+        lines += [*table_lines(table), ""]
     if decisions and not opening:
         lines += [NO_DECISIONS, ""]
-    notes = all_notes(alignment, stress, decisions)
+    if rankings is not None:
+        lines += [*_rankings_in_short(rankings), ""]
+    notes = all_notes(alignment, stress, decisions, rankings)
     if notes:
-        lines += ["## Caveats", "", *_bullets(notes), ""]
-    compared = describe(alignment)
-    if not shows_alignment(alignment, stress):
+        lines += ["## Caveats", "", *bullets(notes), ""]
+    compared = compared_sentences(alignment, rankings)
+    if compared and not shows_alignment(alignment, stress, rankings):
         compared.append(NO_LABELS)
-    lines += ["## What was compared", "", *_bullets(compared), ""]
+    if compared:
+        lines += ["## What was compared", "", *bullets(compared), ""]
     if decisions is not None:
-        lines += ["## The rule of the decisions", "", *_bullets(rule_sentences(decisions)), ""]
-    for table in shown_tables(alignment, stress, decisions)[len(opening) :]:
-        lines += [*_table(table), ""]
+        lines += ["## The rule of the decisions", "", *bullets(rule_sentences(decisions)), ""]
+    for table in shown_tables(alignment, stress, decisions, rankings)[len(opening) :]:
+        lines += [*table_lines(table), ""]
     return "\n".join(lines)
 
 
-def _bullets(sentences: Iterable[str]) -> list[str]:
+def _rankings_in_short(rankings: Rankings) -> Iterator[str]:
+    """What the rankings show, in words, task after task."""
+    yield "## Whose arguments help to decide?"
+    said = summary(rankings)
+    for title, sentences in said:
+        yield from ("", f"### {escape(title)}", "", *bullets(sentences))
+    yield from ("", HOW_SURE if said else NO_RANKINGS)
+
+
+def bullets(sentences: Iterable[str]) -> list[str]:
+    """A list with one sentence a line."""
     return [f"- {_sentence(sentence)}" for sentence in sentences]
 
 
-def _table(table: Table) -> Iterator[str]:
+def table_lines(table: Table) -> Iterator[str]:
+    """A heading, the table, and under it what its numbers rest on."""
     notes = footnotes(table)
     yield f"## {escape(table.title)}"
     yield ""
@@ -83,5 +104,9 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(cell: Cell, mark: str) -> str:
-    shown = f"{cell.value} {cell.interval}".rstrip() if cell.estimate else escape(cell.text)
+    shown = cell.value if cell.estimate else escape(cell.text)
+    if cell.best and shown:
+        shown = f"**{shown}**"
+    if cell.interval:
+        shown += f" {cell.interval}"
     return shown + (f"<sup>{mark}</sup>" if mark else "")

@@ -25,12 +25,12 @@ def describe(alignment: Alignment) -> list[str]:
     a = alignment
     kinds = Counter(judge.kind for judge in a.judges)
     found = [counted(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
-    makers = f"; the truth is made by {_listed(_truth_makers(a))}" if a.annotators else ""
+    makers = f"; the truth is made by {listed(_truth_makers(a))}" if a.annotators else ""
     said = [
         f"{counted(a.n_answers, 'answer')} and {counted(a.n_labels, 'human label')}{makers}.",
         f"Rubric {a.rubric.name}, version {a.rubric.version}: "
         f"{counted(len(a.rubric.metrics), 'metric')}.",
-        f"{_listed(found)}.",
+        f"{listed(found)}.",
     ]
     if a.n_labels:
         said += [
@@ -69,7 +69,7 @@ def counted(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def _listed(parts: Sequence[str]) -> str:
+def listed(parts: Sequence[str]) -> str:
     """`a, b and c`; `no judge` where there is nothing."""
     head, last = ", ".join(parts[:-1]), parts[-1] if parts else "no judge"
     return f"{head} and {last}" if head else last

@@ -31,7 +31,7 @@ class Friedman:
 
 def average_ranks(scores: FloatArray) -> FloatArray:
     """The mean rank of each judge (judges,) over the blocks."""
-    ranks: FloatArray = _ranks(scores).mean(axis=0)
+    ranks: FloatArray = mid_ranks(scores).mean(axis=0)
     return ranks
 
 
@@ -46,7 +46,7 @@ def friedman(scores: FloatArray) -> Friedman:
     or 2 blocks, or where a score is missing.
     """
     n, k = _checked(scores)
-    r = _ranks(scores)
+    r = mid_ranks(scores)
     R = r.sum(axis=0)
     spread = float((r**2).sum() - n * k * (k + 1) ** 2 / 4)
     if spread <= 0:
@@ -154,9 +154,9 @@ def _checked(scores: FloatArray) -> tuple[int, int]:
     return n, k
 
 
-def _ranks(scores: FloatArray) -> FloatArray:
-    """Ranks within each block (blocks, judges): 1 + those above + half of the others level."""
-    above = (scores[:, None, :] > scores[:, :, None]).sum(axis=2)
-    level = (scores[:, None, :] == scores[:, :, None]).sum(axis=2)
+def mid_ranks(scores: FloatArray) -> FloatArray:
+    """Ranks over the last axis (..., judges): 1 + those above + half of the others level."""
+    above = (scores[..., None, :] > scores[..., :, None]).sum(axis=-1)
+    level = (scores[..., None, :] == scores[..., :, None]).sum(axis=-1)
     ranks: FloatArray = 1 + above + (level - 1) / 2
     return ranks

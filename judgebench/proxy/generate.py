@@ -1,0 +1,150 @@
+"""Ask models for arguments: one-shot, drawn as in section 3.2.1 of the paper, kept one by one.
+
+An argument is on disk before the next is waited for. What was written with the same model, prompt,
+decoding and seed on the same text is never asked for again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from judgebench.backends.contract import Backend, Message, Reply, Request
+from judgebench.errors import BudgetSpent
+from judgebench.files import drop_torn_line, to_line
+from judgebench.proxy.arguments import Argument, plain_argument, read_arguments
+from judgebench.proxy.config import GeneratorConfig
+from judgebench.proxy.evidence import verbatim_share
+from judgebench.proxy.task import ProxyTask, TaskInstance
+from judgebench.records import content_hash
+
+# Small models repeat the heading that the example stands under.
+_HEADING = re.compile(r"^\s*\**(?:argument|evidence)\**\s*:\**\s*", re.IGNORECASE)
+
+
+class Writing(Protocol):
+    """Who follows the writing of arguments; `wanted` says that it is to end."""
+
+    def started(self, name: str, total: int, done: int) -> None:
+        """So many arguments are wanted of `name`, of which so many were written before."""
+        ...
+
+    def step(self, name: str) -> None:
+        """One more is written."""
+        ...
+
+    @property
+    def wanted(self) -> bool:
+        """Whether no further arguments are to be asked for."""
+        ...
+
+
+@dataclass
+class Written:
+    """What asking came to. `failed` had no reply and are asked for again by the next run."""
+
+    asked: int = 0
+    before: int = 0
+    failed: int = 0
+    why_failed: str = ""
+    finishes: dict[str, int] = field(default_factory=dict)
+    cost: float = 0.0
+
+
+def write_arguments(
+    task: ProxyTask,
+    instances: Sequence[TaskInstance],
+    generator: GeneratorConfig,
+    backend: Backend,
+    path: Path,
+    *,
+    seed: int,
+    watch: Writing,
+    budget: float | None = None,
+) -> Written:
+    """Have `generator` write on each instance and append its arguments to the file at `path`.
+
+    `budget` is in US dollars, for all that the file holds. Raises BudgetSpent where the next
+    argument could cost more than is left, and what a backend raises; what was written is kept.
+    """
+    about = {k: v for k, v in backend.describe().items() if k != "runtime"}
+    way = [task.name, task.prompt.content_hash, about, generator.decoding.model_dump(), seed]
+    wanted = {_signature(way, i): i for i in instances}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drop_torn_line(path)
+    kept = list(_kept(path))
+    done = {a.signature for a in kept}
+    todo = {signature: i for signature, i in wanted.items() if signature not in done}
+    result = Written(len(todo), len(wanted) - len(todo), cost=sum(a.cost or 0.0 for a in kept))
+    name = f"{task.name}: {generator.name} writes"
+    watch.started(name, len(wanted), result.before)
+    requests = _requests(task, todo, generator, seed, watch, result, budget)
+    replies = backend.complete(requests) if todo else iter(())
+    with path.open("ab", buffering=0) as file:
+        for reply in replies:
+            result.cost += reply.cost or 0.0
+            if reply.finish == "failed":
+                result.failed, result.why_failed = result.failed + 1, reply.error
+                continue
+            argument = _argument(task, todo[reply.key], generator.name, reply)
+            file.write(to_line(plain_argument(argument)).encode("utf-8"))
+            result.finishes[reply.finish] = result.finishes.get(reply.finish, 0) + 1
+            watch.step(name)
+    if budget is not None and result.cost >= budget and not watch.wanted:
+        raise BudgetSpent(f"{name}: ${result.cost:.2f} of ${budget:.2f} are spent")
+    return result
+
+
+def _kept(path: Path) -> Iterator[Argument]:
+    if path.is_file():
+        yield from (argument for _, argument in read_arguments(path))
+
+
+def _signature(way: Sequence[object], instance: TaskInstance) -> str:
+    return content_hash([*way, instance.item_id, instance.question, instance.context])
+
+
+def _requests(
+    task: ProxyTask,
+    todo: dict[str, TaskInstance],
+    generator: GeneratorConfig,
+    seed: int,
+    watch: Writing,
+    result: Written,
+    budget: float | None,
+) -> Iterator[Request]:
+    """A request an instance, none once the user wants to stop or the budget is spent."""
+    decoding = generator.decoding
+    for signature, instance in todo.items():
+        if watch.wanted or (budget is not None and result.cost >= budget):
+            return
+        system, user = task.prompt.render(instance.question, instance.context)
+        yield Request(
+            key=signature,
+            messages=(Message("system", system), Message("user", user)),
+            max_tokens=decoding.max_tokens,
+            temperature=decoding.temperature,
+            top_p=decoding.top_p,
+            # A seed of its own for each instance: with one for all, models repeat themselves.
+            seed=int(content_hash([seed, instance.item_id]), 16) % 2**31,
+        )
+
+
+def _argument(task: ProxyTask, instance: TaskInstance, system: str, reply: Reply) -> Argument:
+    text = _HEADING.sub("", reply.text).strip() if reply.finish in ("stop", "length") else ""
+    share = verbatim_share(text, instance.context) if task.prompt.writes == "evidence" else None
+    return Argument(
+        task.name, instance.item_id, system, text, reply.key, reply.finish, share, reply.cost
+    )
+
+
+def wanted_instances(task: ProxyTask, *, trained: bool) -> list[TaskInstance]:
+    """Whom arguments are needed for: the ranked test instances, and where an evaluator is trained
+    on arguments of models also the first version of every train and development instance."""
+    others: Iterable[TaskInstance] = (
+        i for i in task.instances if trained and i.split != "test" and i.version == 0
+    )
+    return [*task.ranked, *others]

@@ -1,0 +1,133 @@
+"""The texts that passages are taken from: rows of a table, or a folder of text files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+from judgebench.data.findings import Findings, nearest
+from judgebench.data.tables import SUFFIXES, open_table
+from judgebench.errors import Problem, SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text. `id` is the file and the line, row or nothing that it stands in."""
+
+    id: str
+    text: str
+
+
+class Corpus(Sequence[Document]):
+    """Documents in the order of their source, no text twice and none empty.
+
+    `duplicates` and `empty` count what was left out for that.
+    """
+
+    def __init__(self, documents: Sequence[Document], duplicates: int = 0, empty: int = 0) -> None:
+        self.documents = tuple(documents)
+        self.duplicates = duplicates
+        self.empty = empty
+
+    @overload
+    def __getitem__(self, place: int) -> Document: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Document]: ...
+    def __getitem__(self, place: int | slice) -> Document | Sequence[Document]:
+        return self.documents[place]
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+def corpus_hash(documents: Iterable[Document]) -> str:
+    """Sixteen hex digits of the SHA-256 of the texts in their order; ids do not count."""
+    digest = hashlib.sha256()
+    for document in documents:
+        content = document.text.encode("utf-8", "surrogatepass")
+        digest.update(len(content).to_bytes(8, "big"))
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def read_corpus(path: Path, column: str = "text") -> Corpus:
+    """The texts in `column` of a table (JSONL, CSV, ..., each also with .gz), or of the `.txt`
+    files in a folder and in the folders below it, in the order of their paths.
+
+    White space around a text is left out. Raises SetupError with everything that is wrong: no such
+    file or column, cells that hold no text, bytes that are not UTF-8, a corpus without a text.
+    """
+    problems: list[Problem] = []
+    found = _files(path, problems) if path.is_dir() else _rows(path, column, problems)
+    documents: list[Document] = []
+    seen: set[str] = set()
+    duplicates = empty = 0
+    for document in found:
+        if not document.text:
+            empty += 1
+        elif document.text in seen:
+            duplicates += 1
+        else:
+            seen.add(document.text)
+            documents.append(document)
+    if not documents and not problems:
+        problems.append(_no_text(path, column, empty))
+    if problems:
+        raise SetupError(problems)
+    return Corpus(documents, duplicates, empty)
+
+
+def _no_text(path: Path, column: str, empty: int) -> Problem:
+    found = f"{empty:,} empty texts" if empty else "nothing"
+    if path.is_dir():
+        allowed = "a folder with .txt files that hold text"
+        return Problem("the corpus holds no text", str(path), found=found, allowed=allowed)
+    allowed = "at least one row with a text in this column"
+    return Problem("the corpus holds no text", str(path), None, column, found, allowed)
+
+
+def _files(folder: Path, problems: list[Problem]) -> Iterator[Document]:
+    """A document for each text file; what cannot be read is added to `problems`."""
+    paths = (p for p in folder.rglob("*") if p.suffix.lower() == ".txt" and p.is_file())
+    for path in sorted(paths, key=lambda p: p.relative_to(folder).as_posix()):
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            message = f"is not UTF-8: {error.reason} at byte {error.start:,}"
+            problems.append(Problem(message, str(path), allowed="UTF-8"))
+        except OSError as error:
+            problems.append(Problem(f"cannot be read: {error.strerror}", str(path)))
+        else:
+            yield Document(path.relative_to(folder).as_posix(), text.strip())
+
+
+def _rows(path: Path, column: str, problems: list[Problem]) -> Iterator[Document]:
+    """A document for each row of a table; what is wrong with it is added to `problems`."""
+    if not path.exists():
+        allowed = f"a folder of .txt files, or a file that ends in {', '.join(SUFFIXES)}"
+        problems.append(Problem("no such file or folder", str(path), allowed=f"{allowed} (or .gz)"))
+        return
+    findings = Findings()
+    table = open_table(path, findings)
+    place = table.find(column) if table else None
+    if table and place is None:
+        names = [name for name in table.columns if name]
+        message = f"has no such column{nearest(column, names)}"
+        findings.add("missing_column", message, str(path), 1, column, allowed=", ".join(names))
+    elif table and place is not None:
+        for row in table.rows:
+            cell = row.cells[place]
+            if not row.sound:
+                continue  # reported by the table
+            if isinstance(cell, str):
+                yield Document(f"{path.name}:{row.line}", cell.strip())
+            else:
+                found = "a list" if isinstance(cell, tuple) else "a nested value"
+                message = f"holds {found}, where one text was expected"
+                findings.add("nested_value", message, str(path), row.line, column)
+    # The table passes over rows without any text.
+    yield from [Document(path.name, "")] * findings.times("blank_row")
+    problems.extend(findings.errors)

@@ -1,0 +1,134 @@
+"""A ranking run's arguments: written by models, made as control cases, read back for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from judgebench.backends import open_backend
+from judgebench.backends.contract import Backend
+from judgebench.errors import BudgetSpent
+from judgebench.files import to_line, write_atomically
+from judgebench.proxy.arguments import (
+    Argument,
+    arguments_path,
+    plain_argument,
+    read_arguments,
+    texts_by_system,
+)
+from judgebench.proxy.config import GeneratorConfig
+from judgebench.proxy.control_cases import control_arguments
+from judgebench.proxy.generate import Written, wanted_instances, write_arguments
+from judgebench.proxy.task import GOLD
+from judgebench.proxy_run.load import RankBench, RankedEntry
+from judgebench.proxy_run.watcher import Following, RankWatcher
+from judgebench.runner.stop import Interrupted, Stop
+from judgebench.verdict_file import disk_errors
+
+
+def generate_all(
+    bench: RankBench, run: Path, watcher: RankWatcher, stop: Stop, budget: float | None
+) -> float:
+    """Have every generator write what it has not; the US dollars that all arguments cost."""
+    following = Following(watcher, stop)
+    spent = 0.0
+    for generator in bench.proxy.generators:
+        entries = [e for e in bench.tasks if generator in e.generators]
+        if not entries:
+            continue
+        cost = 0.0
+        with _opened(generator) as backend:
+            for entry in entries:
+                trained = "llm-trained" in entry.kinds
+                with disk_errors(run):
+                    written = write_arguments(
+                        entry.task,
+                        wanted_instances(entry.task, trained=trained),
+                        generator,
+                        backend,
+                        arguments_path(run, generator.name),
+                        seed=bench.config.seed,
+                        watch=following,
+                        budget=None if budget is None else budget - spent,
+                    )
+                cost = written.cost  # of the whole file
+                _tell(watcher, entry, generator, written)
+                if stop.wanted:
+                    raise Interrupted
+        spent += cost
+    if budget is not None and spent >= budget:
+        raise BudgetSpent(f"the arguments cost ${spent:.2f} of ${budget:.2f}")
+    return spent
+
+
+@contextmanager
+def _opened(generator: GeneratorConfig) -> Iterator[Backend]:
+    backend = open_backend(generator.backend, generator.settings)
+    try:
+        yield backend
+    finally:
+        backend.close()
+
+
+def _tell(
+    watcher: RankWatcher, entry: RankedEntry, generator: GeneratorConfig, written: Written
+) -> None:
+    if not written.asked:
+        return
+    parts = [f"{n} {finish}" for finish, n in sorted(written.finishes.items())]
+    if written.failed:
+        parts.append(f"{written.failed} without a reply ({written.why_failed}): asked again next")
+    said = ", ".join(parts) or "none"
+    watcher.told(f"{entry.task.name}: arguments of {generator.name}: {said}")
+
+
+def make_control_cases(bench: RankBench, run: Path, watcher: RankWatcher) -> Mapping[str, Any]:
+    """Write the arguments of every control case; what the manifest says of the retrieval."""
+    retriever = None
+    if bench.proxy.passages is not None:
+        from judgebench.proxy.retrieval.chain import PassageRetriever
+
+        watcher.told(f"passages: {len(bench.documents):,} documents are searched")
+        folder = run / "proxy" / "passages"
+        retriever = PassageRetriever(bench.proxy.passages, bench.documents, folder)
+    made: dict[str, list[Argument]] = {case: [] for case in bench.proxy.controls}
+    for entry in bench.tasks:
+        for argument in control_arguments(
+            entry.task, bench.proxy.controls, bench.config.seed, retriever
+        ):
+            made[argument.system].append(argument)
+    for case, arguments in made.items():
+        path = arguments_path(run, case)
+        lines = "".join(to_line(plain_argument(a)) for a in arguments)
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, lines.encode("utf-8"))
+    return retriever.describe() if retriever else {}
+
+
+def all_arguments(
+    bench: RankBench, entry: RankedEntry, run: Path
+) -> dict[str, dict[str, Argument]]:
+    """Every argument on one task that has a text (control cases may be blank), by system and item:
+    gold first, then models, then control cases."""
+    task = entry.task
+    found = {GOLD: {i.item_id: Argument(task.name, i.item_id, GOLD, i.argument)
+                    for i in task.instances if i.argument.strip()}}  # fmt: skip
+    files = [g.name for g in entry.generators]
+    sources: list[Argument] = list(entry.given)
+    for name in [*files, *bench.proxy.controls]:
+        path = arguments_path(run, name)
+        if path.is_file():
+            sources += [a for _, a in read_arguments(path)]
+    texts = texts_by_system(sources, task.name)
+    last = {(a.system, a.item_id): a for a in sources if a.task == task.name}
+    for system in texts:
+        found[system] = {item: last[system, item] for item in texts[system]}
+    return found
+
+
+def systems_trained_on(arguments: Mapping[str, object], controls: Sequence[str]) -> list[str]:
+    """The systems that an LLM-trained evaluator learns from: neither experts nor control cases."""
+    return [system for system in arguments if system != GOLD and system not in controls]

@@ -1,0 +1,98 @@
+"""Train a task's evaluators and have each decide every ranked instance with every argument."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from judgebench.proxy.arguments import Argument, argument_id
+from judgebench.proxy.config import EvaluatorKind
+from judgebench.proxy.examples import evaluator_name
+from judgebench.proxy_run.arguments import systems_trained_on
+from judgebench.proxy_run.files import evaluator_folder
+from judgebench.proxy_run.load import RankBench, RankedEntry
+from judgebench.proxy_run.watcher import RankWatcher, TrainingBar
+from judgebench.runner.stop import Interrupted, Stop
+from judgebench.store import RunFolder
+from judgebench.verdict_file import VerdictWriter
+
+if TYPE_CHECKING:
+    from judgebench.proxy.evaluator import ProxyEvaluator
+
+BySystem = Mapping[str, Mapping[str, Argument]]
+
+
+def evaluator_names(task: str, kind: EvaluatorKind, draws: int) -> list[str]:
+    """One a draw for the LLM-trained ones, else one."""
+    return [
+        evaluator_name(task, kind, draw) for draw in range(draws if kind == "llm-trained" else 1)
+    ]
+
+
+def evaluate(
+    bench: RankBench,
+    entry: RankedEntry,
+    arguments: BySystem,
+    folder: RunFolder,
+    watcher: RankWatcher,
+    stop: Stop,
+) -> None:
+    """Train what is not trained, then write the verdicts that are not written.
+
+    Raises Interrupted where the user stops it; epochs and verdicts done are kept.
+    """
+    from judgebench.proxy.evaluator import ProxyEvaluator
+    from judgebench.proxy.training import train
+
+    models = {
+        system: {item: argument.text for item, argument in by_item.items()}
+        for system, by_item in arguments.items()
+        if system in systems_trained_on(arguments, bench.proxy.controls)
+    }
+    for kind in entry.kinds:
+        for draw, name in enumerate(evaluator_names(entry.task.name, kind, entry.evaluators.draws)):
+            where = evaluator_folder(folder.path, name)
+            bar = TrainingBar(name, watcher, stop)
+            train(
+                entry.task, kind, models, entry.evaluators, where,
+                seed=bench.config.seed, draw=draw, watcher=bar,
+            )  # fmt: skip
+            _decide(ProxyEvaluator.load(where), entry, arguments, folder, watcher, stop)
+
+
+def _decide(
+    evaluator: ProxyEvaluator,
+    entry: RankedEntry,
+    arguments: BySystem,
+    folder: RunFolder,
+    watcher: RankWatcher,
+    stop: Stop,
+) -> None:
+    """Write one verdict an argument; those of another signature or text are made anew."""
+    path = folder.verdict_path(evaluator.name)
+    done = {
+        (v.item_id, v.content_hash): v
+        for v in folder.verdicts(evaluator.name)
+        if v.signature == evaluator.signature
+    }
+    title = f"{evaluator.name}: deciding"
+    ranked = entry.task.ranked
+    watcher.started(title, sum(i.item_id in a for a in arguments.values() for i in ranked), 0)
+    with VerdictWriter(path) as writer:
+        for system, by_item in arguments.items():
+            instances = [i for i in ranked if i.item_id in by_item]
+            texts = [by_item[i.item_id].text for i in instances]
+            keys = [
+                (argument_id(entry.task.name, i.item_id, system), evaluator.content_hash(i, text))
+                for i, text in zip(instances, texts, strict=True)
+            ]
+            todo = [n for n, key in enumerate(keys) if key not in done]
+            for _ in range(len(keys) - len(todo)):
+                watcher.step(title)
+            for verdict in evaluator.judge(
+                entry.task, system, [instances[n] for n in todo], [texts[n] for n in todo]
+            ):
+                writer.write(verdict)
+                watcher.step(title)
+            if stop.wanted:
+                raise Interrupted

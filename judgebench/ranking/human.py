@@ -1,0 +1,163 @@
+"""Ranks that people gave: 1 for the best argument of an item, 5 for a clearly wrong one, ties free.
+
+Pure of files: `rank_files` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from judgebench.data.findings import shorten
+from judgebench.errors import Problem, SetupError
+from judgebench.ranking.result import RankerScores
+from judgebench.stats.arrays import FloatArray, mean_of_defined
+
+RANKS = (1, 2, 3, 4, 5)
+HUMANS = "humans"  # the ranker that all experts are together
+
+ItemKey = tuple[str, str]  # task and item_id
+
+
+@dataclass(frozen=True, slots=True)
+class HumanRank:
+    """What one expert said of one system's argument."""
+
+    task: str
+    item_id: str
+    expert: str
+    system: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskedItem:
+    """An item that was put before experts; `label` is its right class, '' where not known."""
+
+    task: str
+    item_id: str
+    group: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class HumanRanks:
+    """Ranks of whole items: an expert ranked all arguments of an item, or none of it counts.
+
+    `asked` are all items that were put before anybody, ranked or not. `warnings` tell which ranks
+    were left out. `left_out` are labels whose items were taken out on purpose.
+    """
+
+    ranks: tuple[HumanRank, ...]
+    asked: Mapping[ItemKey, AskedItem]
+    warnings: tuple[Problem, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks, in the order of the items."""
+        return tuple(dict.fromkeys(task for task, _ in self.asked))
+
+    def experts(self, task: str) -> tuple[str, ...]:
+        """Who ranked at least one item of the task, sorted."""
+        return tuple(sorted({rank.expert for rank in self.ranks if rank.task == task}))
+
+    def systems(self, task: str) -> tuple[str, ...]:
+        """Whose arguments were ranked on the task, sorted."""
+        return tuple(sorted({rank.system for rank in self.ranks if rank.task == task}))
+
+    def without(self, labels: Collection[str]) -> HumanRanks:
+        """These ranks without the items of these labels. Raises SetupError for an unknown one."""
+        known = {item.label for item in self.asked.values() if item.label}
+        unknown = [label for label in labels if label not in known]
+        if unknown:
+            allowed = ", ".join(sorted(known)) or "none: no label of an item is known"
+            message = "no item has this label"
+            raise SetupError([Problem(message, found=shorten(x), allowed=allowed) for x in unknown])
+        asked = {key: item for key, item in self.asked.items() if item.label not in labels}
+        ranks = tuple(rank for rank in self.ranks if (rank.task, rank.item_id) in asked)
+        return replace(self, ranks=ranks, asked=asked, left_out=(*self.left_out, *labels))
+
+
+def rank_array(
+    ranks: Sequence[HumanRank], items: Sequence[str], systems: Sequence[str], experts: Sequence[str]
+) -> FloatArray:
+    """(items, systems, experts), NaN where somebody gave no rank."""
+    places = [{name: i for i, name in enumerate(names)} for names in (items, systems, experts)]
+    values = np.full((len(items), len(systems), len(experts)), np.nan)
+    for rank in ranks:
+        at = (rank.item_id, rank.system, rank.expert)
+        if all(name in place for name, place in zip(at, places, strict=True)):
+            values[tuple(place[name] for name, place in zip(at, places, strict=True))] = rank.rank
+    return values
+
+
+def human_scores(
+    ranks: HumanRanks, task: str, systems: Sequence[str], groups: Mapping[str, str]
+) -> RankerScores:
+    """Minus the mean rank over the experts, for the items that at least one of them ranked.
+
+    `groups` maps every item that was to be ranked to what is resampled whole. Raises SetupError
+    for ranks of items or systems that are not among them.
+    """
+    _check_known(ranks, task, systems, groups)
+    return _scores(ranks, task, systems, groups, HUMANS, ranks.experts(task))
+
+
+def expert_scores(
+    ranks: HumanRanks, task: str, systems: Sequence[str], groups: Mapping[str, str]
+) -> list[RankerScores]:
+    """The same of each expert alone."""
+    _check_known(ranks, task, systems, groups)
+    experts = ranks.experts(task)
+    return [_scores(ranks, task, systems, groups, expert, [expert]) for expert in experts]
+
+
+def _check_known(
+    ranks: HumanRanks, task: str, systems: Sequence[str], groups: Mapping[str, str]
+) -> None:
+    of_task = [rank for rank in ranks.ranks if rank.task == task]
+    items = dict.fromkeys(r.item_id for r in of_task if r.item_id not in groups)
+    others = dict.fromkeys(r.system for r in of_task if r.system not in systems)
+    problems = [
+        Problem(
+            f"is no ranked item of {task}, and has human ranks", "", None, "item_id", shorten(i)
+        )
+        for i in items
+    ]
+    allowed = ", ".join(systems)
+    problems += [
+        Problem(
+            f"writes no arguments on {task}, and has human ranks", "", None, "system", shorten(s),
+            allowed,
+        )
+        for s in others
+    ]  # fmt: skip
+    if problems:
+        raise SetupError(problems)
+
+
+def _scores(
+    ranks: HumanRanks,
+    task: str,
+    systems: Sequence[str],
+    groups: Mapping[str, str],
+    ranker: str,
+    experts: Sequence[str],
+) -> RankerScores:
+    chosen = [r for r in ranks.ranks if r.task == task and r.expert in experts]
+    ranked = {rank.item_id for rank in chosen}
+    items = tuple(item for item in groups if item in ranked)
+    numbers: dict[str, int] = {}
+    return RankerScores(
+        task=task,
+        ranker=ranker,
+        kind="humans",
+        systems=tuple(systems),
+        items=items,
+        clusters=np.array([numbers.setdefault(groups[i], len(numbers)) for i in items], np.int64),
+        values=-mean_of_defined(rank_array(chosen, items, systems, experts)),
+        n_missing=len(groups) - len(items),
+    )

@@ -1,0 +1,222 @@
+"""Read the ranks of people: filled sheets with their key, or a plain table of ranks made elsewhere.
+
+A plain table has the columns task, item_id, expert, system and rank, and may have label and group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judgebench.data.findings import Findings, shorten
+from judgebench.data.spreadsheet import unquoted
+from judgebench.data.tables import Table, open_table
+from judgebench.errors import Problem, SetupError
+from judgebench.ranking.human import RANKS, AskedItem, HumanRank, HumanRanks, ItemKey
+from judgebench.ranking.sheet import KEY_FILE, SHEET_LETTERS, KeyItem, SheetKey, read_key
+
+_SHEET = ("item", "letter", "rank", "expert", "text_hash")
+_PLAIN = ("task", "item_id", "expert", "system", "rank")
+_WHOLE = re.compile(r"([0-9]{1,6})(?:[.,]0+)?")  # a spreadsheet may make 3.0 of 3
+_Row = Mapping[str, str]
+_Asked = tuple[str, str, str]  # task, item_id, expert
+
+
+@dataclass
+class _Reading:
+    """What was read so far, over all files."""
+
+    problems: list[Problem] = field(default_factory=list)
+    ranks: dict[tuple[str, str, str, str], HumanRank] = field(default_factory=dict)
+    places: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    asked: dict[ItemKey, AskedItem] = field(default_factory=dict)
+    systems: dict[ItemKey, set[str]] = field(default_factory=lambda: defaultdict(set))
+    begun: dict[_Asked, None] = field(default_factory=dict)  # whose sheet holds the item
+
+    def add(self, rank: HumanRank, file: str, line: int) -> None:
+        """Keep a rank, or complain where the expert ranked this argument before."""
+        at = (rank.task, rank.item_id, rank.expert, rank.system)
+        if at in self.ranks:
+            message = f"{rank.expert} ranked this argument before, in {self.places[at]}"
+            self.problems.append(Problem(message, file, line, "rank", kind="ranked twice"))
+        self.ranks.setdefault(at, rank)
+        self.places.setdefault(at, f"{file}:{line}")
+
+
+def read_ranks(paths: Sequence[Path], key: Path | None = None) -> HumanRanks:
+    """The ranks in all these files; a folder stands for the CSV files in it.
+
+    `key` is the key of the sheets, by default `sheet-key.json` beside a sheet or one folder up.
+    Raises SetupError with every problem: a rank that is none of 1 to 5, an unknown item, letter
+    or expert, a text that is not the key's, an argument that an expert ranked twice. An item that
+    an expert ranked in part is left out for that expert, with a warning.
+    """
+    reading = _Reading()
+    for path in _files(paths):
+        findings = Findings()
+        table = open_table(path, findings, "csv")
+        if table is not None:
+            _read_table(table, path, key, reading)
+        reading.problems += findings.errors
+    if reading.problems:
+        raise SetupError(reading.problems)
+    return _whole_items(reading)
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.glob("*.csv")) if path.is_dir() else [path]
+        if not inside:
+            raise SetupError(Problem("holds no CSV file", str(path)))
+        found += inside
+    if not found:
+        raise SetupError("no file of ranks was named")
+    return list(dict.fromkeys(found))
+
+
+def _read_table(table: Table, path: Path, key: Path | None, reading: _Reading) -> None:
+    needed = _SHEET if "letter" in table.columns else _PLAIN
+    missing = [column for column in needed if column not in table.columns]
+    if missing:
+        found = ", ".join(filter(None, table.columns))
+        reading.problems += [
+            Problem("the column is missing", table.file, 1, column, found) for column in missing
+        ]
+        return
+    rows = list(_rows(table))
+    if needed is _PLAIN:
+        _read_plain(rows, table.file, reading)
+    else:
+        sheet_key = read_key(key or _key_of(path))
+        _read_sheet(rows, table.file, sheet_key, reading)
+
+
+def _rows(table: Table) -> Iterator[tuple[int, _Row]]:
+    for line, cells, sound, _ in table.rows:
+        if sound:  # what is not was reported by the table
+            named = zip(table.columns, cells, strict=True)
+            yield line, {column: unquoted(str(cell)).strip() for column, cell in named if column}
+
+
+def _key_of(path: Path) -> Path:
+    for folder in (path.parent, path.absolute().parent.parent):
+        if (folder / KEY_FILE).is_file():
+            return folder / KEY_FILE
+    message = f"has no {KEY_FILE} beside it or one folder up"
+    raise SetupError(Problem(message, str(path), allowed="name the key with --key"))
+
+
+def _rank(row: _Row, file: str, line: int, reading: _Reading) -> int | None:
+    """The rank, None where it is blank or none, which is then told."""
+    if not row["rank"]:
+        return None
+    match = _WHOLE.fullmatch(row["rank"])
+    if match and int(match[1]) in RANKS:
+        return int(match[1])
+    allowed = "1 (best) to 5 (clearly wrong), or blank"
+    problem = Problem("is no rank", file, line, "rank", shorten(row["rank"]), allowed, "no rank")
+    reading.problems.append(problem)
+    return None
+
+
+# --- sheets --------------------------------------------------------------------------------------
+
+
+def _read_sheet(
+    rows: Sequence[tuple[int, _Row]], file: str, key: SheetKey, reading: _Reading
+) -> None:
+    for item in key.items:
+        at = (item.task, item.item_id)
+        reading.asked.setdefault(at, AskedItem(item.task, item.item_id, item.group, item.label))
+        reading.systems[at] |= set(item.hashes)
+    for expert in dict.fromkeys(row["expert"] for _, row in rows):
+        reading.begun.update(dict.fromkeys((i.task, i.item_id, expert) for i in key.items))
+    for line, row in rows:
+        rank = _rank(row, file, line, reading)
+        problem, found = _locate(row, key)
+        if problem is not None:
+            column, message, allowed = problem
+            shown = shorten(row[column])
+            reading.problems.append(Problem(message, file, line, column, shown, allowed, message))
+        elif found is not None and rank is not None:
+            item, system = found
+            reading.add(HumanRank(item.task, item.item_id, row["expert"], system, rank), file, line)
+
+
+def _locate(
+    row: _Row, key: SheetKey
+) -> tuple[tuple[str, str, str] | None, tuple[KeyItem, str] | None]:
+    """Column, message and what is allowed where a row does not fit the key; else item and
+    system."""
+    if row["expert"] not in key.letters:
+        return ("expert", "is no expert of the key", ", ".join(sorted(key.letters))), None
+    number = _WHOLE.fullmatch(row["item"])
+    if not number or not 1 <= int(number[1]) <= len(key.items):
+        return ("item", "is no item of the key", f"1 to {len(key.items)}"), None
+    place = int(number[1]) - 1
+    item, systems = key.items[place], key.letters[row["expert"]][place]
+    letters = SHEET_LETTERS[: len(systems)]
+    letter = row["letter"].upper()
+    if len(letter) != 1 or letter not in letters:
+        return ("letter", "is no letter of this item", f"{letters[0]} to {letters[-1]}"), None
+    system = systems[letters.index(letter)]
+    if row["text_hash"] != item.hashes[system]:
+        message = "the text is not the key's: this is the sheet of other arguments"
+        return ("text_hash", message, item.hashes[system]), None
+    return None, (item, system)
+
+
+# --- plain tables --------------------------------------------------------------------------------
+
+
+def _read_plain(rows: Sequence[tuple[int, _Row]], file: str, reading: _Reading) -> None:
+    for line, row in rows:
+        blank = [column for column in _PLAIN[:-1] if not row[column]]
+        if blank:
+            reading.problems += [Problem("is blank", file, line, c, kind="blank") for c in blank]
+            continue
+        task, item_id, expert, system = (row[column] for column in _PLAIN[:-1])
+        label, group = row.get("label", ""), row.get("group", "") or item_id
+        new = AskedItem(task, item_id, group, label)
+        known = reading.asked.setdefault((task, item_id), new)
+        if (known.label, known.group) != (label, group) and ("label" in row or "group" in row):
+            message = "the item has another label or group in another row"
+            found = shorten(f"{label} {group}".strip())
+            reading.problems.append(Problem(message, file, line, "item_id", found, kind=message))
+        reading.systems[task, item_id].add(system)
+        reading.begun[task, item_id, expert] = None
+        rank = _rank(row, file, line, reading)
+        if rank is not None:
+            reading.add(HumanRank(task, item_id, expert, system, rank), file, line)
+
+
+# --- whole items ---------------------------------------------------------------------------------
+
+
+def _whole_items(reading: _Reading) -> HumanRanks:
+    """The ranks of items that an expert ranked whole; the others are told."""
+    by_item: dict[_Asked, list[HumanRank]] = defaultdict(list)
+    for rank in reading.ranks.values():
+        by_item[rank.task, rank.item_id, rank.expert].append(rank)
+    warnings, blank, kept = [], defaultdict[tuple[str, str], int](int), list[HumanRank]()
+    for task, item_id, expert in reading.begun:
+        ranks = by_item[task, item_id, expert]
+        asked = len(reading.systems[task, item_id])
+        if len(ranks) == asked:
+            kept += ranks
+        elif ranks:
+            message = (
+                f"{expert} ranked {len(ranks)} of {asked} arguments of {shorten(item_id)}: the "
+                "item is left out for this expert"
+            )
+            warnings.append(Problem(message, field=task, kind="ranked in part"))
+        else:
+            blank[task, expert] += 1
+    for (task, expert), n in blank.items():
+        message = f"{expert} left {n} item{'s' * (n > 1)} without any rank"
+        warnings.append(Problem(message, field=task, kind="not ranked"))
+    return HumanRanks(tuple(kept), reading.asked, tuple(warnings))

@@ -1,0 +1,233 @@
+"""From a run folder to scores: what evaluators and judges made of every argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from judgebench.align.result import JUDGE_KINDS
+from judgebench.proxy.arguments import argument_id
+from judgebench.proxy.config import EvaluatorKind
+from judgebench.proxy_run.evaluate import evaluator_names
+from judgebench.proxy_run.files import evaluator_folder, read_ranking, trained_manifest
+from judgebench.ranking.result import RankerScores, System, SystemKind, Trained
+from judgebench.ranking.sheet import RankedItem
+from judgebench.records import Verdict, content_hash
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.store import RunFolder
+
+_WORDS_SEED = "random ranker"
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """One task of a ranking as its run folder keeps it.
+
+    `texts` maps system and item to the argument, `labels` item to the gold label. `systems` are
+    gold first, then models, then control cases.
+    """
+
+    about: Mapping[str, Any]
+    controls: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The task's name, which its ids begin with."""
+        return str(self.about["name"])
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The ids of the ranked instances."""
+        return tuple(i["item_id"] for i in self.about["instances"])
+
+    @property
+    def clusters(self) -> IntArray:
+        """(instances,), equal for instances of one group."""
+        numbers: dict[str, int] = {}
+        groups = [i["group"] for i in self.about["instances"]]
+        return np.array([numbers.setdefault(g, len(numbers)) for g in groups], dtype=np.int64)
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group of every item."""
+        return {i["item_id"]: i["group"] for i in self.about["instances"]}
+
+    @property
+    def systems(self) -> tuple[System, ...]:
+        """Who wrote at least one argument on the ranked instances."""
+        found = []
+        for name, by_item in self.about["arguments"].items():
+            kind: SystemKind = "model"
+            if name in self.controls:
+                kind = "control"
+            elif name == "gold":
+                kind = "gold"
+            if by_item:
+                words = float(np.mean([len(a["text"].split()) for a in by_item.values()]))
+                found.append(System(name, kind, words))
+        return tuple(found)
+
+    def text(self, system: str, item: str) -> str | None:
+        """What that system says on that item; None where it says nothing."""
+        found = self.about["arguments"][system].get(item)
+        return None if found is None else str(found["text"])
+
+    @property
+    def words(self) -> FloatArray:
+        """How many words each argument has (instances, systems), NaN where there is none."""
+        texts = [[self.text(s.name, item) for s in self.systems] for item in self.items]
+        return np.array(
+            [[np.nan if t is None else float(len(t.split())) for t in row] for row in texts]
+        ).reshape(len(self.items), len(self.systems))
+
+
+def read_tasks(run: RunFolder) -> list[TaskData]:
+    """The tasks of a ranking run. Raises SetupError where the folder is none or is damaged."""
+    ranking = read_ranking(run.path)
+    return [TaskData(task, tuple(ranking["controls"])) for task in ranking["tasks"]]
+
+
+def ranked_items(run: RunFolder) -> list[RankedItem]:
+    """Every ranked instance with the real arguments on it, for people to rank."""
+    return [
+        RankedItem(
+            task=task.name,
+            item_id=i["item_id"],
+            group=i["group"],
+            question=i["question"],
+            label_text=i["label_text"],
+            context=i["context"],
+            arguments={
+                s.name: text
+                for s in task.systems
+                if s.is_argument and (text := task.text(s.name, i["item_id"])) is not None
+            },
+        )
+        for task in read_tasks(run)
+        for i in task.about["instances"]
+    ]
+
+
+# --- evaluators ----------------------------------------------------------------------------------
+
+
+def evaluator_scores(run: RunFolder, task: TaskData) -> Iterator[RankerScores]:
+    """One a kind of evaluator: its draws are averaged. Those not yet trained are left out."""
+    for kind in task.about["kinds"]:
+        names = evaluator_names(task.name, kind, task.about["draws"])
+        read = [found for name in names if (found := _decided(run, task, name)) is not None]
+        if read:
+            probabilities = np.mean([p for p, _ in read], axis=0)
+            correct = np.mean([right for _, right in read], axis=0)
+            yield _scores(task, kind, cast(EvaluatorKind, kind), probabilities, correct)
+
+
+def _decided(run: RunFolder, task: TaskData, name: str) -> tuple[FloatArray, FloatArray] | None:
+    """The probability of the gold label, and whether it was decided for: (instances, systems)."""
+    where = evaluator_folder(run.path, name)
+    if not (where / "manifest.json").is_file():
+        return None
+    signature = trained_manifest(where)["signature"]
+    verdicts = {
+        (v.item_id, v.content_hash): v for v in run.verdicts(name) if v.signature == signature
+    }
+    shape = (len(task.items), len(task.systems))
+    probability, right = np.full(shape, np.nan), np.full(shape, np.nan)
+    for row, i in enumerate(task.about["instances"]):
+        for column, system in enumerate(task.systems):
+            text = task.text(system.name, i["item_id"])
+            key = argument_id(task.name, i["item_id"], system.name)
+            verdict = verdicts.get((key, content_hash([i["question"], text, None])))
+            if verdict is not None and verdict.probabilities is not None:
+                probability[row, column] = verdict.probabilities[task.name].get(i["label"], 0.0)
+                right[row, column] = verdict.labels[task.name] == i["label"]
+    return probability, right
+
+
+def trained(run: RunFolder, tasks: Sequence[TaskData]) -> list[Trained]:
+    """What training took, from the manifests."""
+    found = []
+    for task in tasks:
+        for kind in task.about["kinds"]:
+            for name in evaluator_names(task.name, kind, task.about["draws"]):
+                where = evaluator_folder(run.path, name)
+                if (where / "manifest.json").is_file():
+                    manifest = trained_manifest(where)
+                    found.append(Trained(**{k: manifest[k] for k in Trained.__slots__}))
+    return found
+
+
+# --- judges --------------------------------------------------------------------------------------
+
+
+def judge_scores(run: RunFolder, task: TaskData) -> Iterator[RankerScores]:
+    """One a judge that was asked about this task's arguments."""
+    if not task.about["judged"]:
+        return
+    rubric = run.rubric()
+    for name, about in run.manifest()["judges"].items():
+        if about["kind"] not in JUDGE_KINDS or about["kind"] == "control":
+            continue
+        verdicts = {v.item_id: v for v in run.verdicts(name) if v.signature == about["signature"]}
+        values = np.array(
+            [
+                [
+                    _judged(verdicts.get(argument_id(task.name, item, s.name)), rubric)
+                    for s in task.systems
+                ]
+                for item in task.items
+            ]
+        ).reshape(len(task.items), len(task.systems))
+        if not np.isnan(values).all():
+            yield _scores(task, name, "judge", values)
+
+
+def _judged(verdict: Verdict | None, rubric: Rubric) -> float:
+    """1 for the least severe label of every ordinal metric, 0 for the most severe ones, the mean
+    between; expected over the labels where the judge gave probabilities; NaN without a label."""
+    if verdict is None:
+        return float("nan")
+    found = [_on_metric(verdict, m) for m in rubric.metrics if m.kind == "ordinal"]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def _on_metric(verdict: Verdict, metric: Metric) -> float:
+    severity = {label.text: float(label.severity or 0) for label in metric.labels}
+    low, high = min(severity.values()), max(severity.values())
+    asked = (verdict.probabilities or {}).get(metric.id)
+    if asked:
+        expected = sum(p * severity[label] for label, p in asked.items() if label in severity)
+        return (high - expected) / (high - low)
+    label = verdict.labels.get(metric.id)
+    return (high - severity[label]) / (high - low) if label in severity else float("nan")
+
+
+# --- control rankers -----------------------------------------------------------------------------
+
+
+def control_scores(task: TaskData, seed: int) -> Iterator[RankerScores]:
+    """What any ranker must beat: a coin, and one that likes the longest argument best."""
+    yield _scores(task, "longest-argument", "control", task.words)
+    random = np.random.default_rng([seed, int(content_hash([_WORDS_SEED, task.name]), 16) % 2**32])
+    values = random.random(task.words.shape)
+    values[np.isnan(task.words)] = np.nan
+    yield _scores(task, "random", "control", values)
+
+
+def _scores(
+    task: TaskData, ranker: str, kind: Any, values: FloatArray, correct: FloatArray | None = None
+) -> RankerScores:
+    return RankerScores(
+        task=task.name,
+        ranker=ranker,
+        kind=kind,
+        systems=tuple(s.name for s in task.systems),
+        items=task.items,
+        clusters=task.clusters,
+        values=values,
+        correct=correct,
+    )

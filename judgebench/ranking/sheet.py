@@ -1,0 +1,278 @@
+"""Sheets on which experts rank arguments, and the key that tells who wrote which.
+
+A sheet shows letters for systems, shuffled anew for every item and every expert, so that neither
+a name nor a place says who wrote an argument. Only the key knows, and it is not handed out. Same
+items, seed and expert give the same sheet; a sheet or key that is there is never written over.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from judgebench.data.cells import mark_forbidden
+from judgebench.data.findings import shorten
+from judgebench.data.spreadsheet import quoted, to_csv
+from judgebench.errors import Problem, SetupError
+from judgebench.files import read_object, to_json, write_atomically
+from judgebench.proxy.arguments import Argument
+from judgebench.proxy.task import GOLD, ProxyTask
+from judgebench.ranking.sheet_page import SheetPage, to_html
+from judgebench.records import content_hash
+from judgebench.yaml_file import Strict, validate
+
+COLUMNS = (
+    "item", "task", "question", "right_answer", "document", "letter", "rank", "text", "remark",
+    "expert", "text_hash",
+)  # fmt: skip
+KEY_FILE = "sheet-key.json"
+SHEETS = "sheets"  # the folder that is handed to the experts
+SHEET_LETTERS = string.ascii_uppercase
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedItem:
+    """One instance of a task with the real arguments on it (system to text).
+
+    `label_text` is the right class or option, `context` the document that it is about; both may be
+    empty.
+    """
+
+    task: str
+    item_id: str
+    group: str
+    question: str
+    label_text: str
+    context: str
+    arguments: Mapping[str, str]
+
+
+class KeyItem(Strict):
+    """One item of a key. `hashes` maps each system to the hash of what it says."""
+
+    task: str
+    item_id: str
+    group: str
+    label: str
+    hashes: dict[str, str]
+
+
+class SheetKey(Strict):
+    """Who wrote what on the sheets of one folder.
+
+    `letters` holds for each expert and item, in the order of `items`, the systems that stand
+    behind A, B, C and so on.
+    """
+
+    kind: Literal["judgebench sheet key"] = "judgebench sheet key"
+    seed: int
+    items: tuple[KeyItem, ...]
+    letters: dict[str, tuple[tuple[str, ...], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """What was written, which sheets were there before and kept as they are, and how many items
+    were passed over because a system says nothing on them."""
+
+    written: tuple[Path, ...]
+    kept: tuple[Path, ...]
+    items: Mapping[str, int]  # task -> items of it on a sheet
+    passed_over: int
+
+
+def items_of(task: ProxyTask, arguments: Sequence[Argument]) -> list[RankedItem]:
+    """The ranked instances of a task with the gold argument and those of `arguments`."""
+    written: dict[str, dict[str, str]] = {}
+    for argument in arguments:
+        if argument.task == task.name:
+            written.setdefault(argument.item_id, {})[argument.system] = argument.text
+    return [
+        RankedItem(
+            task=task.name,
+            item_id=instance.item_id,
+            group=instance.group,
+            question=instance.question,
+            label_text=instance.label_text,
+            context=instance.context,
+            arguments={GOLD: instance.argument, **written.get(instance.item_id, {})},
+        )
+        for instance in task.ranked
+    ]
+
+
+def draw(items: Sequence[RankedItem], n: int | None, seed: int) -> list[RankedItem]:
+    """At most `n` items of every task, drawn by the seed from those on which every system of the
+    task says something; in their order. A larger `n` keeps all items of a smaller one.
+
+    Raises SetupError for a task without such an item, with one system, or with more than letters.
+    """
+    problems, chosen = [], []
+    for task in dict.fromkeys(item.task for item in items):
+        of_task = [item for item in items if item.task == task]
+        systems = {system for item in of_task for system in item.arguments}
+        complete = [item for item in of_task if item.arguments.keys() == systems]
+        if not 2 <= len(systems) <= len(SHEET_LETTERS):
+            message = "a sheet cannot hold so many systems"
+            allowed = f"2 to {len(SHEET_LETTERS)}"
+            problems.append(Problem(message, "", None, task, str(len(systems)), allowed))
+        elif not complete:
+            message = "has no item on which every system says something"
+            problems.append(Problem(message, field=task, found=", ".join(sorted(systems))))
+        by_seed = sorted(complete, key=lambda i: content_hash([seed, i.task, i.item_id]))
+        drawn = {item.item_id for item in by_seed[:n]}
+        chosen += [item for item in complete if item.item_id in drawn]
+    if not items:
+        problems.append(Problem("there is no item to rank"))
+    if problems:
+        raise SetupError(problems)
+    return chosen
+
+
+def text_hash(item: RankedItem, system: str) -> str:
+    """Changes with the item, its question or what the system says. The letter keeps a spreadsheet
+    from reading a hash such as 12345e6789 as a number."""
+    return "h" + content_hash([item.task, item.item_id, item.question, item.arguments[system]])
+
+
+def write_sheets(
+    items: Sequence[RankedItem], experts: Sequence[str], to: Path, *, n: int | None, seed: int
+) -> Sheets:
+    """Write a table and a page for every expert into `to`/sheets, and the key into `to`.
+
+    Raises SetupError where no item can be ranked, an expert's name can name no file or stands
+    twice, or `to` holds the sheets of other items, whose key would be lost.
+    """
+    _check_names(experts)
+    drawn = draw(items, n, seed)
+    key = _merged(to / KEY_FILE, _key(drawn, experts, seed))
+    folder = to / SHEETS
+    folder.mkdir(parents=True, exist_ok=True)
+    # The key first: a sheet without one could never be read.
+    write_atomically(to / KEY_FILE, (to_json(key.model_dump(), indent=1) + "\n").encode())
+    written, kept = [to / KEY_FILE], []
+    for expert in experts:
+        table = folder / f"{expert}.csv"
+        if table.exists():
+            kept.append(table)
+            continue
+        sheet = [
+            _rows(number, item, systems, expert)
+            for number, (item, systems) in enumerate(
+                zip(drawn, key.letters[expert], strict=True), 1
+            )
+        ]
+        cells = [[quoted(row[c]) for c in COLUMNS] for rows in sheet for row in rows]
+        page = to_html(SheetPage(expert, table.name, COLUMNS, sheet))
+        write_atomically(table, to_csv(COLUMNS, cells))
+        write_atomically(table.with_suffix(".html"), page.encode())
+        written += [table, table.with_suffix(".html")]
+    complete = len(draw(items, None, seed))
+    counts = Counter(item.task for item in drawn)
+    return Sheets(tuple(written), tuple(kept), counts, len(items) - complete)
+
+
+def read_key(path: Path) -> SheetKey:
+    """The key of that path. Raises SetupError where it is none."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        message = f"the key of the sheets cannot be read: {error.strerror}"
+        raise SetupError(Problem(message, str(path))) from None
+    key = validate(read_object(content, path, None), SheetKey, str(path))
+    for expert, letters in key.letters.items():
+        wrong = len(letters) != len(key.items) or any(
+            sorted(systems) != sorted(item.hashes)
+            for systems, item in zip(letters, key.items, strict=False)
+        )
+        if wrong:
+            message = "the letters do not fit the items: the key was changed"
+            raise SetupError(Problem(message, str(path), field=f"letters.{expert}"))
+    return key
+
+
+def _check_names(experts: Sequence[str]) -> None:
+    if not experts:
+        raise SetupError(Problem("name somebody who ranks", field="experts"))
+    seen: set[str] = set()
+    problems = []
+    for expert in experts:
+        if not _NAME.fullmatch(expert):
+            message = "cannot name a file"
+            allowed = "letters, digits, full stops, dashes and underscores"
+            problems.append(Problem(message, "", None, "experts", shorten(expert), allowed))
+        elif expert.casefold() in seen:
+            problems.append(Problem("stands twice", field="experts", found=shorten(expert)))
+        seen.add(expert.casefold())
+    if problems:
+        raise SetupError(problems)
+
+
+def _key(items: Sequence[RankedItem], experts: Sequence[str], seed: int) -> SheetKey:
+    return SheetKey(
+        seed=seed,
+        items=tuple(
+            KeyItem(
+                task=item.task,
+                item_id=item.item_id,
+                group=item.group,
+                label=item.label_text,
+                hashes={system: text_hash(item, system) for system in item.arguments},
+            )
+            for item in items
+        ),
+        letters={
+            expert: tuple(_shuffled(item, expert, seed) for item in items) for expert in experts
+        },
+    )
+
+
+def _shuffled(item: RankedItem, expert: str, seed: int) -> tuple[str, ...]:
+    """The systems in an order of this expert's own: another one each, so that a liking for what
+    stands first does not add up."""
+    systems = sorted(item.arguments)
+    random.Random(content_hash([seed, expert, item.task, item.item_id])).shuffle(systems)
+    return tuple(systems)
+
+
+def _merged(path: Path, key: SheetKey) -> SheetKey:
+    """The key with the experts of the one that is there."""
+    if not path.exists():
+        return key
+    old = read_key(path)
+    if (old.items, old.seed) != (key.items, key.seed):
+        message = "belongs to sheets of other items, which could no longer be read without it"
+        raise SetupError(Problem(message, str(path), allowed="another folder (--to)"))
+    return key.model_copy(update={"letters": {**key.letters, **old.letters}})
+
+
+def _rows(
+    number: int, item: RankedItem, systems: Sequence[str], expert: str
+) -> list[dict[str, str]]:
+    """The rows of one item. What all share stands in the first alone, where it is read."""
+    shared = {
+        "question": item.question,
+        "right_answer": item.label_text,
+        "document": item.context,
+    }
+    rows = [
+        {
+            **dict.fromkeys(COLUMNS, ""),
+            **(shared if i == 0 else {}),
+            "item": str(number),
+            "task": item.task,
+            "letter": SHEET_LETTERS[i],
+            "text": item.arguments[system],
+            "expert": expert,
+            "text_hash": text_hash(item, system),
+        }
+        for i, system in enumerate(systems)
+    ]
+    return [{column: mark_forbidden(text) for column, text in row.items()} for row in rows]

@@ -1,0 +1,289 @@
+"""Is a task fit to rank arguments by? Only where experts agree on which arguments are better.
+
+The rule follows section 3.3 of the paper on proxy tasks. Two things are asked of a few items that
+two or more experts ranked: that the experts agree (Krippendorff's alpha of the ranks reaches a
+bar), and that the systems differ (Friedman's test of the mean ranks). With both, the task is
+suitable; without either, it is not. The bar is Krippendorff's own for tentative conclusions, 2/3
+(Content Analysis, 2004, chapter 11): with it the paper's three tasks come out as it says, and the
+one at 0.61 is mended first, as its authors did, by leaving out a label.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from judgebench.errors import Problem, SetupError
+from judgebench.ranking.human import RANKS, HumanRanks, rank_array
+from judgebench.records import Estimate
+from judgebench.stats.agreement import coincidences_by_cluster, krippendorff_alpha
+from judgebench.stats.arrays import FloatArray, mean_of_defined
+from judgebench.stats.ranks import friedman
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, cluster_bootstrap
+
+MIN_ALPHA = 2 / 3
+SIGNIFICANT = 0.05
+LEAST_ITEMS = 5  # as the paper ranked before it decided
+_ALPHA = krippendorff_alpha("ordinal")
+_MOST_TIMES = 20  # the items there are: a projection beyond says nothing
+
+
+class Fitness(StrEnum):
+    """The verdict on a task."""
+
+    SUITABLE = "suitable"
+    NOT_SUITABLE = "not suitable"
+    CANT_TELL = "can't tell"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAlpha:
+    """Agreement on the items of one label, and on all others."""
+
+    label: str
+    n_items: int
+    alpha: Estimate
+    without: Estimate
+
+
+@dataclass(frozen=True)
+class Suitability:
+    """What the experts' ranks say of a task.
+
+    `alpha` is over items that two or more experts ranked (`n` in it; `n_missing` were asked and
+    are not among them). `chi_square` and `p` are Friedman's over the `n_friedman` items that have
+    a mean rank for every system, None with `no_friedman`, the reason. `mean_ranks` are of the same
+    items. `is_firm` is true where the whole interval of alpha lies on the verdict's side of
+    `min_alpha`; `more_items` projects how many further items it takes until it does, None where
+    that cannot be said.
+    """
+
+    task: str
+    experts: tuple[str, ...]
+    min_alpha: float
+    alpha: Estimate
+    chi_square: float | None
+    p: float | None
+    n_friedman: int
+    no_friedman: str
+    mean_ranks: Mapping[str, float]
+    by_label: tuple[LabelAlpha, ...]
+    left_out: tuple[str, ...]
+    fitness: Fitness
+    reasons: tuple[str, ...]
+    is_firm: bool
+    more_items: int | None
+
+
+def suitability(
+    ranks: HumanRanks,
+    task: str,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    min_alpha: float = MIN_ALPHA,
+) -> Suitability:
+    """Whether the task is fit to rank arguments by, with reasons.
+
+    Raises SetupError where fewer than two experts ranked an item of it.
+    """
+    experts, systems = ranks.experts(task), ranks.systems(task)
+    if len(experts) < 2:
+        found = ", ".join(experts) or "none"
+        message = "fewer than two experts ranked a whole item: agreement needs two"
+        raise SetupError(Problem(message, field=task, found=found))
+    alpha = alpha_of(ranks, task, resampling)
+    tested = _friedman(ranks, task)
+    fitness, reasons = judge(alpha, tested.p, tested.reason, min_alpha)
+    labels = _by_label(ranks, task, resampling)
+    return Suitability(
+        task=task,
+        experts=experts,
+        min_alpha=min_alpha,
+        alpha=alpha,
+        chi_square=tested.chi_square,
+        p=tested.p,
+        n_friedman=tested.n,
+        no_friedman=tested.reason,
+        mean_ranks=dict(zip(systems, tested.mean_ranks, strict=False)),
+        by_label=labels,
+        left_out=ranks.left_out,
+        fitness=fitness,
+        reasons=(*reasons, *_on_labels(alpha, labels, min_alpha)),
+        is_firm=_is_firm(fitness, alpha, min_alpha),
+        more_items=more_items(alpha, min_alpha),
+    )
+
+
+def judge(
+    alpha: Estimate, p: float | None, no_friedman: str, min_alpha: float = MIN_ALPHA
+) -> tuple[Fitness, tuple[str, ...]]:
+    """The verdict and its reasons.
+
+    Suitable where alpha reaches `min_alpha` and p lies below 0.05. Not suitable where neither is
+    so, or where the whole interval of alpha lies below `min_alpha`: then the experts do not agree,
+    whatever their means say. Can't tell where the two disagree, where one is undefined, or with
+    fewer than five items.
+    """
+    reasons = (_on_agreement(alpha, min_alpha), _on_difference(p, no_friedman))
+    if alpha.n < LEAST_ITEMS:
+        few = f"Only {alpha.n} items were ranked by two experts or more: {LEAST_ITEMS} are needed."
+        return Fitness.CANT_TELL, (few, *reasons)
+    if alpha.value is None:
+        return Fitness.CANT_TELL, reasons
+    differ = None if p is None else p < SIGNIFICANT
+    if alpha.value >= min_alpha:
+        return (Fitness.SUITABLE if differ else Fitness.CANT_TELL), reasons
+    is_below = alpha.high is not None and alpha.high < min_alpha
+    return (Fitness.NOT_SUITABLE if is_below or differ is False else Fitness.CANT_TELL), reasons
+
+
+def more_items(alpha: Estimate, min_alpha: float) -> int | None:
+    """How many further items until the interval of alpha clears the bar, if alpha stays.
+
+        n' = n ((limit - alpha) / (bar - alpha))^2
+
+    with `limit` the end of the interval on the bar's side: its width shrinks with the root of n.
+    0 where it clears the bar now; None without an interval, or where n' is twenty times n or more.
+    """
+    if alpha.value is None or alpha.low is None or alpha.high is None:
+        return None
+    limit = alpha.low if alpha.value >= min_alpha else alpha.high
+    reach, distance = abs(limit - alpha.value), abs(min_alpha - alpha.value)
+    if reach >= distance * math.sqrt(_MOST_TIMES):
+        return None
+    return max(0, math.ceil(alpha.n * (reach / distance) ** 2) - alpha.n)
+
+
+def _is_firm(fitness: Fitness, alpha: Estimate, min_alpha: float) -> bool:
+    if alpha.low is None or alpha.high is None:
+        return False
+    if fitness is Fitness.SUITABLE:
+        return alpha.low >= min_alpha
+    return fitness is Fitness.NOT_SUITABLE and alpha.high < min_alpha
+
+
+# --- agreement -----------------------------------------------------------------------------------
+
+
+def alpha_of(
+    ranks: HumanRanks, task: str, resampling: Resampling, labels: Sequence[str] | None = None
+) -> Estimate:
+    """Krippendorff's ordinal alpha, a unit being the argument of one system on one item.
+
+    The interval resamples whole groups of items. `labels` keeps the items of these alone. `n`
+    counts items that two experts or more ranked, `n_missing` the other ones that were asked.
+    """
+    asked = {
+        item.item_id: item.group
+        for item in ranks.asked.values()
+        if item.task == task and (labels is None or item.label in labels)
+    }
+    items = tuple(asked)
+    values = _array(ranks, task, items)
+    shared = int(((~np.isnan(values)).any(axis=1).sum(axis=1) >= 2).sum())
+    numbers: dict[str, int] = {}
+    clusters = np.array([numbers.setdefault(asked[i], len(numbers)) for i in items], np.int64)
+    ratings = np.where(np.isnan(values), 0, values).astype(np.int64) - 1  # 0 is no rank
+    ratings = ratings.reshape(-1, ratings.shape[2])
+    counts = coincidences_by_cluster(
+        ratings, np.repeat(clusters, values.shape[1]), len(RANKS), len(numbers)
+    )
+    return cluster_bootstrap(counts, _ALPHA, resampling, n=shared, n_missing=len(items) - shared)
+
+
+def _array(ranks: HumanRanks, task: str, items: Sequence[str]) -> FloatArray:
+    of_task = [rank for rank in ranks.ranks if rank.task == task]
+    return rank_array(of_task, items, ranks.systems(task), ranks.experts(task))
+
+
+def _by_label(ranks: HumanRanks, task: str, resampling: Resampling) -> tuple[LabelAlpha, ...]:
+    """One for every label that two items or more carry, where there are several labels."""
+    labels = Counter(i.label for i in ranks.asked.values() if i.task == task and i.label)
+    if len(labels) < 2:
+        return ()
+    return tuple(
+        LabelAlpha(
+            label,
+            n,
+            alpha_of(ranks, task, resampling, [label]),
+            alpha_of(ranks, task, resampling, [other for other in labels if other != label]),
+        )
+        for label, n in labels.items()
+        if n >= 2
+    )
+
+
+# --- difference ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """Friedman's test, or the reason why there is none; mean ranks by system, empty without an
+    item."""
+
+    mean_ranks: Sequence[float]
+    n: int
+    chi_square: float | None = None
+    p: float | None = None
+    reason: str = ""
+
+
+def _friedman(ranks: HumanRanks, task: str) -> _Tested:
+    """Over all items that any expert ranked, by the mean rank over those who did."""
+    items = tuple(dict.fromkeys(r.item_id for r in ranks.ranks if r.task == task))
+    means = mean_of_defined(_array(ranks, task, items))
+    whole = means[~np.isnan(means).any(axis=1)]
+    n, k = whole.shape
+    if n == 0:
+        reason = "no item has ranks for every system"
+        return _Tested((), n, reason=reason)
+    mean: list[float] = whole.mean(axis=0).tolist()
+    if n < 2 or k < 3:
+        reason = f"it needs 3 systems and 2 items or more, and there are {k} and {n}"
+        return _Tested(mean, n, reason=reason)
+    found = friedman(-whole)
+    if found.p is None:
+        return _Tested(mean, n, reason="the systems tie on every item")
+    return _Tested(mean, n, found.chi_square, found.p)
+
+
+# --- reasons -------------------------------------------------------------------------------------
+
+
+def _on_agreement(alpha: Estimate, bar: float) -> str:
+    if alpha.value is None:
+        return f"Agreement is undefined: {alpha.reason}."
+    reaches = "reaches" if alpha.value >= bar else "stays below"
+    said = f"The experts' alpha of {alpha.value:.2f} {reaches} the bar of {bar:.2f}"
+    if alpha.low is None or alpha.high is None:
+        return f"{said}, and has no interval: {alpha.reason}."
+    between = f"[{alpha.low:.2f}, {alpha.high:.2f}]"
+    if alpha.low < bar <= alpha.high:
+        return f"{said}, but its interval {between} reaches across it."
+    return f"{said}, with its whole interval {between}."
+
+
+def _on_difference(p: float | None, no_friedman: str) -> str:
+    if p is None:
+        return f"Whether the systems differ is not known, for want of a test: {no_friedman}."
+    shown = "< 0.001" if p < 0.001 else f"= {p:.3f}"
+    if p < SIGNIFICANT:
+        return f"The systems differ in rank (Friedman, p {shown})."
+    return f"The systems do not differ in rank (Friedman, p {shown})."
+
+
+def _on_labels(alpha: Estimate, labels: Sequence[LabelAlpha], bar: float) -> list[str]:
+    """Which label, left out, would lift alpha over the bar."""
+    if alpha.value is None or alpha.value >= bar:
+        return []
+    return [
+        f"Without the items of the label {found.label!r} alpha would be {found.without.value:.2f}: "
+        "if a reason speaks for leaving them out, do so, and try it on items that were not ranked "
+        "before."
+        for found in labels
+        if found.without.value is not None and found.without.value >= bar
+    ]

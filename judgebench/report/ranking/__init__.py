@@ -1,0 +1,1 @@
+"""The rankings of a report: medal grids, scores, ranks, agreement, biases and training."""

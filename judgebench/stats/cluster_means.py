@@ -1,0 +1,72 @@
+"""Means over items that come in clusters.
+
+Sums are (..., 2, m) for m columns: the summed values and how many there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.resample import (
+    DEFAULT_RESAMPLING,
+    Resampling,
+    Statistic,
+    cluster_bootstrap,
+)
+
+
+def sums_by_cluster(x: FloatArray, clusters: IntArray, n_clusters: int) -> FloatArray:
+    """The sums (n_clusters, 2, m) of x (items, m), NaN left out; `clusters` is (items,).
+
+    Raises ValueError where lengths differ or a cluster is out of range.
+    """
+    if clusters.shape != x.shape[:1]:
+        raise ValueError("x and clusters must have the same length")
+    check_codes(clusters, n_clusters, "clusters", least=0)
+    defined = ~np.isnan(x)
+    sums = np.zeros((n_clusters, 2, x.shape[1]))
+    np.add.at(sums[:, 0], clusters, np.where(defined, x, 0.0))
+    np.add.at(sums[:, 1], clusters, defined.astype(np.float64))
+    return sums
+
+
+def means(sums: FloatArray) -> FloatArray:
+    """sum x / n of every column (..., m), NaN where there is no value."""
+    return ratio(sums[..., 0, :], sums[..., 1, :])
+
+
+def mean_of(column: int, undefined: str, *, is_proportion: bool = False) -> Statistic:
+    """The mean of one column; `undefined` says why where it holds no value.
+
+    `is_proportion` also fits means of values within 0..1: one of 0 or 1 over all items is bounded
+    as a proportion is.
+    """
+    return Statistic(
+        "mean",
+        lambda sums: means(sums)[..., column],
+        lambda sums: "" if sums[1, column] else undefined,
+        is_proportion,
+    )
+
+
+def clustered_mean(
+    x: FloatArray,
+    clusters: IntArray,
+    undefined: str,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    *,
+    n_missing: int = 0,
+    is_proportion: bool = False,
+) -> Estimate:
+    """The mean of x (items,) over the items where it is defined, resampled by `clusters` (items,).
+
+    `n` counts these items; NaN are added to `n_missing`. `undefined` and `is_proportion` as in
+    `mean_of`.
+    """
+    codes = np.unique(clusters, return_inverse=True)[1]
+    sums = sums_by_cluster(x[:, None], codes, int(codes.max(initial=-1)) + 1)
+    n = int((~np.isnan(x)).sum())
+    statistic = mean_of(0, undefined, is_proportion=is_proportion)
+    return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=n_missing + len(x) - n)

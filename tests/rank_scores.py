@@ -1,0 +1,44 @@
+"""Scores of one ranker, written as a table: rows are instances, columns systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from judgebench.ranking.result import RankerScores, System
+from judgebench.stats.resample import Resampling
+
+FEW = Resampling(resamples=200)
+GOLD, CONTROLS = "gold", ("label-only", "no-argument", "noise", "passages")
+
+
+def scored(
+    values: Any,
+    systems: Sequence[str],
+    correct: Any = None,
+    clusters: Sequence[int] | None = None,
+    **more: Any,
+) -> RankerScores:
+    """Scores of a judge, or with `correct` of an evaluator; every instance is its own cluster."""
+    table = np.asarray(values, dtype=np.float64).reshape(-1, len(systems))
+    return RankerScores(
+        **{
+            "task": "t",
+            "ranker": "r",
+            "kind": "judge" if correct is None else "baseline",
+            "systems": tuple(systems),
+            "items": tuple(f"i{row}" for row in range(len(table))),
+            "clusters": np.arange(len(table)) if clusters is None else np.asarray(clusters),
+            "values": table,
+            "correct": None if correct is None else np.asarray(correct, dtype=np.float64),
+            **more,
+        }
+    )
+
+
+def systems_of(names: Sequence[str]) -> list[System]:
+    """Gold and control cases by their names, the rest are models."""
+    kinds = {GOLD: "gold", **dict.fromkeys(CONTROLS, "control")}
+    return [System(name, kinds.get(name, "model")) for name in names]  # type: ignore[arg-type]

@@ -1,0 +1,460 @@
+"""Evaluators are trained, resumed, loaded and asked. A tiny random BERT reads a planted world:
+
+each claim holds a cue that fits its class in seven of ten cases, and words of evidence that mean
+nothing there. The gold argument holds evidence of the right class. Names of classes stand in all
+arguments at random, so a name alone says nothing; the noise is the evidence for another claim.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jinja2 import Template
+from tiny_encoder import tiny_bert
+
+from judgebench.errors import RunError, SetupError
+from judgebench.probes.arguments import CONTROL_CASES, control_case
+from judgebench.proxy.argument_prompt import ArgumentPrompt
+from judgebench.proxy.arguments import argument_id
+from judgebench.proxy.config import EvaluatorConfig, TrainingConfig
+from judgebench.proxy.encoder import open_encoder, token_limit
+from judgebench.proxy.evaluator import ProxyEvaluator
+from judgebench.proxy.inputs import InputMaker, Second
+from judgebench.proxy.task import GOLD, ProxyTask, TaskInstance
+from judgebench.proxy.training import Silence, train
+from judgebench.records import Status, Verdict
+
+pytestmark = pytest.mark.transformers
+
+LABELS = ("supported", "refuted", "open")
+EVIDENCE = {label: [f"{label[0]}sign{n}" for n in range(6)] for label in LABELS}
+FILLERS = [f"word{n}" for n in range(40)]
+PROMPT = ArgumentPrompt("p", "", "argument", "", Template(""))
+N_TRAIN, N_DEVELOPMENT, N_TEST = 400, 60, 240
+
+
+def planted(counts: tuple[int, int, int] = (N_TRAIN, N_DEVELOPMENT, N_TEST)) -> ProxyTask:
+    chance = random.Random(0)
+    splits = ["train"] * counts[0] + ["development"] * counts[1] + ["test"] * counts[2]
+    instances = [_claim(n, LABELS[n % 3], split, chance) for n, split in enumerate(splits)]
+    return ProxyTask("world", "Planted", LABELS, "accuracy", instances, PROMPT)
+
+
+def _claim(n: int, label: str, split: Any, chance: random.Random) -> TaskInstance:
+    cued = label if chance.random() < 0.7 else chance.choice(LABELS)
+
+    def text(*words: str, any_evidence: int = 0, names: int = 1, fillers: int = 2) -> str:
+        found = [*words, *chance.sample(FILLERS, fillers)]
+        found += [chance.choice(EVIDENCE[chance.choice(LABELS)]) for _ in range(any_evidence)]
+        found += [chance.choice(LABELS) for _ in range(names)]
+        chance.shuffle(found)
+        return " ".join(found)
+
+    return TaskInstance(
+        item_id=f"i{n}",
+        text=text(*[f"cue{cued}"] * 3, any_evidence=2, fillers=4),
+        label=label,
+        argument=text(*chance.sample(EVIDENCE[label], 4), names=2),
+        split=split,
+        context=text(any_evidence=4, names=2),
+    )
+
+
+def quiz() -> ProxyTask:
+    """Questions with two or three options; the argument names the right one."""
+    chance = random.Random(0)
+    found = []
+    for n in range(30):
+        options = chance.sample(FILLERS, 3 - n % 2)
+        split: Any = "train" if n < 20 else "development" if n < 24 else "test"
+        for version in range(len(options)):
+            turned = (*options[version:], *options[:version])
+            found.append(
+                TaskInstance(
+                    f"q{n}-{version}", f"which cue{LABELS[n % 3]} {FILLERS[n]}",
+                    str(turned.index(options[0]) + 1), f"it is {options[0]}", split, turned,
+                    version=version,
+                )
+            )  # fmt: skip
+    return ProxyTask("quiz", "Quiz", ("1", "2", "3"), "accuracy", found, PROMPT)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    words = {*FILLERS, *LABELS, *(f"cue{label}" for label in LABELS), "which", "it", "is", "1", "2"}
+    words |= {"3", ".", *(sign for signs in EVIDENCE.values() for sign in signs)}
+    return tiny_bert(tmp_path_factory.mktemp("encoder") / "tiny", words)
+
+
+def config(encoder: Path, **training: Any) -> EvaluatorConfig:
+    settings = {"epochs": 5, "patience": 2, "learning_rate": 3e-3} | training
+    return EvaluatorConfig(encoder=str(encoder), training=TrainingConfig(**settings))
+
+
+def short(encoder: Path) -> EvaluatorConfig:
+    return config(encoder, epochs=3, batch_size=8)
+
+
+@pytest.fixture(scope="module")
+def world() -> ProxyTask:
+    return planted()
+
+
+@pytest.fixture(scope="module")
+def small() -> ProxyTask:
+    return planted((40, 10, 10))
+
+
+def accuracies(evaluator: ProxyEvaluator, task: ProxyTask) -> dict[str, float]:
+    ranked = task.ranked
+    cases = [instance.for_control_cases() for instance in ranked]
+    texts = {GOLD: [instance.argument for instance in ranked]}
+    texts |= {kind: control_case(kind, cases, 0) for kind in CONTROL_CASES if kind != "passages"}
+    found = {}
+    for system, arguments in texts.items():
+        verdicts = evaluator.judge(task, system, ranked, arguments)
+        right = [v.labels[task.name] == i.label for v, i in zip(verdicts, ranked, strict=True)]
+        found[system] = sum(right) / len(right)
+    return found
+
+
+def decided(folder: Path, task: ProxyTask) -> list[Verdict]:
+    instances = task.ranked
+    return list(
+        ProxyEvaluator.load(folder).judge(task, GOLD, instances, [i.argument for i in instances])
+    )
+
+
+# --- the planted world ---------------------------------------------------------------------------
+
+
+def test_an_expert_trained_evaluator_puts_gold_above_every_control_case(
+    world: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    train(world, "expert-trained", {}, config(encoder), tmp_path, seed=0)
+    found = accuracies(ProxyEvaluator.load(tmp_path), world)
+    assert found[GOLD] > 0.95
+    noise = (0.25 / N_TEST) ** 0.5
+    assert found[GOLD] - max(share for system, share in found.items() if system != GOLD) > 4 * noise
+    assert found["noise"] < 1 / 3 + 3 * noise, "the evidence for another claim must mislead it"
+
+
+def test_an_llm_trained_evaluator_learns_from_what_models_wrote(
+    world: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    texts = {i.item_id: i.argument for i in world.instances if i.split != "test"}
+    halves = {
+        name: {item: text for item, text in texts.items() if int(item[1:]) % 2 == odd}
+        for odd, name in enumerate(("one", "two"))
+    }
+    train(world, "llm-trained", halves, config(encoder, epochs=3), tmp_path, seed=0, draw=1)
+    evaluator = ProxyEvaluator.load(tmp_path)
+    assert evaluator.name == "world-llm-trained-1"
+    assert evaluator.manifest["train"] == N_TRAIN
+    found = accuracies(evaluator, world)
+    assert found[GOLD] > 0.9 > max(found[system] for system in found if system != GOLD)
+
+
+def test_a_baseline_knows_the_claim_and_does_not_care_for_arguments(
+    world: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    train(world, "baseline", {}, config(encoder), tmp_path, seed=0)
+    found = accuracies(ProxyEvaluator.load(tmp_path), world)
+    noise = (0.25 / N_TEST) ** 0.5
+    assert min(found.values()) > 0.65, "the cue alone gives four of five"
+    assert max(found.values()) - min(found.values()) < noise
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+def test_options_are_decided_by_their_place_and_only_those_that_are_there(
+    encoder: Path, tmp_path: Path
+) -> None:
+    task = quiz()
+    train(task, "expert-trained", {}, short(encoder), tmp_path, seed=0)
+    verdicts = decided(tmp_path, task)
+    for verdict, instance in zip(verdicts, task.ranked, strict=True):
+        assert verdict.probabilities is not None
+        shares = verdict.probabilities["quiz"]
+        assert list(shares) == [str(n + 1) for n in range(len(instance.options))]
+        assert sum(shares.values()) == pytest.approx(1)
+        assert verdict.labels["quiz"] == max(shares, key=shares.__getitem__)
+    manifest = ProxyEvaluator.load(tmp_path).manifest
+    assert (manifest["train"], manifest["development"]) == (20, 4)
+
+
+# --- what is left on disk ------------------------------------------------------------------------
+
+
+class Halting(Silence):
+    """Ends training after so many epochs or steps, as Ctrl-C would."""
+
+    def __init__(self, epochs: int = 99, steps: int = 9999) -> None:
+        self.epochs, self.steps = epochs, steps
+        self.lines: list[str] = []
+        self.started: list[int] = []
+
+    def epoch_started(self, epoch: int, epochs: int, steps: int) -> None:
+        self.started.append(epoch)
+
+    def step(self, loss: float) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise KeyboardInterrupt
+
+    def epoch_ended(self, epoch: int, dev_loss: float, dev_score: float) -> None:
+        self.epochs -= 1
+        if self.epochs == 0:
+            raise KeyboardInterrupt
+
+    def told(self, message: str) -> None:
+        self.lines.append(message)
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("halt", [Halting(epochs=1), Halting(steps=7)], ids=["between", "within"])
+def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
+    halt: Halting, small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    train(small, "expert-trained", {}, short(encoder), whole, seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        train(small, "expert-trained", {}, short(encoder), broken, seed=0, watcher=halt)
+    with pytest.raises(SetupError, match="no evaluator whose training is finished"):
+        ProxyEvaluator.load(broken)
+    again = Halting()
+    train(small, "expert-trained", {}, short(encoder), broken, seed=0, watcher=again)
+    assert again.started == [1, 2]
+    assert again.lines == ["world-expert-trained goes on after epoch 1"]
+    assert weights(broken) == weights(whole)
+
+
+def test_what_is_kept_is_the_best_epoch_and_no_state_of_training(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    train(small, "expert-trained", {}, short(encoder), tmp_path, seed=0)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    losses = [epoch["development_loss"] for epoch in manifest["by_epoch"]]
+    assert manifest["best_epoch"] == losses.index(min(losses)) + 1
+    best = manifest["by_epoch"][manifest["best_epoch"] - 1]
+    assert manifest["development_score"] == best["development_score"]
+    assert manifest["signature"] == ProxyEvaluator.load(tmp_path).signature
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "config.json", "manifest.json", "model.safetensors", "tokenizer.json",
+        "tokenizer_config.json",
+    ]  # fmt: skip
+
+
+def test_a_manifest_has_the_fields_of_a_line_in_the_report(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    from dataclasses import fields
+
+    from judgebench.ranking.result import Trained
+
+    train(small, "baseline", {}, short(encoder), tmp_path, seed=0)
+    manifest = ProxyEvaluator.load(tmp_path).manifest
+    trained = Trained(**{field.name: manifest[field.name] for field in fields(Trained)})
+    assert (trained.evaluator, trained.train, trained.development) == ("world-baseline", 40, 10)
+
+
+def test_training_ends_after_epochs_that_are_no_better(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    steady = config(encoder, epochs=9, patience=2, learning_rate=1e-9)
+    train(small, "baseline", {}, steady, tmp_path, seed=0)
+    manifest = ProxyEvaluator.load(tmp_path).manifest
+    assert manifest["epochs"] <= 9
+    assert manifest["epochs"] == min(manifest["best_epoch"] + 2, 9)
+
+
+def test_the_same_evaluator_is_not_trained_again_and_another_is(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    train(small, "baseline", {}, short(encoder), tmp_path, seed=0)
+    first = ProxyEvaluator.load(tmp_path).signature
+    idle = Halting()
+    train(
+        small, "baseline", {"m": {"i0": "unread"}}, short(encoder), tmp_path, seed=0, watcher=idle
+    )
+    assert idle.started == []
+    other = Halting()
+    train(small, "baseline", {}, short(encoder), tmp_path, seed=1, watcher=other)
+    assert other.started == [0, 1, 2]
+    assert ProxyEvaluator.load(tmp_path).signature != first
+
+
+def test_a_torn_state_begins_anew(small: ProxyTask, encoder: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        train(small, "baseline", {}, short(encoder), tmp_path, seed=0, watcher=Halting(epochs=1))
+    state = tmp_path / "training.pt"
+    state.write_bytes(state.read_bytes()[:1000])
+    again = Halting()
+    train(small, "baseline", {}, short(encoder), tmp_path, seed=0, watcher=again)
+    assert again.started == [0, 1, 2]
+
+
+def test_training_leaves_the_chance_of_others_alone(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    import torch
+
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    train(small, "baseline", {}, config(encoder, epochs=1), tmp_path, seed=0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_loss_that_is_no_number_ends_training_in_words(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(RunError, match="lower learning_rate"):
+        train(small, "baseline", {}, config(encoder, learning_rate=1e38), tmp_path, seed=0)
+
+
+# --- verdicts ------------------------------------------------------------------------------------
+
+
+def test_a_verdict_names_argument_judge_and_a_cut(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    train(small, "expert-trained", {}, short(encoder), tmp_path, seed=0)
+    evaluator = ProxyEvaluator.load(tmp_path)
+    instances = small.ranked[:3]
+    texts = ["word1", "", "word1 " * 80]
+    verdicts = list(evaluator.judge(small, "m", instances, texts))
+    assert [v.reason for v in verdicts] == ["", "", "argument cut"]
+    assert {v.status for v in verdicts} == {Status.OK}
+    for verdict, instance, text in zip(verdicts, instances, texts, strict=True):
+        assert verdict.item_id == argument_id("world", instance.item_id, "m")
+        assert verdict.content_hash == evaluator.content_hash(instance, text)
+        assert (verdict.judge, verdict.signature) == (evaluator.name, evaluator.signature)
+        assert verdict.probabilities is not None
+        assert list(verdict.probabilities["world"]) == list(LABELS)
+
+
+def test_an_evaluator_decides_alike_each_time_and_without_its_first_encoder(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    train(small, "expert-trained", {}, short(encoder), tmp_path, seed=0)
+    first, again = decided(tmp_path, small), decided(tmp_path, small)
+    assert [v.probabilities for v in first] == [v.probabilities for v in again]
+    evaluator = ProxyEvaluator.load(tmp_path)
+    assert evaluator.encoder.folder == tmp_path
+    texts = [i.argument for i in small.ranked]
+    (alone,) = evaluator.judge(small, GOLD, small.ranked[:1], texts[:1])
+    assert alone.probabilities is not None
+    assert first[0].probabilities is not None
+    assert alone.probabilities["world"] == pytest.approx(first[0].probabilities["world"], abs=1e-5)
+
+
+def test_cut_inputs_of_training_are_counted(
+    small: ProxyTask, encoder: Path, tmp_path: Path
+) -> None:
+    tight = config(encoder, epochs=1, max_tokens=19)  # text 10, argument 8, frame 3
+    train(small, "expert-trained", {}, tight, tmp_path, seed=0)
+    manifest = ProxyEvaluator.load(tmp_path).manifest
+    assert (manifest["cut"], manifest["cut_arguments"]) == (40, 0)
+
+
+def test_torn_weights_are_a_setup_error(small: ProxyTask, encoder: Path, tmp_path: Path) -> None:
+    train(small, "baseline", {}, config(encoder, epochs=1), tmp_path, seed=0)
+    (tmp_path / "model.safetensors").write_bytes(b"torn")
+    with pytest.raises(SetupError, match=r"model\.safetensors.*train again"):
+        ProxyEvaluator.load(tmp_path)
+
+
+# --- encoders ------------------------------------------------------------------------------------
+
+
+def test_vectors_have_length_one_and_depend_on_no_neighbour(encoder: Path) -> None:
+    import numpy as np
+
+    opened = open_encoder(str(encoder))
+    texts = ["word1 word2", "word3", "word4 " * 90]
+    together = opened.embed(texts)
+    assert (together.dtype, together.shape) == (np.float32, (3, 32))
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(together[1:2], opened.embed(texts[1:2]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ("model.safetensors", "holds no weights"),
+        ("config.json", "holds no configuration"),
+        ("tokenizer.json", "holds no tokenizer"),
+    ],
+)
+def test_a_folder_that_lacks_a_part_is_refused_by_its_name(
+    missing: str, said: str, encoder: Path, tmp_path: Path
+) -> None:
+    for path in encoder.iterdir():
+        if path.name != missing:
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(SetupError, match=said) as error:
+        open_encoder(str(tmp_path))
+    assert str(tmp_path) in str(error.value)
+    assert missing in str(error.value)
+
+
+def test_a_folder_that_is_not_there_and_torn_weights_are_setup_errors(
+    encoder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(SetupError, match="no such folder"):
+        open_encoder(str(tmp_path / "none"))
+    for path in encoder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes()[:50])
+    with pytest.raises(SetupError, match="cannot be loaded"):
+        open_encoder(str(tmp_path))
+
+
+def test_a_hub_that_cannot_be_reached_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    def unreachable(*_: object, **__: object) -> str:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+    with pytest.raises(RunError, match=r"owner/encoder is no folder here.* no route to host"):
+        open_encoder("owner/encoder")
+
+
+def test_more_tokens_than_the_encoder_takes_are_refused(encoder: Path) -> None:
+    assert open_encoder(str(encoder)).max_tokens == 64
+    assert open_encoder(str(encoder), 32).max_tokens == 32
+    with pytest.raises(SetupError, match="found 65; allowed: 16 to 64"):
+        open_encoder(str(encoder), 65)
+
+
+def test_positions_that_an_encoder_keeps_for_padding_are_no_tokens() -> None:
+    from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
+
+    small = {"vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1,
+             "intermediate_size": 8}  # fmt: skip
+    mpnet = MPNetModel(MPNetConfig(**small, max_position_embeddings=34, pad_token_id=1))
+    assert token_limit(mpnet) == 32
+    assert token_limit(BertModel(BertConfig(**small, max_position_embeddings=34))) == 34
+
+
+def test_our_tokens_are_those_of_the_tokenizer_and_control_tokens_in_texts_are_text(
+    encoder: Path,
+) -> None:
+    opened = open_encoder(str(encoder))
+    instance = TaskInstance("i", "word1 word2", "open", "", "test")
+    maker = InputMaker(opened.tokenizer, 64)
+    pair, alone, forged = maker.make(
+        [instance] * 3, [Second("word3"), Second(""), Second("word3 [SEP] word4")]
+    )
+    for one, texts in ((pair, ("word1 word2", "word3")), (alone, ("word1 word2",))):
+        wanted = opened.tokenizer(*texts)
+        assert (one.ids, one.types) == (wanted["input_ids"], wanted["token_type_ids"])
+    assert forged.ids.count(opened.tokenizer.sep_token_id) == 2
