@@ -9,9 +9,10 @@ from pathlib import Path
 
 from judgebench.data import check_files
 from judgebench.errors import Problem, SetupError
+from judgebench.proxy.task import SPLITS
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_folder, shipped_names
-from judgebench.yaml_file import load_with_lines, load_yaml
+from judgebench.yaml_file import load_model, load_with_lines, load_yaml
 
 Lines = list[tuple[str, str]]
 
@@ -61,7 +62,7 @@ def check_all(files: Sequence[Path], rubric: str, data_folder: Path | None = Non
 def _kind(path: Path) -> str:
     """What a file is: YAML files by the keys that only their kind has."""
     if path.suffix == ".jinja":
-        return "prompt"
+        return "argument prompt" if _asks_for_arguments(path) else "prompt"
     if path.suffix == ".jsonl" and _is_set(path):
         return "set"
     if path.suffix not in (".yaml", ".yml"):
@@ -70,7 +71,7 @@ def _kind(path: Path) -> str:
     keys = set(value) if isinstance(value, dict) else set()
     for kind, mark in (
         ("data", "files"), ("judge", "backend"), ("jury", "jury"), ("rubric", "instructions"),
-        ("calibration", "calibrate"), ("recipe", "edit"), ("word list", "facts"),
+        ("calibration", "calibrate"), ("task", "metric"), ("recipe", "edit"), ("word list", "facts"),
         ("synonyms", "pairs"), ("bench", "data"), ("bench", "rubric"), ("decision rule", "replace"),
         ("decision rule", "assist"), ("decision rule", "severe_from"),
     ):  # fmt: skip
@@ -78,7 +79,7 @@ def _kind(path: Path) -> str:
             return kind
     message = (
         "is none of: bench (rubric, data), rubric (instructions), judge (backend), data (files), "
-        "recipe (edit), decision rule (replace, assist)"
+        "task (metric), recipe (edit), decision rule (replace, assist)"
     )
     raise SetupError(Problem(message, str(path), found=", ".join(map(str, keys)) or "no keys"))
 
@@ -109,6 +110,15 @@ def _is_set(path: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(first, dict) and {"parent", "text"} <= first.keys()
+
+
+def _asks_for_arguments(path: Path) -> bool:
+    """Whether a prompt's front matter says what is to be written, and not how to reply."""
+    try:
+        head = path.read_text(encoding="utf-8-sig").split("---", 2)[1:2]
+    except (OSError, ValueError):
+        return False
+    return any(line.startswith("writes:") for part in head for line in part.splitlines())
 
 
 def _check_set(path: Path, rubric: Rubric) -> str:
@@ -153,6 +163,8 @@ def _check_bench(path: Path) -> str:
     from judgebench.bench import Attacking, load_bench
 
     value = load_yaml(path)
+    if value.get("proxy"):
+        return _check_ranking(path)
     attacking = "stress" in value or "data" not in value
     bench = load_bench(path, attacking=Attacking() if attacking else None)
     bench.close()
@@ -162,6 +174,30 @@ def _check_bench(path: Path) -> str:
         f"a benchmark of {len(answers)} answers{altered} with {len(bench.dataset.labels)} "
         f"human labels, {len(bench.judges)} judges and {len(bench.controls)} control judges"
     )
+
+
+def _check_ranking(path: Path) -> str:
+    from judgebench.proxy_run.load import load_rank_bench
+    from judgebench.ranking.human_files import given_ranks
+
+    bench = load_rank_bench(path)
+    given_ranks(bench)
+    ranked = ", ".join(f"{e.task.name} {len(e.task.ranked)}" for e in bench.tasks)
+    return f"a ranking of arguments on {len(bench.tasks)} tasks (instances ranked: {ranked})"
+
+
+def _check_task(path: Path) -> str:
+    from judgebench.proxy.load import load_task
+
+    task = load_task(str(path))
+    sizes = ", ".join(f"{split} {len(task.of(split))}" for split in SPLITS)
+    return f"the task {task.name}: {', '.join(task.labels)}; {sizes}; {len(task.ranked)} ranked"
+
+
+def _check_argument_prompt(path: Path) -> str:
+    from judgebench.proxy.argument_prompt import load_argument_prompt
+
+    return f"a prompt that asks for {load_argument_prompt(str(path)).writes}"
 
 
 def _check_rubric(path: Path) -> str:
@@ -197,6 +233,8 @@ _CHECKS: Mapping[str, Callable[[Path], str]] = {
     "bench": _check_bench,
     "rubric": _check_rubric,
     "prompt": _check_prompt,
+    "argument prompt": _check_argument_prompt,
+    "task": _check_task,
     "decision rule": _check_rule,
     "recipe": _check_recipe,
     "word list": _check_words,
@@ -212,6 +250,7 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
     makers: Mapping[str, Callable[[], Lines]] = {
         "rubrics": _rubrics,
         "prompts": _prompts,
+        "tasks": _tasks,
         "attacks": _attacks,
         "examples": _examples,
         "backends": _backends,
@@ -231,6 +270,14 @@ def _prompts() -> Lines:
 
     found = [load_prompt(name) for name in shipped_names("prompts", ".jinja")]
     return [(p.name, p.description) for p in found]
+
+
+def _tasks() -> Lines:
+    from judgebench.proxy.load import KIND, TaskFile
+
+    names = shipped_names(KIND, ".yaml")
+    files = [load_model(shipped_folder(KIND) / f"{name}.yaml", TaskFile) for name in names]
+    return [(f.name, f"{f.title}; reads {', '.join(f.files.values())}") for f in files]
 
 
 def _attacks() -> Lines:

@@ -144,7 +144,7 @@ def stress(
 def check(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Bench, judge, rubric, recipe or data YAML; prompts; data; sets."),
+        typer.Argument(help="Bench, judge, rubric, task, recipe, data YAML; prompts; data; sets."),
     ],
     rubric: Annotated[
         str, typer.Option(help="The rubric that data files are read against: path or name.")
@@ -177,7 +177,9 @@ app.command(epilog="Example: judgebench report runs/demo --to paper/tables")(cli
 @app.command(name="list", epilog="Example: judgebench list rubrics")
 def list_(
     what: Annotated[
-        Literal["rubrics", "prompts", "attacks", "examples", "backends", "controls", "weights"]
+        Literal[
+            "rubrics", "prompts", "tasks", "attacks", "examples", "backends", "controls", "weights"
+        ]
         | None,
         typer.Argument(help="One kind; everything without it."),
     ] = None,

@@ -45,9 +45,9 @@ def test_an_unknown_rubric_is_told_and_nothing_is_raised(tmp_path: Path) -> None
     assert "support-tone" in str(problem)
 
 
-@pytest.mark.parametrize("kind", ["rubrics", "prompts"])
+@pytest.mark.parametrize("kind", ["rubrics", "prompts", "prompts/arguments"])
 def test_everything_that_ships_passes(kind: str) -> None:
-    files = sorted(p for p in shipped_folder(kind).iterdir() if p.suffix != ".md")
+    files = sorted(p for p in shipped_folder(kind).glob("*.*") if p.suffix != ".md")
     found = check_all(files, "support-tone")
     assert found.errors == []
     assert len(found.facts) == len(files) >= 3
@@ -67,7 +67,7 @@ def test_judges_in_files_of_their_own(tmp_path: Path) -> None:
 def test_the_listing_names_what_can_be_used() -> None:
     everything = listing()
     assert list(everything) == [
-        "rubrics", "prompts", "attacks", "examples", "backends", "controls", "weights",
+        "rubrics", "prompts", "tasks", "attacks", "examples", "backends", "controls", "weights",
     ]  # fmt: skip
     for name, _ in everything["rubrics"]:
         load_rubric(name)

@@ -17,7 +17,7 @@ FLOORS = [
 ]  # fmt: skip
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
-    "scipy.stats", "sklearn", "krippendorff",
+    "scipy.stats", "sklearn", "krippendorff", "faiss", "pylate", "safetensors",
 ]  # fmt: skip
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

@@ -79,6 +79,14 @@ def choose(
     return Examples(_by_source(found["train"]), found["development"], left_out)
 
 
+def label_places(task: ProxyTask, examples: Sequence[Example]) -> list[int]:
+    """The right classes or options, counted from 0."""
+    labels = [example.instance.label for example in examples]
+    if task.is_multiple_choice:
+        return [int(label) - 1 for label in labels]
+    return [task.labels.index(label) for label in labels]
+
+
 def _reader(
     kind: EvaluatorKind,
     instances: Sequence[TaskInstance],

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,8 +18,16 @@ from judgebench.proxy import checkpoint, heads
 from judgebench.proxy.batches import Collator, by_length, length_buckets
 from judgebench.proxy.config import EvaluatorConfig, EvaluatorKind, TrainingConfig
 from judgebench.proxy.encoder import find_encoder, import_torch, open_encoder
-from judgebench.proxy.examples import Example, Examples, choose, evaluator_name
+from judgebench.proxy.epochs import Epoch, Progress
+from judgebench.proxy.examples import Example, Examples, choose, evaluator_name, label_places
 from judgebench.proxy.inputs import Input, InputMaker, second_in_training
+from judgebench.proxy.optimization import (
+    adamw,
+    chance_state,
+    has_bf16,
+    linear,
+    set_chance_state,
+)
 from judgebench.proxy.task import ProxyTask
 from judgebench.records import content_hash
 
@@ -58,15 +66,6 @@ class Silence:
     def epoch_ended(self, epoch: int, dev_loss: float, dev_score: float) -> None: ...
 
     def told(self, message: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """How one epoch went: mean loss in training; mean loss and share right on development."""
-
-    train_loss: float
-    development_loss: float
-    development_score: float
 
 
 @dataclass(frozen=True)
@@ -138,24 +137,6 @@ def _plan(
     return _Plan(task, kind, draw, config, examples, own_seed, signature)
 
 
-@dataclass
-class _Progress:
-    """How far training has come."""
-
-    epochs: list[Epoch] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def best(self) -> int:
-        """The epoch of the lowest development loss, from 0; the earliest of equal ones."""
-        return min(range(len(self.epochs)), key=lambda e: self.epochs[e].development_loss)
-
-    def over(self, training: TrainingConfig) -> bool:
-        """Whether all epochs are done, or too many went without a better one."""
-        done = len(self.epochs)
-        return done >= training.epochs or (done > 0 and done - 1 - self.best >= training.patience)
-
-
 class _Training:
     """The parts of one training, and its loop."""
 
@@ -169,9 +150,9 @@ class _Training:
         self._collate = Collator(self._encoder.tokenizer, self._encoder.device)
         self._read(plan)
         self._steps = math.ceil(len(self._train) / plan.training.batch_size)
-        self._optimizer = _adamw(self._model, plan.training, self._encoder.device)
-        self._schedule = _linear(self._optimizer, plan.training, self._steps)
-        self._progress = _Progress()
+        self._optimizer = adamw(self._model, plan.training, self._encoder.device)
+        self._schedule = linear(self._optimizer, plan.training, self._steps)
+        self._progress = Progress()
 
     def _read(self, plan: _Plan) -> None:
         """Turn everything into tokens, once."""
@@ -180,7 +161,7 @@ class _Training:
         def made(examples: Sequence[Example]) -> list[tuple[Input, int]]:
             seconds = [second_in_training(plan.kind, e.instance, e.argument) for e in examples]
             inputs = maker.make([e.instance for e in examples], seconds)
-            return list(zip(inputs, _labels(plan.task, examples), strict=True))
+            return list(zip(inputs, label_places(plan.task, examples), strict=True))
 
         flat = iter(made([e for versions in plan.examples.train for e in versions]))
         self._train = [[next(flat) for _ in versions] for versions in plan.examples.train]
@@ -249,7 +230,7 @@ class _Training:
 
         batch = self._collate([one for one, _ in examples], [label for _, label in examples])
         device = self._encoder.device
-        with torch.autocast(device, torch.bfloat16, enabled=_has_bf16(device)):
+        with torch.autocast(device, torch.bfloat16, enabled=has_bf16(device)):
             found = heads.logits(self._model, batch)
         loss = torch.nn.functional.cross_entropy(found.float(), batch.labels)
         return loss, (found.argmax(dim=-1) == batch.labels).sum()
@@ -262,7 +243,7 @@ class _Training:
             "model": self._model.state_dict(),
             "optimizer": self._optimizer.state_dict(),
             "schedule": self._schedule.state_dict(),
-            "chance": _chance(),
+            "chance": chance_state(),
         }
         checkpoint.save_state(self._folder, state, self._model, best=best)
 
@@ -270,11 +251,11 @@ class _Training:
         kept = checkpoint.load_state(self._folder, self._plan.signature, "cpu")
         if kept is None:
             return
-        self._progress = _Progress([Epoch(**e) for e in kept["epochs"]], kept["seconds"])
+        self._progress = Progress([Epoch(**e) for e in kept["epochs"]], kept["seconds"])
         self._model.load_state_dict(kept["model"])
         self._optimizer.load_state_dict(kept["optimizer"])
         self._schedule.load_state_dict(kept["schedule"])
-        _set_chance(kept["chance"])
+        set_chance_state(kept["chance"])
         self._watcher.told(f"{self._plan.name} goes on after epoch {len(kept['epochs'])}")
 
     def _manifest(self) -> dict[str, Any]:
@@ -306,62 +287,6 @@ class _Training:
             "device": self._encoder.device,
             "versions": {p: version(p) for p in ("judgebench", "torch", "transformers")},
         }
-
-
-def _labels(task: ProxyTask, examples: Sequence[Example]) -> list[int]:
-    """The right classes or options, counted from 0."""
-    labels = [example.instance.label for example in examples]
-    if task.is_multiple_choice:
-        return [int(label) - 1 for label in labels]
-    return [task.labels.index(label) for label in labels]
-
-
-def _adamw(model: Any, training: TrainingConfig, device: str) -> Any:
-    """Biases and norms, which are vectors, are not decayed."""
-    import torch
-
-    decayed = [p for p in model.parameters() if p.ndim > 1]
-    free = [p for p in model.parameters() if p.ndim <= 1]
-    groups = [{"params": decayed}, {"params": free, "weight_decay": 0.0}]
-    return torch.optim.AdamW(
-        groups, lr=training.learning_rate, weight_decay=training.weight_decay,
-        fused=device in ("cpu", "cuda"),
-    )  # fmt: skip
-
-
-def _linear(optimizer: Any, training: TrainingConfig, steps: int) -> Any:
-    """The learning rate goes up over the first steps and down over the others, both in a line."""
-    import torch
-
-    total = steps * training.epochs
-    warm = math.ceil(total * training.warmup)
-
-    def share(step: int) -> float:
-        return step / warm if step < warm else (total - step) / max(total - warm, 1)
-
-    return torch.optim.lr_scheduler.LambdaLR(optimizer, share)
-
-
-def _has_bf16(device: str) -> bool:
-    """Whether a GPU computes in bfloat16 itself; CPUs round otherwise, and often only emulate."""
-    import torch
-
-    return device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-
-
-def _chance() -> dict[str, Any]:
-    import torch
-
-    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return {"cpu": torch.get_rng_state(), "gpus": gpus}
-
-
-def _set_chance(state: Mapping[str, Any]) -> None:
-    import torch
-
-    torch.set_rng_state(state["cpu"])
-    if len(state["gpus"]) == torch.cuda.device_count() and state["gpus"]:
-        torch.cuda.set_rng_state_all(state["gpus"])
 
 
 @contextmanager

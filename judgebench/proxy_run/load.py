@@ -51,7 +51,7 @@ class RankBench:
     config: BenchConfig
     file: Path
     tasks: tuple[RankedEntry, ...]
-    documents: tuple[Document, ...] = ()
+    documents: Sequence[Document] = ()
 
     @property
     def proxy(self) -> ProxyConfig:
@@ -108,7 +108,7 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
         placeholder = Dataset([a for e in entries for a in gold_answers(e)], ())
         gather("judges", lambda: load_bench(file, arguments=placeholder).close())
     gather.raise_any()
-    return RankBench(config, file, tuple(entries), tuple(documents))
+    return RankBench(config, file, tuple(entries), documents)
 
 
 def _task(entry: TaskEntry, folder: Path | None, relative_to: Path, seed: int) -> ProxyTask:

@@ -34,6 +34,8 @@ from judgebench.ranking.result import (
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store import RunFolder
 
+FEW_GROUPS = 20  # below, percentile intervals miss their level by far
+
 
 def rank_folder(run: RunFolder, resampling: Resampling = DEFAULT_RESAMPLING) -> Rankings | None:
     """What the arguments of a run folder are worth to each ranker; None where it holds no ranking.
@@ -140,6 +142,12 @@ def _notes(about: Mapping[str, Any], tasks: Sequence[TaskData]) -> Iterator[str]
     for task in tasks:
         yield from (f"{task.about['title']}: {note}" for note in task.about["notes"])
         n = len(task.items)
+        groups = len(set(task.groups.values()))
+        if groups < FEW_GROUPS:
+            yield (
+                f"{task.about['title']}: only {groups} groups of instances are resampled: "
+                "intervals from so few are too narrow."
+            )
         for system in task.systems:
             lacking = n - len(task.about["arguments"][system.name])
             if lacking:
@@ -147,6 +155,5 @@ def _notes(about: Mapping[str, Any], tasks: Sequence[TaskData]) -> Iterator[str]
                     f"{task.about['title']}: {system.name} has no argument on {lacking} of {n} "
                     "instances, which are left out of its rankings."
                 )
-    reranker = about["retrieval"].get("reranker")
-    if reranker:
-        yield f"Passages were reranked by {reranker}."
+    if about["retrieval"]:
+        yield f"Passages were reranked by: {about['retrieval']['reranker']['name']}."

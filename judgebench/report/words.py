@@ -38,7 +38,7 @@ def describe(alignment: Alignment) -> list[str]:
             f"{counted(len(a.disagreements), 'answer')} listed on which a judge differs from the "
             "human truth.",
         ]
-    if not kinds["control"]:
+    if a.n_labels and not kinds["control"]:
         said.append("There is no control judge, so no judge can be called good by this report.")
     return said
 
