@@ -6,7 +6,7 @@ SLOW ?= .venv-slow
 BENCH ?= .venv-bench
 MARK = .judgebench-installed
 
-.PHONY: help demo stress test fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
+.PHONY: help demo stress rank test fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -31,6 +31,9 @@ demo: $(VENV)/$(MARK) ## Judge a synthetic set with a small embedded model and p
 
 stress: $(VENV)/$(MARK) ## Stress-test the same model with the shipped attacks (some minutes)
 	$(BIN)/judgebench stress
+
+rank: $(SLOW)/$(MARK) ## Rank arguments on a tiny synthetic task with trained evaluators (some minutes)
+	$(SLOW)/bin/judgebench rank run
 
 test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (under 10 minutes on 2 cores)
 	$(BIN)/ruff check .

@@ -71,7 +71,8 @@ def _kind(path: Path) -> str:
     keys = set(value) if isinstance(value, dict) else set()
     for kind, mark in (
         ("data", "files"), ("judge", "backend"), ("jury", "jury"), ("rubric", "instructions"),
-        ("calibration", "calibrate"), ("task", "metric"), ("recipe", "edit"), ("word list", "facts"),
+        ("calibration", "calibrate"), ("task", "metric"), ("recipe", "edit"),
+        ("word list", "facts"),
         ("synonyms", "pairs"), ("bench", "data"), ("bench", "rubric"), ("decision rule", "replace"),
         ("decision rule", "assist"), ("decision rule", "severe_from"),
     ):  # fmt: skip

@@ -128,24 +128,52 @@ def evaluator_scores(run: RunFolder, task: TaskData) -> Iterator[RankerScores]:
 
 def _decided(run: RunFolder, task: TaskData, name: str) -> tuple[FloatArray, FloatArray] | None:
     """The probability of the gold label, and whether it was decided for: (instances, systems)."""
-    where = evaluator_folder(run.path, name)
-    if not (where / "manifest.json").is_file():
+    verdicts = _verdicts(run, task, name)
+    if verdicts is None:
         return None
-    signature = trained_manifest(where)["signature"]
-    verdicts = {
-        (v.item_id, v.content_hash): v for v in run.verdicts(name) if v.signature == signature
-    }
     shape = (len(task.items), len(task.systems))
     probability, right = np.full(shape, np.nan), np.full(shape, np.nan)
     for row, i in enumerate(task.about["instances"]):
         for column, system in enumerate(task.systems):
-            text = task.text(system.name, i["item_id"])
-            key = argument_id(task.name, i["item_id"], system.name)
-            verdict = verdicts.get((key, content_hash([i["question"], text, None])))
+            verdict = verdicts.get((i["item_id"], system.name))
             if verdict is not None and verdict.probabilities is not None:
                 probability[row, column] = verdict.probabilities[task.name].get(i["label"], 0.0)
                 right[row, column] = verdict.labels[task.name] == i["label"]
     return probability, right
+
+
+def _verdicts(run: RunFolder, task: TaskData, name: str) -> dict[tuple[str, str], Verdict] | None:
+    """An evaluator's verdicts on the arguments as they are now, by item and system; None where it
+    is not trained."""
+    where = evaluator_folder(run.path, name)
+    if not (where / "manifest.json").is_file():
+        return None
+    signature = trained_manifest(where)["signature"]
+    wanted = {
+        (
+            argument_id(task.name, i["item_id"], s.name),
+            content_hash([i["question"], task.text(s.name, i["item_id"]), None]),
+        ): (i["item_id"], s.name)
+        for i in task.about["instances"]
+        for s in task.systems
+    }
+    return {
+        wanted[v.item_id, v.content_hash]: v
+        for v in run.verdicts(name)
+        if v.signature == signature and (v.item_id, v.content_hash) in wanted
+    }
+
+
+def cut_inputs(run: RunFolder, task: TaskData) -> dict[str, int]:
+    """On how many instances the input with a system's argument was longer than some evaluator
+    takes, and was cut."""
+    cut: dict[str, set[str]] = {s.name: set() for s in task.systems}
+    for kind in task.about["kinds"]:
+        for name in evaluator_names(task.name, kind, task.about["draws"]):
+            for (item, system), verdict in (_verdicts(run, task, name) or {}).items():
+                if verdict.reason:
+                    cut[system].add(item)
+    return {system: len(items) for system, items in cut.items()}
 
 
 def trained(run: RunFolder, tasks: Sequence[TaskData]) -> list[Trained]:

@@ -17,6 +17,7 @@ from judgebench.ranking.rank import rank
 from judgebench.ranking.read import (
     TaskData,
     control_scores,
+    cut_inputs,
     evaluator_scores,
     judge_scores,
     read_tasks,
@@ -135,6 +136,7 @@ def _task(run: RunFolder, task: TaskData) -> RankedTask:
         systems=task.systems,
         left_out=tuple(task.about["left_out"]),
         verbatim={system: float(np.mean(found)) for system, found in shares.items() if found},
+        cut=cut_inputs(run, task),
     )
 
 
