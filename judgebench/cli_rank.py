@@ -67,6 +67,8 @@ def run(
     folder = RunFolder(run or default_run_folder(loaded.config))
     console = _console()
     _tell_ahead(console, loaded, folder)
+    for warning in ranks.warnings if ranks else ():
+        _print(console, f"! {warning}")
     if dry_run:
         _print(console, "Nobody was asked, nothing was trained and nothing was written.")
         return

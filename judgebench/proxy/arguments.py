@@ -49,9 +49,15 @@ def read_arguments(path: Path) -> Iterator[tuple[int, Argument]]:
     """Line number and argument of every line. Raises SetupError for a damaged one."""
     for number, value in read_lines(path):
         try:
-            yield number, Argument(**value)
+            argument = Argument(**value)
         except TypeError as error:
             raise SetupError(Problem(f"is no argument: {error}", str(path), number)) from None
+        for name in ("task", "item_id", "system", "text"):
+            said = getattr(argument, name)
+            if not isinstance(said, str) or not (said.strip() or name == "text"):
+                message = "must be a text" + (" that is not blank" if name != "text" else "")
+                raise SetupError(Problem(message, str(path), number, name, repr(said)[:80]))
+        yield number, argument
 
 
 def plain_argument(argument: Argument) -> dict[str, object]:
@@ -61,12 +67,14 @@ def plain_argument(argument: Argument) -> dict[str, object]:
 
 
 def texts_by_system(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, str]]:
-    """What each system says on each item of one task, by system and item; blank texts are left
-    out, but for the control cases, which may be blank on purpose. The last of an item counts."""
+    """What each system says on each item of one task, by system and item. The last of an item
+    counts; where it is blank the item is left out, but for the control cases, which may be blank
+    on purpose."""
+    last = {(a.system, a.item_id): a.text for a in arguments if a.task == task}
     found: dict[str, dict[str, str]] = {}
-    for a in arguments:
-        if a.task == task and (a.text.strip() or a.system in CONTROL_CASES):
-            found.setdefault(a.system, {})[a.item_id] = a.text
+    for (system, item), text in last.items():
+        if text.strip() or system in CONTROL_CASES:
+            found.setdefault(system, {})[item] = text
     return found
 
 

@@ -58,7 +58,7 @@ class TrainingConfig(Strict):
 
     AdamW with a linear warm-up over the share `warmup` of all steps and a linear way down. Training
     ends after `patience` epochs without a better loss on the development split, or after `epochs`.
-    `max_tokens` None means 512, or less where the encoder takes less.
+    `max_tokens` None means all that the encoder takes, 512 where it states no limit.
     """
 
     epochs: int = Field(default=10, ge=1)

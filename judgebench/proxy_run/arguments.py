@@ -9,7 +9,6 @@ from typing import Any
 
 from judgebench.backends import open_backend
 from judgebench.backends.contract import Backend
-from judgebench.errors import BudgetSpent
 from judgebench.files import to_line, write_atomically
 from judgebench.proxy.arguments import (
     Argument,
@@ -33,12 +32,12 @@ def generate_all(
 ) -> float:
     """Have every generator write what it has not; the US dollars that all arguments cost."""
     following = Following(watcher, stop)
-    spent = 0.0
+    costs = {g.name: _cost(arguments_path(run, g.name)) for g in bench.proxy.generators}
     for generator in bench.proxy.generators:
         entries = [e for e in bench.tasks if generator in e.generators]
         if not entries:
             continue
-        cost = 0.0
+        of_others = sum(costs.values()) - costs[generator.name]
         with _opened(generator) as backend:
             for entry in entries:
                 trained = "llm-trained" in entry.kinds
@@ -51,16 +50,19 @@ def generate_all(
                         arguments_path(run, generator.name),
                         seed=bench.config.seed,
                         watch=following,
-                        budget=None if budget is None else budget - spent,
+                        budget=None if budget is None else budget - of_others,
                     )
-                cost = written.cost  # of the whole file
+                costs[generator.name] = written.cost
                 _tell(watcher, entry, generator, written)
                 if stop.wanted:
                     raise Interrupted
-        spent += cost
-    if budget is not None and spent >= budget:
-        raise BudgetSpent(f"the arguments cost ${spent:.2f} of ${budget:.2f}")
-    return spent
+    return sum(costs.values())
+
+
+def _cost(path: Path) -> float:
+    """What a file of arguments cost; a line that stands there twice was paid for once."""
+    kept = [a for _, a in read_arguments(path)] if path.is_file() else []
+    return sum(a.cost or 0.0 for a in {a.signature: a for a in kept}.values())
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from judgebench.proxy.arguments import Argument, argument_id
 from judgebench.proxy.config import EvaluatorKind
 from judgebench.proxy.examples import evaluator_name
+from judgebench.proxy.task import TaskInstance
 from judgebench.proxy_run.arguments import systems_trained_on
 from judgebench.proxy_run.files import evaluator_folder
 from judgebench.proxy_run.load import RankBench, RankedEntry
@@ -69,29 +70,31 @@ def _decide(
     stop: Stop,
 ) -> None:
     """Write one verdict an argument; those of another signature or text are made anew."""
-    path = folder.verdict_path(evaluator.name)
     done = {
-        (v.item_id, v.content_hash): v
+        (v.item_id, v.content_hash)
         for v in folder.verdicts(evaluator.name)
         if v.signature == evaluator.signature
     }
+    todo: dict[str, list[TaskInstance]] = {}
+    wanted = 0
+    for system, by_item in arguments.items():
+        instances = [i for i in entry.task.ranked if i.item_id in by_item]
+        wanted += len(instances)
+        todo[system] = [
+            i
+            for i in instances
+            if (
+                argument_id(entry.task.name, i.item_id, system),
+                evaluator.content_hash(i, by_item[i.item_id].text),
+            )
+            not in done
+        ]
     title = f"{evaluator.name}: deciding"
-    ranked = entry.task.ranked
-    watcher.started(title, sum(i.item_id in a for a in arguments.values() for i in ranked), 0)
-    with VerdictWriter(path) as writer:
-        for system, by_item in arguments.items():
-            instances = [i for i in ranked if i.item_id in by_item]
-            texts = [by_item[i.item_id].text for i in instances]
-            keys = [
-                (argument_id(entry.task.name, i.item_id, system), evaluator.content_hash(i, text))
-                for i, text in zip(instances, texts, strict=True)
-            ]
-            todo = [n for n, key in enumerate(keys) if key not in done]
-            for _ in range(len(keys) - len(todo)):
-                watcher.step(title)
-            for verdict in evaluator.judge(
-                entry.task, system, [instances[n] for n in todo], [texts[n] for n in todo]
-            ):
+    watcher.started(title, wanted, wanted - sum(map(len, todo.values())))
+    with VerdictWriter(folder.verdict_path(evaluator.name)) as writer:
+        for system, instances in todo.items():
+            texts = [arguments[system][i.item_id].text for i in instances]
+            for verdict in evaluator.judge(entry.task, system, instances, texts):
                 writer.write(verdict)
                 watcher.step(title)
             if stop.wanted:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from judgebench.backends import open_backend
 from judgebench.bench import BenchConfig, Gathered, bench_file, load_bench, read_config
-from judgebench.errors import MissingExtra, Problem
+from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.proxy.arguments import Argument, argument_id, given_arguments
 from judgebench.proxy.config import (
     EvaluatorConfig,
@@ -69,11 +69,12 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
     file = bench_file(path)
     gather = Gathered(str(file))
     config, _ = read_config(file, gather, data_needed=False)
-    if config.proxy is None:
+    sound = not gather.found
+    if config.proxy is None and sound:
         message = "must be there in a ranking; `judgebench run` judges answers"
         gather.tell("proxy", Problem(message))
-        gather.raise_any()
-    assert config.proxy is not None
+    if config.proxy is None:
+        raise SetupError(gather.found)
     proxy = config.proxy
     folder = data_folder or (file.parent / proxy.data_folder if proxy.data_folder else None)
     tasks = {
@@ -85,7 +86,9 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
         if count > 1:
             gather.tell("proxy.tasks", Problem("two tasks have this name", found=name))
     paths = [file.parent / name for name in proxy.arguments]
-    given = gather("proxy.arguments", given_arguments, paths, list(tasks.values())) or []
+    whole = len(tasks) == len(proxy.entries)  # else arguments on a task that failed seem unknown
+    given = gather("proxy.arguments", given_arguments, paths if whole else [], list(tasks.values()))
+    given = given or []
     for field, problem in _name_problems(proxy, given):
         gather.tell(field, problem)
     for generator in proxy.generators:
@@ -104,7 +107,7 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
     for i, entry in zip(tasks, entries, strict=True):
         for problem in _evaluator_problems(entry):
             gather.tell(f"proxy.tasks.{i}", problem)
-    if not gather.found:
+    if sound:  # else the same problems would be told twice
         placeholder = Dataset([a for e in entries for a in gold_answers(e)], ())
         gather("judges", lambda: load_bench(file, arguments=placeholder).close())
     gather.raise_any()
@@ -174,15 +177,20 @@ def _name_problems(proxy: ProxyConfig, given: Sequence[Argument]) -> Iterator[tu
 
 def _evaluator_problems(entry: RankedEntry) -> Iterator[Problem]:
     """What an evaluator would be trained on and is not there."""
-    taught = [i for i in entry.task.instances if i.split != "test"]
-    if "expert-trained" in entry.kinds and not any(i.argument.strip() for i in taught):
-        yield Problem("has no gold argument to train on", field="kinds", found="expert-trained")
-    ids = {i.item_id for i in taught}
-    if "llm-trained" in entry.kinds and not (
-        entry.generators or any(a.item_id in ids for a in entry.given)
-    ):
-        message = "needs arguments of a model: name generators, or files of arguments"
-        yield Problem(message, field="kinds", found="llm-trained")
+    given = {a.item_id for a in entry.given if a.text.strip()}
+    for split in ("train", "development"):
+        taught = [i for i in entry.task.instances if i.split == split]
+        if "expert-trained" in entry.kinds and not any(i.argument.strip() for i in taught):
+            message = f"has no gold argument in the {split} split"
+            yield Problem(message, field="kinds", found="expert-trained")
+        if "llm-trained" in entry.kinds and not (
+            entry.generators or any(i.item_id in given for i in taught)
+        ):
+            message = (
+                f"needs arguments of a model in the {split} split: name generators, or files of "
+                "arguments"
+            )
+            yield Problem(message, field="kinds", found="llm-trained")
     if not entry.task.ranked:
         yield Problem("has no test instance to rank", field="task", found=entry.task.name)
 
@@ -192,16 +200,20 @@ def gold_answers(entry: RankedEntry) -> list[Answer]:
     return [argument_answer(entry.task, i, GOLD, i.argument) for i in entry.task.ranked]
 
 
+def asked_question(question: str, context: str) -> str:
+    """What a judge reads as the question: what is to be decided, and the document if any."""
+    return f"{question}\n\nDocument:\n{context}" if context else question
+
+
 def argument_answer(task: ProxyTask, instance: TaskInstance, system: str, text: str) -> Answer:
     """One argument as an Answer: what is asked, the document if any, and the argument as its text.
 
     The gold label is not in it: who judges an argument has to decide as the reader does.
     """
-    document = f"\n\nDocument:\n{instance.context}" if instance.context else ""
     return Answer(
         item_id=argument_id(task.name, instance.item_id, system),
         text=text,
-        question=instance.question + document,
+        question=asked_question(instance.question, instance.context),
         system=system,
         group=f"{task.name}/{instance.group}",
         metadata={"task": task.name, "instance": instance.item_id},

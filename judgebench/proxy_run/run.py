@@ -109,7 +109,6 @@ def _ranking(
         "controls": list(bench.proxy.controls),
         "families": {k: list(v) for k, v in bench.proxy.families.items()},
         "generators": {g.name: g.backend for g in bench.proxy.generators},
-        "human_ranks": [str(bench.file.parent / name) for name in bench.proxy.human_ranks],
         "retrieval": dict(retrieval),
         "tasks": [_task(bench, e, arguments[e.task.name]) for e in bench.tasks],
     }
@@ -130,6 +129,7 @@ def _task(
         "kinds": list(entry.kinds),
         "draws": entry.evaluators.draws,
         "judged": entry.entry.judged,
+        "generators": [g.name for g in entry.generators],
         "instances": [_instance(i) for i in task.ranked],
         "arguments": {
             system: {i.item_id: _argument(by_item[i.item_id]) for i in task.ranked

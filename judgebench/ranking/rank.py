@@ -32,6 +32,7 @@ from judgebench.stats.within_item_ranks import places
 
 __all__ = ["places", "rank"]
 
+FEWEST_CLUSTERS = 10  # resamples of fewer make any order look firm
 NO_INSTANCE = "no instance has a score for every system"
 NO_ARGUMENT = "there is no real argument"
 _MEANS = Statistic("means", means, lambda sums: "")
@@ -47,8 +48,8 @@ def rank(
     Everything rests on the same instances, those with a score for every system; the others are
     missing. A system without any score is left out, and `reason` says so. Scores, and values, that
     differ by no more than 1e-6 (`stats.within_item_ranks.TIE`) are level. Place ranges and `above`
-    come from the very resamples of the scores' intervals; a single cluster gives none. Friedman's
-    test and Nemenyi's groups are those of `ranking.differ`.
+    come from the very resamples of the scores' intervals; fewer than ten clusters give none.
+    Friedman's test and Nemenyi's groups are those of `ranking.differ`.
     """
     table = complete(scores, systems)
     metric = metric if table.is_share else ""
@@ -60,6 +61,7 @@ def rank(
         )  # fmt: skip
     found, average, firm = _scored(table, resampling)
     ranks = places(table.values)
+    loose = "" if firm else f"fewer than {FEWEST_CLUSTERS} groups: how firm places are is not known"
     average_ranks, controls_below = _ranked(table, ranks, resampling)
     test = differ(ranks, table.clusters, table.n_clusters, resampling.level)
     place = places(table.score.mean(axis=0)).tolist()
@@ -73,7 +75,7 @@ def rank(
     )  # fmt: skip
     return Ranking(
         scores.task, scores.ranker, scores.kind, ranked, table.n, table.n_missing,
-        test.chi_square, test.p, test.critical_difference, _joined(test.reason, unscored),
+        test.chi_square, test.p, test.critical_difference, _joined(test.reason, unscored, loose),
         _above(table, order, firm), controls_below, average, metric,
     )  # fmt: skip
 
@@ -88,7 +90,7 @@ def _scored(
         score = np.hstack([score, score[:, arguments].mean(axis=1, keepdims=True)])
     sample, found = _means(table, score, resampling, is_proportion=table.is_share)
     average = found[k] if arguments else NO_SCORE
-    if table.n_clusters < 2:
+    if table.n_clusters < FEWEST_CLUSTERS:
         return found, average, None
     replicates = bootstrap_replicates(sample, _MEANS, resampling)[:, :k]
     return found, average, firmness(replicates, resampling.level)

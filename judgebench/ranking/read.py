@@ -13,6 +13,7 @@ from judgebench.proxy.arguments import argument_id
 from judgebench.proxy.config import EvaluatorKind
 from judgebench.proxy_run.evaluate import evaluator_names
 from judgebench.proxy_run.files import evaluator_folder, read_ranking, trained_manifest
+from judgebench.proxy_run.load import asked_question
 from judgebench.ranking.result import RankerScores, System, SystemKind, Trained
 from judgebench.ranking.sheet import RankedItem
 from judgebench.records import Verdict, content_hash
@@ -193,14 +194,27 @@ def trained(run: RunFolder, tasks: Sequence[TaskData]) -> list[Trained]:
 
 
 def judge_scores(run: RunFolder, task: TaskData) -> Iterator[RankerScores]:
-    """One a judge that was asked about this task's arguments."""
+    """One a judge that was asked about this task's arguments; what it said of an argument as it
+    no longer stands is left out."""
     if not task.about["judged"]:
         return
     rubric = run.rubric()
+    asked = {
+        argument_id(task.name, i["item_id"], s.name): content_hash(
+            [asked_question(i["question"], i["context"]), text, None]
+        )
+        for i in task.about["instances"]
+        for s in task.systems
+        if (text := task.text(s.name, i["item_id"])) is not None
+    }
     for name, about in run.manifest()["judges"].items():
         if about["kind"] not in JUDGE_KINDS or about["kind"] == "control":
             continue
-        verdicts = {v.item_id: v for v in run.verdicts(name) if v.signature == about["signature"]}
+        verdicts = {
+            v.item_id: v
+            for v in run.verdicts(name)
+            if v.signature == about["signature"] and asked.get(v.item_id) == v.content_hash
+        }
         values = np.array(
             [
                 [
@@ -216,7 +230,8 @@ def judge_scores(run: RunFolder, task: TaskData) -> Iterator[RankerScores]:
 
 def _judged(verdict: Verdict | None, rubric: Rubric) -> float:
     """1 for the least severe label of every ordinal metric, 0 for the most severe ones, the mean
-    between; expected over the labels where the judge gave probabilities; NaN without a label."""
+    between; expected over these labels where the judge gave probabilities; NaN where a label is
+    missing or an abstention."""
     if verdict is None:
         return float("nan")
     found = [_on_metric(verdict, m) for m in rubric.metrics if m.kind == "ordinal"]
@@ -224,14 +239,16 @@ def _judged(verdict: Verdict | None, rubric: Rubric) -> float:
 
 
 def _on_metric(verdict: Verdict, metric: Metric) -> float:
-    severity = {label.text: float(label.severity or 0) for label in metric.labels}
-    low, high = min(severity.values()), max(severity.values())
-    asked = (verdict.probabilities or {}).get(metric.id)
-    if asked:
-        expected = sum(p * severity[label] for label, p in asked.items() if label in severity)
-        return (high - expected) / (high - low)
+    severity = dict(zip(metric.label_texts, map(float, metric.severities), strict=True))
     label = verdict.labels.get(metric.id)
-    return (high - severity[label]) / (high - low) if label in severity else float("nan")
+    if label not in severity:  # the judge abstained, or could not be read
+        return float("nan")
+    found = severity[label]
+    asked = (verdict.probabilities or {}).get(metric.id, {})
+    graded = {text: p for text, p in asked.items() if text in severity}
+    if total := sum(graded.values()):
+        found = sum(p * severity[text] for text, p in graded.items()) / total
+    return 1 - found / max(severity.values())
 
 
 # --- control rankers -----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from judgebench.proxy_run.evaluate import evaluator_names
 from judgebench.proxy_run.files import holds_ranking, read_ranking
 from judgebench.ranking.agreement import agree
 from judgebench.ranking.bias import length_bias, self_preference
@@ -31,6 +32,7 @@ from judgebench.ranking.result import (
     Ranking,
     Rankings,
     SelfPreference,
+    Trained,
 )
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store import RunFolder
@@ -60,6 +62,7 @@ def rank_folder(run: RunFolder, resampling: Resampling = DEFAULT_RESAMPLING) -> 
             agreements += [agree(a, b, written, resampling) for a, b in combinations(scores, 2)]
             lengths += [length_bias(s, task.words, written, resampling) for s in scores]
             preferences += _preferences(about, run.manifest(), scores, written, resampling)
+    taught = trained(run, tasks)
     return Rankings(
         name=str(about["name"]),
         tasks=tuple(_task(run, task) for task in tasks),
@@ -67,8 +70,8 @@ def rank_folder(run: RunFolder, resampling: Resampling = DEFAULT_RESAMPLING) -> 
         agreements=tuple(agreements),
         length_biases=tuple(lengths),
         self_preferences=tuple(preferences),
-        trained=tuple(trained(run, tasks)),
-        notes=(*_notes(about, tasks), *(str(w) for w in (ranks.warnings if ranks else ()))),
+        trained=tuple(taught),
+        notes=(*_notes(about, tasks, taught), *(str(w) for w in (ranks.warnings if ranks else ()))),
     )
 
 
@@ -117,7 +120,8 @@ def _akin(
     for family, members in about["families"].items():
         if scores.ranker in members and system in members:
             return f"of the family {family}"
-    judges = {j["name"]: j.get("backend") for j in manifest["settings"]["judges"] if "name" in j}
+    inline = [j for j in manifest["settings"]["judges"] if isinstance(j, dict)]
+    judges = {j.get("name"): j.get("backend") for j in inline}
     same = judges.get(scores.ranker) == about["generators"].get(system, "")
     return "the same model" if same else ""
 
@@ -140,8 +144,15 @@ def _task(run: RunFolder, task: TaskData) -> RankedTask:
     )
 
 
-def _notes(about: Mapping[str, Any], tasks: Sequence[TaskData]) -> Iterator[str]:
+def _notes(
+    about: Mapping[str, Any], tasks: Sequence[TaskData], taught: Sequence[Trained]
+) -> Iterator[str]:
     for task in tasks:
+        for kind in task.about["kinds"]:
+            wanted = len(evaluator_names(task.name, kind, task.about["draws"]))
+            there = sum((t.task, t.kind) == (task.name, kind) for t in taught)
+            if there < wanted:
+                yield f"{task.about['title']}: {kind}: {there} of {wanted} evaluators are trained."
         yield from (f"{task.about['title']}: {note}" for note in task.about["notes"])
         n = len(task.items)
         groups = len(set(task.groups.values()))
@@ -157,5 +168,8 @@ def _notes(about: Mapping[str, Any], tasks: Sequence[TaskData]) -> Iterator[str]
                     f"{task.about['title']}: {system.name} has no argument on {lacking} of {n} "
                     "instances, which are left out of its rankings."
                 )
+        for name in task.about["generators"]:
+            if name not in {system.name for system in task.systems}:
+                yield f"{task.about['title']}: {name} has no argument at all and is not ranked."
     if about["retrieval"]:
         yield f"Passages were reranked by: {about['retrieval']['reranker']['name']}."

@@ -126,7 +126,7 @@ def test_a_system_that_is_always_best_is_first_in_every_way() -> None:
 
 
 def test_pairs_are_given_once_neighbours_first() -> None:
-    found = ranked(np.tile([3.0, 1, 2, 0], (5, 1)))
+    found = ranked(np.tile([3.0, 1, 2, 0], (10, 1)))
     assert [(a.upper, a.lower) for a in found.above] == [
         ("gold", "llama"), ("llama", "gpt"), ("gpt", "noise"),
         ("gold", "gpt"), ("llama", "noise"), ("gold", "noise"),
