@@ -70,8 +70,8 @@ def _kind(path: Path) -> str:
     value = load_yaml(path)
     keys = set(value) if isinstance(value, dict) else set()
     for kind, mark in (
-        ("data", "files"), ("judge", "backend"), ("jury", "jury"), ("rubric", "instructions"),
-        ("calibration", "calibrate"), ("task", "metric"), ("recipe", "edit"),
+        ("judge", "backend"), ("task", "prompt"), ("data", "files"), ("jury", "jury"),
+        ("rubric", "instructions"), ("calibration", "calibrate"), ("recipe", "edit"),
         ("word list", "facts"),
         ("synonyms", "pairs"), ("bench", "data"), ("bench", "rubric"), ("decision rule", "replace"),
         ("decision rule", "assist"), ("decision rule", "severe_from"),
@@ -80,7 +80,7 @@ def _kind(path: Path) -> str:
             return kind
     message = (
         "is none of: bench (rubric, data), rubric (instructions), judge (backend), data (files), "
-        "task (metric), recipe (edit), decision rule (replace, assist)"
+        "task (files, prompt), recipe (edit), decision rule (replace, assist)"
     )
     raise SetupError(Problem(message, str(path), found=", ".join(map(str, keys)) or "no keys"))
 

@@ -79,15 +79,12 @@ def run(
 
 def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
     """What the run is about to do, a line a task."""
-    from judgebench.proxy.generate import wanted_instances
     from judgebench.proxy.task import SPLITS
     from judgebench.proxy_run.evaluate import evaluator_names
     from judgebench.report.words import counted
 
     _print(console, f"{bench.config.name}: run folder {folder.path}")
     for entry in bench.tasks:
-        trained = "llm-trained" in entry.kinds
-        wanted = len(wanted_instances(entry.task, trained=trained))
         names = [
             n for k in entry.kinds
             for n in evaluator_names(entry.task.name, k, entry.evaluators.draws)
@@ -97,7 +94,7 @@ def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
             console,
             f"{entry.task.name}: {sizes}; {counted(len(entry.task.ranked), 'instance')} ranked; "
             f"{counted(len(entry.generators), 'generator')} of up to "
-            f"{counted(wanted, 'argument')} each; "
+            f"{counted(len(entry.argued), 'argument')} each; "
             f"{counted(len(bench.proxy.controls), 'control case')}; "
             f"{counted(len(names), 'evaluator')}",
         )

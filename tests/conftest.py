@@ -33,6 +33,15 @@ def smollm2() -> Path:
         pytest.skip(f"the weights of smollm2 cannot be had: {error}")
 
 
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The folder of the small sentence encoder; about 90 MB are downloaded the first time."""
+    try:
+        return fetch("minilm")
+    except JudgebenchError as error:
+        pytest.skip(f"the weights of minilm cannot be had: {error}")
+
+
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
     """Call the command line; returns exit code, standard output and standard error."""

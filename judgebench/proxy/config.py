@@ -97,21 +97,31 @@ class PassagesConfig(Strict):
     characters: int = Field(default=300, ge=50)
 
 
-class SampleConfig(Strict):
-    """At most so many instances of each split, drawn by the seed, each class in its share; None
-    means all. Arguments are written for these only."""
+class LearntConfig(Strict):
+    """At most so many instances of the splits that are learnt from; None means all."""
 
     train: int | None = Field(default=None, ge=2)
     development: int | None = Field(default=None, ge=2)
+
+
+class SampleConfig(LearntConfig):
+    """At most so many instances of each split, drawn by the seed, each class in its share."""
+
     test: int | None = Field(default=None, ge=2)
 
 
 class TaskEntry(Strict):
     """A task of the benchmark: a shipped name or the path of a YAML file, and what is particular to
-    it here. `judged: false` keeps its arguments from the judges, who may be dear."""
+    it here.
+
+    `sample` is all that is used of the task. `arguments_for` says on how many train and development
+    instances of these models write, which only LLM-trained evaluators read; all that is ranked is
+    written on. `judged: false` keeps the arguments from the judges. Both spare calls.
+    """
 
     task: str
     sample: SampleConfig = SampleConfig()
+    arguments_for: LearntConfig = LearntConfig()
     kinds: tuple[EvaluatorKind, ...] | None = None
     generators: tuple[Slug, ...] | None = None
     training: TrainingConfig | None = None

@@ -8,7 +8,7 @@ that was written otherwise is followed by the one that is wanted, or by a blank 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -195,10 +195,9 @@ def _argument(task: ProxyTask, instance: TaskInstance, system: str, reply: Reply
     )
 
 
-def wanted_instances(task: ProxyTask, *, trained: bool) -> list[TaskInstance]:
-    """Whom arguments are needed for: the ranked test instances, and where an evaluator is trained
-    on arguments of models also the first version of every train and development instance."""
-    others: Iterable[TaskInstance] = (
-        i for i in task.instances if trained and i.split != "test" and i.version == 0
-    )
-    return [*task.ranked, *others]
+def wanted_instances(task: ProxyTask, learnt_from: ProxyTask | None) -> list[TaskInstance]:
+    """Whom arguments are needed for: the ranked test instances, and the first version of every
+    train and development instance of `learnt_from`, the part of the task whose arguments of models
+    an evaluator is trained on; None where none is."""
+    learnt = () if learnt_from is None else learnt_from.instances
+    return [*task.ranked, *(i for i in learnt if i.split != "test" and i.version == 0)]

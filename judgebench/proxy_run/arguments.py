@@ -19,7 +19,7 @@ from judgebench.proxy.arguments import (
 )
 from judgebench.proxy.config import GeneratorConfig
 from judgebench.proxy.control_cases import control_arguments
-from judgebench.proxy.generate import Written, wanted_instances, write_arguments
+from judgebench.proxy.generate import Written, write_arguments
 from judgebench.proxy.task import GOLD
 from judgebench.proxy_run.load import RankBench, RankedEntry
 from judgebench.proxy_run.watcher import Following, RankWatcher
@@ -40,11 +40,10 @@ def generate_all(
         of_others = sum(costs.values()) - costs[generator.name]
         with _opened(generator) as backend:
             for entry in entries:
-                trained = "llm-trained" in entry.kinds
                 with disk_errors(run):
                     written = write_arguments(
                         entry.task,
-                        wanted_instances(entry.task, trained=trained),
+                        entry.argued,
                         generator,
                         backend,
                         arguments_path(run, generator.name),
@@ -119,11 +118,12 @@ def all_arguments(
     found = {GOLD: {i.item_id: Argument(task.name, i.item_id, GOLD, i.argument)
                     for i in task.instances if i.argument.strip()}}  # fmt: skip
     files = [g.name for g in entry.generators]
+    argued = {i.item_id for i in entry.argued}  # others may be left from a larger sample
     sources: list[Argument] = list(entry.given)
     for name in [*files, *bench.proxy.controls]:
         path = arguments_path(run, name)
         if path.is_file():
-            sources += [a for _, a in read_arguments(path)]
+            sources += [a for _, a in read_arguments(path) if a.item_id in argued]
     texts = texts_by_system(sources, task.name)
     last = {(a.system, a.item_id): a for a in sources if a.task == task.name}
     for system in texts:

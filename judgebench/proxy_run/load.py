@@ -18,9 +18,11 @@ from judgebench.proxy.config import (
     GeneratorConfig,
     PassagesConfig,
     ProxyConfig,
+    SampleConfig,
     TaskEntry,
 )
 from judgebench.proxy.encoder import find_encoder, import_torch
+from judgebench.proxy.generate import wanted_instances
 from judgebench.proxy.load import load_task, sample_task
 from judgebench.proxy.retrieval.corpus import Document, read_corpus
 from judgebench.proxy.task import GOLD, ProxyTask, TaskInstance
@@ -29,14 +31,20 @@ from judgebench.records import Answer, Dataset
 
 @dataclass(frozen=True)
 class RankedEntry:
-    """A task with what the file says of it. `generators` write on it, `given` were written before,
-    by system and item."""
+    """A task with what the file says of it. `generators` write on it, `given` were written before;
+    `learnt_from` is the part of it whose arguments of models an evaluator is trained on."""
 
     task: ProxyTask
     entry: TaskEntry
     generators: tuple[GeneratorConfig, ...]
     given: tuple[Argument, ...]
     evaluators: EvaluatorConfig
+    learnt_from: ProxyTask | None = None
+
+    @property
+    def argued(self) -> list[TaskInstance]:
+        """The instances that models write on."""
+        return wanted_instances(self.task, self.learnt_from)
 
     @property
     def kinds(self) -> tuple[EvaluatorKind, ...]:
@@ -102,7 +110,8 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
         documents = gather("proxy.passages.corpus", _corpus, corpus, proxy.passages.column) or ()
         gather("proxy.passages", _check_retrieval, proxy.passages, file.parent)
     entries = [
-        _entry(proxy, proxy.entries[i], task, given, encoder or "") for i, task in tasks.items()
+        _entry(proxy, proxy.entries[i], task, given, encoder or "", config.seed)
+        for i, task in tasks.items()
     ]
     for i, entry in zip(tasks, entries, strict=True):
         for problem in _evaluator_problems(entry):
@@ -150,12 +159,16 @@ def _entry(
     task: ProxyTask,
     given: Sequence[Argument],
     encoder: str,
+    seed: int,
 ) -> RankedEntry:
     chosen = [g for g in proxy.generators if entry.generators is None or g.name in entry.generators]
     changes = {"kinds": entry.kinds, "training": entry.training, "encoder": encoder}
     evaluators = proxy.evaluators.model_copy(update={k: v for k, v in changes.items() if v})
     own = tuple(argument for argument in given if argument.task == task.name)
-    return RankedEntry(task, entry, tuple(chosen), own, evaluators)
+    part = None
+    if "llm-trained" in evaluators.kinds:
+        part = sample_task(task, SampleConfig(**entry.arguments_for.model_dump()), seed)
+    return RankedEntry(task, entry, tuple(chosen), own, evaluators, part)
 
 
 def _name_problems(proxy: ProxyConfig, given: Sequence[Argument]) -> Iterator[tuple[str, Problem]]:

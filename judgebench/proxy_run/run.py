@@ -20,7 +20,7 @@ from judgebench.proxy_run.files import write_ranking, write_split
 from judgebench.proxy_run.load import RankBench, RankedEntry, argument_answer
 from judgebench.proxy_run.watcher import RankWatcher
 from judgebench.records import Answer, Dataset
-from judgebench.runner.stop import Stop, ctrl_c
+from judgebench.runner.stop import Interrupted, Stop, ctrl_c
 from judgebench.runner.watcher import Watcher
 from judgebench.store import RunFolder
 
@@ -42,6 +42,8 @@ def write_arguments_of_all(
         spent = generate_all(bench, folder.path, watcher, stop, budget)
         retrieval = make_control_cases(bench, folder.path, watcher)
         write_ranking(folder.path, _ranking(bench, _arguments(bench, folder), retrieval))
+        if stop.wanted:  # while passages were sought
+            raise Interrupted
     return spent
 
 

@@ -85,6 +85,12 @@ class TaskData:
             [[np.nan if t is None else float(len(t.split())) for t in row] for row in texts]
         ).reshape(len(self.items), len(self.systems))
 
+    def words_of(self, scores: RankerScores) -> FloatArray:
+        """The same for the instances and systems of one ranker, who may have seen but a few."""
+        names = [system.name for system in self.systems]
+        rows = [self.items.index(item) for item in scores.items]
+        return self.words[np.ix_(rows, [names.index(system) for system in scores.systems])]
+
 
 def read_tasks(run: RunFolder) -> list[TaskData]:
     """The tasks of a ranking run. Raises SetupError where the folder is none or is damaged."""

@@ -60,7 +60,7 @@ def rank_folder(run: RunFolder, resampling: Resampling = DEFAULT_RESAMPLING) -> 
         written = [s.name for s in task.systems if s.is_argument]
         if len(written) > 1:
             agreements += [agree(a, b, written, resampling) for a, b in combinations(scores, 2)]
-            lengths += [length_bias(s, task.words, written, resampling) for s in scores]
+            lengths += [length_bias(s, task.words_of(s), written, resampling) for s in scores]
             preferences += _preferences(about, run.manifest(), scores, written, resampling)
     taught = trained(run, tasks)
     return Rankings(

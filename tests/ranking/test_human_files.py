@@ -1,0 +1,160 @@
+"""Ranks of people in a run folder: given with the benchmark, or from its own sheets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rank_case import fill
+from rank_folder_case import make, ranking
+
+from judgebench.errors import SetupError
+from judgebench.proxy.config import EvaluatorConfig, GeneratorConfig, TaskEntry
+from judgebench.proxy.task import ProxyTask, TaskInstance
+from judgebench.proxy_run.files import write_ranking
+from judgebench.proxy_run.load import RankBench, RankedEntry
+from judgebench.ranking.human_files import GIVEN, given_ranks, keep_ranks, ranks_of
+from judgebench.ranking.read import ranked_items
+from judgebench.ranking.run import rank_folder
+from judgebench.ranking.sheet import write_sheets
+from judgebench.stats.resample import Resampling
+
+HEAD = "task,item_id,expert,system,rank,label,group\n"
+
+
+def bench(folder: Path, *files: str) -> RankBench:
+    from judgebench.bench import BenchConfig
+
+    prompt: Any = None
+    instances = [TaskInstance(i, f"Is {i} so?", "yes", "why", "test", group="g") for i in "abc"]
+    task = ProxyTask("t", "T", ("yes", "no"), "accuracy", instances, prompt)
+    model = GeneratorConfig(name="m1", backend="scripted:x.jsonl")
+    entry = RankedEntry(task, TaskEntry(task="t"), (model,), (), EvaluatorConfig())
+    proxy = {"tasks": ["t"], "human_ranks": list(files)}
+    config = BenchConfig.model_validate({"name": "b", "rubric": "r", "proxy": proxy})
+    return RankBench(config, folder / "bench.yaml", (entry,))
+
+
+def given(folder: Path, *rows: str) -> str:
+    (folder / "ranks.csv").write_text(HEAD + "".join(f"{row}\n" for row in rows))
+    return "ranks.csv"
+
+
+WHOLE = ("t,a,anna,gold,1,yes,g", "t,a,anna,m1,2,yes,g")
+
+
+def test_given_ranks_are_kept_in_the_run_folder_as_they_were(tmp_path: Path) -> None:
+    ranks = given_ranks(bench(tmp_path, given(tmp_path, *WHOLE)))
+    assert ranks is not None
+    keep_ranks(tmp_path / "run", ranks)
+    found = ranks_of(tmp_path / "run")
+    assert found is not None
+    assert (found.ranks, found.asked, found.warnings) == (ranks.ranks, ranks.asked, ())
+
+
+def test_no_spreadsheet_runs_what_is_kept(tmp_path: Path) -> None:
+    ranks = given_ranks(bench(tmp_path, given(tmp_path, *WHOLE)))
+    assert ranks is not None
+    item = replace(ranks.asked["t", "a"], item_id="=cmd()", group="'+g", label="-yes")
+    hostile = replace(
+        ranks,
+        ranks=tuple(replace(r, item_id="=cmd()", expert="@anna") for r in ranks.ranks),
+        asked={("t", "=cmd()"): item},
+    )
+    keep_ranks(tmp_path, hostile)
+    cells = (tmp_path / GIVEN).read_text(encoding="utf-8-sig").replace("\n", ",").split(",")
+    assert not any(cell.strip('"')[:1] in ("=", "+", "-", "@") for cell in cells if cell)
+    found = ranks_of(tmp_path)
+    assert found is not None
+    assert (found.ranks, found.asked) == (hostile.ranks, hostile.asked)
+
+
+def test_what_was_left_out_of_given_ranks_is_still_told(tmp_path: Path) -> None:
+    name = given(tmp_path, *WHOLE, "t,b,anna,gold,1,yes,g", "t,b,anna,m1,,yes,g")
+    ranks = given_ranks(bench(tmp_path, name))
+    assert ranks is not None
+    assert len(ranks.ranks) == 2
+    run = make(tmp_path / "run")
+    keep_ranks(run.path, ranks)
+    found = rank_folder(run, Resampling(resamples=100))
+    assert found is not None
+    assert any("anna ranked 1 of 2 arguments of 'b'" in note for note in found.notes)
+    (humans,) = [r for r in found.rankings if r.ranker == "humans"]
+    assert (humans.n, humans.n_missing) == (1, 2)
+
+
+def test_a_run_without_given_ranks_forgets_those_of_an_earlier_one(tmp_path: Path) -> None:
+    keep_ranks(tmp_path, given_ranks(bench(tmp_path, given(tmp_path, *WHOLE))))
+    assert ranks_of(tmp_path) is not None
+    assert given_ranks(bench(tmp_path)) is None
+    keep_ranks(tmp_path, None)
+    assert ranks_of(tmp_path) is None
+    assert list((tmp_path / "human").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("t,z,anna,gold,1,yes,g", "is no ranked item of t"),
+        ("t,a,anna,m9,1,yes,g", "writes no arguments on t"),
+        ("t,a,anna,noise,1,yes,g", "writes no arguments on t"),
+        ("u,a,anna,gold,1,yes,g", "is no task of this benchmark"),
+    ],
+)
+def test_ranks_of_what_is_not_ranked_are_told(row: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=told):
+        given_ranks(bench(tmp_path, given(tmp_path, row)))
+
+
+def test_nobody_has_ranked_in_a_folder_without_sheets(tmp_path: Path) -> None:
+    assert ranks_of(tmp_path) is None
+
+
+# --- sheets of the run ---------------------------------------------------------------------------
+
+
+def by_length(row: dict[str, str]) -> str:
+    return "1" if row["text"].startswith("Gold") else "2"
+
+
+def test_filled_sheets_of_a_run_are_found(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    write_sheets(ranked_items(run), ["anna"], tmp_path / "human", n=None, seed=0)
+    blank = ranks_of(tmp_path)
+    assert blank is not None
+    assert blank.ranks == ()
+    fill(tmp_path / "human" / "sheets" / "anna.csv", by_length)
+    found = ranks_of(tmp_path)
+    assert found is not None
+    assert {(r.item_id, r.system, r.rank) for r in found.ranks} == {
+        (item, system, place)
+        for item in "abc"
+        for system, place in (("gold", 1), ("m1", 2))
+    }  # fmt: skip
+
+
+def test_ranks_of_arguments_that_changed_since_do_not_count(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    write_sheets(ranked_items(run), ["anna"], tmp_path / "human", n=None, seed=0)
+    fill(tmp_path / "human" / "sheets" / "anna.csv", by_length)
+    content = ranking()
+    content["tasks"][0]["arguments"]["m1"]["b"] = {"text": "Something new."}
+    content["tasks"][0]["instances"] = content["tasks"][0]["instances"][:2]  # c is no longer there
+    write_ranking(tmp_path, content)
+    found = ranks_of(tmp_path)
+    assert found is not None
+    assert {r.item_id for r in found.ranks} == {"a"}
+    told = "2 of 3 items of the sheets have other arguments by now: their ranks are left out"
+    assert [w.message for w in found.warnings] == [told]
+
+
+def test_given_ranks_go_before_the_sheets(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    write_sheets(ranked_items(run), ["anna"], tmp_path / "human", n=None, seed=0)
+    fill(tmp_path / "human" / "sheets" / "anna.csv", by_length)
+    keep_ranks(tmp_path, given_ranks(bench(tmp_path, given(tmp_path, *WHOLE))))
+    found = ranks_of(tmp_path)
+    assert found is not None
+    assert {r.item_id for r in found.ranks} == {"a"}

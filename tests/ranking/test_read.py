@@ -1,0 +1,247 @@
+"""From a run folder to scores, against figures worked out on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
+
+from judgebench.ranking.read import (
+    control_scores,
+    cut_inputs,
+    evaluator_scores,
+    judge_scores,
+    ranked_items,
+    read_tasks,
+    trained,
+)
+from judgebench.ranking.result import RankerScores
+from judgebench.records import Status
+from judgebench.store import RunFolder
+
+BASE = "t-baseline"
+GOOD = {"reasons": "Strong", "truth": "True", "side": "No"}
+JUDGE = [{"name": "j", "backend": "llamacpp:j"}]
+NAN = np.nan
+
+
+def every(name: str, yes: float = 0.5) -> list:  # type: ignore[type-arg]
+    return [decided(name, item, system, yes) for system in TEXTS for item in TEXTS[system]]
+
+
+def of(run: RunFolder) -> RankerScores:
+    (found,) = evaluator_scores(run, read_tasks(run)[0])
+    return found
+
+
+def of_judge(run: RunFolder) -> np.ndarray:
+    (found,) = judge_scores(run, read_tasks(run)[0])
+    assert (found.kind, found.correct, found.systems) == ("judge", None, ("gold", "m1", "noise"))
+    return found.values
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return make(tmp_path)
+
+
+@pytest.fixture
+def with_judge(tmp_path: Path) -> RunFolder:
+    return make(tmp_path, judges=JUDGE)
+
+
+# --- tasks ---------------------------------------------------------------------------------------
+
+
+def test_a_task_has_its_items_systems_groups_and_words(run: RunFolder) -> None:
+    (task,) = read_tasks(run)
+    assert task.items == ("a", "b", "c")
+    assert task.clusters.tolist() == [0, 1, 0]
+    assert [(s.name, s.kind, s.mean_words) for s in task.systems] == [
+        ("gold", "gold", 4.0), ("m1", "model", 2.0), ("noise", "control", 5.0),
+    ]  # fmt: skip
+    assert task.words.tolist() == [[4, 2, 5]] * 3
+
+
+def test_a_system_without_any_argument_is_no_system(tmp_path: Path) -> None:
+    content = ranking()
+    arguments = content["tasks"][0]["arguments"]
+    arguments["m1"] = {}
+    del arguments["noise"]["b"]
+    (task,) = read_tasks(make(tmp_path, content))
+    assert [s.name for s in task.systems] == ["gold", "noise"]
+    np.testing.assert_array_equal(task.words, [[4, 5], [4, NAN], [4, 5]])
+
+
+def test_people_are_given_real_arguments_alone(run: RunFolder) -> None:
+    items = ranked_items(run)
+    assert [i.item_id for i in items] == ["a", "b", "c"]
+    assert items[2].context == "A document."
+    assert items[0].arguments == {"gold": "Gold reasons on a.", "m1": "Since a."}
+
+
+# --- evaluators ----------------------------------------------------------------------------------
+
+
+def test_an_evaluator_gives_the_probability_of_the_gold_label(run: RunFolder) -> None:
+    train(run, BASE, "baseline")
+    yes = {
+        ("a", "gold"): 0.9, ("b", "gold"): 0.2, ("c", "gold"): 0.6,
+        ("a", "m1"): 0.4, ("b", "m1"): 0.7, ("c", "m1"): 1.0,
+        ("a", "noise"): 0.3, ("b", "noise"): 0.1, ("c", "noise"): 0.0,
+    }  # fmt: skip
+    # Written in another order than that of the table: what counts is the id.
+    write(run, [decided(BASE, item, system, p) for (item, system), p in reversed(yes.items())])
+    found = of(run)
+    assert (found.ranker, found.kind, found.items) == ("baseline", "baseline", ("a", "b", "c"))
+    np.testing.assert_allclose(found.values, [[0.9, 0.4, 0.3], [0.8, 0.3, 0.9], [0.6, 1, 0]])
+    np.testing.assert_array_equal(found.correct, [[1, 0, 0], [1, 0, 1], [1, 1, 0]])
+
+
+def test_draws_are_averaged(run: RunFolder) -> None:
+    for draw, yes in enumerate((0.8, 0.3)):
+        name = f"t-llm-trained-{draw}"
+        train(run, name, "llm-trained", draw)
+        write(run, every(name, yes))
+    found = of(run)
+    assert (found.ranker, found.kind) == ("llm-trained", "llm-trained")
+    np.testing.assert_allclose(found.values, [[0.55] * 3, [0.45] * 3, [0.55] * 3])
+    np.testing.assert_array_equal(found.correct, np.full((3, 3), 0.5))
+
+
+def test_where_one_draw_lacks_a_verdict_there_is_no_mean(run: RunFolder) -> None:
+    for draw in (0, 1):
+        train(run, f"t-llm-trained-{draw}", "llm-trained", draw)
+        write(run, every(f"t-llm-trained-{draw}")[draw:])
+    missing = np.isnan(of(run).values)
+    assert missing.sum() == 1
+    assert missing[0, 0]
+
+
+def test_verdicts_of_another_training_or_on_another_text_do_not_count(run: RunFolder) -> None:
+    train(run, BASE, "baseline")
+    stale = decided(BASE, "a", "gold", 0.9, signature="sig-older")
+    other = decided(BASE, "b", "gold", 0.1, text="What it said before.")
+    write(run, [decided(BASE, "c", "gold", 0.6), stale, other])
+    found = of(run)
+    np.testing.assert_allclose(found.values, [[NAN] * 3, [NAN] * 3, [0.6, NAN, NAN]])
+    np.testing.assert_array_equal(np.isnan(found.values), np.isnan(found.correct))
+
+
+def test_who_is_not_trained_is_left_out(run: RunFolder) -> None:
+    write(run, every(BASE))
+    (task,) = read_tasks(run)
+    assert list(evaluator_scores(run, task)) == []
+    assert trained(run, [task]) == []
+    train(run, BASE, "baseline")
+    assert of(run).ranker == "baseline"
+    (about,) = trained(run, [task])
+    assert (about.evaluator, about.train, about.best_epoch) == (BASE, 8, 1)
+
+
+def test_an_instance_counts_once_whose_input_was_cut_by_several(run: RunFolder) -> None:
+    for draw in (0, 1):
+        name = f"t-llm-trained-{draw}"
+        train(run, name, "llm-trained", draw)
+        write(run, [decided(name, "a", "gold", 0.5, reason="argument cut")])
+        write(run, [decided(name, "b", "m1", 0.5)])
+    write(run, [decided("t-llm-trained-1", "b", "gold", 0.5, reason="cut")])
+    assert cut_inputs(run, read_tasks(run)[0]) == {"gold": 2, "m1": 0, "noise": 0}
+
+
+# --- judges --------------------------------------------------------------------------------------
+
+
+def test_a_judge_gives_the_mean_of_its_severities_turned_round(with_judge: RunFolder) -> None:
+    write(
+        with_judge,
+        [
+            judged("j", "a", "gold", GOOD),  # (1 + 1) / 2
+            judged("j", "a", "m1", GOOD | {"reasons": "Weak"}),  # (0.5 + 1) / 2
+            judged("j", "a", "noise", GOOD | {"reasons": "None", "truth": "False"}),
+            judged("j", "c", "gold", GOOD | {"truth": "False", "side": "Yes"}),
+        ],
+    )
+    expected = [[1, 0.75, 0], [NAN] * 3, [0.5, NAN, NAN]]
+    np.testing.assert_allclose(of_judge(with_judge), expected)
+
+
+def test_probabilities_give_the_expected_severity(with_judge: RunFolder) -> None:
+    asked = {
+        "reasons": {"Strong": 0.5, "Weak": 0.3, "None": 0.2, "Cannot say": 0.0},
+        "truth": {"True": 0.25, "False": 0.75},
+        "side": {"Yes": 1.0, "No": 0.0},
+    }
+    write(with_judge, [judged("j", "a", "gold", GOOD, probabilities=asked)])
+    # reasons: 1 - (0.3 + 2 * 0.2) / 2 = 0.65; truth: 1 - 0.75
+    assert of_judge(with_judge)[0, 0] == pytest.approx((0.65 + 0.25) / 2)
+
+
+def test_the_mass_of_an_abstention_is_not_counted_as_the_best_label(with_judge: RunFolder) -> None:
+    asked = {"reasons": {"Strong": 0.0, "Weak": 0.3, "None": 0.3, "Cannot say": 0.4}}
+    verdict = judged("j", "a", "gold", GOOD | {"reasons": "Weak"}, probabilities=asked)
+    write(with_judge, [verdict])
+    # reasons: 1 - (0.5 * 1 + 0.5 * 2) / 2 = 0.25, of the mass on labels; truth: 1
+    assert of_judge(with_judge)[0, 0] == pytest.approx((0.25 + 1) / 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "status"),
+    [
+        (GOOD | {"reasons": "Cannot say"}, Status.OK),
+        ({"reasons": "Strong"}, Status.UNPARSED),
+        ({}, Status.FAILED),
+        ({}, Status.REFUSED),
+        (GOOD | {"reasons": "Of another rubric"}, Status.OK),
+    ],
+)
+def test_a_judge_who_gives_no_grade_has_no_score(
+    labels: dict[str, str], status: Status, with_judge: RunFolder
+) -> None:
+    write(with_judge, [judged("j", "a", "gold", labels, status=status)])
+    write(with_judge, [judged("j", "b", "gold", GOOD)])
+    np.testing.assert_array_equal(of_judge(with_judge)[:, 0], [NAN, 1, NAN])
+
+
+def test_a_judge_s_last_verdict_counts_and_stale_ones_do_not(with_judge: RunFolder) -> None:
+    bad = GOOD | {"truth": "False"}
+    write(
+        with_judge,
+        [
+            judged("j", "a", "gold", {}, status=Status.UNPARSED),
+            judged("j", "a", "gold", GOOD, attempt=1),
+            judged("j", "b", "gold", GOOD),
+            judged("j", "b", "gold", bad, signature="sig-older"),
+            judged("j", "c", "gold", GOOD),
+            judged("j", "c", "gold", bad, text="What it said before."),
+        ],
+    )
+    np.testing.assert_allclose(of_judge(with_judge)[:, 0], [1, 1, 1])
+
+
+def test_who_was_not_asked_is_no_ranker(with_judge: RunFolder, tmp_path: Path) -> None:
+    (task,) = read_tasks(with_judge)
+    assert list(judge_scores(with_judge, task)) == [], "nothing was said yet"
+    write(with_judge, [judged("constant", "a", "gold", GOOD)])
+    assert list(judge_scores(with_judge, task)) == [], "controls learn from labels, not here"
+    unjudged = make(tmp_path / "other", ranking(judged=False), JUDGE)
+    write(unjudged, [judged("j", "a", "gold", GOOD)])
+    assert list(judge_scores(unjudged, read_tasks(unjudged)[0])) == []
+
+
+# --- control rankers -----------------------------------------------------------------------------
+
+
+def test_control_rankers_like_length_or_nothing(tmp_path: Path) -> None:
+    content = ranking()
+    del content["tasks"][0]["arguments"]["m1"]["b"]
+    (task,) = read_tasks(make(tmp_path, content))
+    longest, coin = control_scores(task, 0)
+    np.testing.assert_array_equal(longest.values, [[4, 2, 5], [4, NAN, 5], [4, 2, 5]])
+    assert (longest.ranker, coin.ranker) == ("longest-argument", "random")
+    assert {longest.kind, coin.kind} == {"control"}
+    np.testing.assert_array_equal(np.isnan(coin.values), np.isnan(longest.values))
+    np.testing.assert_array_equal(coin.values, list(control_scores(task, 0))[1].values)
+    assert not np.array_equal(coin.values, list(control_scores(task, 1))[1].values, equal_nan=True)

@@ -1,0 +1,182 @@
+"""A run folder is ranked again: every ranker, kin, and the sentences that a reader needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
+
+from judgebench.ranking.result import Rankings, SelfPreference
+from judgebench.ranking.run import rank_folder
+from judgebench.stats.resample import Resampling
+from judgebench.store import RunFolder
+
+GOOD = {"reasons": "Strong", "truth": "True"}
+BAD = {"reasons": "None", "truth": "False"}
+FEW = Resampling(resamples=200)
+JUDGES = [
+    {"name": "same", "backend": "llamacpp:m"},
+    {"name": "kin", "backend": "llamacpp:other"},
+    {"name": "stranger", "backend": "llamacpp:stranger"},
+]
+
+
+def ranked(run: RunFolder) -> Rankings:
+    found = rank_folder(run, FEW)
+    assert found is not None
+    return found
+
+
+def fill(run: RunFolder) -> None:
+    """Everybody ranks gold above m1 above noise; `kin` likes m1 best."""
+    yes = {"gold": 0.9, "m1": 0.6, "noise": 0.2}
+    for name, kind in (("t-baseline", "baseline"), ("t-llm-trained-0", "llm-trained"),
+                       ("t-llm-trained-1", "llm-trained")):  # fmt: skip
+        train(run, name, kind, int(name[-1]) if name[-1].isdigit() else 0)
+        write(
+            run,
+            [
+                decided(name, item, system, 1 - p if item == "b" else p)
+                for system, p in yes.items()
+                for item in TEXTS[system]
+            ],
+        )
+    for name in ("same", "kin", "stranger"):
+        graded = {"gold": GOOD, "m1": GOOD | {"reasons": "Weak"}, "noise": BAD}
+        if name == "kin":
+            graded = {"gold": graded["m1"], "m1": GOOD, "noise": BAD}
+        write(
+            run,
+            [judged(name, item, s, labels) for s, labels in graded.items() for item in TEXTS[s]],
+        )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    made = make(tmp_path, judges=JUDGES)
+    fill(made)
+    return made
+
+
+def test_every_ranker_stands_there_in_order(run: RunFolder) -> None:
+    found = ranked(run)
+    assert [(r.ranker, r.kind) for r in found.of("t")] == [
+        ("baseline", "baseline"), ("llm-trained", "llm-trained"), ("kin", "judge"),
+        ("same", "judge"), ("stranger", "judge"), ("longest-argument", "control"),
+        ("random", "control"),
+    ]  # fmt: skip
+    orders = {r.ranker: [s.system for s in r.systems] for r in found.rankings}
+    assert orders["baseline"] == orders["stranger"] == ["gold", "m1", "noise"]
+    assert orders["kin"] == ["m1", "gold", "noise"]
+    assert orders["longest-argument"] == ["noise", "gold", "m1"]
+    baseline = found.rankings[0]
+    assert [s.score.value for s in baseline.systems] == [1.0, 1.0, 0.0]
+    assert [s.average_rank.value for s in baseline.systems] == [1, 2, 3]
+    assert (baseline.metric, found.rankings[2].metric) == ("accuracy", "")
+    assert baseline.controls_below.value == 1
+
+
+def test_all_pairs_of_rankers_are_compared_on_real_arguments(run: RunFolder) -> None:
+    found = ranked(run)
+    assert len(found.agreements) == 7 * 6 // 2
+    assert {a.systems for a in found.agreements} == {("gold", "m1")}
+    by_pair = {(a.ranker, a.other): a.tau_b.value for a in found.agreements}
+    assert by_pair["baseline", "stranger"] == 1
+    assert by_pair["baseline", "kin"] == -1
+    assert len(found.length_biases) == 7
+
+
+def preferences(found: Rankings) -> dict[tuple[str, str], SelfPreference]:
+    return {(p.ranker, p.generator): p for p in found.self_preferences}
+
+
+def test_rankers_are_held_against_those_that_are_not_akin(run: RunFolder) -> None:
+    found = preferences(ranked(run))
+    assert {pair: p.akin for pair, p in found.items()} == {
+        ("llm-trained", "m1"): "trained on its arguments among others",
+        ("same", "m1"): "the same model",
+        ("kin", "m1"): "of the family fam",
+    }
+    assert {p.others for p in found.values()} == {("baseline", "stranger")}
+    assert found["kin", "m1"].places.value == 1  # first of two, where the others have it second
+    assert found["same", "m1"].places.value == 0
+
+
+def test_an_expert_trained_evaluator_is_akin_to_gold(tmp_path: Path) -> None:
+    run = make(tmp_path, ranking(kinds=["baseline", "expert-trained"]))
+    for kind, yes in (("baseline", 0.5), ("expert-trained", 0.9)):
+        train(run, f"t-{kind}", kind)
+        write(
+            run,
+            [decided(f"t-{kind}", item, system, yes) for system in TEXTS for item in TEXTS[system]],
+        )
+    found = preferences(ranked(run))
+    assert {pair: p.akin for pair, p in found.items()} == {
+        ("expert-trained", "gold"): "trained on its arguments"
+    }
+
+
+def test_a_judge_that_is_a_file_of_its_own_breaks_nothing(tmp_path: Path) -> None:
+    run = make(tmp_path, judges=["my-name-judge.yaml"])
+    write(run, [judged("filed", item, s, GOOD) for s in TEXTS for item in TEXTS[s]])
+    assert "filed" in {r.ranker for r in ranked(run).rankings}
+
+
+def test_missing_verdicts_are_counted_and_hide_no_system(tmp_path: Path) -> None:
+    run = make(tmp_path, judges=JUDGES)
+    verdicts = [judged("same", item, s, GOOD) for s in TEXTS for item in TEXTS[s]]
+    write(run, [v for v in verdicts if v.item_id != "t/b/m1"])
+    (ranking_,) = [r for r in ranked(run).rankings if r.ranker == "same"]
+    assert (ranking_.n, ranking_.n_missing) == (2, 1)
+    assert {s.system for s in ranking_.systems} == set(TEXTS)
+    assert {(s.score.n, s.score.n_missing) for s in ranking_.systems} == {(2, 1)}
+
+
+def notes(content: dict[str, Any], path: Path) -> str:
+    return "\n".join(ranked(make(path, content)).notes)
+
+
+def test_notes_tell_what_a_reader_must_know(tmp_path: Path) -> None:
+    content = ranking(generators=["m1", "mute"])
+    content["retrieval"] = {"reranker": {"name": "a sentence encoder"}}
+    del content["tasks"][0]["arguments"]["m1"]["b"]
+    told = notes(content, tmp_path)
+    for part in (
+        "Task: Made by hand.",
+        "Task: only 2 groups of instances are resampled",
+        "Task: m1 has no argument on 1 of 3 instances",
+        "Task: mute has no argument at all and is not ranked.",
+        "Task: baseline: 0 of 1 evaluators are trained.",
+        "Task: llm-trained: 0 of 2 evaluators are trained.",
+        "Passages were reranked by: a sentence encoder.",
+    ):
+        assert part in told, part
+
+
+def test_nothing_is_noted_that_is_as_it_should_be(run: RunFolder) -> None:
+    told = "\n".join(ranked(run).notes)
+    assert "no argument" not in told
+    assert "are trained" not in told
+
+
+def test_extracts_have_their_mean_share(tmp_path: Path) -> None:
+    content = ranking()
+    for item, share in (("a", 1.0), ("b", 0.5)):
+        content["tasks"][0]["arguments"]["m1"][item]["verbatim"] = share
+    (task,) = ranked(make(tmp_path, content)).tasks
+    assert task.verbatim == {"m1": 0.75}
+    assert (task.n, task.left_out) == (3, ("open",))
+
+
+def test_a_folder_without_a_ranking_has_none(tmp_path: Path) -> None:
+    assert rank_folder(RunFolder(tmp_path)) is None
+
+
+def test_one_system_alone_is_compared_with_nobody(tmp_path: Path) -> None:
+    content = ranking()
+    content["tasks"][0]["arguments"] = {"gold": content["tasks"][0]["arguments"]["gold"]}
+    found = ranked(make(tmp_path, content))
+    assert found.agreements == found.length_biases == found.self_preferences == ()
+    assert found.rankings
