@@ -101,6 +101,7 @@ def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
 
 
 def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float | None) -> None:
+    from judgebench.errors import BudgetSpent
     from judgebench.progress import ProgressDisplay, WorkDisplay
     from judgebench.proxy_run.run import evaluate_all, judge_all, write_arguments_of_all
     from judgebench.runner import Interrupted
@@ -108,8 +109,12 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
     try:
         with WorkDisplay(console) as writing:
             spent = write_arguments_of_all(bench, folder, writing, budget)
-        with ProgressDisplay(console) as judging:
-            judge_all(bench, folder, judging, None if budget is None else budget - spent)
+        left, unpaid = None if budget is None else budget - spent, None
+        try:
+            with ProgressDisplay(console) as judging:
+                judge_all(bench, folder, judging, left)
+        except BudgetSpent as error:
+            unpaid = error  # to train costs nothing
         with WorkDisplay(console) as training:
             evaluate_all(bench, folder, training)
     except Interrupted:
@@ -118,6 +123,8 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
             f"Stopped. What is done is kept in {folder.path}. Go on with:\n  {again}", err=True
         )
         raise typer.Exit(INTERRUPTED) from None
+    if unpaid:
+        raise unpaid
 
 
 def _print(console: Console, text: str) -> None:

@@ -59,6 +59,7 @@ def ranking(**changes: Any) -> dict[str, Any]:
         "name": "t", "title": "Task", "metric": "accuracy", "labels": ["yes", "no"],
         "left_out": ["open"], "notes": ["Made by hand."], "files": {},
         "kinds": ["baseline", "llm-trained"], "draws": 2, "judged": True, "generators": ["m1"],
+        "learnt_from": ["m1"],
         "instances": [
             {
                 "item_id": item, "group": GROUPS[item], "question": question(item),

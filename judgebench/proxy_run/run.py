@@ -14,7 +14,12 @@ from judgebench.bench import load_bench
 from judgebench.proxy.arguments import Argument
 from judgebench.proxy.load import split_rows
 from judgebench.proxy.task import TaskInstance
-from judgebench.proxy_run.arguments import all_arguments, generate_all, make_control_cases
+from judgebench.proxy_run.arguments import (
+    all_arguments,
+    generate_all,
+    make_control_cases,
+    systems_trained_on,
+)
 from judgebench.proxy_run.evaluate import evaluate
 from judgebench.proxy_run.files import write_ranking, write_split
 from judgebench.proxy_run.load import RankBench, RankedEntry, argument_answer
@@ -132,6 +137,7 @@ def _task(
         "draws": entry.evaluators.draws,
         "judged": entry.entry.judged,
         "generators": [g.name for g in entry.generators],
+        "learnt_from": _learnt_from(bench, entry, arguments),
         "instances": [_instance(i) for i in task.ranked],
         "arguments": {
             system: {i.item_id: _argument(by_item[i.item_id]) for i in task.ranked
@@ -139,6 +145,15 @@ def _task(
             for system, by_item in arguments.items()
         },
     }  # fmt: skip
+
+
+def _learnt_from(
+    bench: RankBench, entry: RankedEntry, arguments: Mapping[str, Mapping[str, Argument]]
+) -> list[str]:
+    """The systems some of whose arguments an LLM-trained evaluator may be trained on."""
+    taught = {i.item_id for i in entry.task.of("train")}
+    systems = systems_trained_on(arguments, bench.proxy.controls)
+    return [system for system in systems if taught & arguments[system].keys()]
 
 
 def _instance(i: TaskInstance) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def rank_folder(run: RunFolder, resampling: Resampling = DEFAULT_RESAMPLING) -> 
         if len(written) > 1:
             agreements += [agree(a, b, written, resampling) for a, b in combinations(scores, 2)]
             lengths += [length_bias(s, task.words_of(s), written, resampling) for s in scores]
-            preferences += _preferences(about, run.manifest(), scores, written, resampling)
+            preferences += _preferences(about, task, run.manifest(), scores, written, resampling)
     taught = trained(run, tasks)
     return Rankings(
         name=str(about["name"]),
@@ -92,6 +92,7 @@ def _all_scores(
 
 def _preferences(
     about: Mapping[str, Any],
+    task: TaskData,
     manifest: Mapping[str, Any],
     scores: Sequence[RankerScores],
     written: Sequence[str],
@@ -99,7 +100,7 @@ def _preferences(
 ) -> Iterator[SelfPreference]:
     """Every ranker that is akin to a system, against those that are not."""
     for system in written:
-        kinship = {s.ranker: _akin(about, manifest, s, system) for s in scores}
+        kinship = {s.ranker: _akin(about, task, manifest, s, system) for s in scores}
         others = [s for s in scores if not kinship[s.ranker] and s.kind != "control"]
         for ranker in scores:
             if kinship[ranker.ranker] and others:
@@ -108,12 +109,16 @@ def _preferences(
 
 
 def _akin(
-    about: Mapping[str, Any], manifest: Mapping[str, Any], scores: RankerScores, system: str
+    about: Mapping[str, Any],
+    task: TaskData,
+    manifest: Mapping[str, Any],
+    scores: RankerScores,
+    system: str,
 ) -> str:
     """Why a ranker may favour a system; '' where nothing says so."""
     if scores.kind == "expert-trained" and system == "gold":
         return "trained on its arguments"
-    if scores.kind == "llm-trained" and system != "gold":
+    if scores.kind == "llm-trained" and system in task.about["learnt_from"]:
         return "trained on its arguments among others"
     if scores.kind != "judge":
         return ""
