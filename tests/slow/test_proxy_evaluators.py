@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,13 @@ from judgebench.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.proxy.training import Silence, train
 from judgebench.records import Status, Verdict
 
-pytestmark = pytest.mark.transformers
+pytestmark = [
+    pytest.mark.transformers,
+    pytest.mark.skipif(
+        not all(map(find_spec, ("torch", "transformers", "safetensors"))),
+        reason="needs the extra `proxy` (make test-transformers)",
+    ),
+]
 
 LABELS = ("supported", "refuted", "open")
 EVIDENCE = {label: [f"{label[0]}sign{n}" for n in range(6)] for label in LABELS}

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,13 @@ from judgebench.proxy.config import TrainingConfig
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
 
-pytestmark = pytest.mark.transformers
+pytestmark = [
+    pytest.mark.transformers,
+    pytest.mark.skipif(
+        not all(map(find_spec, ("torch", "transformers", "safetensors", "faiss"))),
+        reason="needs the extra `proxy` (make test-transformers)",
+    ),
+]
 
 Call = Callable[..., tuple[int, str, str]]
 CONTROLS = ("no-argument", "label-only", "noise", "passages")
