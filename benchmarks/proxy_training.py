@@ -2,8 +2,8 @@
 
 The same encoder learns the same instances with their gold arguments, with the same epochs, batch
 size, learning rate, warm-up, weight decay and most tokens; both keep a checkpoint an epoch and end
-with that of the lowest development loss. The Trainer has AutoModelForSequenceClassification and its
-own collator, which pads to the longest of a batch, and draws batches regardless of length. The
+with that of the highest development score. The Trainer has AutoModelForSequenceClassification and
+its own collator, which pads to the longest of a batch, and draws batches regardless of length. The
 clock runs from the loading of the encoder to the finished evaluator. One repetition a seed, in
 which all take turns.
 
@@ -134,7 +134,7 @@ def _arguments(training: TrainingConfig, seed: int, folder: Path) -> Any:
         learning_rate=training.learning_rate, weight_decay=training.weight_decay,
         warmup_steps=training.warmup, max_grad_norm=1.0, lr_scheduler_type="linear",
         eval_strategy="epoch", save_strategy="epoch", save_total_limit=1,
-        load_best_model_at_end=True, metric_for_best_model="eval_loss", greater_is_better=False,
+        load_best_model_at_end=True, metric_for_best_model="eval_right", greater_is_better=True,
         logging_strategy="epoch", report_to="none", disable_tqdm=True,
         dataloader_pin_memory=False,
     )  # fmt: skip

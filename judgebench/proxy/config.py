@@ -57,7 +57,7 @@ class TrainingConfig(Strict):
     """How an evaluator is trained.
 
     AdamW with a linear warm-up over the share `warmup` of all steps and a linear way down. Training
-    ends after `patience` epochs without a better loss on the development split, or after `epochs`.
+    ends after `patience` epochs without a better score on the development split, or after `epochs`.
     `max_tokens` None means all that the encoder takes, 512 where it states no limit.
     """
 

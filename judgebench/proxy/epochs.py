@@ -25,8 +25,17 @@ class Progress:
 
     @property
     def best(self) -> int:
-        """The epoch of the lowest development loss, from 0; the earliest of equal ones."""
-        return min(range(len(self.epochs)), key=lambda e: self.epochs[e].development_loss)
+        """The epoch of the highest development score, from 0; of equal ones the lowest loss, then
+        the earliest.
+
+        Not by the loss alone: of a small task it is often lowest while the most common class is
+        still all that is decided, and an evaluator is asked for decisions.
+        """
+        return max(range(len(self.epochs)), key=lambda e: self._worth(self.epochs[e]))
+
+    @staticmethod
+    def _worth(epoch: Epoch) -> tuple[float, float]:
+        return epoch.development_score, -epoch.development_loss
 
     def over(self, training: TrainingConfig) -> bool:
         """Whether all epochs are done, or too many went without a better one."""

@@ -104,7 +104,7 @@ def train(
 
     `arguments` maps a system to its texts by item; only LLM-trained evaluators read it, and draw
     number `draw` says which. AdamW (Loshchilov and Hutter 2019) with linear warm-up and decay ends
-    after `patience` epochs without a lower development loss; the epoch of the lowest is kept. An
+    after `patience` epochs without a better development score; the best epoch is kept. An
     epoch that is done is never lost: the same call goes on after it, on the same device to the same
     weights as an uninterrupted one. Raises SetupError for what cannot be trained, RunError where
     the loss or the memory runs out of bounds, DiskFailed.

@@ -249,8 +249,8 @@ def test_what_is_kept_is_the_best_epoch_and_no_state_of_training(
 ) -> None:
     train(small, "expert-trained", {}, short(encoder), tmp_path, seed=0)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    losses = [epoch["development_loss"] for epoch in manifest["by_epoch"]]
-    assert manifest["best_epoch"] == losses.index(min(losses)) + 1
+    worth = [(e["development_score"], -e["development_loss"]) for e in manifest["by_epoch"]]
+    assert manifest["best_epoch"] == worth.index(max(worth)) + 1
     best = manifest["by_epoch"][manifest["best_epoch"] - 1]
     assert manifest["development_score"] == best["development_score"]
     assert manifest["signature"] == ProxyEvaluator.load(tmp_path).signature
