@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
 from judgebench.backends import split_spec
 from judgebench.backends.contract import Conditioning
@@ -19,6 +19,18 @@ from judgebench.yaml_file import Strict, validate
 
 # It names files, so it holds what every file system takes.
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+def _known(backend: str) -> str:
+    try:
+        split_spec(backend)
+    except SetupError as error:
+        (problem,) = error.problems
+        raise ValueError(f"{problem.message} (allowed: {problem.allowed})") from None
+    return backend
+
+
+BackendSpec = Annotated[str, AfterValidator(_known)]  # such as `llamacpp:smollm2`
 Mode = Literal["one_pass", "per_metric"]
 Rule = Literal["majority", "median"]
 Ties = Literal["lower", "upper", "none"]
@@ -46,7 +58,7 @@ class JudgeConfig(Strict):
     """
 
     name: Name
-    backend: str
+    backend: BackendSpec
     prompt: str = "structured"
     mode: Mode = "one_pass"
     decoding: Decoding = Decoding()
@@ -54,16 +66,6 @@ class JudgeConfig(Strict):
     probabilities: Conditioning | None = None
     reasks: int = Field(default=1, ge=0, le=5)
     settings: BackendSettings = BackendSettings()
-
-    @field_validator("backend")
-    @classmethod
-    def _known(cls, backend: str) -> str:
-        try:
-            split_spec(backend)
-        except SetupError as error:
-            (problem,) = error.problems
-            raise ValueError(f"{problem.message} (allowed: {problem.allowed})") from None
-        return backend
 
 
 class JuryConfig(Strict):

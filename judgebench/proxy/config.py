@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from judgebench.backends import split_spec
 from judgebench.backends.settings import BackendSettings
-from judgebench.errors import SetupError
+from judgebench.judges.config import BackendSpec, Name
 from judgebench.probes.arguments import CONTROL_CASES, ControlCase
 from judgebench.proxy.task import GOLD
 from judgebench.yaml_file import Strict
 
-# It names files, so it holds what every file system takes; "_" would be no plain slug in tables.
-Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 EvaluatorKind = Literal["baseline", "expert-trained", "llm-trained"]
 EVALUATOR_KINDS: tuple[EvaluatorKind, ...] = ("baseline", "expert-trained", "llm-trained")
 
@@ -30,8 +27,8 @@ class ArgumentDecoding(Strict):
 class GeneratorConfig(Strict):
     """A model that writes arguments. `concurrency` and the like stand in its `settings`."""
 
-    name: Slug
-    backend: str
+    name: Name
+    backend: BackendSpec
     decoding: ArgumentDecoding = ArgumentDecoding()
     settings: BackendSettings = BackendSettings()
 
@@ -41,16 +38,6 @@ class GeneratorConfig(Strict):
         if name in (GOLD, *CONTROL_CASES):
             raise ValueError(f"is kept for the {name} arguments: choose another name")
         return name
-
-    @field_validator("backend")
-    @classmethod
-    def _known(cls, backend: str) -> str:
-        try:
-            split_spec(backend)
-        except SetupError as error:
-            (problem,) = error.problems
-            raise ValueError(f"{problem.message} (allowed: {problem.allowed})") from None
-        return backend
 
 
 class TrainingConfig(Strict):
@@ -123,7 +110,7 @@ class TaskEntry(Strict):
     sample: SampleConfig = SampleConfig()
     arguments_for: LearntConfig = LearntConfig()
     kinds: tuple[EvaluatorKind, ...] | None = None
-    generators: tuple[Slug, ...] | None = None
+    generators: tuple[Name, ...] | None = None
     training: TrainingConfig | None = None
     judged: bool = True
 
@@ -143,7 +130,7 @@ class ProxyConfig(Strict):
     passages: PassagesConfig | None = None
     evaluators: EvaluatorConfig = EvaluatorConfig()
     human_ranks: tuple[str, ...] = ()
-    families: dict[str, tuple[Slug, ...]] = Field(default_factory=dict)
+    families: dict[str, tuple[Name, ...]] = Field(default_factory=dict)
 
     @property
     def entries(self) -> tuple[TaskEntry, ...]:

@@ -12,9 +12,10 @@ from pydantic import Field, model_validator
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes
+from judgebench.judges.config import Name
 from judgebench.proxy import casimedicos, healthfc, nli4ct
 from judgebench.proxy.argument_prompt import load_argument_prompt
-from judgebench.proxy.config import SampleConfig, Slug
+from judgebench.proxy.config import SampleConfig
 from judgebench.proxy.splits import SplitSizes, check_splits, draw
 from judgebench.proxy.table import Columns, read_table_task
 from judgebench.proxy.task import SPLITS, ProxyTask, TaskInstance, TaskMetric
@@ -34,7 +35,7 @@ _FILES: Mapping[_Reader, tuple[tuple[str, ...], ...]] = {
 class TaskFile(Strict):
     """The YAML file of a task. `labels` and `columns` belong to the reader `table` alone."""
 
-    name: Slug
+    name: Name
     title: str = ""
     reader: _Reader = "table"
     files: dict[str, str]

@@ -31,7 +31,7 @@ from judgebench.proxy.optimization import (
 from judgebench.proxy.task import ProxyTask
 from judgebench.records import content_hash
 
-_RECIPE = 1  # of this training; a change to it makes other evaluators of the same settings
+_RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
 _CLIP = 1.0  # the most that the gradient's norm may be
 
 

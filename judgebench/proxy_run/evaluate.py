@@ -46,9 +46,8 @@ def evaluate(
     from judgebench.proxy.training import train
 
     models = {
-        system: {item: argument.text for item, argument in by_item.items()}
-        for system, by_item in arguments.items()
-        if system in systems_trained_on(arguments, bench.proxy.controls)
+        system: {item: argument.text for item, argument in arguments[system].items()}
+        for system in systems_trained_on(arguments, bench.proxy.controls)
     }
     for kind in entry.kinds:
         for draw, name in enumerate(evaluator_names(entry.task.name, kind, entry.evaluators.draws)):
