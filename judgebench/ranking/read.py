@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from judgebench.proxy.config import EvaluatorKind
 from judgebench.proxy_run.evaluate import evaluator_names
 from judgebench.proxy_run.files import evaluator_folder, read_ranking, trained_manifest
 from judgebench.proxy_run.load import asked_question
-from judgebench.ranking.result import RankerScores, System, SystemKind, Trained
+from judgebench.ranking.result import RankerKind, RankerScores, System, SystemKind, Trained
 from judgebench.ranking.sheet import RankedItem
 from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
@@ -28,8 +30,7 @@ _WORDS_SEED = "random ranker"
 class TaskData:
     """One task of a ranking as its run folder keeps it.
 
-    `texts` maps system and item to the argument, `labels` item to the gold label. `systems` are
-    gold first, then models, then control cases.
+    `about` is its part of ranking.json, `controls` the names of the control cases.
     """
 
     about: Mapping[str, Any]
@@ -59,7 +60,8 @@ class TaskData:
 
     @property
     def systems(self) -> tuple[System, ...]:
-        """Who wrote at least one argument on the ranked instances."""
+        """Who wrote at least one argument on the ranked instances: gold first, then models, then
+        control cases."""
         found = []
         for name, by_item in self.about["arguments"].items():
             kind: SystemKind = "model"
@@ -71,6 +73,15 @@ class TaskData:
                 words = float(np.mean([len(a["text"].split()) for a in by_item.values()]))
                 found.append(System(name, kind, words))
         return tuple(found)
+
+    @property
+    def evaluators(self) -> list[tuple[EvaluatorKind, str]]:
+        """Kind and name of each evaluator, trained or not; those of one kind stand together."""
+        return [
+            (kind, name)
+            for kind in self.about["kinds"]
+            for name in evaluator_names(self.name, kind, self.about["draws"])
+        ]
 
     def text(self, system: str, item: str) -> str | None:
         """What that system says on that item; None where it says nothing."""
@@ -124,13 +135,12 @@ def ranked_items(run: RunFolder) -> list[RankedItem]:
 
 def evaluator_scores(run: RunFolder, task: TaskData) -> Iterator[RankerScores]:
     """One a kind of evaluator: its draws are averaged. Those not yet trained are left out."""
-    for kind in task.about["kinds"]:
-        names = evaluator_names(task.name, kind, task.about["draws"])
-        read = [found for name in names if (found := _decided(run, task, name)) is not None]
+    for kind, same in groupby(task.evaluators, key=itemgetter(0)):
+        read = [found for _, name in same if (found := _decided(run, task, name)) is not None]
         if read:
             probabilities = np.mean([p for p, _ in read], axis=0)
             correct = np.mean([right for _, right in read], axis=0)
-            yield _scores(task, kind, cast(EvaluatorKind, kind), probabilities, correct)
+            yield _scores(task, kind, kind, probabilities, correct)
 
 
 def _decided(run: RunFolder, task: TaskData, name: str) -> tuple[FloatArray, FloatArray] | None:
@@ -175,11 +185,10 @@ def cut_inputs(run: RunFolder, task: TaskData) -> dict[str, int]:
     """On how many instances the input with a system's argument was longer than some evaluator
     takes, and was cut."""
     cut: dict[str, set[str]] = {s.name: set() for s in task.systems}
-    for kind in task.about["kinds"]:
-        for name in evaluator_names(task.name, kind, task.about["draws"]):
-            for (item, system), verdict in (_verdicts(run, task, name) or {}).items():
-                if verdict.reason:
-                    cut[system].add(item)
+    for _, name in task.evaluators:
+        for (item, system), verdict in (_verdicts(run, task, name) or {}).items():
+            if verdict.reason:
+                cut[system].add(item)
     return {system: len(items) for system, items in cut.items()}
 
 
@@ -187,12 +196,11 @@ def trained(run: RunFolder, tasks: Sequence[TaskData]) -> list[Trained]:
     """What training took, from the manifests."""
     found = []
     for task in tasks:
-        for kind in task.about["kinds"]:
-            for name in evaluator_names(task.name, kind, task.about["draws"]):
-                where = evaluator_folder(run.path, name)
-                if (where / "manifest.json").is_file():
-                    manifest = trained_manifest(where)
-                    found.append(Trained(**{k: manifest[k] for k in Trained.__slots__}))
+        for _, name in task.evaluators:
+            where = evaluator_folder(run.path, name)
+            if (where / "manifest.json").is_file():
+                manifest = trained_manifest(where)
+                found.append(Trained(**{k: manifest[k] for k in Trained.__slots__}))
     return found
 
 
@@ -270,7 +278,11 @@ def control_scores(task: TaskData, seed: int) -> Iterator[RankerScores]:
 
 
 def _scores(
-    task: TaskData, ranker: str, kind: Any, values: FloatArray, correct: FloatArray | None = None
+    task: TaskData,
+    ranker: str,
+    kind: RankerKind,
+    values: FloatArray,
+    correct: FloatArray | None = None,
 ) -> RankerScores:
     return RankerScores(
         task=task.name,

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.proxy_run.evaluate import evaluator_names
 from judgebench.proxy_run.files import holds_ranking, read_ranking
 from judgebench.ranking.agreement import agree
 from judgebench.ranking.bias import length_bias, self_preference
@@ -154,7 +153,7 @@ def _notes(
 ) -> Iterator[str]:
     for task in tasks:
         for kind in task.about["kinds"]:
-            wanted = len(evaluator_names(task.name, kind, task.about["draws"]))
+            wanted = sum(of == kind for of, _ in task.evaluators)
             there = sum((t.task, t.kind) == (task.name, kind) for t in taught)
             if there < wanted:
                 yield f"{task.about['title']}: {kind}: {there} of {wanted} evaluators are trained."
