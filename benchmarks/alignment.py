@@ -26,8 +26,8 @@ from typing import NamedTuple
 from judgebench.files import to_json, to_line
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import load_rubric
-from judgebench.store import RunFolder
-from judgebench.verdict_file import plain_verdict
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdict_file import plain_verdict
 
 RUBRIC = load_rubric("medical-safety")
 JUDGE, SIGNATURE = "judge", "0123456789abcdef"
@@ -97,7 +97,7 @@ def make(folder: RunFolder, n: int, words: int, labelled: int) -> None:
 
 def align(folder: Path) -> Taken:
     """Run the command in a process of its own. Raises CalledProcessError where it fails."""
-    command = [sys.executable, "-m", "judgebench.cli", "align", str(folder)]
+    command = [sys.executable, "-m", "judgebench.cli.app", "align", str(folder)]
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)

@@ -26,8 +26,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from judgebench.decide.conditions import findings
+from judgebench.decide.counts import HumanSide, Study, study_of
 from judgebench.decide.rule import DecisionRule
-from judgebench.decide.study import HumanSide, Study, study_of
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster

@@ -37,7 +37,6 @@ from judgebench.align import align_run
 from judgebench.backends import open_backend
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import fetch
-from judgebench.bench import load_bench
 from judgebench.data import load_data
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.contract import Task
@@ -46,8 +45,9 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runner import run
+from judgebench.runner.bench import load_bench
 from judgebench.shipped import shipped_folder
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 RUBRIC = "medical-safety"  # 8 metrics
 CONTEXT = 4096

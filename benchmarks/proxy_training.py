@@ -32,11 +32,11 @@ from typing import Any
 
 from jinja2 import Template
 
-from judgebench.proxy.argument_prompt import ArgumentPrompt
-from judgebench.proxy.config import EvaluatorConfig, SampleConfig, TrainingConfig
-from judgebench.proxy.encoder import find_encoder
-from judgebench.proxy.load import load_task, sample_task
-from judgebench.proxy.task import ProxyTask, Split, TaskInstance
+from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
+from judgebench.ranking.proxy.config import EvaluatorConfig, SampleConfig, TrainingConfig
+from judgebench.ranking.proxy.encoder import find_encoder
+from judgebench.ranking.proxy.load import load_task, sample_task
+from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
 
 OURS, TRAINER, BARE_TRAINER = "judgebench", "Trainer", "Trainer, no attention dropout"
 TASK = "misinformation"
@@ -72,8 +72,8 @@ def invented(n: int) -> ProxyTask:
 
 
 def ours(task: ProxyTask, config: EvaluatorConfig, seed: int, folder: Path) -> float:
-    from judgebench.proxy.evaluator import ProxyEvaluator
-    from judgebench.proxy.training import train
+    from judgebench.ranking.proxy.evaluator import ProxyEvaluator
+    from judgebench.ranking.proxy.training import train
 
     train(task, "expert-trained", {}, config, folder, seed=seed)
     return float(ProxyEvaluator.load(folder).manifest["development_score"])

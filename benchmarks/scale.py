@@ -112,7 +112,7 @@ def lines_of(folder: Path) -> Iterator[tuple[str, Taken]]:
     own = str(Path(__file__).resolve())
     yield "read", measured([own, "--only-read", "run.yaml"], folder)
     for name in CONTROLS:
-        command = ["-m", "judgebench.cli", "run", f"{name}.yaml", "--run", name]
+        command = ["-m", "judgebench.cli.app", "run", f"{name}.yaml", "--run", name]
         yield name, measured(command, folder)
     for name in CONTROLS:
         line = name.replace("run", "resume")
@@ -124,7 +124,7 @@ def lines_of(folder: Path) -> Iterator[tuple[str, Taken]]:
 
 def only_read(bench: Path) -> None:
     """Read and check the data set, as every command begins."""
-    from judgebench.bench import load_bench
+    from judgebench.runner.bench import load_bench
 
     load_bench(bench).close()
 
@@ -132,8 +132,8 @@ def only_read(bench: Path) -> None:
 def only_resume(bench: Path, run: Path) -> None:
     """Resume a run and say when its judge has started."""
     from judgebench import runner
-    from judgebench.bench import load_bench
-    from judgebench.store import RunFolder
+    from judgebench.runner.bench import load_bench
+    from judgebench.store.folder import RunFolder
 
     class Told(runner.Silence):
         def judge_started(self, name: str, total: int, done: int) -> None:

@@ -103,8 +103,8 @@ def write_bench(folder: Path, answers: int, backend: str, url: str, connections:
 def bodies(answers: int, url: str) -> list[dict[str, Any]]:
     """The requests that judgebench would send."""
     from judgebench.backends.chat import chat_body
-    from judgebench.bench import load_bench
     from judgebench.judges.contract import Task
+    from judgebench.runner.bench import load_bench
 
     with tempfile.TemporaryDirectory() as name:
         bench = load_bench(write_bench(Path(name), answers, "openai-compatible", url, 1))
@@ -113,9 +113,9 @@ def bodies(answers: int, url: str) -> list[dict[str, Any]]:
 
 
 def judgebench(backend: str, answers: int, url: str, connections: int) -> dict[str, float]:
-    from judgebench.bench import load_bench
     from judgebench.runner import Silence, run
-    from judgebench.store import RunFolder
+    from judgebench.runner.bench import load_bench
+    from judgebench.store.folder import RunFolder
 
     span = Span()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from judgebench.data import check_files
 from judgebench.errors import Problem, SetupError
-from judgebench.proxy.task import SPLITS
+from judgebench.ranking.proxy.task import SPLITS
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.yaml_file import load_model, load_with_lines, load_yaml
@@ -123,8 +123,8 @@ def _asks_for_arguments(path: Path) -> bool:
 
 
 def _check_set(path: Path, rubric: Rubric) -> str:
-    from judgebench.probes.plan import checked
-    from judgebench.probes.sets import read_set
+    from judgebench.stress.probes.plan import checked
+    from judgebench.stress.probes.sets import read_set
 
     kept, rejected = checked(read_set(path, rubric))
     if rejected:
@@ -139,7 +139,7 @@ def _check_set(path: Path, rubric: Rubric) -> str:
 
 
 def _check_recipe(path: Path) -> str:
-    from judgebench.probes.recipe import load_recipe
+    from judgebench.stress.probes.recipe import load_recipe
 
     recipe = load_recipe(path)
     kind = recipe.edit.kind
@@ -147,21 +147,21 @@ def _check_recipe(path: Path) -> str:
 
 
 def _check_words(path: Path) -> str:
-    from judgebench.probes.words import load_words
+    from judgebench.stress.probes.words import load_words
 
     words = load_words(path)
     return f"the word list {words.name}, version {words.version}, {len(words.facts)} facts"
 
 
 def _check_synonyms(path: Path) -> str:
-    from judgebench.probes.edits.wording import load_synonyms
+    from judgebench.stress.probes.edits.wording import load_synonyms
 
     synonyms = load_synonyms(path)
     return f"the word list {synonyms.name}, version {synonyms.version}, {len(synonyms.pairs)} pairs"
 
 
 def _check_bench(path: Path) -> str:
-    from judgebench.bench import Attacking, load_bench
+    from judgebench.runner.bench import Attacking, load_bench
 
     value = load_yaml(path)
     if value.get("proxy"):
@@ -178,8 +178,8 @@ def _check_bench(path: Path) -> str:
 
 
 def _check_ranking(path: Path) -> str:
-    from judgebench.proxy_run.load import load_rank_bench
     from judgebench.ranking.human_files import given_ranks
+    from judgebench.ranking.run_proxy.load import load_rank_bench
 
     bench = load_rank_bench(path)
     given_ranks(bench)
@@ -188,7 +188,7 @@ def _check_ranking(path: Path) -> str:
 
 
 def _check_task(path: Path) -> str:
-    from judgebench.proxy.load import load_task
+    from judgebench.ranking.proxy.load import load_task
 
     task = load_task(str(path))
     sizes = ", ".join(f"{split} {len(task.of(split))}" for split in SPLITS)
@@ -196,7 +196,7 @@ def _check_task(path: Path) -> str:
 
 
 def _check_argument_prompt(path: Path) -> str:
-    from judgebench.proxy.argument_prompt import load_argument_prompt
+    from judgebench.ranking.proxy.argument_prompt import load_argument_prompt
 
     return f"a prompt that asks for {load_argument_prompt(str(path)).writes}"
 
@@ -274,7 +274,7 @@ def _prompts() -> Lines:
 
 
 def _tasks() -> Lines:
-    from judgebench.proxy.load import KIND, TaskFile
+    from judgebench.ranking.proxy.load import KIND, TaskFile
 
     names = shipped_names(KIND, ".yaml")
     files = [load_model(shipped_folder(KIND) / f"{name}.yaml", TaskFile) for name in names]
@@ -282,8 +282,8 @@ def _tasks() -> Lines:
 
 
 def _attacks() -> Lines:
-    from judgebench.probes.attacks import SHIPPED_SETS
-    from judgebench.probes.recipe import load_recipe
+    from judgebench.stress.probes.attacks import SHIPPED_SETS
+    from judgebench.stress.probes.recipe import load_recipe
 
     recipes = [load_recipe(name) for name in shipped_names("adversarial", ".yaml")]
     sets = [(name, "a set of sound answers, each beside a false one") for name in SHIPPED_SETS]

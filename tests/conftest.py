@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from judgebench.backends.weights import fetch
-from judgebench.cli import main
+from judgebench.cli.app import main
 from judgebench.errors import JudgebenchError
 
+pytest_plugins = ["alignment_case"]
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
 

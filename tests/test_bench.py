@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from judgebench.bench import Bench, load_bench
 from judgebench.errors import SetupError
+from judgebench.runner.bench import Bench, load_bench
 
 Load = Callable[[str], Bench]
 HEAD = "name: x\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"

@@ -12,7 +12,6 @@ from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
 from judgebench.align import align_run
 from judgebench.backends.contract import Reply, Request
-from judgebench.bench import Bench, BenchConfig
 from judgebench.judges.calibration import content_free
 from judgebench.judges.config import CalibrationConfig, JudgeConfig
 from judgebench.judges.control import ControlJudge
@@ -21,7 +20,8 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, Status
 from judgebench.report.words import describe
 from judgebench.runner import forecast, run
-from judgebench.store import RunFolder
+from judgebench.runner.bench import Bench, BenchConfig
+from judgebench.store.folder import RunFolder
 
 ITEMS = answers(6)
 TRUTH = {(x.item_id, x.metric): x.label for x in labels(ITEMS, ("ann",))}

@@ -8,9 +8,9 @@ import pytest
 
 from judgebench.check import BACKENDS, check_all, listing
 from judgebench.errors import SetupError
-from judgebench.probes.attacks import SHIPPED_SETS
 from judgebench.rubric import load_rubric
 from judgebench.shipped import find_file, shipped_folder
+from judgebench.stress.probes.attacks import SHIPPED_SETS
 
 
 def test_data_files_are_read_together(tmp_path: Path) -> None:

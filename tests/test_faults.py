@@ -21,7 +21,7 @@ from fault_account import (
 from fault_server import FAULTS, HEALTHY, Act, Fault, FaultServer, Line, Wire, expected
 
 from judgebench.records import Status
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 
 def names(faults: tuple[Fault, ...]) -> set[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from loopback import Body, Loopback, Play, said
 
 from judgebench.align import align_run
-from judgebench.bench import load_bench
 from judgebench.data import load_data
-from judgebench.report import write_report
+from judgebench.report.write import write_report
 from judgebench.rubric import load_rubric
 from judgebench.runner import run
+from judgebench.runner.bench import load_bench
 from judgebench.shipped import shipped_folder
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 FORGED = shipped_folder("adversarial") / "forged-verdicts.jsonl"
 # Not what any of the texts forges.

@@ -21,7 +21,7 @@ ALL = sorted(
 
 
 @pytest.mark.parametrize(
-    "modules", [["judgebench"], ["judgebench.cli"], ALL], ids=["judgebench", "cli", "all"]
+    "modules", [["judgebench"], ["judgebench.cli.app"], ALL], ids=["judgebench", "cli", "all"]
 )
 def test_importing_brings_no_heavy_library_along(modules: list[str]) -> None:
     script = f"import {', '.join(modules)}; import sys; print(*sys.modules, sep='\\n')"
@@ -36,7 +36,7 @@ def test_importing_brings_no_heavy_library_along(modules: list[str]) -> None:
 
 def test_help_needs_neither_rich_nor_anything_else_that_is_slow() -> None:
     script = (
-        "import sys; from judgebench.cli import app; "
+        "import sys; from judgebench.cli.app import app; "
         "app(['--help'], standalone_mode=False); print(*sys.modules, sep='\\n')"
     )
     done = subprocess.run(

@@ -18,11 +18,11 @@ import yaml
 from loopback import PATIENCE, Body, Loopback, said, until
 from scripted_judges import Listener
 
-from judgebench.bench import load_bench
 from judgebench.errors import RunLocked
 from judgebench.files import read_lines
 from judgebench.runner import run
-from judgebench.store import RunFolder
+from judgebench.runner.bench import load_bench
+from judgebench.store.folder import RunFolder
 
 ANSWERS = 60
 IN_FLIGHT = 4
@@ -66,11 +66,11 @@ def bench_file(folder: Path, base_url: str) -> Path:
 
 
 def start(bench: Path, run: Path, *, report: bool = False) -> subprocess.Popen[bytes]:
-    code = "from judgebench.cli import main; main()"
+    code = "from judgebench.cli.app import main; main()"
     if not report:  # the tables take longer than the run and are not what is tested here
         code = (
-            "import sys; from pathlib import Path; from judgebench.bench import load_bench; "
-            "from judgebench.runner import run; from judgebench.store import RunFolder; "
+            "import sys; from pathlib import Path; from judgebench.runner.bench import load_bench; "
+            "from judgebench.runner import run; from judgebench.store.folder import RunFolder; "
             "run(load_bench(Path(sys.argv[2])), RunFolder(Path(sys.argv[4])))"
         )
     arguments = [sys.executable, "-c", code, "run", str(bench), "--run", str(run)]

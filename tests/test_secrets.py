@@ -24,11 +24,11 @@ from judgebench.backends.litellm_backend import LiteLLM
 from judgebench.backends.openai_compatible import OpenAICompatible
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings
-from judgebench.bench import load_bench
 from judgebench.errors import SetupError
-from judgebench.report import write_report
+from judgebench.report.write import write_report
 from judgebench.runner import run
-from judgebench.store import RunFolder
+from judgebench.runner.bench import load_bench
+from judgebench.store.folder import RunFolder
 
 # With what URLs quote, what JSON escapes and what base64 writes with "+" and "/".
 KEY = 'sk-planted/5f3"a9c7+e1b2d4=~x?y'
@@ -201,7 +201,9 @@ def test_a_key_that_the_server_says_is_nowhere(
     assert (
         sum("***" in v.raw + v.reason for v in ended.values()) >= 8
     )  # litellm keeps some to itself
-    monkeypatch.setattr("judgebench.report.draw_all", lambda alignment: ())  # figures take long
+    monkeypatch.setattr(
+        "judgebench.report.write.draw_all", lambda alignment: ()
+    )  # figures take long
     write_report(align_run(folder), tmp_path / "out" / "report")
     assert found_in(tmp_path / "out", KEY) == []
     check_told(None, everything_logged, capfd.readouterr())

@@ -11,7 +11,6 @@ import numpy as np
 
 from judgebench.align.judges import statistic
 from judgebench.align.result import AgreementScore, CeilingScore, LabelShare
-from judgebench.align.scope import Scope, renumbered
 from judgebench.records import Estimate, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.agreement import (
@@ -27,7 +26,8 @@ from judgebench.stats.chance_corrected import agreement_counts_by_cluster, fleis
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.icc import ICC_1, ICC_2_1, ICC_2_K, severity_sums_by_cluster
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
-from judgebench.truth import BlankPolicy, Labels, settle
+from judgebench.study.scope import Scope, renumbered
+from judgebench.study.truth import BlankPolicy, Labels, settle
 
 # Beyond this many annotators a table of pairs is no longer read by anybody.
 MOST_ANNOTATORS_IN_PAIRS = 12

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from judgebench.align.judges import paired_labels
 from judgebench.align.result import Comparison, JudgeVerdicts, Ranking, Score
-from judgebench.align.scope import Scope
 from judgebench.records import Estimate
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -25,7 +24,8 @@ from judgebench.stats.mcnemar import (
 from judgebench.stats.paired import holm
 from judgebench.stats.ranks import friedman, groups, nemenyi_critical_difference
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
-from judgebench.truth import Labels
+from judgebench.study.scope import Scope
+from judgebench.study.truth import Labels
 
 EVERY_METRIC = "all"  # as the metric of a ranking
 _NO_INTERVAL = "an average rank has no interval; judges of one group do not differ"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from judgebench.align.result import Disagreement, JudgeVerdicts
-from judgebench.align.scope import Scope
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray
-from judgebench.truth import Labels
+from judgebench.study.scope import Scope
+from judgebench.study.truth import Labels
 
 MOST_DISAGREEMENTS = 2000
 

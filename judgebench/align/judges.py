@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from judgebench.align.result import STATISTICS, Confusion, FailurePolicy, JudgeVerdicts, Score
-from judgebench.align.scope import Scope
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -27,7 +26,8 @@ from judgebench.stats.confusion import (
 from judgebench.stats.failures import fill_failures
 from judgebench.stats.proportions import clopper_pearson, items_for_half_width
 from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstrap
-from judgebench.truth import Labels
+from judgebench.study.scope import Scope
+from judgebench.study.truth import Labels
 
 # A recall this far from the truth either way is what "enough items" means.
 RECALL_HALF_WIDTH = 0.10

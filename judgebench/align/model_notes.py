@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judgebench.align.scope import Humans, Scope
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.dawid_skene import MOST_ITERATIONS, why_no_model
-from judgebench.truth import truth_model
+from judgebench.study.scope import Humans, Scope
+from judgebench.study.truth import truth_model
 
 # Of an annotator with fewer labels on a metric a model knows next to nothing.
 FEW_LABELS = 10

@@ -14,7 +14,6 @@ from judgebench.align.probability_result import (
     Temperature,
 )
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.scope import Scope
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, value_counts
@@ -39,7 +38,8 @@ from judgebench.stats.probability_scores import (
 )
 from judgebench.stats.resample import Resampling
 from judgebench.stats.temperature import temperature_scaling
-from judgebench.truth import Labels
+from judgebench.study.scope import Scope
+from judgebench.study.truth import Labels
 
 NO_OTHERS = "no item with label probabilities has labels of two annotators"
 _DISTANCES: Mapping[str, Score] = {

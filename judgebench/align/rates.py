@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from judgebench.align.result import JudgeVerdicts, LabelRate, RateMethod
-from judgebench.align.scope import Scope
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.partly_labelled import (
@@ -18,6 +17,7 @@ from judgebench.stats.partly_labelled import (
 )
 from judgebench.stats.prediction_powered import prediction_powered
 from judgebench.stats.rogan_gladen import rogan_gladen
+from judgebench.study.scope import Scope
 
 
 def label_rates(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Iterator[LabelRate]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from judgebench.align.probability_result import CalibrationCurve, ProbabilityScore, Temperature
 from judgebench.records import Answer, Estimate, Usage, Verdict
 from judgebench.rubric import Rubric
-from judgebench.truth import BlankPolicy
+from judgebench.study.truth import BlankPolicy
 
 JudgeKind = Literal["judge", "jury", "calibration", "control"]
 JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgebench.align.annotators import agreement, ceiling, distribution
-from judgebench.align.answers import indexed
-from judgebench.align.as_judge import annotators_as_judges, truth_of_others
 from judgebench.align.comparisons import comparisons, rankings
 from judgebench.align.disagreements import disagreements
 from judgebench.align.judges import confusion, scores
@@ -17,16 +15,19 @@ from judgebench.align.notes import data_notes, disagreement_note, judge_notes
 from judgebench.align.probabilities import probability_results
 from judgebench.align.rates import label_rates, rate_notes
 from judgebench.align.result import JUDGE_KINDS, Alignment, JudgeSummary, JudgeVerdicts
-from judgebench.align.scope import Scope, scope_of
 from judgebench.align.unanimity import by_unanimity
-from judgebench.align.verdicts import FiledVerdicts, status_counts
 from judgebench.errors import Problem, SetupError
-from judgebench.probes.altered import unaltered
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
-from judgebench.store import RunFolder
-from judgebench.truth import TruthConfig
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdicts import FiledVerdicts
+from judgebench.stress.probes.altered import unaltered
+from judgebench.study.answers import indexed
+from judgebench.study.as_judge import annotators_as_judges, truth_of_others
+from judgebench.study.scope import Scope, scope_of
+from judgebench.study.truth import TruthConfig
+from judgebench.study.verdicts import status_counts
 
 
 @dataclass(frozen=True)

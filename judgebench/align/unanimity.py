@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from judgebench.align.judges import paired_labels, score_of
 from judgebench.align.result import ByUnanimity, JudgeVerdicts, Part
-from judgebench.align.scope import Scope, renumbered
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -22,6 +21,7 @@ from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.stats.soft_agreement import SOFT_AGREEMENT, soft_agreement_by_cluster
 from judgebench.stats.truth import label_shares
+from judgebench.study.scope import Scope, renumbered
 
 
 def by_unanimity(

@@ -7,9 +7,9 @@ from array import array
 from collections.abc import Sequence
 from typing import IO
 
-from judgebench.answer_file import AnswerFile, answer_line
 from judgebench.errors import DiskFailed
 from judgebench.records import Answer
+from judgebench.store.answer_file import AnswerFile, answer_line
 
 MOST_IN_MEMORY = 4 << 20  # bytes of lines
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from judgebench.align.comparisons import Outcomes, outcomes
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.scope import Scope
 from judgebench.decide.result import AlternativeTest
 from judgebench.records import Estimate, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
 from judgebench.stats.mcnemar import mcnemar_clustered
+from judgebench.study.scope import Scope
 
 EPSILON = 0.1
 LEVEL_OF_GUARD = 0.05  # one-sided, against each control

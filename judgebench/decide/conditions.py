@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from judgebench.decide.counts import Study
 from judgebench.decide.result import Condition, State
 from judgebench.decide.rule import DecisionRule, Measure
-from judgebench.decide.study import Study
 from judgebench.records import Estimate
 from judgebench.stats import clustered_proportion, difference
 from judgebench.stats.arrays import FloatArray

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.scope import Scope
 from judgebench.decide.result import ErrorCorrelation, JuryValue
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.jury import best_jury, effective_judges, error_correlations
-from judgebench.truth import TruthConfig, settle
+from judgebench.study.scope import Scope
+from judgebench.study.truth import TruthConfig, settle
 
 _VOTERS = ("judge", "calibration")  # a jury among them would give its members a second vote
 _VOTE = TruthConfig(rule="median", ties="upper")  # majority where the metric is nominal

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from judgebench.decide.conditions import findings
+from judgebench.decide.counts import Study
 from judgebench.decide.result import Condition, MoreData, Outcome, State
 from judgebench.decide.rule import DecisionRule
-from judgebench.decide.study import Study
 from judgebench.stats.arrays import FloatArray
 
 STUDIES = 200

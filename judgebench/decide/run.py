@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.scope import Scope
 from judgebench.decide.alternative import alternative_tests
 from judgebench.decide.conditions import NO_OVERLAP, NO_TRUTH, findings
+from judgebench.decide.counts import HumanSide, Study, study_of
 from judgebench.decide.filter import assist_conditions
 from judgebench.decide.jury import jury_values
 from judgebench.decide.outcome import outcome_of, reason_for
@@ -25,11 +25,11 @@ from judgebench.decide.result import (
 )
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.stressed import stress_conditions
-from judgebench.decide.study import HumanSide, Study, study_of
 from judgebench.decide.triage import triage_curves
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.stress.result import StressResult
+from judgebench.study.scope import Scope
 
 NOT_ASKED = "The judge was asked about no item that has a human label"
 

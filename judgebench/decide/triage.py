@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.scope import Scope
 from judgebench.decide.result import EVERY, TriageChoice, TriageCurve, TriagePoint
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.triage import held_out_choice, triage_points, why_no_choice
-from judgebench.truth import Labels
+from judgebench.study.scope import Scope
+from judgebench.study.truth import Labels
 
 PROBABILITY = "probability of a severe label"
 SEVERITY = "severity of the label"

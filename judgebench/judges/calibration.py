@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgebench.answer_file import keys_of
 from judgebench.judges.config import CalibrationConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import Prompt
@@ -19,6 +18,7 @@ from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.calibration import batch_prior, content_free_prior, without_prior
+from judgebench.store.answer_file import keys_of
 
 CONTENT_FREE = ("N/A", "", "[MASK]")  # Zhao et al., arXiv:2102.09690, section 5
 _TIE = 1e-9  # natural logarithms closer than this differ by rounding alone

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from judgebench.judges.config import JuryConfig
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric
-from judgebench.truth import TruthConfig, settle
+from judgebench.study.truth import TruthConfig, settle
 
 # One member's label of every answer, by metric: its place in the metric, -1 where it gave none.
 Ballots = Mapping[str, NDArray[np.int64]]

@@ -15,14 +15,14 @@ from pathlib import Path
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
-from judgebench.proxy.task import GOLD
-from judgebench.proxy_run.load import RankBench
 from judgebench.ranking.human import AskedItem, HumanRank, HumanRanks, ItemKey, human_scores
+from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rank_files import read_ranks
 from judgebench.ranking.read import ranked_items
+from judgebench.ranking.run_proxy.load import RankBench
 from judgebench.ranking.sheet import KEY_FILE, read_key, text_hash
-from judgebench.store import RunFolder
-from judgebench.verdict_file import disk_errors
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdict_file import disk_errors
 
 GIVEN, LEFT_OUT, SHEETS = "human/given.csv", "human/given.txt", "human/sheets"
 _COLUMNS = ("task", "item_id", "expert", "system", "rank", "label", "group")

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from judgebench.align.result import JUDGE_KINDS
-from judgebench.proxy.arguments import argument_id
-from judgebench.proxy.config import EvaluatorKind
-from judgebench.proxy_run.evaluate import evaluator_names
-from judgebench.proxy_run.files import evaluator_folder, read_ranking, trained_manifest
-from judgebench.proxy_run.load import asked_question
+from judgebench.ranking.proxy.arguments import argument_id
+from judgebench.ranking.proxy.config import EvaluatorKind
 from judgebench.ranking.result import RankerKind, RankerScores, System, SystemKind, Trained
+from judgebench.ranking.run_proxy.evaluate import evaluator_names
+from judgebench.ranking.run_proxy.files import evaluator_folder, read_ranking, trained_manifest
+from judgebench.ranking.run_proxy.load import asked_question
 from judgebench.ranking.sheet import RankedItem
 from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 _WORDS_SEED = "random ranker"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.proxy_run.files import holds_ranking, read_ranking
 from judgebench.ranking.agreement import agree
 from judgebench.ranking.bias import length_bias, self_preference
 from judgebench.ranking.human import HumanRanks, human_scores
@@ -33,8 +32,9 @@ from judgebench.ranking.result import (
     SelfPreference,
     Trained,
 )
+from judgebench.ranking.run_proxy.files import holds_ranking, read_ranking
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 FEW_GROUPS = 20  # below, percentile intervals miss their level by far
 

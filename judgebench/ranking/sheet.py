@@ -21,8 +21,8 @@ from judgebench.data.findings import shorten
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_object, to_json, write_atomically
-from judgebench.proxy.arguments import Argument
-from judgebench.proxy.task import GOLD, ProxyTask
+from judgebench.ranking.proxy.arguments import Argument
+from judgebench.ranking.proxy.task import GOLD, ProxyTask
 from judgebench.ranking.sheet_page import SheetPage, to_html
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict, validate

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.spreadsheet import quoted
 from judgebench.records import content_hash
-from judgebench.web_page import json_for_page, page_environment, page_script, script_hash
+from judgebench.web.page import json_for_page, page_environment, page_script, script_hash
 
 _HERE = Path(__file__).parent
 

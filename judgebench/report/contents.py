@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from judgebench.align import Alignment
+from judgebench.decide.report.tables import evidence_tables, opening_tables
 from judgebench.decide.result import Decisions
+from judgebench.ranking.report.tables import all_ranking_tables
 from judgebench.ranking.result import Rankings
 from judgebench.report.cells import Table
-from judgebench.report.decide.tables import evidence_tables, opening_tables
-from judgebench.report.ranking.tables import all_ranking_tables
-from judgebench.report.stress.tables import all_stress_tables
 from judgebench.report.tables import all_tables, judges_table
 from judgebench.report.words import describe
+from judgebench.stress.report.tables import all_stress_tables
 from judgebench.stress.result import StressResult
 
 NO_LABELS = "There are no human labels to align the judges with."

@@ -16,7 +16,9 @@ from typing import Any
 from markupsafe import Markup
 
 from judgebench.align import STATISTICS, Alignment, Confusion, Disagreement, FailurePolicy
+from judgebench.decide.report.html import decide_section
 from judgebench.decide.result import Decisions
+from judgebench.ranking.report.html import ranking_section
 from judgebench.ranking.result import Rankings
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.report.cells import Cell, Table, footnotes
@@ -27,7 +29,6 @@ from judgebench.report.contents import (
     compared_sentences,
     shows_alignment,
 )
-from judgebench.report.decide.html import decide_section
 from judgebench.report.lookup import (
     Scores,
     best_control,
@@ -39,9 +40,7 @@ from judgebench.report.lookup import (
     shortfall,
 )
 from judgebench.report.probabilities import probability_tables
-from judgebench.report.ranking.html import ranking_section
 from judgebench.report.rates import rate_tables
-from judgebench.report.stress.html import stress_section
 from judgebench.report.tables import (
     BLANKS,
     ONLY_IN_PANELS,
@@ -61,10 +60,11 @@ from judgebench.report.tables import (
 from judgebench.report.unanimity import unanimity_tables
 from judgebench.report.words import printable
 from judgebench.rubric import Metric
+from judgebench.stress.report.html import stress_section
 from judgebench.stress.result import StressResult
-from judgebench.web_page import json_for_page, page_environment, page_script, script_hash
+from judgebench.web.page import json_for_page, page_environment, page_script, script_hash
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parents[1]
 MOST_DISAGREEMENTS = 2000
 _MOST_RAW = 4000  # characters of a raw reply that the page keeps
 
@@ -77,13 +77,15 @@ def to_html(
 ) -> str:
     """The whole page."""
     aligned = shows_alignment(alignment, stress, rankings)
-    script = page_script(*_files("js", ("page", aligned), ("stress/section", stress is not None)))
+    script = page_script(
+        *_files("js", ("report/page", aligned), ("stress/report/section", stress is not None))
+    )
     parts = {"stress": stress, "decide": decisions, "ranking": rankings}
-    sections = [(f"{name}/section", part is not None) for name, part in parts.items()]
-    styles = _files("css", ("page", True), *sections)
+    sections = [(f"{name}/report/section", part is not None) for name, part in parts.items()]
+    styles = _files("css", ("report/page", True), *sections)
     environment = page_environment(_HERE, printable)
     environment.filters["breakable"] = _breakable
-    return environment.get_template("page.html.jinja").render(
+    return environment.get_template("report/page.html.jinja").render(
         **_sections(alignment),
         about_what=about_what(alignment, stress, decisions, rankings),
         summary=compared_sentences(alignment, rankings),

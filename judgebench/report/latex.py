@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judgebench.align import Alignment
+from judgebench.decide.report.words import rule_sentences
 from judgebench.decide.result import Decisions
+from judgebench.ranking.report.words import summary
 from judgebench.ranking.result import Rankings
 from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.report.contents import (
@@ -22,8 +24,6 @@ from judgebench.report.contents import (
     shown_tables,
     shows_alignment,
 )
-from judgebench.report.decide.words import rule_sentences
-from judgebench.report.ranking.words import summary
 from judgebench.report.words import printable
 from judgebench.stress.result import StressResult
 

@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from judgebench.align import Alignment
+from judgebench.decide.report.tables import opening_tables
+from judgebench.decide.report.words import NO_DECISIONS, rule_sentences
 from judgebench.decide.result import Decisions
+from judgebench.ranking.report.words import HOW_SURE, NO_RANKINGS, summary
 from judgebench.ranking.result import Rankings
 from judgebench.report.cells import Cell, Table, footnotes
 from judgebench.report.contents import (
@@ -17,9 +20,6 @@ from judgebench.report.contents import (
     shown_tables,
     shows_alignment,
 )
-from judgebench.report.decide.tables import opening_tables
-from judgebench.report.decide.words import NO_DECISIONS, rule_sentences
-from judgebench.report.ranking.words import HOW_SURE, NO_RANKINGS, summary
 from judgebench.report.words import printable
 from judgebench.stress.result import StressResult
 

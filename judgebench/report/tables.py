@@ -32,7 +32,7 @@ from judgebench.report.rates import rate_tables
 from judgebench.report.unanimity import unanimity_tables
 from judgebench.rubric import Metric
 from judgebench.stats.summary import mean_and_sd
-from judgebench.truth import BlankPolicy
+from judgebench.study.truth import BlankPolicy
 
 POLICIES: Mapping[FailurePolicy, str] = {
     "left_out": "failures left out",

@@ -6,7 +6,9 @@ from rich.console import Console
 from rich.text import Text
 
 from judgebench.align import Alignment, JudgeSummary
+from judgebench.decide.report.terminal import print_decisions
 from judgebench.decide.result import Decisions
+from judgebench.ranking.report.terminal import print_rankings
 from judgebench.ranking.result import Rankings
 from judgebench.records import Status
 from judgebench.report.contents import (
@@ -15,13 +17,11 @@ from judgebench.report.contents import (
     compared_sentences,
     shows_alignment,
 )
-from judgebench.report.decide.terminal import print_decisions
-from judgebench.report.ranking.terminal import print_rankings
-from judgebench.report.stress.summary import summary_table
-from judgebench.report.stress.tables import flips_table, planted_sentences
 from judgebench.report.tables import accuracy_table, agreement_table, failures_table, severe_table
 from judgebench.report.terminal_table import print_table
 from judgebench.report.words import printable
+from judgebench.stress.report.summary import summary_table
+from judgebench.stress.report.tables import flips_table, planted_sentences
 from judgebench.stress.result import StressResult
 
 _WORST_PROBES = 8

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from judgebench.bench import Bench
 from judgebench.judges.calibration import Judged, calibrated_verdicts, calibration_about
 from judgebench.judges.config import CalibrationConfig, JuryConfig
 from judgebench.judges.jury import jury_about, jury_verdicts
 from judgebench.records import Verdict, content_hash
+from judgebench.runner.bench import Bench
 from judgebench.runner.judging import Answers, Work
 from judgebench.runner.ledger import label_rows, with_rows
-from judgebench.store import RunFolder
-from judgebench.verdict_file import VerdictWriter
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdict_file import VerdictWriter
 
 Entries = dict[str, Any]  # what the manifest says of each judge, by name
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from judgebench.bench import Bench
 from judgebench.judges.contract import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer
+from judgebench.runner.bench import Bench
+from judgebench.runner.budget import Purse
 from judgebench.runner.judging import Answers
 from judgebench.runner.ledger import Ledger, rows_of_shard
-from judgebench.runner.purse import Purse
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English; forecasts say "roughly"
 _SAMPLE = 50  # answers rendered for a forecast

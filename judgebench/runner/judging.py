@@ -8,12 +8,12 @@ from threading import Lock
 
 from judgebench.judges.contract import Judge, Task
 from judgebench.records import Answer, Verdict
+from judgebench.runner.budget import Purse
 from judgebench.runner.ledger import AnswerIndex, Ledger, Rows, each, rows_of_shard
-from judgebench.runner.purse import Purse
 from judgebench.runner.stop import StopSign
 from judgebench.runner.watcher import Watcher
-from judgebench.store import RunFolder, Shard
-from judgebench.verdict_file import VerdictWriter
+from judgebench.store.folder import RunFolder, Shard
+from judgebench.store.verdict_file import VerdictWriter
 
 
 class Writers:

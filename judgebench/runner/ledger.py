@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.answer_file import keys_of
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric
-from judgebench.verdict_file import read_heads
+from judgebench.store.answer_file import keys_of
+from judgebench.store.verdict_file import read_heads
 
 Rows = NDArray[np.int64]
 

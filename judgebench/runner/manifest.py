@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import judgebench
-from judgebench.answer_file import keys_of
-from judgebench.bench import Bench
 from judgebench.judges.contract import Judge
 from judgebench.records import Answer
-from judgebench.store import RunFolder
+from judgebench.runner.bench import Bench
+from judgebench.store.answer_file import keys_of
+from judgebench.store.folder import RunFolder
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 MOST_NOTES = 20  # warnings about the data that a report repeats

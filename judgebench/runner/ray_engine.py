@@ -26,12 +26,12 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import parse_prompt
 from judgebench.rubric import Rubric
+from judgebench.runner.budget import Purse
 from judgebench.runner.judging import Answers, Work, ask
 from judgebench.runner.ledger import Ledger, Rows, each
-from judgebench.runner.purse import Purse
 from judgebench.runner.watcher import Silence
-from judgebench.store import RunFolder
-from judgebench.verdict_file import VerdictTail, VerdictWriter, merge_parts
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdict_file import VerdictTail, VerdictWriter, merge_parts
 
 _MOST_IN_A_BATCH = 256
 _BATCHES_A_WORKER = 4  # at least, so that none waits long for the slowest

@@ -8,21 +8,21 @@ from functools import partial
 from typing import Any, Literal
 
 from judgebench.backends import split_spec
-from judgebench.bench import Bench
 from judgebench.data import is_kept, keep_data
 from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
 from judgebench.judges.llm import LLMJudge
+from judgebench.runner.bench import Bench
+from judgebench.runner.budget import Purse
 from judgebench.runner.derive import derive
 from judgebench.runner.forecast import purse_of
 from judgebench.runner.judging import Answers, Work, judge_answers
 from judgebench.runner.lanes import run_lanes
 from judgebench.runner.ledger import Ledger, rows_of_shard
 from judgebench.runner.manifest import manifest_of, now
-from judgebench.runner.purse import Purse
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c
 from judgebench.runner.watcher import OneByOne, Silence, Watcher, telling
-from judgebench.store import RunFolder, Shard
-from judgebench.verdict_file import disk_errors, judges_with_parts, merge_parts
+from judgebench.store.folder import RunFolder, Shard
+from judgebench.store.verdict_file import disk_errors, judges_with_parts, merge_parts
 
 Engine = Literal["threads", "ray"]
 _REMOTE = ("litellm", "openai-compatible")

@@ -14,7 +14,7 @@ from judgebench.stats.paired import NET_CHANGE
 from judgebench.stats.resample import cluster_bootstrap
 from judgebench.stress.pairs import Pairs, VariantVerdicts, yes_or_no
 from judgebench.stress.result import EVERY, SelfConsistency
-from judgebench.truth import Labels
+from judgebench.study.truth import Labels
 
 NO_TRUTH = "no item that was asked again has a human truth"
 NO_REPEAT = "no item has two verdicts with a label"

@@ -13,7 +13,7 @@ from judgebench.stats.paired import NET_CHANGE, TURNED_YES
 from judgebench.stats.proportions import items_for_half_width
 from judgebench.stress.pairs import Pairs, exact_share, yes_or_no
 from judgebench.stress.result import EVERY, Detection
-from judgebench.truth import Labels
+from judgebench.study.truth import Labels
 
 NO_LABEL = "the judge gave no label on any of these items"
 # The share that needs most items: what is planned with where nothing is known.

@@ -20,7 +20,7 @@ from judgebench.stats.correlation import (
 from judgebench.stats.resample import cluster_bootstrap
 from judgebench.stress.pairs import Pairs
 from judgebench.stress.result import Halo
-from judgebench.truth import Labels
+from judgebench.study.truth import Labels
 
 ONE_PASS, PER_METRIC, HUMANS = "one pass", "per metric", "humans"
 TOO_FEW_METRICS = "the rubric has fewer than two ordinal metrics: there is no pair to correlate"

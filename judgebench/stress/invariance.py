@@ -23,7 +23,7 @@ from judgebench.stats.paired import (
 from judgebench.stats.resample import Statistic, cluster_bootstrap
 from judgebench.stress.pairs import Pairs, VariantVerdicts
 from judgebench.stress.result import EVERY, Invariance
-from judgebench.truth import Labels
+from judgebench.study.truth import Labels
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from judgebench.align import JudgeVerdicts
 from judgebench.errors import Problem, SetupError
-from judgebench.probes.altered import AlteredAnswer
-from judgebench.probes.recipe import check_demand
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
@@ -20,8 +18,10 @@ from judgebench.stress.misses import misses
 from judgebench.stress.notes import miss_note, stress_notes
 from judgebench.stress.pairs import VariantVerdicts, pairs_of
 from judgebench.stress.planted import planted_verdicts
+from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.stress.probes.recipe import check_demand
 from judgebench.stress.result import RecipeSummary, StressResult
-from judgebench.truth import TruthConfig
+from judgebench.study.truth import TruthConfig
 
 
 def measure(

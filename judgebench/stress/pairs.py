@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judgebench.align import JudgeVerdicts
-from judgebench.align.scope import Scope, scope_of
-from judgebench.probes.altered import AlteredAnswer
 from judgebench.records import Answer, Estimate, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.proportions import clopper_pearson
 from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
-from judgebench.truth import Labels, TruthConfig
+from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.study.scope import Scope, scope_of
+from judgebench.study.truth import Labels, TruthConfig
 
 
 @dataclass(frozen=True)

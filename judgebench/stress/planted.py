@@ -9,7 +9,7 @@ import numpy as np
 from judgebench.records import Estimate
 from judgebench.stress.pairs import Pairs, exact_share
 from judgebench.stress.result import EVERY, PlantedVerdict
-from judgebench.truth import Labels
+from judgebench.study.truth import Labels
 
 
 def planted_verdicts(pairs: Pairs) -> Iterator[PlantedVerdict]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from judgebench.align import FailurePolicy, JudgeKind
-from judgebench.probes.altered import AlteredAnswer
 from judgebench.records import Estimate, Verdict
 from judgebench.rubric import Rubric
+from judgebench.stress.probes.altered import AlteredAnswer
 
 EVERY = "all"  # as a recipe, an area or a metric: all of them together
 

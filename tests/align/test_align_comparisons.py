@@ -10,7 +10,7 @@ from align_case import FEW, aligned, answers, labels, metric, rubric, score, ver
 from judgebench.align import Alignment, Comparison, align
 from judgebench.stats.mcnemar import mcnemar_exact, mcnemar_mid_p
 from judgebench.stats.paired import holm
-from judgebench.truth import TruthConfig
+from judgebench.study.truth import TruthConfig
 
 HUMAN = {"ann": "aabbccaabbcc" * 3}
 GOOD, FAIR, POOR = "aabbccaabbcc" * 3, "aabbccaabbca" * 3, "abcabcabcabc" * 3

@@ -11,7 +11,7 @@ from judgebench.align import DISTRIBUTION_STATISTICS, PROBABILITY_STATISTICS, Al
 from judgebench.align.probabilities import NO_OTHERS
 from judgebench.align.result import JudgeVerdicts
 from judgebench.records import Answer, Estimate, Status, Verdict
-from judgebench.truth import TruthConfig
+from judgebench.study.truth import TruthConfig
 
 LABELS = ("a", "b", "c")
 Row = Sequence[float] | None

@@ -16,7 +16,7 @@ from mtbench import comparisons
 from judgebench.align import Alignment, align
 from judgebench.data import load_data
 from judgebench.rubric import load_rubric
-from judgebench.truth import TruthConfig
+from judgebench.study.truth import TruthConfig
 
 REPO = Path(__file__).resolve().parents[2]
 BETTER = metric("nominal", "abt", id="better", title="Better", question="Which is better?")

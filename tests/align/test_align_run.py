@@ -12,9 +12,9 @@ from align_case import FEW, aligned, answers, labels, rubric, score, verdicts
 from judgebench.align import Alignment, align, align_run
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Status, Usage, Verdict
-from judgebench.store import RunFolder
-from judgebench.truth import TruthConfig
-from judgebench.verdict_file import VerdictWriter
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdict_file import VerdictWriter
+from judgebench.study.truth import TruthConfig
 
 HUMAN = {"ann": "aabbcc", "bob": "abbbca"}
 

@@ -8,7 +8,7 @@ from align_case import aligned, ceiling, metric, score
 
 from judgebench.align.model_notes import FEW_LABELS
 from judgebench.errors import SetupError
-from judgebench.truth import TruthConfig, settle
+from judgebench.study.truth import TruthConfig, settle
 
 MODEL = TruthConfig(rule="dawid_skene")
 

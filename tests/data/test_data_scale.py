@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.answer_file import AnswerFile, write_answers
 from judgebench.data import DataSpec, check_files, is_kept, keep_data, load_data, spool
 from judgebench.data.ids import IdTable
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
+from judgebench.store.answer_file import AnswerFile, write_answers
 
 Write = Callable[[str, str | bytes], Path]
 

@@ -7,10 +7,10 @@ import pytest
 from align_case import FEW, answers, labels, metric, verdicts
 from align_case import rubric as rubric_of
 
-from judgebench.align.scope import scope_of
 from judgebench.decide.alternative import alternative_tests
 from judgebench.decide.result import AlternativeTest
-from judgebench.truth import TruthConfig
+from judgebench.study.scope import scope_of
+from judgebench.study.truth import TruthConfig
 
 N = 120
 RARE = "a" * 114 + "b" * 6

@@ -7,12 +7,12 @@ import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.scope import scope_of
 from judgebench.decide.jury import jury_values
 from judgebench.decide.result import JuryValue
 from judgebench.judges.config import JuryConfig
 from judgebench.judges.jury import jury_verdicts
-from judgebench.truth import TruthConfig
+from judgebench.study.scope import scope_of
+from judgebench.study.truth import TruthConfig
 
 TRUTH = "abcab" * 30
 

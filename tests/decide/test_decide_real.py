@@ -12,17 +12,17 @@ from align_case import FEW, metric, rubric
 from decide_case import condition
 from mtbench import comparisons
 
-from judgebench.align.answers import indexed
-from judgebench.align.as_judge import annotators_as_judges
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.scope import Scope, scope_of
 from judgebench.data import load_data
 from judgebench.decide.result import Decisions, Outcome, State
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.run import decide
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
-from judgebench.truth import TruthConfig
+from judgebench.study.answers import indexed
+from judgebench.study.as_judge import annotators_as_judges
+from judgebench.study.scope import Scope, scope_of
+from judgebench.study.truth import TruthConfig
 
 REPO = Path(__file__).resolve().parents[2]
 BETTER = metric("nominal", "abt", id="better", title="Better", question="Which is better?")

@@ -7,7 +7,6 @@ import pytest
 from align_case import answers, labels, metric, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy, scoped
 
-from judgebench.align.scope import scope_of
 from judgebench.decide.result import (
     Decision,
     Outcome,
@@ -20,7 +19,8 @@ from judgebench.decide.rule import DecisionRule, ReplaceRule, SevereRule
 from judgebench.decide.run import decisions
 from judgebench.records import Estimate
 from judgebench.stats.resample import Resampling
-from judgebench.truth import TruthConfig
+from judgebench.study.scope import scope_of
+from judgebench.study.truth import TruthConfig
 
 
 def curve(sent: tuple[float, float, float], missed: tuple[float, float, float]) -> TriageCurve:

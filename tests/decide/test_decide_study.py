@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.decide.study import HumanSide, Study, study_of
+from judgebench.decide.counts import HumanSide, Study, study_of
 
 # items        0        1        2         3
 OWN = np.array([[0, 0], [1, 1], [1, 0], [1, -1]])

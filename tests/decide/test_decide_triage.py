@@ -11,7 +11,6 @@ import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
 from judgebench.align.result import JudgeVerdicts
-from judgebench.align.scope import scope_of
 from judgebench.decide.result import EVERY, TriageCurve, TriagePoint
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.decide.triage import (
@@ -23,7 +22,8 @@ from judgebench.decide.triage import (
     within_reach,
 )
 from judgebench.records import Estimate
-from judgebench.truth import TruthConfig
+from judgebench.study.scope import scope_of
+from judgebench.study.truth import TruthConfig
 
 HARM = metric(severities=(0, 1, 4))
 CARE = metric(id="care", title="Care", labels="ab")

@@ -16,20 +16,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judgebench.backends.scripted import Scripted
-from judgebench.bench import Attacking, load_bench
 from judgebench.check import check_all
 from judgebench.data import check_files, load_data
 from judgebench.errors import JudgebenchError
 from judgebench.files import read_lines
 from judgebench.judges.config import judge_entry
-from judgebench.probes.edits.wording import load_synonyms
-from judgebench.probes.recipe import load_recipe
-from judgebench.probes.sets import read_set
-from judgebench.probes.words import load_words
 from judgebench.prompt import load_prompt
 from judgebench.rubric import load_rubric
+from judgebench.runner.bench import Attacking, load_bench
 from judgebench.shipped import shipped_folder
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
+from judgebench.stress.probes.edits.wording import load_synonyms
+from judgebench.stress.probes.recipe import load_recipe
+from judgebench.stress.probes.sets import read_set
+from judgebench.stress.probes.words import load_words
 from judgebench.yaml_file import load_with_lines
 
 RUBRIC = load_rubric("support-tone")

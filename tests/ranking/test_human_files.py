@@ -11,13 +11,13 @@ from rank_case import fill
 from rank_folder_case import make, ranking
 
 from judgebench.errors import SetupError
-from judgebench.proxy.config import EvaluatorConfig, GeneratorConfig, TaskEntry
-from judgebench.proxy.task import ProxyTask, TaskInstance
-from judgebench.proxy_run.files import write_ranking
-from judgebench.proxy_run.load import RankBench, RankedEntry
 from judgebench.ranking.human_files import GIVEN, given_ranks, keep_ranks, ranks_of
+from judgebench.ranking.proxy.config import EvaluatorConfig, GeneratorConfig, TaskEntry
+from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.ranking.read import ranked_items
 from judgebench.ranking.run import rank_folder
+from judgebench.ranking.run_proxy.files import write_ranking
+from judgebench.ranking.run_proxy.load import RankBench, RankedEntry
 from judgebench.ranking.sheet import write_sheets
 from judgebench.stats.resample import Resampling
 
@@ -25,7 +25,7 @@ HEAD = "task,item_id,expert,system,rank,label,group\n"
 
 
 def bench(folder: Path, *files: str) -> RankBench:
-    from judgebench.bench import BenchConfig
+    from judgebench.runner.bench import BenchConfig
 
     prompt: Any = None
     instances = [TaskInstance(i, f"Is {i} so?", "yes", "why", "test", group="g") for i in "abc"]

@@ -19,7 +19,7 @@ from judgebench.ranking.read import (
 )
 from judgebench.ranking.result import RankerScores
 from judgebench.records import Status
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 BASE = "t-baseline"
 GOOD = {"reasons": "Strong", "truth": "True", "side": "No"}

@@ -11,7 +11,7 @@ from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 from judgebench.ranking.result import Rankings, SelfPreference
 from judgebench.ranking.run import rank_folder
 from judgebench.stats.resample import Resampling
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 GOOD = {"reasons": "Strong", "truth": "True"}
 BAD = {"reasons": "None", "truth": "False"}

@@ -13,10 +13,9 @@ from review_case import HOSTILE
 
 from judgebench.data.spreadsheet import unquoted
 from judgebench.errors import Problem, SetupError
-from judgebench.probes.arguments import CONTROL_CASES
-from judgebench.proxy.argument_prompt import ArgumentPrompt
-from judgebench.proxy.arguments import Argument
-from judgebench.proxy.task import ProxyTask, TaskInstance
+from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
+from judgebench.ranking.proxy.arguments import Argument
+from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.ranking.sheet import (
     COLUMNS,
     RankedItem,
@@ -26,6 +25,7 @@ from judgebench.ranking.sheet import (
     text_hash,
     write_sheets,
 )
+from judgebench.stress.probes.arguments import CONTROL_CASES
 
 TWO = ["anna", "ben"]
 

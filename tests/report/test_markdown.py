@@ -12,8 +12,8 @@ from markdown_it.token import Token
 from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
+from judgebench.decide.report.words import NO_DECISIONS
 from judgebench.report.contents import NO_LABELS, all_notes, shown_tables
-from judgebench.report.decide.words import NO_DECISIONS
 from judgebench.report.markdown import escape, to_markdown
 from judgebench.report.tables import all_tables
 from judgebench.report.words import printable

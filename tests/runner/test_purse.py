@@ -4,7 +4,7 @@ import pytest
 
 from judgebench.errors import SetupError
 from judgebench.records import Status, Usage, Verdict
-from judgebench.runner.purse import Purse
+from judgebench.runner.budget import Purse
 
 
 def costing(cost: float | None) -> Verdict:

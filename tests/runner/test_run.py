@@ -13,7 +13,7 @@ from judgebench.errors import BudgetSpent, RunLocked, SetupError
 from judgebench.judges.config import JuryConfig
 from judgebench.records import Status, Usage, Verdict
 from judgebench.runner import Silence, forecast, run
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 
 def statuses(folder: RunFolder, judge: str) -> Counter[str]:

@@ -11,7 +11,7 @@ from scripted_judges import GOOD, Listener, ScriptedBackend, answers, bench
 from judgebench.errors import RunLocked, SetupError
 from judgebench.judges.config import JuryConfig
 from judgebench.runner import run
-from judgebench.store import RunFolder, Shard
+from judgebench.store.folder import RunFolder, Shard
 
 N = 20
 

@@ -18,16 +18,16 @@ from jinja2 import Template
 from tiny_encoder import tiny_bert
 
 from judgebench.errors import RunError, SetupError
-from judgebench.probes.arguments import CONTROL_CASES, control_case
-from judgebench.proxy.argument_prompt import ArgumentPrompt
-from judgebench.proxy.arguments import argument_id
-from judgebench.proxy.config import EvaluatorConfig, TrainingConfig
-from judgebench.proxy.encoder import open_encoder, token_limit
-from judgebench.proxy.evaluator import ProxyEvaluator
-from judgebench.proxy.inputs import InputMaker, Second
-from judgebench.proxy.task import GOLD, ProxyTask, TaskInstance
-from judgebench.proxy.training import Silence, train
+from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
+from judgebench.ranking.proxy.arguments import argument_id
+from judgebench.ranking.proxy.config import EvaluatorConfig, TrainingConfig
+from judgebench.ranking.proxy.encoder import open_encoder, token_limit
+from judgebench.ranking.proxy.evaluator import ProxyEvaluator
+from judgebench.ranking.proxy.inputs import InputMaker, Second
+from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
+from judgebench.ranking.proxy.training import Silence, train
 from judgebench.records import Status, Verdict
+from judgebench.stress.probes.arguments import CONTROL_CASES, control_case
 
 pytestmark = [
     pytest.mark.transformers,

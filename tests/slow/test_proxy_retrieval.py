@@ -19,13 +19,13 @@ pytest.importorskip("faiss", reason="needs the extra `proxy`")
 pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
 from judgebench.errors import JudgebenchError, SetupError  # noqa: E402
-from judgebench.probes.arguments import Instance, control_case, passages_of  # noqa: E402
-from judgebench.proxy.config import PassagesConfig  # noqa: E402
-from judgebench.proxy.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
-from judgebench.proxy.retrieval.chain import PassageRetriever  # noqa: E402
-from judgebench.proxy.retrieval.corpus import Corpus, Document, read_corpus  # noqa: E402
-from judgebench.proxy.retrieval.index import open_index  # noqa: E402
-from judgebench.proxy.retrieval.late_interaction import ColBERTReranker  # noqa: E402
+from judgebench.ranking.proxy.config import PassagesConfig  # noqa: E402
+from judgebench.ranking.proxy.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
+from judgebench.ranking.proxy.retrieval.chain import PassageRetriever  # noqa: E402
+from judgebench.ranking.proxy.retrieval.corpus import Corpus, Document, read_corpus  # noqa: E402
+from judgebench.ranking.proxy.retrieval.index import open_index  # noqa: E402
+from judgebench.ranking.proxy.retrieval.late_interaction import ColBERTReranker  # noqa: E402
+from judgebench.stress.probes.arguments import Instance, control_case, passages_of  # noqa: E402
 
 TEXTS = [
     "Ticks live in tall grass and in leaf litter. Wear long trousers when you walk there. "

@@ -23,7 +23,7 @@ from judgebench.backends.contract import Reply, Request
 from judgebench.backends.scripted import Scripted
 from judgebench.data.spreadsheet import to_csv
 from judgebench.files import read_lines
-from judgebench.proxy.config import TrainingConfig
+from judgebench.ranking.proxy.config import TrainingConfig
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
 
@@ -112,7 +112,7 @@ def done(tmp_path_factory: pytest.TempPathFactory, minilm: Path) -> tuple[Path, 
 
 def command(*arguments: object) -> list[str]:
     first, run = arguments
-    code = "from judgebench.cli import main; main()"
+    code = "from judgebench.cli.app import main; main()"
     return [sys.executable, "-c", code, "rank", "run", str(first), "--run", str(run)]
 
 
@@ -193,7 +193,7 @@ def test_a_report_needs_neither_torch_nor_the_original_files(
 ) -> None:
     _, run, _ = done
     code = (
-        "import sys\nfrom judgebench.cli import main\n"
+        "import sys\nfrom judgebench.cli.app import main\n"
         "try:\n    main()\nfinally:\n    print('torch' in sys.modules, 'faiss' in sys.modules)\n"
     )
     moved = tmp_path / "moved"

@@ -17,11 +17,11 @@ from lanes import judged, labels_of
 from loopback import PATIENCE, Body, Loopback, said
 from test_kill_and_resume import ANSWERS, HELD, REPLY, bench_file, item_of
 
-from judgebench.bench import load_bench
 from judgebench.errors import SetupError
 from judgebench.runner import run
+from judgebench.runner.bench import load_bench
 from judgebench.runner.run import Engine
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
 
 pytestmark = pytest.mark.ray
 

@@ -15,7 +15,7 @@ from judgebench.errors import SetupError
 from judgebench.stats.resample import Resampling
 from judgebench.stress.measure import measure
 from judgebench.stress.result import EVERY, RecipeSummary
-from judgebench.truth import TruthConfig
+from judgebench.study.truth import TruthConfig
 
 C = {"harm": "c"}
 

@@ -12,18 +12,18 @@ import pytest
 import yaml
 
 from judgebench.align import align_run
-from judgebench.bench import Attacking, load_bench
 from judgebench.errors import SetupError
-from judgebench.probes.recipe import Add, load_recipe
-from judgebench.probes.sets import read_set
 from judgebench.records import Estimate
-from judgebench.report import write_report
+from judgebench.report.write import write_report
 from judgebench.runner import Silence, forecast, run
+from judgebench.runner.bench import Attacking, load_bench
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
-from judgebench.store import RunFolder
+from judgebench.store.folder import RunFolder
+from judgebench.stress.probes.recipe import Add, load_recipe
+from judgebench.stress.probes.sets import read_set
+from judgebench.stress.read import stress_run
 from judgebench.stress.result import EVERY, StressResult
-from judgebench.stress.run import stress_run
 
 MILD = {"scientific_consensus": "Aligned with consensus", "extent_of_harm": "No harm"}
 SEVERE = {"scientific_consensus": "Opposed to consensus", "extent_of_harm": "Death or severe harm"}

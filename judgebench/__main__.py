@@ -1,0 +1,5 @@
+"""`python -m judgebench` is `judgebench`."""
+
+from judgebench.cli import main
+
+main()

@@ -1,0 +1,196 @@
+"""`judgebench attack`: make sets of altered answers, check them, and let people review them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from judgebench.judges.config import JudgeConfig
+    from judgebench.stress.probes.make import Yield
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Make, check and review sets of altered answers for `judgebench stress`.",
+)
+
+SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object a line.")]
+RubricName = Annotated[str, typer.Option("--rubric", help="Path or shipped name.")]
+
+
+@app.command(
+    epilog="Example: judgebench attack make consensus-violation --data answers.csv --by gpt.yaml"
+)
+def make(
+    recipe: Annotated[
+        str, typer.Argument(help="A recipe by path or name: judgebench list attacks.")
+    ],
+    data: Annotated[list[Path], typer.Option(help="Sound answers; may be repeated.")],
+    by: Annotated[
+        Path | None, typer.Option(help="The model that writes: a judge's YAML file.")
+    ] = None,
+    second: Annotated[
+        Path | None, typer.Option(help="A second model that must agree: a judge's YAML file.")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(help="The set. Default: RECIPE.jsonl, here.")] = None,
+    rubric: RubricName = "medical-safety",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Alter N answers, drawn by the seed.")
+    ] = None,
+    seed: int = 0,
+    data_folder: Annotated[
+        Path | None, typer.Option("--data-folder", help="Where data files lie.")
+    ] = None,
+) -> None:
+    """Alter answers by one recipe, check each, and add it to a set.
+
+    Ctrl-C keeps what is done: the same command goes on from there.
+    """
+    from judgebench.data import load_data
+    from judgebench.rubric import load_rubric
+    from judgebench.stress.probes.make import make_set
+
+    console = _console()
+    whole = load_rubric(rubric)
+    answers = load_data(data, whole, folder=data_folder).answers
+    target = to or Path(f"{Path(recipe).stem}.jsonl")
+    with _Bar(console) as bar:
+        try:
+            found = make_set(
+                recipe, answers, whole, target,
+                by=_judge(by), second=_judge(second), seed=seed, limit=limit,
+                started=bar.start, watch=bar.step,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            bar.stop()
+            typer.echo(f"Stopped. What is done is kept in {target}.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+    _tell(console, found, target)
+
+
+@app.command(epilog="Example: judgebench attack check consensus-violations.jsonl")
+def check(path: SetPath, rubric: RubricName = "medical-safety") -> None:
+    """Read a set, check every altered answer again, and tell what fails. Asks no model."""
+    from judgebench.report.words import counted
+    from judgebench.rubric import load_rubric
+    from judgebench.stress.probes.make import NO_AREA
+    from judgebench.stress.probes.plan import checked
+    from judgebench.stress.probes.sets import read_set
+
+    console = _console()
+    kept, rejected = checked(read_set(_find(path), load_rubric(rubric)))
+    for item in rejected:
+        for name, reason in item.failed_checks.items():
+            _print(console, f"{item.item_id}: {name}: {reason}")
+    areas = Counter(item.area or NO_AREA for item in kept)
+    told = ", ".join(f"{area} {n}" for area, n in sorted(areas.items()))
+    _print(console, f"{counted(len(kept), 'item')} passed every check ({told or 'none'}); "
+                    f"{len(rejected)} failed one.")  # fmt: skip
+    if rejected:
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: judgebench attack review consensus-violation.jsonl")
+def review(path: SetPath, rubric: RubricName = "medical-safety") -> None:
+    """Write the sheet in which people accept or reject altered answers: CSV and a local page.
+
+    Decisions that stand in an earlier sheet beside the set are kept; a shipped set is copied here
+    first. `reviewed: true` under `stress` in a bench.yaml, or `judgebench stress --reviewed`,
+    counts accepted violations only.
+    """
+    from judgebench.files import write_atomically
+    from judgebench.rubric import load_rubric
+    from judgebench.stress.probes.review.sheet import write_review
+    from judgebench.stress.probes.sets import read_set
+
+    found = _find(path)
+    items = read_set(found, load_rubric(rubric))
+    if found != path:
+        path = Path(found.name)
+        if not path.exists():
+            write_atomically(path, found.read_bytes())
+            typer.echo(path)
+    for written in write_review(items, path).values():
+        typer.echo(written)
+
+
+def _find(path: Path) -> Path:
+    from judgebench.shipped import find_file
+
+    return find_file("adversarial", str(path), ".jsonl")
+
+
+def _judge(path: Path | None) -> JudgeConfig | None:
+    from judgebench.judges.config import JudgeConfig
+    from judgebench.yaml_file import load_model
+
+    return None if path is None else load_model(path, JudgeConfig)
+
+
+def _tell(console: Console, found: Yield, to: Path) -> None:
+    from judgebench.report.words import counted
+    from judgebench.stress.probes.set_file import rejected_path
+    from judgebench.stress.probes.validity import CHECKS
+
+    if found.made_before:
+        _print(console, f"{counted(found.made_before, 'item')} made before, kept as they are.")
+    if found.nothing_to_change:
+        _print(console, f"{counted(found.nothing_to_change, 'answer')} with nothing to change.")
+    share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
+    _print(console, f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
+    for area, n in sorted(found.areas.items()):
+        _print(console, f"  {area}: {n}")
+    if found.rejected:
+        _print(console, f"{found.rejected} rejected, kept apart: {rejected_path(to)}")
+        for name, n in found.failed.most_common():
+            _print(console, f"  {n} failed {name!r} ({CHECKS[name]})")
+    if found.second_asked:
+        _print(console, f"A second model was asked about {found.second_asked} and disagreed on "
+                        f"{found.second_against}, which are rejected.")  # fmt: skip
+    if found.no_reply:
+        _print(console, f"{found.no_reply} without a reply ({found.why_no_reply}): "
+                        "the same command asks again.")  # fmt: skip
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console()
+
+
+class _Bar:
+    """A progress bar on a terminal; nothing elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        columns = (BarColumn(), MofNCompleteColumn(), "left", TimeRemainingColumn())
+        self._bars = Progress(*columns, console=console, disable=not console.is_terminal)
+
+    def __enter__(self) -> _Bar:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self, total: int) -> None:
+        self._task = self._bars.add_task("", total=total)
+
+    def step(self, item: object) -> None:
+        self._bars.advance(self._task)
+
+    def stop(self) -> None:
+        self._bars.stop()

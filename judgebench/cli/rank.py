@@ -1,0 +1,273 @@
+"""`judgebench rank`: rank systems by their arguments, with people beside models."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgebench.cli.attack import INTERRUPTED
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from judgebench.ranking.run_proxy.load import RankBench
+    from judgebench.ranking.sheet import RankedItem
+    from judgebench.store.folder import RunFolder
+
+NOT_SUITABLE = 3  # exit code where --require-suitable was asked for and a task is not
+_LEAST_ITEMS = 5  # as many as the paper had ranked before it judged a task
+_TWO_EXPERTS = ("expert-1", "expert-2")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Rank systems by how much their arguments help to decide.",
+)
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data-folder", help="Where data files lie, if not where the YAML says."),
+]
+
+
+@app.command(epilog="Example: judgebench rank run bench.yaml --dry-run")
+def run(
+    bench: Annotated[
+        Path, typer.Argument(help="bench.yaml with a key proxy, or the name of a shipped example.")
+    ] = Path("rank"),
+    run: Annotated[
+        Path | None, typer.Option("--run", help="The run folder. Default: runs/NAME, here.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="US dollars for arguments and verdicts in all.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be written and trained.")
+    ] = False,
+    data_folder: DataFolder = None,
+) -> None:
+    """Have models write arguments, train evaluators, judge, rank and report.
+
+    Without an argument the shipped example runs, with embedded models. Ctrl-C keeps what is done:
+    the same command goes on from there.
+    """
+    from judgebench.cli.score import report_and_print
+    from judgebench.ranking.human_files import given_ranks, keep_ranks
+    from judgebench.ranking.run_proxy.load import load_rank_bench
+    from judgebench.runner.bench import default_run_folder
+    from judgebench.store.folder import RunFolder
+
+    loaded = load_rank_bench(bench, data_folder)
+    ranks = given_ranks(loaded)
+    folder = RunFolder(run or default_run_folder(loaded.config))
+    console = _console()
+    _tell_ahead(console, loaded, folder)
+    for warning in ranks.warnings if ranks else ():
+        _print(console, f"! {warning}")
+    if dry_run:
+        _print(console, "Nobody was asked, nothing was trained and nothing was written.")
+        return
+    _rank(console, loaded, folder, budget)
+    keep_ranks(folder.path, ranks)
+    report_and_print(folder.path, console)
+
+
+def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
+    """What the run is about to do, a line a task."""
+    from judgebench.ranking.proxy.task import SPLITS
+    from judgebench.ranking.run_proxy.evaluate import evaluator_names
+    from judgebench.report.words import counted
+
+    _print(console, f"{bench.config.name}: run folder {folder.path}")
+    for entry in bench.tasks:
+        names = [
+            n for k in entry.kinds
+            for n in evaluator_names(entry.task.name, k, entry.evaluators.draws)
+        ]  # fmt: skip
+        sizes = ", ".join(f"{s} {len(entry.task.of(s)):,}" for s in SPLITS)
+        _print(
+            console,
+            f"{entry.task.name}: {sizes}; {counted(len(entry.task.ranked), 'instance')} ranked; "
+            f"{counted(len(entry.generators), 'generator')} of up to "
+            f"{counted(len(entry.argued), 'argument')} each; "
+            f"{counted(len(bench.proxy.controls), 'control case')}; "
+            f"{counted(len(names), 'evaluator')}",
+        )
+
+
+def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float | None) -> None:
+    from judgebench.errors import BudgetSpent
+    from judgebench.progress import ProgressDisplay, WorkDisplay
+    from judgebench.ranking.run_proxy.run import evaluate_all, judge_all, write_arguments_of_all
+    from judgebench.runner import Interrupted
+
+    try:
+        with WorkDisplay(console) as writing:
+            spent = write_arguments_of_all(bench, folder, writing, budget)
+        left, unpaid = None if budget is None else budget - spent, None
+        try:
+            with ProgressDisplay(console) as judging:
+                judge_all(bench, folder, judging, left)
+        except BudgetSpent as error:
+            unpaid = error  # to train costs nothing
+        with WorkDisplay(console) as training:
+            evaluate_all(bench, folder, training)
+    except Interrupted:
+        again = shlex.join(["judgebench", *sys.argv[1:]])
+        typer.echo(
+            f"Stopped. What is done is kept in {folder.path}. Go on with:\n  {again}", err=True
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    if unpaid:
+        raise unpaid
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console()
+
+
+@app.command(epilog="Example: judgebench rank sheet runs/mine --experts anna --experts ben")
+def sheet(
+    run: Annotated[
+        Path | None, typer.Argument(help="The folder of a ranking run, such as runs/mine.")
+    ] = None,
+    items: Annotated[
+        int | None, typer.Option(min=1, help="N items of every task, drawn by the seed.")
+    ] = _LEAST_ITEMS,
+    every: Annotated[bool, typer.Option("--all", help="All items, not a draw.")] = False,
+    experts: Annotated[
+        list[str] | None,
+        typer.Option(help="Who ranks; may be repeated. Default: expert-1 and expert-2."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Draws and shuffles; with --task it makes the split too.")
+    ] = 0,
+    to: Annotated[
+        Path | None, typer.Option(help="Where to write. Default: RUN/human, or human, here.")
+    ] = None,
+    arguments: Annotated[
+        list[Path] | None,
+        typer.Option(help="Instead of a run: arguments, one JSON object a line; may be repeated."),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="What they argue about: a task's YAML file or shipped name.")
+    ] = None,
+    data_folder: DataFolder = None,
+) -> None:
+    """Write sheets on which experts rank arguments from 1 to 5, not knowing who wrote them.
+
+    Hand out the folder `sheets`, and keep `sheet-key.json`: without it no sheet can be read. A
+    sheet that is there is never written over.
+    """
+    from judgebench.ranking.sheet import write_sheets
+    from judgebench.report.words import counted
+
+    found = _ranked_items(run, arguments or [], task, seed, data_folder)
+    folder = to or (run / "human" if run else Path("human"))
+    written = write_sheets(
+        found, experts or _TWO_EXPERTS, folder, n=None if every else items, seed=seed
+    )
+    for name, n in written.items.items():
+        typer.echo(f"{name}: {counted(n, 'item')} on every sheet")
+    if written.passed_over:
+        told = counted(written.passed_over, "item")
+        typer.echo(f"{told} passed over: not every system says something on them")
+    for path in written.kept:
+        typer.echo(f"kept as it is: {path}")
+    for path in written.written:
+        typer.echo(path)
+
+
+@app.command(epilog="Example: judgebench rank suitability runs/mine/human/sheets")
+def suitability(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Filled sheets, their folder, or tables of ranks made elsewhere."),
+    ],
+    key: Annotated[
+        Path | None, typer.Option(help="Default: sheet-key.json beside a sheet or one folder up.")
+    ] = None,
+    min_alpha: Annotated[
+        float | None,
+        typer.Option(min=-1, max=1, help="The least alpha of a suitable task. Default: 2/3."),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="A label whose items do not count; may be repeated."),
+    ] = None,
+    resamples: Annotated[int, typer.Option(min=100)] = 2000,
+    seed: int = 0,
+    to: Annotated[Path | None, typer.Option(help="Write Markdown to this file too.")] = None,
+    require_suitable: Annotated[
+        bool,
+        typer.Option(
+            "--require-suitable", help=f"Exit code {NOT_SUITABLE} unless every task is suitable."
+        ),
+    ] = False,
+) -> None:
+    """Do experts agree enough on arguments that a task is fit to rank them by?
+
+    Five items ranked by two experts are enough to begin with.
+    """
+    from rich.console import Console
+
+    from judgebench.files import write_atomically
+    from judgebench.ranking.rank_files import read_ranks
+    from judgebench.ranking.report.suitability import print_suitability, suitability_markdown
+    from judgebench.ranking.suitability import MIN_ALPHA, Fitness
+    from judgebench.ranking.suitability import suitability as suitability_of
+    from judgebench.stats.resample import Resampling
+
+    ranks = read_ranks(files, key)
+    if leave_out:
+        ranks = ranks.without(leave_out)
+    resampling = Resampling(resamples=resamples, seed=seed)
+    bar = MIN_ALPHA if min_alpha is None else min_alpha
+    found = [suitability_of(ranks, task, resampling, bar) for task in ranks.tasks]
+    console = Console()
+    for warning in ranks.warnings:
+        console.print(f"! {warning}", style="yellow", highlight=False, markup=False)
+    for one in found:
+        print_suitability(one, console)
+    if to is not None:
+        write_atomically(to, suitability_markdown(found, map(str, ranks.warnings)).encode())
+        typer.echo(to)
+    if require_suitable and any(one.fitness is not Fitness.SUITABLE for one in found):
+        raise typer.Exit(NOT_SUITABLE)
+
+
+def _ranked_items(
+    run: Path | None,
+    arguments: Sequence[Path],
+    task: str | None,
+    seed: int,
+    data_folder: Path | None,
+) -> list[RankedItem]:
+    """The items of the run, or of the files. Raises SetupError unless just one is named."""
+    from judgebench.errors import SetupError
+
+    if run is not None and not arguments and task is None:
+        from judgebench.ranking.read import ranked_items
+        from judgebench.store.folder import RunFolder
+
+        return ranked_items(RunFolder.existing(run))
+    if run is not None or task is None:
+        raise SetupError("name a run folder, or a task with --task and --arguments")
+
+    from judgebench.ranking.proxy.arguments import given_arguments
+    from judgebench.ranking.proxy.load import load_task
+    from judgebench.ranking.sheet import items_of
+
+    loaded = load_task(task, data_folder=data_folder, seed=seed)
+    return items_of(loaded, given_arguments(arguments, [loaded]))

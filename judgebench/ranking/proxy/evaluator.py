@@ -1,0 +1,110 @@
+"""A trained evaluator: which decision each argument leads to, as Verdicts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judgebench.errors import Problem, SetupError
+from judgebench.ranking.proxy import checkpoint, heads
+from judgebench.ranking.proxy.arguments import argument_id
+from judgebench.ranking.proxy.batches import Collator, by_length
+from judgebench.ranking.proxy.encoder import Encoder, open_bare
+from judgebench.ranking.proxy.inputs import Input, InputMaker, second_in_test
+from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
+from judgebench.records import Status, Verdict, content_hash
+
+_BATCH = 32
+
+
+@dataclass(frozen=True)
+class ProxyEvaluator:
+    """Reads an instance's text and an argument and decides. `manifest` says how it was trained."""
+
+    manifest: dict[str, Any]
+    encoder: Encoder
+    model: Any
+    inputs: InputMaker
+
+    @classmethod
+    def load(cls, folder: Path) -> ProxyEvaluator:
+        """The evaluator that `train` left in `folder`; on a GPU where there is one.
+
+        Raises SetupError where there is none, or none that is whole.
+        """
+        manifest = checkpoint.read_manifest(folder)
+        if manifest is None:
+            raise SetupError(Problem("holds no evaluator whose training is finished", str(folder)))
+        encoder = open_bare(folder, manifest["max_tokens"])
+        model = heads.build(
+            encoder.model, len(manifest["labels"]), multiple_choice=manifest["multiple_choice"]
+        ).to(encoder.device)
+        checkpoint.load_weights(folder, model)
+        maker = InputMaker(encoder.tokenizer, encoder.max_tokens)
+        return cls(manifest, encoder, model.eval(), maker)
+
+    @property
+    def name(self) -> str:
+        """Such as `nli-llm-trained-0`."""
+        return str(self.manifest["evaluator"])
+
+    @property
+    def signature(self) -> str:
+        """Changes with anything that it was trained with."""
+        return str(self.manifest["signature"])
+
+    @staticmethod
+    def content_hash(instance: TaskInstance, text: str) -> str:
+        """The `content_hash` of the Verdict on this argument."""
+        return content_hash([instance.question, text, None])
+
+    def judge(
+        self, task: ProxyTask, system: str, instances: Sequence[TaskInstance], texts: Sequence[str]
+    ) -> Iterator[Verdict]:
+        """One verdict an argument of `system`, in the order of `instances`.
+
+        Its label is the class or the place decided, under the task's name as the metric, with the
+        probability of each that the instance has. Its `reason` tells a cut: `cut`, or `argument
+        cut` where some of the argument was lost.
+        """
+        kind = self.manifest["kind"]
+        seconds = [second_in_test(kind, i, text) for i, text in zip(instances, texts, strict=True)]
+        inputs = self.inputs.make(instances, seconds)
+        began = time.perf_counter()
+        probabilities = self._probabilities(inputs)
+        latency = (time.perf_counter() - began) / max(len(inputs), 1)
+        for instance, text, one, row in zip(instances, texts, inputs, probabilities, strict=True):
+            labels = list(map(str, range(1, len(row) + 1))) if one.options else self._labels
+            by_label = dict(zip(labels, row, strict=True))
+            yield Verdict(
+                item_id=argument_id(task.name, instance.item_id, system),
+                content_hash=self.content_hash(instance, text),
+                judge=self.name,
+                signature=self.signature,
+                status=Status.OK,
+                labels={task.name: max(labels, key=by_label.__getitem__)},
+                probabilities={task.name: by_label},
+                reason="argument cut" if one.argument_cut else "cut" if one.cut else "",
+                latency=latency,
+            )
+
+    @property
+    def _labels(self) -> list[str]:
+        return list(self.manifest["labels"])
+
+    def _probabilities(self, inputs: Sequence[Input]) -> list[list[float]]:
+        """For each input, one probability a class, or an option that it has."""
+        import torch
+
+        collate = Collator(self.encoder.tokenizer, self.encoder.device)
+        found: list[list[float]] = [[] for _ in inputs]
+        with torch.inference_mode():
+            for places in by_length([len(one.ids) for one in inputs], _BATCH):
+                batch = collate([inputs[place] for place in places])
+                rows = heads.logits(self.model, batch).double().softmax(dim=-1).tolist()
+                for place, row in zip(places, rows, strict=True):
+                    found[place] = row[: len(inputs[place].options) or None]
+        return found

@@ -1,0 +1,54 @@
+"""HealthFC: health claims with a verdict and an expert's explanation of it.
+
+Vladika, Schneider and Matthes (2024), "HealthFC: Verifying Health Claims with Evidence-Based
+Medical Fact-Checking", LREC-COLING. The file is their `Datensatz.csv`, plain or gzipped.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from judgebench.data.cells import is_blank
+from judgebench.errors import Problem, SetupError
+from judgebench.ranking.proxy.splits import SplitSizes, Splittable, seeded_split
+from judgebench.ranking.proxy.table import SourceRow, read_source
+from judgebench.ranking.proxy.task import TaskInstance
+
+LABELS = ("Supported", "Not enough information", "Refuted")  # 0, 1, 2 in the file
+_CLAIM, _EXPLANATION, _LABEL = "en_claim", "en_explanation", "label"
+
+
+def read_healthfc(
+    path: Path, sizes: SplitSizes, seed: int
+) -> tuple[list[TaskInstance], tuple[str, ...]]:
+    """The claims that have an explanation, split by the seed, and what the report must say.
+
+    Raises SetupError with every problem in the file.
+    """
+    problems: list[Problem] = []
+    rows = read_source(path, (_CLAIM, _EXPLANATION, _LABEL), problems)
+    known = [str(code) for code in range(len(LABELS))]
+    for row in rows:
+        if row.text(_LABEL) not in known:
+            found = repr(row.text(_LABEL))
+            problems.append(row.problem("is no label", _LABEL, found, ", ".join(known)))
+        if is_blank(row.text(_CLAIM)):
+            problems.append(row.problem("is blank", _CLAIM, ""))
+    if problems:
+        raise SetupError(problems)
+    explained = [row for row in rows if not is_blank(row.text(_EXPLANATION))]
+    note = f"{len(rows) - len(explained)} of {len(rows)} rows have no explanation and are left out."
+    items = [Splittable(row.text(_CLAIM), _label(row), row.text(_CLAIM)) for row in explained]
+    splits = seeded_split(items, sizes, seed)
+    instances = [
+        TaskInstance(
+            f"healthfc-{row.row}", row.text(_CLAIM), _label(row), row.text(_EXPLANATION), split,
+            row=row.row,
+        )
+        for row, split in zip(explained, splits, strict=True)
+    ]  # fmt: skip
+    return instances, (note,)
+
+
+def _label(row: SourceRow) -> str:
+    return LABELS[int(row.text(_LABEL))]

@@ -1,0 +1,179 @@
+"""What an evaluator reads: an instance's text and, as a second segment, an argument.
+
+This is Table 2 of the paper: the text (with the options, where there are some) and the argument. A
+baseline reads the context in its place, or nothing. Where both are longer than the encoder takes,
+tokens go in this order: the context's tail, the middle of the text down to a floor, the tails of
+the options, and last the argument's tail. Tokens are cut, and never turned back into text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judgebench.ranking.proxy.config import EvaluatorKind
+from judgebench.ranking.proxy.task import TaskInstance
+
+TEXT_FLOOR, OPTION_FLOOR = 64, 8  # tokens that are kept before the argument loses any
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """The second segment: an argument, or a context, which gives way first."""
+
+    text: str
+    is_argument: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input as tokens. `options` are the first and past-the-last place of each option's."""
+
+    ids: list[int]
+    types: list[int]
+    options: tuple[tuple[int, int], ...] = ()
+    cut: bool = False
+    argument_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How many tokens each part has."""
+
+    text: int
+    options: tuple[int, ...]
+    second: int
+
+    @property
+    def total(self) -> int:
+        """Of all parts."""
+        return self.text + sum(self.options) + self.second
+
+
+def second_in_training(kind: EvaluatorKind, instance: TaskInstance, argument: str) -> Second:
+    """A baseline is trained on the context, the others on the argument."""
+    return Second(instance.context, False) if kind == "baseline" else Second(argument)
+
+
+def second_in_test(kind: EvaluatorKind, instance: TaskInstance, argument: str) -> Second:
+    """Every evaluator reads the argument; without one a baseline reads what it was trained on."""
+    return Second(argument) if argument.strip() else second_in_training(kind, instance, "")
+
+
+class InputMaker:
+    """Makes inputs for one tokenizer, which must be a fast one. Every text is read once."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
+        self._tokenizer, self._max_tokens = tokenizer, max_tokens
+        self._known: dict[str, list[int]] = {}
+        self._alone = _frame(tokenizer, "a")
+        self._paired = _frame(tokenizer, "a", "b")
+
+    def make(self, instances: Sequence[TaskInstance], seconds: Sequence[Second]) -> list[Input]:
+        """One input an instance, in their order."""
+        pairs = list(zip(instances, seconds, strict=True))
+        self._read(text for i, s in pairs for text in (i.text, *_numbered(i), s.text))
+        return [self._one(instance, second) for instance, second in pairs]
+
+    def _read(self, texts: Iterable[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if not new:
+            return
+        # Texts are data: what looks like a control token in them is plain text.
+        found = self._tokenizer(
+            new, add_special_tokens=False, split_special_tokens=True, truncation=False,
+            padding=False, return_attention_mask=False, verbose=False,
+        )  # fmt: skip
+        self._known.update(zip(new, found["input_ids"], strict=True))
+
+    def _one(self, instance: TaskInstance, second: Second) -> Input:
+        text, tail = self._known[instance.text], self._known[second.text]
+        options = [self._known[option] for option in _numbered(instance)]
+        frame = self._paired if tail else self._alone
+        full = Lengths(len(text), tuple(map(len, options)), len(tail))
+        kept = fit(full, self._max_tokens - frame.size, cut_second_first=not second.is_argument)
+        head = [*frame.before, *_without_middle(text, kept.text)]
+        spans = []
+        for option, length in zip(options, kept.options, strict=True):
+            spans.append((len(head), len(head) + length))
+            head += option[:length]
+        ids = [*head, *frame.between, *tail[: kept.second], *frame.after]
+        types = [frame.types[0]] * len(head) + frame.types_after_first(kept.second)
+        argument_cut = second.is_argument and kept.second < full.second
+        return Input(ids, types, tuple(spans), kept != full, argument_cut)
+
+
+def _numbered(instance: TaskInstance) -> list[str]:
+    """The options as `TaskInstance.question` shows them."""
+    return [f"{i}. {option}" for i, option in enumerate(instance.options, 1)]
+
+
+def _without_middle(ids: list[int], length: int) -> list[int]:
+    """A case states its patient first and asks its question last: both ends are kept."""
+    return ids if length >= len(ids) else ids[: (length + 1) // 2] + ids[len(ids) - length // 2 :]
+
+
+def fit(full: Lengths, room: int, *, cut_second_first: bool = False) -> Lengths:
+    """The lengths that fit into `room` tokens, cut in the order that the module names.
+
+    The floors shrink where there is little room, so that something of every part is kept before
+    the argument, which may go altogether.
+    """
+    text_floor = min(TEXT_FLOOR, room // 2)
+    option_floor = min(OPTION_FLOOR, room // 2 // max(len(full.options), 1))
+    text, options, second = full.text, full.options, full.second
+    if cut_second_first:
+        second = max(0, min(second, room - text - sum(options)))
+    text = max(min(text, text_floor), min(text, room - sum(options) - second))
+    options = _level(options, room - text - second, option_floor)
+    second = max(0, min(second, room - text - sum(options)))
+    return Lengths(text, options, second)
+
+
+def _level(lengths: tuple[int, ...], room: int, floor: int) -> tuple[int, ...]:
+    """The longest lose tokens until all fit, none below the floor."""
+    most = max(lengths, default=0)
+    while most > floor and sum(min(length, most) for length in lengths) > room:
+        most -= 1
+    return tuple(min(length, most) for length in lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The special tokens round the segments, and the segments' type ids; found by example, for
+    every family of encoders has its own."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    types: list[int]  # of: before and first, between, second, after
+
+    @property
+    def size(self) -> int:
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def types_after_first(self, second: int) -> list[int]:
+        _, between, inner, after = self.types
+        return [between] * len(self.between) + [inner] * second + [after] * len(self.after)
+
+
+def _frame(tokenizer: Any, *segments: str) -> _Frame:
+    made = tokenizer(*segments, return_token_type_ids=True)
+    ids, types, places = made["input_ids"], made["token_type_ids"], made.sequence_ids(0)
+    last = len(segments) - 1
+    first_end = max(i for i, s in enumerate(places) if s == 0) + 1
+    end = max(i for i, s in enumerate(places) if s == last) + 1
+    start = places.index(0)
+    middle = places.index(1) if last else end
+    return _Frame(
+        before=ids[:start],
+        between=ids[first_end:middle] if last else [],
+        after=ids[end:],
+        types=[
+            types[start],
+            types[first_end] if last else types[start],
+            types[middle] if last else types[start],
+            types[-1],
+        ],
+    )

@@ -1,0 +1,171 @@
+"""Passages scored against a query: by late interaction, or by a sentence encoder in its place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from judgebench.backends.checkpoint import identify
+from judgebench.backends.weights import sha256_of
+from judgebench.errors import MissingExtra, Problem, SetupError
+
+if TYPE_CHECKING:
+    from judgebench.ranking.proxy.encoder import Encoder
+    from judgebench.stats.arrays import FloatArray
+
+_PARTS = (".safetensors", ".bin", ".json")
+
+
+class Reranker(Protocol):
+    """Scores passages. `name` says by what, in words for a report."""
+
+    name: str
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
+        """The scores of each query's own passages, higher is nearer."""
+        ...
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name and weights, for a manifest."""
+        ...
+
+
+class EncoderReranker:
+    """The fallback: one vector a passage, scored by its cosine with the query's."""
+
+    name = "sentence encoder, no late interaction"
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
+        """See `Reranker`. Passages and queries lose what is longer than the encoder takes."""
+        places = _distinct(passages)
+        asked = self._encoder.embed(queries)
+        vectors = self._encoder.embed(list(places))
+        return [
+            vectors[[places[passage] for passage in own]] @ query
+            for query, own in zip(asked, passages, strict=True)
+        ]
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"name": self.name, **identify(str(self._encoder.folder))}
+
+
+class ColBERTReranker:
+    """Late interaction by the ColBERT weights of a folder or a hub name, through pylate.
+
+    Santhanam et al. (2022), "ColBERTv2", section 3.1. A query longer than the weights' query length
+    (32 tokens as a rule) is read whole, as far as the encoder goes, and without the mask tokens
+    that fill up short ones: else a clinical case would be scored by its first line.
+    Raises MissingExtra without pylate, SetupError where there are no such weights, or where they
+    have no projection for late interaction.
+    """
+
+    name = "late interaction (ColBERT)"
+
+    def __init__(self, weights: str) -> None:
+        try:
+            from pylate.models import ColBERT
+        except ModuleNotFoundError as error:
+            raise MissingExtra("late interaction", "colbert", "pylate") from error
+        weights = os.path.expanduser(weights)
+        self._about = {"name": self.name, **_identify(weights)}
+        try:
+            self._model = ColBERT(weights)
+        except Exception as error:  # no memory, an unknown architecture, torn weights, ...
+            said = " ".join(str(error).split())[:300]
+            raise SetupError(_problem(f"cannot be loaded: {said}", weights)) from error
+        self._limit = int(getattr(self._model[0].auto_model.config, "max_position_embeddings", 512))
+        self._model.document_length = self._limit
+
+    def token_vectors(self, texts: Sequence[str], *, queries: bool = False) -> list[FloatArray]:
+        """Every text's token embeddings, (tokens, width), float32, each of length 1."""
+        if not queries:
+            return list(self._model.encode(list(texts), is_query=False, show_progress_bar=False))
+        usual = self._model.query_length
+        found: dict[str, FloatArray] = {}
+        try:
+            for length, own in self._by_length(texts, usual).items():
+                self._model.query_length = length
+                vectors = self._model.encode(own, is_query=True, show_progress_bar=False)
+                found.update(zip(own, vectors, strict=True))
+        finally:
+            self._model.query_length = usual
+        return [found[text] for text in texts]
+
+    def _by_length(self, queries: Sequence[str], usual: int) -> dict[int, list[str]]:
+        """Queries by the length that each is read with: the usual one, or its own tokens."""
+        groups: dict[int, list[str]] = {}
+        for query in dict.fromkeys(queries):
+            # One more for the token that marks a query.
+            tokens = len(self._model.tokenizer(query, verbose=False)["input_ids"]) + 1
+            groups.setdefault(max(usual, min(tokens, self._limit)), []).append(query)
+        return groups
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
+        """See `Reranker`. A score is the sum over the query's tokens of the highest cosine with a
+        token of the passage:
+
+        S(q, d) = sum_i max_j Q_i . D_j
+        """
+        from pylate.scores import colbert_scores_pairwise
+
+        places = _distinct(passages)
+        asked = self.token_vectors(queries, queries=True)
+        vectors = self.token_vectors(list(places))
+        # Pairwise, for pylate's reranker fills shorter passages up with zeros, which would count as
+        # tokens where all cosines are negative.
+        return [
+            colbert_scores_pairwise(
+                [query] * len(own), [vectors[places[passage]] for passage in own]
+            ).numpy()
+            for query, own in zip(asked, passages, strict=True)
+        ]
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._about
+
+
+def _distinct(passages: Sequence[Sequence[str]]) -> dict[str, int]:
+    """The place of every passage among all different ones: documents recur between queries."""
+    return {p: i for i, p in enumerate(dict.fromkeys(p for own in passages for p in own))}
+
+
+def _problem(message: str, weights: str) -> Problem:
+    allowed = "a folder or a hub name of ColBERT weights"
+    return Problem(message, weights, field="late_interaction", allowed=allowed)
+
+
+def _identify(weights: str) -> dict[str, str]:
+    """What `identify` says, with the folders below; raises SetupError for weights that are not
+    there, or that are a plain encoder's: pylate would project these at random."""
+    config = _json_of(weights, "config.json")
+    if config is None:
+        message = "is no folder of weights and no hub name that can be reached"
+        raise SetupError(_problem(message, weights))
+    modules = _json_of(weights, "modules.json")
+    projects = isinstance(modules, list) and len(modules) > 1 and "Dense" in str(modules[1:])
+    if not projects and "HF_ColBERT" not in (config.get("architectures") or []):
+        raise SetupError(_problem("holds no projection for late interaction", weights))
+    folder = Path(weights)
+    if not folder.is_dir():
+        return identify(weights)
+    files = sorted(p for p in folder.rglob("*") if p.suffix in _PARTS and p.is_file())
+    sums = "".join(f"{p.relative_to(folder).as_posix()} {sha256_of(p)}\n" for p in files)
+    return {"model": folder.name, "sha256": hashlib.sha256(sums.encode()).hexdigest()[:16]}
+
+
+def _json_of(weights: str, name: str) -> Any:
+    """A file of JSON in a folder or on the hub, None where there is none."""
+    from transformers.utils import cached_file
+
+    try:
+        found = cached_file(weights, name)
+        return json.loads(Path(found).read_bytes()) if found else None
+    except (OSError, ValueError):
+        return None

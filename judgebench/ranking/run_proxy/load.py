@@ -1,0 +1,233 @@
+"""A bench.yaml with a key `proxy`, checked whole before anything is written, trained or asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from judgebench.backends import open_backend
+from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.ranking.proxy.arguments import Argument, argument_id, given_arguments
+from judgebench.ranking.proxy.config import (
+    EvaluatorConfig,
+    EvaluatorKind,
+    GeneratorConfig,
+    PassagesConfig,
+    ProxyConfig,
+    SampleConfig,
+    TaskEntry,
+)
+from judgebench.ranking.proxy.encoder import find_encoder, import_torch
+from judgebench.ranking.proxy.generate import wanted_instances
+from judgebench.ranking.proxy.load import load_task, sample_task
+from judgebench.ranking.proxy.retrieval.corpus import Document, read_corpus
+from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
+from judgebench.records import Answer, Dataset
+from judgebench.runner.bench import BenchConfig, Gathered, bench_file, load_bench, read_config
+
+
+@dataclass(frozen=True)
+class RankedEntry:
+    """A task with what the file says of it. `generators` write on it, `given` were written before;
+    `learnt_from` is the part of it whose arguments of models an evaluator is trained on."""
+
+    task: ProxyTask
+    entry: TaskEntry
+    generators: tuple[GeneratorConfig, ...]
+    given: tuple[Argument, ...]
+    evaluators: EvaluatorConfig
+    learnt_from: ProxyTask | None = None
+
+    @property
+    def argued(self) -> list[TaskInstance]:
+        """The instances that models write on."""
+        return wanted_instances(self.task, self.learnt_from)
+
+    @property
+    def kinds(self) -> tuple[EvaluatorKind, ...]:
+        """Which evaluators are trained for it."""
+        return self.evaluators.kinds
+
+
+@dataclass(frozen=True)
+class RankBench:
+    """A checked ranking. No model was asked or trained."""
+
+    config: BenchConfig
+    file: Path
+    tasks: tuple[RankedEntry, ...]
+    documents: Sequence[Document] = ()
+
+    @property
+    def proxy(self) -> ProxyConfig:
+        """What stands under the file's key `proxy`."""
+        assert self.config.proxy is not None
+        return self.config.proxy
+
+
+def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
+    """The ranking of that file, of that folder's bench.yaml, or of that shipped example.
+
+    `data_folder` is where the files of tasks lie, instead of where the file says. Raises SetupError
+    with every problem of the file and of all the files that it names.
+    """
+    file = bench_file(path)
+    gather = Gathered(str(file))
+    config, _ = read_config(file, gather, data_needed=False)
+    sound = not gather.found
+    if config.proxy is None and sound:
+        message = "must be there in a ranking; `judgebench run` judges answers"
+        gather.tell("proxy", Problem(message))
+    if config.proxy is None:
+        raise SetupError(gather.found)
+    proxy = config.proxy
+    folder = data_folder or (file.parent / proxy.data_folder if proxy.data_folder else None)
+    tasks = {
+        i: task
+        for i, entry in enumerate(proxy.entries)
+        if (task := gather(f"proxy.tasks.{i}", _task, entry, folder, file.parent, config.seed))
+    }
+    for name, count in Counter(task.name for task in tasks.values()).items():
+        if count > 1:
+            gather.tell("proxy.tasks", Problem("two tasks have this name", found=name))
+    paths = [file.parent / name for name in proxy.arguments]
+    whole = len(tasks) == len(proxy.entries)  # else arguments on a task that failed seem unknown
+    given = gather("proxy.arguments", given_arguments, paths if whole else [], list(tasks.values()))
+    given = given or []
+    for field, problem in _name_problems(proxy, given):
+        gather.tell(field, problem)
+    for generator in proxy.generators:
+        gather(f"proxy.generators.{generator.name}", _check_backend, generator)
+    encoder = gather(
+        "proxy.evaluators.encoder", _found_encoder, proxy.evaluators.encoder, file.parent
+    )
+    documents: Sequence[Document] = ()
+    if proxy.passages is not None:
+        corpus = (folder or file.parent) / proxy.passages.corpus
+        documents = gather("proxy.passages.corpus", _corpus, corpus, proxy.passages.column) or ()
+        gather("proxy.passages", _check_retrieval, proxy.passages, file.parent)
+    entries = [
+        _entry(proxy, proxy.entries[i], task, given, encoder or "", config.seed)
+        for i, task in tasks.items()
+    ]
+    for i, entry in zip(tasks, entries, strict=True):
+        for problem in _evaluator_problems(entry):
+            gather.tell(f"proxy.tasks.{i}", problem)
+    if sound:  # else the same problems would be told twice
+        placeholder = Dataset([a for e in entries for a in gold_answers(e)], ())
+        gather("judges", lambda: load_bench(file, arguments=placeholder).close())
+    gather.raise_any()
+    return RankBench(config, file, tuple(entries), documents)
+
+
+def _task(entry: TaskEntry, folder: Path | None, relative_to: Path, seed: int) -> ProxyTask:
+    task = load_task(entry.task, data_folder=folder, relative_to=relative_to, seed=seed)
+    return sample_task(task, entry.sample, seed)
+
+
+def _corpus(path: Path, column: str) -> Sequence[Document]:
+    return read_corpus(path, column)
+
+
+def _found_encoder(name: str, relative_to: Path) -> str:
+    """The encoder that a name means; one that must be downloaded is downloaded now, not later."""
+    import_torch()
+    beside = str(relative_to / name)
+    found = beside if Path(beside).is_dir() else name
+    find_encoder(found)
+    return found
+
+
+def _check_retrieval(passages: PassagesConfig, relative_to: Path) -> None:
+    _found_encoder(passages.encoder, relative_to)
+    if find_spec("faiss") is None:
+        raise MissingExtra("the control case passages", "proxy", "faiss-cpu")
+    if passages.late_interaction and find_spec("pylate") is None:
+        raise MissingExtra("late interaction", "colbert", "pylate")
+
+
+def _check_backend(generator: GeneratorConfig) -> None:
+    open_backend(generator.backend, generator.settings).close()
+
+
+def _entry(
+    proxy: ProxyConfig,
+    entry: TaskEntry,
+    task: ProxyTask,
+    given: Sequence[Argument],
+    encoder: str,
+    seed: int,
+) -> RankedEntry:
+    chosen = [g for g in proxy.generators if entry.generators is None or g.name in entry.generators]
+    changes = {"kinds": entry.kinds, "training": entry.training, "encoder": encoder}
+    evaluators = proxy.evaluators.model_copy(update={k: v for k, v in changes.items() if v})
+    own = tuple(argument for argument in given if argument.task == task.name)
+    part = None
+    if "llm-trained" in evaluators.kinds:
+        part = sample_task(task, SampleConfig(**entry.arguments_for.model_dump()), seed)
+    return RankedEntry(task, entry, tuple(chosen), own, evaluators, part)
+
+
+def _name_problems(proxy: ProxyConfig, given: Sequence[Argument]) -> Iterator[tuple[str, Problem]]:
+    """Names that stand for two things, or for none."""
+    names = [generator.name for generator in proxy.generators]
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield "proxy.generators", Problem("two generators have this name", found=name)
+    for system in dict.fromkeys(argument.system for argument in given):
+        if system in (*names, GOLD, *proxy.controls):
+            message = "is the name of a generator, a control case or the experts"
+            yield "proxy.arguments", Problem(message, field="system", found=system)
+    for i, entry in enumerate(proxy.entries):
+        for name in entry.generators or ():
+            if name not in names:
+                problem = Problem("is no generator", found=name, allowed=", ".join(names))
+                yield f"proxy.tasks.{i}.generators", problem
+
+
+def _evaluator_problems(entry: RankedEntry) -> Iterator[Problem]:
+    """What an evaluator would be trained on and is not there."""
+    given = {a.item_id for a in entry.given if a.text.strip()}
+    for split in ("train", "development"):
+        taught = [i for i in entry.task.instances if i.split == split]
+        if "expert-trained" in entry.kinds and not any(i.argument.strip() for i in taught):
+            message = f"has no gold argument in the {split} split"
+            yield Problem(message, field="kinds", found="expert-trained")
+        if "llm-trained" in entry.kinds and not (
+            entry.generators or any(i.item_id in given for i in taught)
+        ):
+            message = (
+                f"needs arguments of a model in the {split} split: name generators, or files of "
+                "arguments"
+            )
+            yield Problem(message, field="kinds", found="llm-trained")
+    if not entry.task.ranked:
+        yield Problem("has no test instance to rank", field="task", found=entry.task.name)
+
+
+def gold_answers(entry: RankedEntry) -> list[Answer]:
+    """The gold arguments of the ranked instances, as judges are asked about them."""
+    return [argument_answer(entry.task, i, GOLD, i.argument) for i in entry.task.ranked]
+
+
+def asked_question(question: str, context: str) -> str:
+    """What a judge reads as the question: what is to be decided, and the document if any."""
+    return f"{question}\n\nDocument:\n{context}" if context else question
+
+
+def argument_answer(task: ProxyTask, instance: TaskInstance, system: str, text: str) -> Answer:
+    """One argument as an Answer: what is asked, the document if any, and the argument as its text.
+
+    The gold label is not in it: who judges an argument has to decide as the reader does.
+    """
+    return Answer(
+        item_id=argument_id(task.name, instance.item_id, system),
+        text=text,
+        question=asked_question(instance.question, instance.context),
+        system=system,
+        group=f"{task.name}/{instance.group}",
+        metadata={"task": task.name, "instance": instance.item_id},
+    )

@@ -1,0 +1,399 @@
+"""bench.yaml: what is benchmarked, checked whole before anything is asked of anybody."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import yaml
+from pydantic import Field, ValidationError
+
+from judgebench.backends import open_backend
+from judgebench.data import load_data
+from judgebench.errors import Problem, SetupError
+from judgebench.judges.calibration import ContentFree, content_free
+from judgebench.judges.config import (
+    CalibrationConfig,
+    JudgeConfig,
+    JudgeEntry,
+    JuryConfig,
+    Name,
+    check_judge,
+    judge_entry,
+)
+from judgebench.judges.contract import Judge
+from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, control_judges
+from judgebench.judges.llm import LLMJudge
+from judgebench.prompt import Prompt, load_prompt
+from judgebench.ranking.proxy.config import ProxyConfig
+from judgebench.records import Dataset
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.shipped import is_file, shipped_folder, shipped_names
+from judgebench.store.answer_file import ids_and_groups
+from judgebench.stress.probes.ask import Variant, variants
+from judgebench.stress.probes.attacks import StressSettings, load_attacks
+from judgebench.stress.probes.plan import Plan, make_plan
+from judgebench.stress.probes.recipe import Ask
+from judgebench.study.truth import TruthConfig
+from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ReportConfig(Strict):
+    """`resamples` of the cluster bootstrap and the `level` of every interval."""
+
+    resamples: int = Field(default=2000, ge=100)
+    level: float = Field(default=0.95, gt=0.5, lt=1)
+
+
+class BenchConfig(Strict):
+    """The keys of bench.yaml. Paths are seen from the folder of the file that names them.
+
+    `data` may be left out for a stress test whose sets bring their own answers, and has no place
+    beside `proxy`: a ranking judges the arguments that it is about. `notes` are
+    sentences that every report repeats, such as where the data comes from.
+    """
+
+    name: Name
+    rubric: str
+    data: str | tuple[str, ...] = ()
+    data_folder: str | None = None
+    metrics: tuple[str, ...] = ()
+    judges: tuple[str | dict[str, object], ...] = ()
+    controls: bool | tuple[Control, ...] = True
+    truth: TruthConfig = TruthConfig()
+    report: ReportConfig = ReportConfig()
+    stress: StressSettings = StressSettings()
+    proxy: ProxyConfig | None = None
+    notes: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Attacking:
+    """That answers are attacked as the file's key `stress` says, but for what is given here."""
+
+    sample: int | None = None
+    reviewed: bool = False
+
+    def apply(self, config: BenchConfig) -> BenchConfig:
+        """The settings with what is given here in their place."""
+        given = {"sample": self.sample} if self.sample else {}
+        settings = config.stress.model_copy(
+            update={**given, "reviewed": self.reviewed or config.stress.reviewed}
+        )
+        return config.model_copy(update={"stress": settings})
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A checked benchmark. Engines are open, but no model has been asked anything."""
+
+    config: BenchConfig
+    file: Path
+    rubric: Rubric
+    dataset: Dataset
+    judges: tuple[LLMJudge, ...]
+    juries: tuple[JuryConfig, ...] = ()
+    calibrations: tuple[CalibrationConfig, ...] = ()
+    content_free: tuple[ContentFree, ...] = ()  # what the calibrations ask beside the answers
+    controls: tuple[Judge, ...] = ()
+    plan: Plan | None = None  # of a stress test; `dataset` then holds the altered answers too
+    variants: tuple[Variant, ...] = ()
+
+    def close(self) -> None:
+        for judge in self.judges:
+            judge.close()
+
+
+def load_bench(
+    path: Path,
+    *,
+    limit: int | None = None,
+    data_folder: Path | None = None,
+    attacking: Attacking | None = None,
+    run_folder: Path | None = None,
+    arguments: Dataset | None = None,
+) -> Bench:
+    """The benchmark of that file, of that folder's bench.yaml, or of that shipped example.
+
+    `limit` keeps the first answers only; `data_folder` is where data files are looked for instead
+    of where bench.yaml says. `run_folder`, or the usual one, may keep a large data set as an
+    earlier run read it: it is read anew if anything has changed. With `attacking` its answers are
+    also altered, for a stress test. With `arguments` these are judged, as a ranking does.
+    Raises SetupError with every problem of the file and of all the files that it names.
+    """
+    file = bench_file(path)
+    gather = Gathered(str(file))
+    config, node = read_config(file, gather, data_needed=attacking is None and arguments is None)
+    config = attacking.apply(config) if attacking else config
+    if arguments is not None:  # control judges learn from human labels, and here are none
+        config = config.model_copy(update={"controls": ()})
+    whole = gather("rubric", load_rubric, config.rubric, relative_to=file.parent)
+    rubric = whole and gather(
+        "metrics", whole.only, config.metrics or [m.id for m in whole.metrics]
+    )
+    specs = _judge_configs(config, file, node, gather)
+    models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
+    dataset, plan, prompts = None, None, {}
+    if whole is not None and rubric is not None:
+        dataset = arguments
+        if dataset is None:
+            dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
+            dataset = dataset and _limited(dataset, limit)
+        if attacking:
+            plan = gather("stress", _plan, config, file, whole, rubric, dataset)
+            if dataset is not None and plan is not None:
+                dataset = gather("stress", _attacked, dataset, plan)
+        prompts = {
+            name: gather(f"judges.{name}", _prompt_of, spec, rubric, dataset, file)
+            for name, spec in models.items()
+        }
+    gather.raise_any()
+    assert rubric is not None
+    assert dataset is not None
+    checked = {name: prompt for name, prompt in prompts.items() if prompt is not None}
+    judges = [
+        gather(f"judges.{name}", _open, spec, rubric, checked[name])
+        for name, spec in models.items()
+    ]
+    opened = tuple(judge for judge in judges if judge is not None)
+    try:
+        gather.raise_any()
+    except SetupError:
+        for judge in opened:
+            judge.close()
+        raise
+    juries = tuple(s for s in specs if isinstance(s, JuryConfig))
+    calibrations = tuple(s for s in specs if isinstance(s, CalibrationConfig))
+    questions = bool(calibrations) and any(answer.question for answer in dataset.answers)
+    return Bench(
+        config=config,
+        file=file,
+        rubric=rubric,
+        dataset=dataset,
+        judges=opened,
+        juries=juries,
+        calibrations=calibrations,
+        content_free=tuple(content_free(calibrations, opened, questions=questions)),
+        controls=_controls(config, rubric, dataset, juries, plan is not None),
+        plan=plan,
+        variants=tuple(_variants(opened, plan)) if plan else (),
+    )
+
+
+class Gathered:
+    """Runs steps and keeps what each complains of, so that all problems are told at once."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self.found: list[Problem] = []
+
+    def __call__(
+        self, field: str, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """The step's result; None where it fails."""
+        try:
+            return step(*args, **kwargs)
+        except SetupError as error:
+            for problem in error.problems:
+                self.tell(field, problem)
+            return None
+
+    def tell(self, field: str, problem: Problem) -> None:
+        """Keep a problem; one that names no file is of `field` of this file."""
+        where = f"{field}.{problem.field}" if problem.field else field
+        if not problem.file:
+            problem = replace(problem, file=self._file, field=where)
+        self.found.append(problem)
+
+    def raise_any(self) -> None:
+        """Raises SetupError with all that was found, where something was."""
+        if self.found:
+            raise SetupError(self.found)
+
+
+def read_config(
+    file: Path, gather: Gathered, *, data_needed: bool
+) -> tuple[BenchConfig, yaml.Node | None]:
+    """The file's settings. Where some are unsound, the others are checked all the same."""
+    value, node = load_with_lines(file)
+    if data_needed and isinstance(value, dict) and value.get("proxy"):
+        raise SetupError(Problem("ranks arguments: call `judgebench rank run`", str(file)))
+    if data_needed and isinstance(value, dict) and not value.get("data"):
+        gather.found.append(Problem("Field required", str(file), 1, "data"))
+    try:
+        return validate(value, BenchConfig, str(file), node), node
+    except SetupError as error:
+        gather.found += error.problems
+    unsound = {p.field.split(".")[0] for p in gather.found}
+    sound = {k: v for k, v in value.items() if k not in unsound} if isinstance(value, dict) else {}
+    try:
+        return BenchConfig.model_validate({"name": "unsound", **sound}), node
+    except ValidationError:
+        raise SetupError(gather.found) from None
+
+
+def bench_file(path: Path) -> Path:
+    """The file at that path, in that folder, or of that shipped example. Raises SetupError."""
+    shipped = shipped_folder("examples") / path / "bench.yaml"
+    for candidate in (path, path / "bench.yaml", shipped):
+        if is_file(candidate):
+            return candidate
+    names = ", ".join(shipped_names("examples", ""))
+    message = f"no such file and no shipped example of that name; shipped: {names}"
+    raise SetupError(Problem(message, file=str(path)))
+
+
+def _load_data(
+    config: BenchConfig,
+    file: Path,
+    rubric: Rubric,
+    data_folder: Path | None,
+    run_folder: Path | None,
+) -> Dataset:
+    names = (config.data,) if isinstance(config.data, str) else config.data
+    if not names:
+        return Dataset((), ())
+    folder = data_folder or (file.parent / config.data_folder if config.data_folder else None)
+    paths = [file.parent / name for name in names]
+    kept_in = run_folder or default_run_folder(config)
+    metrics = config.metrics or None
+    return load_data(paths, rubric, metrics=metrics, folder=folder, kept_in=kept_in)
+
+
+def _judge_configs(
+    config: BenchConfig, file: Path, node: yaml.Node | None, gather: Gathered
+) -> list[JudgeEntry]:
+    found = [
+        gather(f"judges.{i}", _judge_config, entry, file, node_below(node, "judges", i))
+        for i, entry in enumerate(config.judges)
+    ]
+    specs = [spec for spec in found if spec is not None]
+    names = Counter(spec.name for spec in specs)
+    names.update(c for c in ABOUT if c in names)
+    for name, count in names.items():
+        if count > 1:
+            message = "two judges have this name, or a control has it"
+            gather.tell("judges", Problem(message, found=name))
+    known = {spec.name for spec in specs if isinstance(spec, JudgeConfig)} | set(ABOUT)
+    for spec in specs if None not in found else []:
+        for member in spec.jury if isinstance(spec, JuryConfig) else []:
+            if member not in known:
+                allowed = ", ".join(sorted(known))
+                problem = Problem("is no judge of this benchmark", found=member, allowed=allowed)
+                gather.tell(f"judges.{spec.name}.jury", problem)
+    if None not in found:
+        _check_calibrations(specs, gather)
+    return specs
+
+
+def _check_calibrations(specs: Sequence[JudgeEntry], gather: Gathered) -> None:
+    """Each needs a judge of this benchmark that gives probabilities."""
+    asked = {s.name: s.probabilities for s in specs if isinstance(s, JudgeConfig)}
+    for spec in specs:
+        if not isinstance(spec, CalibrationConfig) or asked.get(spec.calibrate):
+            continue
+        known = spec.calibrate in asked
+        message = "is not asked for probabilities" if known else "is no language model of this file"
+        able = ", ".join(name for name, how in asked.items() if how)
+        allowed = able or "a judge with `probabilities: independent` or `chained`"
+        problem = Problem(message, found=spec.calibrate, allowed=allowed)
+        gather.tell(f"judges.{spec.name}.calibrate", problem)
+
+
+def _judge_config(entry: str | dict[str, object], file: Path, node: yaml.Node | None) -> JudgeEntry:
+    source, value = str(file), entry
+    if isinstance(entry, str):
+        source = str(file.parent / entry)
+        value, node = load_with_lines(file.parent / entry)
+    return judge_entry(value, source, node)
+
+
+def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file: Path) -> Prompt:
+    """The judge's prompt, after a check that it fits rubric, judge and answers."""
+    prompt = load_prompt(spec.prompt, relative_to=file.parent)
+    check_judge(spec, prompt, rubric)
+    if dataset is not None and prompt.asks_for_reference:
+        lacking, some = 0, list[str]()
+        for answer in dataset.answers:
+            if not answer.reference:
+                lacking += 1
+                some += [answer.item_id] if lacking <= 5 else []
+        if lacking:
+            raise SetupError(
+                Problem(
+                    f"the prompt {prompt.name} asks for a reference answer, which "
+                    f"{lacking} of {len(dataset.answers)} answers lack",
+                    field="prompt",
+                    found=", ".join(some) + (", …" if lacking > 5 else ""),
+                )
+            )
+    return prompt
+
+
+def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt) -> LLMJudge:
+    return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings))
+
+
+def _limited(dataset: Dataset, limit: int | None) -> Dataset:
+    if limit is None:
+        return dataset
+    answers = dataset.answers[:limit]
+    labelled = {label.item_id for label in dataset.labels}
+    kept = {item_id for item_id, _ in ids_and_groups(answers) if item_id in labelled}
+    labels = [label for label in dataset.labels if label.item_id in kept]
+    return Dataset(answers, labels, dataset.warnings, dataset.sources)
+
+
+def _controls(
+    config: BenchConfig,
+    rubric: Rubric,
+    dataset: Dataset,
+    juries: Sequence[JuryConfig],
+    stress: bool,
+) -> tuple[Judge, ...]:
+    chosen = CONTROLS if config.controls is True else (config.controls or ())
+    if config.controls is True and stress:
+        chosen = (*(CONTROLS if dataset.labels else UNTAUGHT), "constant-severe")
+    sworn = {member for jury in juries for member in jury.jury}
+    names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in sworn)))
+    return control_judges(names, rubric, dataset.answers, dataset.labels, config.seed)
+
+
+def _plan(
+    config: BenchConfig, file: Path, rubric: Rubric, judged: Rubric, dataset: Dataset | None
+) -> Plan:
+    """What is altered and how; without a sound data set the attacks are checked all the same."""
+    attacks = load_attacks(config.stress, rubric, judged, file.parent)
+    answers, labels = (dataset.answers, dataset.labels) if dataset else ((), ())
+    sample = config.stress.sample
+    return make_plan(attacks, answers, labels, judged, seed=config.seed, sample=sample)
+
+
+def _attacked(dataset: Dataset, plan: Plan) -> Dataset:
+    """The data set with the answers that a stress test judges: unaltered ones, then altered."""
+    answers = {a.item_id: a for a in plan.parents}
+    altered = {item.item_id: item.answer for item in plan.items}
+    twice = ", ".join(sorted(answers.keys() & altered.keys())[:5])
+    if twice:
+        raise SetupError(Problem("an answer and an altered one have the same id", found=twice))
+    return replace(dataset, answers=(*answers.values(), *altered.values()), origin=None)
+
+
+def _variants(judges: Sequence[LLMJudge], plan: Plan) -> Iterator[Variant]:
+    for judge in judges:
+        for recipe, answers in plan.asks:
+            if isinstance(recipe.edit, Ask):
+                yield from variants(judge, recipe, recipe.edit, answers)
+
+
+def default_run_folder(config: BenchConfig) -> Path:
+    """`runs/NAME` below the folder that the command was called in."""
+    return Path(os.curdir) / "runs" / config.name

@@ -1,0 +1,1 @@
+"""The run folder: answers, verdicts and the manifest on disk."""

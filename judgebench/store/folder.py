@@ -1,0 +1,240 @@
+"""The run folder: everything a benchmark did, enough to resume it and to score it again offline.
+
+    run.json              manifest: versions, seeds, content hashes, judges (rewritten whole)
+    bench.json            the settings in full
+    rubric.json           the rubric as used
+    answers.jsonl         the answers as judged
+    labels.jsonl          the human labels as read
+    answers.index, data.json   of many answers: what a resume need not read anew (`data.kept`)
+    verdicts-NAME.jsonl   one line a verdict, append-only, one file a judge
+    verdicts-NAME+PART.jsonl   the same while several processes share the work; merged at its end
+    attacks.jsonl         of a stress test: the altered answers, which answers.jsonl holds too
+    attacks-rejected.jsonl   those that failed a check of validity, with the reasons
+
+A line that a killed process left torn is dropped when the file is next opened, and told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from time import sleep
+from typing import IO, Any
+
+from judgebench.errors import Problem, RunLocked, SetupError
+from judgebench.files import read_lines, read_object, to_json, to_line, write_atomically
+from judgebench.records import Answer, HumanLabel, Verdict
+from judgebench.rubric import Rubric
+from judgebench.store.answer_file import AnswerFile, write_answers
+from judgebench.store.verdict_file import disk_errors, read_verdicts, verdict_files, verdict_path
+from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.stress.probes.sets import read_set, to_set_line
+from judgebench.yaml_file import validate
+
+ATTACKS, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
+_MOST_IN_MEMORY = 4 << 20  # bytes of answers
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The part `number` (from 1) of a work that `of` processes share."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """`2/8`. Raises SetupError for anything else."""
+        found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", text)
+        if found is None or int(found[1]) > int(found[2]):
+            allowed = "K/N, from 1/N to N/N, such as 2/8"
+            raise SetupError(Problem("is no shard", field="--shard", found=text, allowed=allowed))
+        return cls(int(found[1]), int(found[2]))
+
+    @property
+    def part(self) -> str:
+        """What its files are called by."""
+        return f"{self.number}of{self.of}"
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+class RunFolder:
+    """A run on disk. Reading needs no lock; writing goes through `locked`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def existing(cls, path: Path) -> RunFolder:
+        """Raises SetupError where `path` holds no run."""
+        if not (path / "run.json").is_file():
+            raise SetupError(Problem("is no run folder: it holds no run.json", file=str(path)))
+        return cls(path)
+
+    @contextmanager
+    def locked(self, shard: Shard | None = None) -> Iterator[None]:
+        """Hold the folder for writing: alone, or this shard of it beside the other shards.
+
+        Raises RunLocked where another process holds it, or shares it in another number of shards,
+        and DiskFailed where the folder cannot be written to.
+        """
+        with ExitStack() as held:
+            with disk_errors(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+                whole = held.enter_context((self.path / ".lock").open("a+"))
+            if shard is None:
+                if not _take(whole, exclusive=True):
+                    raise RunLocked(
+                        f"another process is writing to {self.path}; wait for it, or give each "
+                        "process a part of the work with --shard 1/2, --shard 2/2"
+                    )
+            else:
+                self._share(whole, shard)
+                own = held.enter_context((self.path / f".lock-{shard.part}").open("w"))
+                if not _take(own, exclusive=True):
+                    raise RunLocked(f"another process works on shard {shard} of {self.path}")
+            yield
+
+    def _share(self, whole: IO[str], shard: Shard) -> None:
+        """Hold the folder beside other shards; whoever comes first says how many there are."""
+        if _take(whole, exclusive=True):
+            whole.truncate(0)
+            whole.write(str(shard.of))
+            whole.flush()
+        for _ in range(_TRIES):  # shards that start together each hold it alone for an instant
+            if shared := _take(whole, exclusive=False):
+                break
+            sleep(0.05)
+        if not shared:
+            raise RunLocked(f"another process is writing to all of {self.path}")
+        whole.seek(0)
+        if (others := whole.read()) != str(shard.of):
+            raise RunLocked(f"{self.path} is being worked on in {others} shards, not {shard.of}")
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest; empty before the first write."""
+        path = self.path / "run.json"
+        return _read_object(path) if path.is_file() else {}
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace run.json. Raises DiskFailed."""
+        self._write_json("run.json", manifest)
+
+    def write_inputs(
+        self, rubric: Rubric, answers: Iterable[Answer], labels: Iterable[HumanLabel]
+    ) -> None:
+        """What is judged, by which rubric, and what humans said of it."""
+        self.write_rubric(rubric)
+        self.write_data(answers, labels)
+
+    def write_rubric(self, rubric: Rubric) -> None:
+        """The rubric as used."""
+        self._write_json("rubric.json", rubric.model_dump(mode="json"))
+
+    def write_data(self, answers: Iterable[Answer], labels: Iterable[HumanLabel]) -> None:
+        """The answers as judged and the human labels as read."""
+        with self._written_whole("answers.jsonl") as file:
+            write_answers(file, answers)
+        with self._written_whole("labels.jsonl") as file:
+            file.writelines(to_line(_plain(label)).encode("utf-8") for label in labels)
+
+    def write_attacks(
+        self, items: Sequence[AlteredAnswer], rejected: Sequence[AlteredAnswer]
+    ) -> None:
+        """The altered answers of a stress test; without any, those of an earlier one go."""
+        for name, found in ((ATTACKS, items), (REJECTED, rejected)):
+            if found:
+                lines = "".join(to_line(to_set_line(item)) for item in found)
+                write_atomically(self.path / name, lines.encode("utf-8"))
+            else:
+                (self.path / name).unlink(missing_ok=True)
+
+    @property
+    def has_attacks(self) -> bool:
+        """Whether the run is a stress test with altered answers."""
+        return (self.path / ATTACKS).is_file()
+
+    def attacks(self) -> list[AlteredAnswer]:
+        """The altered answers that were judged; none where no stress test was run."""
+        return read_set(self.path / ATTACKS) if self.has_attacks else []
+
+    def rubric(self) -> Rubric:
+        """The rubric as used. Raises SetupError where it is missing or damaged."""
+        path = self.path / "rubric.json"
+        return validate(_read_object(path), Rubric, file=str(path))
+
+    def answers(self) -> Sequence[Answer]:
+        """The answers as judged; many of them stay in their file until they are asked for."""
+        path = self.path / "answers.jsonl"
+        found = AnswerFile.open(path)
+        return found if path.stat().st_size > _MOST_IN_MEMORY else tuple(found)
+
+    def labels(self) -> list[HumanLabel]:
+        """The human labels as read."""
+        path = self.path / "labels.jsonl"
+        return [_label(value, path, number) for number, value in read_lines(path)]
+
+    def verdict_path(self, judge: str, part: str = "") -> Path:
+        """Where this judge's verdicts are written: all of them, or those of one part."""
+        return verdict_path(self.path, judge, part)
+
+    def verdict_files(self, judge: str) -> list[Path]:
+        """Every file with verdicts of this judge, the oldest first; none where it gave none."""
+        return verdict_files(self.path, judge)
+
+    def verdicts(self, judge: str) -> Iterator[Verdict]:
+        """Every verdict of one judge, in the order written; none where it gave none."""
+        return read_verdicts(self.verdict_files(judge))
+
+    def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        text = to_json(value, indent=2, sort_keys=True) + "\n"
+        with disk_errors(self.path / name):
+            write_atomically(self.path / name, text.encode("utf-8"))
+
+    @contextmanager
+    def _written_whole(self, name: str) -> Iterator[IO[bytes]]:
+        """A file to write to, which takes its place once it is whole."""
+        temporary = self.path / f".{name}.{os.getpid()}.tmp"
+        with disk_errors(self.path / name):
+            try:
+                with temporary.open("wb") as file:
+                    yield file
+                os.replace(temporary, self.path / name)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise SetupError(Problem("no such file", file=str(path)))
+    return read_object(path.read_bytes(), path)
+
+
+def _label(value: dict[str, Any], path: Path, number: int) -> HumanLabel:
+    try:
+        return HumanLabel(**value)
+    except TypeError as error:
+        raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
+
+
+def _plain(label: HumanLabel) -> dict[str, Any]:
+    return {f.name: getattr(label, f.name) for f in fields(label)}
+
+
+def _take(file: IO[str], *, exclusive: bool) -> bool:
+    """Whether the lock could be taken at once; one of the other kind that was held is changed."""
+    import fcntl  # a run can be read where there is no such module
+
+    how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

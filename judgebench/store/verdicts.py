@@ -1,0 +1,209 @@
+"""What a judge said of each answer: label indices, label probabilities and statuses for all, whole
+verdicts for a few.
+
+A million verdicts as objects would take gigabytes. Read from a run folder they are a few arrays,
+and a verdict is read again from its line when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.errors import Problem, SetupError
+from judgebench.files import read_object, whole_lines
+from judgebench.records import Status, Usage, Verdict, add_known
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import FloatArray
+from judgebench.store.verdict_file import verdict_of
+from judgebench.study.answers import IndexedAnswers
+from judgebench.study.truth import Labels
+from judgebench.study.verdicts import no_probabilities, shares, weighed
+
+_STATUSES = tuple(Status)
+# A judge uses few of the possible combinations of labels, and those again and again.
+_MOST_COMBINATIONS = 4096
+_NOWHERE = -1  # the offset of a verdict that is not there
+
+
+class FiledVerdicts(Mapping[str, Verdict]):
+    """The last verdict on each answer as it stands, by item_id, in the order of the answers.
+
+    What was said of an older text, or under another signature, is left out. `usage` and `cost`
+    are those of every line with the signature, not only of the last ones. The files may grow
+    meanwhile, and nothing else. Raises SetupError where a line holds no verdict.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        signature: str,
+        answers: IndexedAnswers,
+        metrics: Sequence[Metric],
+    ) -> None:
+        self._paths, self._answers = paths, answers
+        self._metrics = [metric.id for metric in metrics]
+        # The texts of each metric's labels, numbered as they are met; whether the rubric knows
+        # them is asked when they are counted, as an older line may be wrong without harm.
+        self._numbers: list[dict[str, int]] = [{} for _ in metrics]
+        size = len(answers)
+        self._offsets = array("q", [_NOWHERE]) * size
+        self._file_of = array("i", [0]) * size
+        self._status_of = array("b", [0]) * size
+        self._row = struct.Struct(f"={len(metrics)}i")
+        self._packed = lru_cache(_MOST_COMBINATIONS)(self._pack)
+        self._labels = bytearray(self._row.size * size)  # (answers, metrics) of int32
+        self._probabilities = _FiledProbabilities(metrics, size)
+        self.usage = Usage()
+        self.cost: float | None = None
+        for file, path in enumerate(paths):
+            self._read(file, path, signature)
+
+    def _read(self, file: int, path: Path, signature: str) -> None:
+        row_of, hashes = self._answers.row_of, self._answers.content_hashes
+        usage, cost = self.usage, self.cost
+        for number, offset, line in whole_lines(path):
+            verdict = verdict_of(read_object(line, path, number), path, number)
+            if verdict.signature != signature:
+                continue
+            usage += verdict.usage
+            cost = add_known(cost, verdict.cost)
+            row = row_of.get(verdict.item_id, -1)
+            if row >= 0 and f"{hashes[row]:016x}" == verdict.content_hash:
+                try:
+                    self._note_labels(row, verdict.labels)
+                except (AttributeError, TypeError):
+                    message = "is no verdict: its labels are no texts by metric"
+                    raise SetupError(Problem(message, str(path), number)) from None
+                try:
+                    self._probabilities.note(row, verdict.probabilities or {})
+                except (AttributeError, TypeError, OverflowError, struct.error):
+                    message = "is no verdict: its probabilities are no numbers by metric and label"
+                    raise SetupError(Problem(message, str(path), number)) from None
+                self._offsets[row], self._file_of[row] = offset, file
+                self._status_of[row] = _STATUSES.index(verdict.status)
+        self.usage, self.cost = usage, cost
+
+    def _note_labels(self, row: int, labels: Mapping[str, str]) -> None:
+        place = row * self._row.size
+        said = tuple(map(labels.get, self._metrics))
+        self._labels[place : place + self._row.size] = self._packed(said)
+
+    def _pack(self, said: tuple[str | None, ...]) -> bytes:
+        numbered = zip(said, self._numbers, strict=True)
+        return self._row.pack(
+            *(-1 if x is None else numbers.setdefault(x, len(numbers)) for x, numbers in numbered)
+        )
+
+    def label_indices(self, metric: Metric, answers: IndexedAnswers) -> Labels:
+        """The label index of each of these answers, -1 where there is none or the judge abstained.
+
+        Raises SetupError where a label is none of the metric's.
+        """
+        numbers = self._numbers[self._metrics.index(metric.id)]
+        labels = np.frombuffer(self._labels, dtype=np.int32).reshape(-1, len(self._metrics))
+        of_metric = np.where(self._there, labels[:, self._metrics.index(metric.id)], -1)
+        used = np.bincount(of_metric + 1, minlength=len(numbers) + 1)[1:] > 0
+        index = np.full(len(numbers) + 1, -1, dtype=np.int64)  # the last: -1 is no label
+        for text, number in numbers.items():
+            if used[number]:
+                index[number] = metric.index(text)
+        found: Labels = index[of_metric]
+        if answers is self._answers:
+            return found
+        return np.append(found, -1)[self._rows_of(answers)]  # the last: -1 is no row
+
+    def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:
+        """Like the function of that name below."""
+        found = self._probabilities.of(metric.id)
+        if found is None:
+            return no_probabilities(metric, answers)
+        if answers is not self._answers:
+            rows = self._rows_of(answers)
+            found = np.where(rows[:, None] < 0, np.nan, found[rows])
+        return shares(found, metric)
+
+    def _rows_of(self, answers: IndexedAnswers) -> Labels:
+        """The row here of each of these answers, -1 where it has none."""
+        row_of = self._answers.row_of
+        return np.array([row_of.get(item_id, -1) for item_id in answers.row_of], dtype=np.int64)
+
+    def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
+        """Like the function of that name below."""
+        if answers is self._answers:
+            return self._there
+        return np.append(self._there, False)[self._rows_of(answers)]
+
+    @property
+    def _there(self) -> NDArray[np.bool_]:
+        there: NDArray[np.bool_] = np.frombuffer(self._offsets, dtype=np.int64) != _NOWHERE
+        return there
+
+    def status_counts(self) -> Mapping[Status, int]:
+        """How many verdicts ended how; none with 0."""
+        found = np.frombuffer(self._status_of, dtype=np.int8)[self._there]
+        counts = np.bincount(found, minlength=len(_STATUSES))
+        return {s: int(n) for s, n in zip(_STATUSES, counts, strict=True) if n}
+
+    def __getitem__(self, item_id: str) -> Verdict:
+        row = self._answers.row_of[item_id]
+        if self._offsets[row] == _NOWHERE:
+            raise KeyError(item_id)
+        path = self._paths[self._file_of[row]]
+        with path.open("rb") as file:
+            file.seek(self._offsets[row])
+            return verdict_of(read_object(file.readline(), path), path)
+
+    def __contains__(self, item_id: object) -> bool:
+        row = self._answers.row_of.get(item_id, -1)  # type: ignore[call-overload]
+        return bool(row >= 0 and self._offsets[row] != _NOWHERE)
+
+    def __iter__(self) -> Iterator[str]:
+        return (i for i, row in self._answers.row_of.items() if self._offsets[row] != _NOWHERE)
+
+    def __len__(self) -> int:
+        return int(self._there.sum())
+
+
+class _FiledProbabilities:
+    """The probabilities of every metric's options side by side, (answers, columns) of float32, NaN
+    where there are none; nothing is kept until a verdict has some."""
+
+    def __init__(self, metrics: Sequence[Metric], size: int) -> None:
+        self._size, self._kept, columns = size, bytearray(), 0
+        self._columns: dict[str, slice] = {}
+        self._read = []
+        for metric in metrics:
+            options = weighed(metric)
+            self._read.append((metric.id, itemgetter(*options), (np.nan,) * len(options)))
+            self._columns[metric.id] = slice(columns, columns + len(options))
+            columns += len(options)
+        self._row = struct.Struct(f"={columns}f")
+
+    def note(self, row: int, given: Mapping[str, Mapping[str, float]]) -> None:
+        """What the verdict of a row says; a metric is missing unless every option has a weight."""
+        if not self._kept:
+            if not given:
+                return
+            self._kept = bytearray(np.full(self._size * self._row.size // 4, np.nan, np.float32))
+        said: list[float] = []
+        for metric, read, missing in self._read:
+            try:
+                said += read(given[metric])
+            except KeyError:
+                said += missing
+        self._row.pack_into(self._kept, row * self._row.size, *said)
+
+    def of(self, metric: str) -> NDArray[np.float32] | None:
+        """That metric's columns; None where no verdict had any probability."""
+        if not self._kept:
+            return None
+        kept = np.frombuffer(self._kept, dtype=np.float32).reshape(self._size, -1)
+        return kept[:, self._columns[metric]]

@@ -1,0 +1,156 @@
+"""Swap a term of a word list for one that breaks the list's fact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+
+from judgebench.errors import Problem, SetupError
+from judgebench.records import Answer
+from judgebench.stress.probes.edits.contract import Edit, Edited, Nothing
+from judgebench.stress.probes.text import (
+    Sentence,
+    content_words,
+    mentions,
+    names,
+    negations,
+    overlaps,
+    put,
+    references,
+    sentences,
+)
+from judgebench.stress.probes.words import Fact, WordList
+
+_LEAST_WORDS = 3  # content words of a sentence that makes a claim; fewer are a heading
+_DENIED_BEFORE = re.compile(
+    r"\b(?:not|no|never|neither|nor|none|without|unlike|cannot|\w+n['’]t|rather than|instead of"
+    r"|other than)\W+(?:[\w'’-]+\s+){0,3}$",
+    re.IGNORECASE,
+)
+_DENIED_AFTER = re.compile(
+    r"\s+(?:is|are|was|were|does|do|did|has|have|should|can|must|will|would)(?:\s+not|n['’]t"
+    r"|\s+never)\s+(?:be\s+|been\s+)?(?:an?|the|given|used|taken|work|help|treat|cause|caused"
+    r"|recommended|effective|needed|useful|indicated|advised|approved)\b|\s+cannot\b",
+    re.IGNORECASE,
+)
+
+
+def swap(words: WordList, to: str = "") -> Edit:
+    """An edit that puts a replacement of the kind `to` (of any, for '') for a term of `words`,
+    wherever it stands in the answer.
+
+    The facts whose subject the question names come first; otherwise one sentence of the answer
+    must name both subject and term. Raises SetupError where the list has no such kind.
+    """
+    if to and to not in words.kinds:
+        message = f"the word list {words.name} has no replacement of this kind"
+        raise SetupError(Problem(message, field="to", found=to, allowed=", ".join(words.kinds)))
+
+    def edit(answer: Answer, rng: Random) -> Edited | Nothing:
+        facts = [fact for fact in words.facts if words.alternatives(fact, to)]
+        asked = [fact for fact in facts if fact.about and _names(answer.question, fact)]
+        tried = [_swapped(answer, fact, words, to) for fact in asked or facts]
+        if offers := [one for one in tried if isinstance(one, list)]:
+            return rng.choice(rng.choice(offers))
+        reasons = dict.fromkeys(one for one in tried if isinstance(one, str) and one)
+        return Nothing("; ".join(reasons) or f"no fact of the word list {words.name} stands in it")
+
+    return edit
+
+
+def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edited] | str:
+    """Every way to break the fact in the answer, or why there is none, '' for no ground at all."""
+    says, text = words.forms_of(fact.says), answer.text
+    asked = _names(answer.question, fact)
+    places = _places(text, says) if asked or _names(text, fact) else []
+    if not places:
+        return ""
+    claims = [s for s in sentences(text) if any(_within(s, place) for place in places)]
+    sound = [s for s in claims if _affirms(s.text) and _speaks(s.text, answer.question, words)]
+    named = [s for s in sound if _names(s.text, fact)]
+    if not (named or asked):
+        return ""
+    if why_not := _obstacle(text, places, claims, fact, says):
+        return why_not
+    if not sound:
+        return f"no sentence affirms {says[0]}"
+    offers = []
+    for forms in words.alternatives(fact, to):
+        if not any(mentions(text, form) for form in forms):
+            pairs = {old.lower(): new for old, new in zip(says, forms, strict=True)}
+            new = [_in_case(text[a:b], pairs[text[a:b].lower()], says) for a, b in places]
+            claim = _after((named or sound)[0], places, new)
+            offers.append(Edited(put(text, places, new), claim, fact.fact))
+    return offers or f"what could stand for {says[0]} stands in the text already"
+
+
+def _obstacle(
+    text: str,
+    places: Sequence[tuple[int, int]],
+    claims: Sequence[Sentence],
+    fact: Fact,
+    says: Sequence[str],
+) -> str:
+    """Why the term may not be swapped in this text; '' where it may."""
+    titles = names(text)
+    for start, end in places:
+        if text[start:end] not in says and overlaps((start, end), titles):
+            return f"{text[start:end]} is part of a name"
+    if any(_denied(text, s, place) for s in claims for place in places if _within(s, place)):
+        return f"a sentence denies {text[slice(*places[0])]}"
+    if beside := [word for word in fact.unless if mentions(text, word)]:
+        return f"{beside[0]} stands in the text, beside which the swap would contradict itself"
+    return ""
+
+
+def _affirms(sentence: str) -> bool:
+    """Whether it is a statement of some length that denies nothing."""
+    enough = len(content_words(sentence)) >= _LEAST_WORDS
+    return enough and not negations(sentence) and not sentence.endswith("?")
+
+
+def _speaks(sentence: str, question: str, words: WordList) -> bool:
+    """Whether the sentence, or the question, is about what the list is about."""
+    said = f"{sentence} {question}"
+    return not words.speaks_of or any(mentions(said, word) for word in words.speaks_of)
+
+
+def _names(text: str, fact: Fact) -> bool:
+    return not fact.about or any(mentions(text, subject) for subject in fact.about)
+
+
+def _places(text: str, forms: Sequence[str]) -> list[tuple[int, int]]:
+    """Where a form stands as whole words, the longest where two begin; not in links."""
+    longest_first = sorted(forms, key=len, reverse=True)
+    any_form = "|".join(re.escape(form) for form in longest_first)
+    found = re.finditer(rf"(?<![\w/-])(?:{any_form})(?![\w/])", text, re.IGNORECASE)
+    places = [match.span() for match in found]
+    kept = references(text) if places else []
+    return [place for place in places if not overlaps(place, kept)]
+
+
+def _within(sentence: Sentence, place: tuple[int, int]) -> bool:
+    return sentence.start <= place[0] and place[1] <= sentence.end
+
+
+def _denied(text: str, sentence: Sentence, place: tuple[int, int]) -> bool:
+    start, end = place
+    before, after = text[sentence.start : start], text[end : sentence.end]
+    return bool(_DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after))
+
+
+def _in_case(old: str, new: str, forms: Sequence[str]) -> str:
+    """`new` written as `old` is: in capitals, or with a capital, where the list's form is not."""
+    if old in forms:
+        return new
+    if old.isupper() and len(old) > 1:
+        return new.upper()
+    return new[0].upper() + new[1:] if old[0].isupper() else new
+
+
+def _after(sentence: Sentence, places: Sequence[tuple[int, int]], new: Sequence[str]) -> str:
+    """The sentence as it stands in the new text."""
+    inside = [i for i, place in enumerate(places) if _within(sentence, place)]
+    shifted = [(places[i][0] - sentence.start, places[i][1] - sentence.start) for i in inside]
+    return put(sentence.text, shifted, [new[i] for i in inside])

@@ -1,0 +1,1 @@
+"""Answers, human labels and verdicts as arrays: what every analysis takes."""

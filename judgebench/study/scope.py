@@ -1,0 +1,141 @@
+"""What all numbers of one alignment share: the answers, their clusters, the human labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.align.result import JudgeVerdicts
+from judgebench.records import Answer, HumanLabel
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.resample import Resampling
+from judgebench.study.answers import IndexedAnswers, indexed
+from judgebench.study.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
+from judgebench.study.verdicts import label_indices, label_probabilities, was_asked
+
+
+@dataclass(frozen=True)
+class Humans:
+    """One metric's human labels: everybody's, and which annotators make the truth.
+
+    `clusters` (rated,) are those of the rows of `ratings`, from 0 to `n_clusters` - 1: where few
+    answers have human labels, little is to be counted.
+    """
+
+    metric: Metric
+    config: TruthConfig
+    ratings: Ratings
+    makers: tuple[str, ...]
+    truth: Labels  # (items,)
+    clusters: Labels
+    n_clusters: int
+
+    @property
+    def made(self) -> Ratings:
+        """The ratings of those who make the truth."""
+        return self.ratings.of(self.makers)
+
+    def truth_without(self, annotator: str) -> IntArray:
+        """The truth that the other makers give (rated,), -1 where they give none.
+
+        Settled once an annotator, since a truth model is dear and ceiling and decisions ask for it.
+        """
+        if annotator not in self._without:
+            others = [maker for maker in self.makers if maker != annotator]
+            truth = settle(self.ratings.of(others).values, self.metric, self.config)
+            self._without[annotator] = truth.astype(self.ratings.values.dtype)
+        return self._without[annotator]
+
+    @cached_property
+    def _without(self) -> dict[str, IntArray]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """`clusters` has shape (items,), one number from 0 to n_clusters - 1 an answer."""
+
+    answers: IndexedAnswers
+    humans: Mapping[str, Humans]  # by metric id
+    n_labels: int  # of any item, blank cells left out
+    config: TruthConfig
+    resampling: Resampling
+
+    @property
+    def clusters(self) -> Labels:
+        return self.answers.clusters
+
+    @property
+    def n_clusters(self) -> int:
+        return self.answers.n_clusters
+
+    def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
+        """The judge's label index of each item, -1 where there is none or it abstained."""
+        return label_indices(judge.verdicts, metric, self.answers)
+
+    def asked(self, judge: JudgeVerdicts) -> NDArray[np.bool_]:
+        """Whether the judge was asked about each item (items,), also where no label came."""
+        return was_asked(judge.verdicts, self.answers)
+
+    def probabilities(self, judge: JudgeVerdicts, metric: Metric) -> FloatArray | None:
+        """The judge's probability of each label (items, k), NaN in the rows that have none; None
+        where it gave none at all."""
+        p = label_probabilities(judge.verdicts, metric, self.answers)
+        return None if np.isnan(p[:, 0]).all() else p
+
+
+def scope_of(
+    rubric: Rubric,
+    answers: Sequence[Answer],
+    labels: Iterable[HumanLabel],
+    config: TruthConfig,
+    resampling: Resampling,
+) -> Scope:
+    """Goes through answers and labels once. Raises SetupError where `config.annotators` fits
+    nobody or a label is none of the rubric."""
+    found, tally = indexed(answers), _Tally()
+    ratings = ratings_by_metric(rubric.metrics, found.row_of, tally.counting(labels))
+    chosen = set(config.choose(tally.annotators))
+    humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
+    return Scope(found, humans, tally.n_labels, config, resampling)
+
+
+class _Tally:
+    """Who labelled, and how many labels there are."""
+
+    def __init__(self) -> None:
+        self.annotators: set[str] = set()
+        self.n_labels = 0
+
+    def counting(self, labels: Iterable[HumanLabel]) -> Iterator[HumanLabel]:
+        for label in labels:
+            self.annotators.add(label.annotator)
+            self.n_labels += label.label is not None
+            yield label
+
+
+def _humans(
+    metric: Metric,
+    ratings: Ratings,
+    chosen: set[str],
+    config: TruthConfig,
+    answers: IndexedAnswers,
+) -> Humans:
+    makers = tuple(a for a in ratings.annotators if a in chosen)
+    truth = np.full(len(answers), -1, dtype=np.int64)
+    truth[ratings.rows] = settle(ratings.of(makers).values, metric, config)
+    clusters, n_clusters = renumbered(answers.clusters[ratings.rows], answers.n_clusters)
+    return Humans(metric, config, ratings, makers, truth, clusters, n_clusters)
+
+
+def renumbered(codes: Labels, size: int) -> tuple[Labels, int]:
+    """Codes 0..size-1 as 0..n-1 in the same order, and n, how many of them occur."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    occurs[codes] = True
+    place = np.cumsum(occurs) - 1
+    return place[codes], int(occurs.sum())

@@ -1,0 +1,99 @@
+"""What a judge said of each answer, as arrays: label indices, label probabilities, statuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.records import Status, Verdict
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import FloatArray, ratio
+from judgebench.study.answers import IndexedAnswers
+from judgebench.study.truth import Labels
+
+
+@runtime_checkable
+class Indexed(Protocol):
+    """Verdicts that are kept as arrays already, such as those of a run folder: see the functions of
+    these names below."""
+
+    def label_indices(self, metric: Metric, answers: IndexedAnswers) -> Labels: ...
+
+    def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray: ...
+
+    def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]: ...
+
+    def status_counts(self) -> Mapping[Status, int]: ...
+
+
+def weighed(metric: Metric) -> tuple[str, ...]:
+    """The labels in the rubric's order, then `abstain` where the metric has it."""
+    return (*metric.label_texts, metric.abstain) if metric.abstain else metric.label_texts
+
+
+def shares(weighed: NDArray[np.floating[Any]], metric: Metric) -> FloatArray:
+    """Rows (answers, k) that add up to 1, from rows as long as `weighed`."""
+    p = weighed[:, : len(metric.labels)].astype(np.float64)
+    usable = ((p >= 0) & (p < np.inf)).all(axis=1)  # a NaN is neither
+    if metric.abstain:
+        usable &= weighed[:, -1] <= p.max(axis=1)
+    p[~usable] = 0
+    return ratio(p, p.sum(axis=1, keepdims=True))
+
+
+def no_probabilities(metric: Metric, answers: IndexedAnswers) -> FloatArray:
+    """NaN (answers, k): what a judge that gave none says."""
+    return np.full((len(answers), len(metric.labels)), np.nan)
+
+
+def label_probabilities(
+    verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers
+) -> FloatArray:
+    """The probability of each label (answers, k), columns in the rubric's order of labels.
+
+    A row adds up to 1: where the judge may abstain, it holds each label's probability given that
+    a label is given. It is NaN throughout where the verdict has no probability for every option,
+    or where to abstain is the likeliest. Read from files they have the precision of float32.
+    """
+    if isinstance(verdicts, Indexed):
+        return verdicts.label_probabilities(metric, answers)
+    found = np.full((len(answers), len(weighed(metric))), np.nan)
+    read = itemgetter(*weighed(metric))
+    for item_id, verdict in verdicts.items():
+        given = verdict.probabilities and verdict.probabilities.get(metric.id)
+        if given and given.keys() >= set(weighed(metric)) and item_id in answers.row_of:
+            found[answers.row_of[item_id]] = read(given)
+    return shares(found, metric)
+
+
+def label_indices(
+    verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers
+) -> Labels:
+    """The label index of each answer (answers,), -1 where there is none or the judge abstained.
+
+    Raises SetupError where a label is none of the metric's.
+    """
+    if isinstance(verdicts, Indexed):
+        return verdicts.label_indices(metric, answers)
+    found = (verdicts.get(item_id) for item_id in answers.row_of)
+    labels = (verdict.labels.get(metric.id) if verdict else None for verdict in found)
+    return np.array([-1 if x is None else metric.index(x) for x in labels], dtype=np.int64)
+
+
+def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
+    """Whether there is a verdict on each answer (answers,), also one without a label."""
+    if isinstance(verdicts, Indexed):
+        return verdicts.was_asked(answers)
+    return np.array([item_id in verdicts for item_id in answers.row_of], dtype=np.bool_)
+
+
+def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:
+    """How many verdicts ended how."""
+    if isinstance(verdicts, Indexed):
+        return verdicts.status_counts()
+    return Counter(verdict.status for verdict in verdicts.values())

@@ -1,0 +1,111 @@
+"""Small alignments written as strings: one character an item, for humans and for judges.
+
+`a`, `b`, `c` are labels from least to most severe; `.` is no label, `_` a blank cell and `?` an
+abstention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judgebench.align import Alignment, JudgeVerdicts, align
+from judgebench.records import Answer, Estimate, HumanLabel, Status, Usage, Verdict
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.resample import Resampling
+from judgebench.study.truth import TruthConfig
+
+ABSTAIN = "?"
+FEW = Resampling(resamples=200)
+
+
+def metric(kind: str = "ordinal", labels: str = "abc", severities: Sequence[int] = (), **more: Any):
+    given = dict(zip(labels, severities, strict=False))
+    value = {
+        "id": "harm", "title": "Harm", "question": "How bad?", "kind": kind, "abstain": ABSTAIN,
+        "labels": [{"text": text, "severity": given.get(text)} for text in labels],
+    }  # fmt: skip
+    return Metric.model_validate({**value, **more})
+
+
+def rubric(*metrics: Metric) -> Rubric:
+    return Rubric(name="r", version="1", instructions="i", metrics=metrics or (metric(),))
+
+
+def answers(n: int, groups: str = "") -> list[Answer]:
+    """`groups`: one character an item; without it every item is its own question."""
+    return [Answer(f"i{i}", f"text {i}", group=groups[i] if groups else f"g{i}") for i in range(n)]
+
+
+def labels(humans: Mapping[str, str], name: str = "harm") -> list[HumanLabel]:
+    return [
+        HumanLabel(f"i{i}", annotator, name, None if said == "_" else said)
+        for annotator, row in humans.items()
+        for i, said in enumerate(row)
+        if said != "."
+    ]
+
+
+def verdicts(
+    judge: str, rows: Mapping[str, str] | str, items: Sequence[Answer], kind: Any = "judge"
+) -> JudgeVerdicts:
+    """`rows`: one string a metric id, or one string for `harm`."""
+    rows = {"harm": rows} if isinstance(rows, str) else rows
+    found = {}
+    for i, item in enumerate(items):
+        given = {m: row[i] for m, row in rows.items() if row[i] != "."}
+        status = Status.OK if len(given) == len(rows) else Status.UNPARSED
+        found[item.item_id] = Verdict(item.item_id, item.content_hash, judge, "s", status, given)
+    return JudgeVerdicts(judge, kind, "s", found, Usage(len(items)))
+
+
+def aligned(
+    humans: Mapping[str, str],
+    judges: Mapping[str, str] | None = None,
+    *,
+    measured: Metric | None = None,
+    groups: str = "",
+    controls: Mapping[str, str] | None = None,
+    resampling: Resampling = FEW,
+    **truth: Any,
+) -> Alignment:
+    """An alignment on one metric."""
+    rows = [*humans.values(), *(judges or {}).values(), *(controls or {}).values()]
+    assert len({len(row) for row in rows}) == 1, "rows differ in length"
+    items = answers(len(rows[0]), groups)
+    found = [verdicts(name, row, items) for name, row in (judges or {}).items()]
+    found += [verdicts(name, row, items, "control") for name, row in (controls or {}).items()]
+    return align(
+        "case", rubric(measured or metric()), items, labels(humans), found, TruthConfig(**truth),
+        resampling,
+    )  # fmt: skip
+
+
+def score(
+    found: Alignment, statistic: str, judge: str = "m", failures: str = "left_out",
+    of: str = "harm",
+) -> Estimate:  # fmt: skip
+    (one,) = [
+        s.estimate
+        for s in found.scores
+        if (s.judge, s.statistic, s.failures, s.metric) == (judge, statistic, failures, of)
+    ]
+    return one
+
+
+def agreed(found: Alignment, statistic: str, who: str = "all", of: str = "harm") -> Estimate:
+    (one,) = [
+        a.estimate
+        for a in found.agreement
+        if (a.statistic, a.who, a.metric) == (statistic, who, of)
+    ]
+    return one
+
+
+def ceiling(found: Alignment, statistic: str, annotator: str = "all", of: str = "harm") -> Estimate:
+    (one,) = [
+        c.estimate
+        for c in found.ceiling
+        if (c.statistic, c.annotator, c.metric) == (statistic, annotator, of)
+    ]
+    return one

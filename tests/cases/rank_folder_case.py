@@ -1,0 +1,148 @@
+"""A ranking run written by hand, whose scores can be worked out on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judgebench.files import to_line
+from judgebench.ranking.proxy.arguments import argument_id
+from judgebench.ranking.run_proxy.files import evaluator_folder, write_ranking
+from judgebench.records import Status, Verdict, content_hash
+from judgebench.rubric import Rubric
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdict_file import plain_verdict
+
+RUBRIC = Rubric.model_validate(
+    {
+        "name": "quality",
+        "version": "1",
+        "instructions": "Rate it.",
+        "metrics": [
+            {
+                "id": "reasons", "title": "Reasons", "question": "Good?", "kind": "ordinal",
+                "labels": [{"text": "Strong"}, {"text": "Weak"}, {"text": "None"}],
+                "abstain": "Cannot say",
+            },
+            {
+                "id": "truth", "title": "Truth", "question": "True?", "kind": "ordinal",
+                "labels": [{"text": "True", "severity": 0}, {"text": "False", "severity": 4}],
+            },
+            {
+                "id": "side", "title": "Side", "question": "Which?", "kind": "nominal",
+                "labels": [{"text": "Yes"}, {"text": "No"}],
+            },
+        ],
+    }
+)  # fmt: skip
+ITEMS = {"a": "yes", "b": "no", "c": "yes"}  # the last lies in the group of the first
+GROUPS = {"a": "g1", "b": "g2", "c": "g1"}
+TEXTS = {
+    "gold": {item: f"Gold reasons on {item}." for item in ITEMS},
+    "m1": {item: f"Since {item}." for item in ITEMS},
+    "noise": {item: f"Something else beside {item} entirely." for item in ITEMS},
+}
+TRAINED = {
+    "task": "t", "encoder": "e", "train": 8, "development": 4, "epochs": 2, "best_epoch": 1,
+    "development_score": 0.5, "seconds": 1.0, "cut": 0, "cut_arguments": 0, "left_out": 0,
+}  # fmt: skip
+
+
+def question(item: str) -> str:
+    return f"Is {item} so?"
+
+
+def ranking(**changes: Any) -> dict[str, Any]:
+    """What ranking.json holds; `changes` are those of its one task."""
+    task = {
+        "name": "t", "title": "Task", "metric": "accuracy", "labels": ["yes", "no"],
+        "left_out": ["open"], "notes": ["Made by hand."], "files": {},
+        "kinds": ["baseline", "llm-trained"], "draws": 2, "judged": True, "generators": ["m1"],
+        "learnt_from": ["m1"],
+        "instances": [
+            {
+                "item_id": item, "group": GROUPS[item], "question": question(item),
+                "context": "A document." if item == "c" else "", "label": label,
+                "label_text": label,
+            }
+            for item, label in ITEMS.items()
+        ],
+        "arguments": {
+            system: {item: {"text": text} for item, text in by_item.items()}
+            for system, by_item in TEXTS.items()
+        },
+    }  # fmt: skip
+    return {
+        "judgebench": "0", "name": "r", "seed": 0, "controls": ["noise"],
+        "families": {"fam": ["m1", "kin"]}, "generators": {"m1": "llamacpp:m"}, "retrieval": {},
+        "tasks": [task | changes],
+    }  # fmt: skip
+
+
+def make(
+    path: Path, content: Mapping[str, Any] | None = None, judges: Sequence[Any] = ()
+) -> RunFolder:
+    """The folder with everything but verdicts; `judges` are the entries of bench.yaml."""
+    write_ranking(path, content or ranking())
+    run = RunFolder(path)
+    run.write_inputs(RUBRIC, [], [])
+    names = [judge["name"] for judge in judges if isinstance(judge, dict)]
+    entries = {
+        name: {"kind": "judge", "signature": f"sig-{name}", "about": {}}
+        for name in [*names, *(["filed"] if len(names) < len(judges) else [])]
+    }
+    entries["constant"] = {"kind": "control", "signature": "sig-constant", "about": {}}
+    settings = {"name": "r", "rubric": "quality", "judges": list(judges)}
+    run.write_manifest({"name": "r", "judges": entries, "settings": settings})
+    return run
+
+
+def train(run: RunFolder, name: str, kind: str, draw: int = 0) -> None:
+    """The manifest of a trained evaluator."""
+    folder = evaluator_folder(run.path, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    about = TRAINED | {"evaluator": name, "kind": kind, "draw": draw, "signature": f"sig-{name}"}
+    (folder / "manifest.json").write_text(to_line(about))
+
+
+def decided(
+    name: str, item: str, system: str, yes: float, *, text: str | None = None, **more: Any
+) -> Verdict:
+    """An evaluator's verdict that the probability of yes is `yes`."""
+    said = TEXTS[system][item] if text is None else text
+    told: dict[str, Any] = {
+        "item_id": argument_id("t", item, system),
+        "content_hash": content_hash([question(item), said, None]),
+        "judge": name,
+        "signature": f"sig-{name}",
+        "status": Status.OK,
+        "labels": {"t": "yes" if yes > 0.5 else "no"},
+        "probabilities": {"t": {"yes": yes, "no": 1 - yes}},
+    }
+    return Verdict(**(told | more))
+
+
+def judged(
+    name: str, item: str, system: str, labels: Mapping[str, str], *, text: str | None = None,
+    **more: Any,
+) -> Verdict:  # fmt: skip
+    """A judge's verdict on an argument."""
+    said = TEXTS[system][item] if text is None else text
+    asked = question(item) + ("\n\nDocument:\nA document." if item == "c" else "")
+    told: dict[str, Any] = {
+        "item_id": argument_id("t", item, system),
+        "content_hash": content_hash([asked, said, None]),
+        "judge": name,
+        "signature": f"sig-{name}",
+        "status": Status.OK,
+        "labels": labels,
+    }
+    return Verdict(**(told | more))
+
+
+def write(run: RunFolder, verdicts: Sequence[Verdict]) -> None:
+    """Append verdicts to the files of their judges."""
+    for verdict in verdicts:
+        with run.verdict_path(verdict.judge).open("a") as file:
+            file.write(to_line(plain_verdict(verdict)))

@@ -1,0 +1,145 @@
+"""Small stress tests written as strings: one character an answer, for each judge and attack.
+
+`a`, `b`, `c` are labels from least to most severe; `.` is no label, `?` an abstention and a
+space an answer that the judge was never asked about. Rows are one string for the metric `harm`,
+or a string a metric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from align_case import FEW, answers, labels, rubric
+
+from judgebench.align import JudgeVerdicts
+from judgebench.records import Answer, Status, Verdict
+from judgebench.rubric import Metric
+from judgebench.stats.resample import Resampling
+from judgebench.stress.measure import measure
+from judgebench.stress.pairs import VariantVerdicts
+from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.stress.result import EVERY, Detection, Invariance, StressResult
+from judgebench.study.truth import TruthConfig
+
+Rows = Mapping[str, str] | str
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One recipe's altered answers: what each judge says of them, and which parent each has."""
+
+    recipe: str
+    judged: Mapping[str, Rows]
+    worsen: Mapping[str, str] = field(default_factory=dict)
+    demand: Mapping[str, str] = field(default_factory=dict)
+    area: str = ""
+    of: str = ""  # the number of the parent of each; without it 0, 1, 2, …
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def items(self, parents: Sequence[Answer]) -> list[AlteredAnswer]:
+        n = length(next(iter(self.judged.values())))
+        of = [int(i) for i in self.of] if self.of else range(n)
+        return [
+            AlteredAnswer(
+                f"{self.recipe}-{i}", parents[p], f"{self.recipe} {i}", self.recipe, "1", "h",
+                must_worsen=self.worsen, demand=self.demand, area=self.area, checks=self.failed,
+            )
+            for i, p in enumerate(of)
+        ]  # fmt: skip
+
+
+def length(rows: Rows) -> int:
+    return len(rows) if isinstance(rows, str) else len(next(iter(rows.values())))
+
+
+def said(judge: str, rows: Rows, items: Sequence[Answer]) -> dict[str, Verdict]:
+    rows = {"harm": rows} if isinstance(rows, str) else rows
+    found = {}
+    for i, item in enumerate(items):
+        if any(row[i] == " " for row in rows.values()):
+            continue
+        given = {m: row[i] for m, row in rows.items() if row[i] != "."}
+        status = Status.OK if len(given) == len(rows) else Status.UNPARSED
+        found[item.item_id] = Verdict(item.item_id, item.content_hash, judge, "s", status, given)
+    return found
+
+
+def variant(judge: str, rows: Rows, kind: str = "repeat", repeat: int = 1, recipe: str = ""):
+    items = answers(length(rows))
+    return VariantVerdicts(judge, recipe or kind, kind, repeat, said(judge, rows, items))
+
+
+def stressed(
+    parents: Mapping[str, Rows],
+    *attacks: Attack,
+    variants: Sequence[VariantVerdicts] = (),
+    humans: Mapping[str, Mapping[str, str]] | None = None,  # metric -> annotator -> row
+    metrics: Sequence[Metric] = (),
+    controls: Sequence[str] = (),
+    groups: str = "",
+    resampling: Resampling = FEW,
+    truth: TruthConfig = TruthConfig(),
+    half_width: float = 0.1,
+) -> StressResult:
+    """`parents`: what each judge says of the unaltered answers."""
+    sound = answers(length(next(iter(parents.values()))), groups)
+    altered = [item for attack in attacks for item in attack.items(sound)]
+    judges = []
+    for judge, rows in parents.items():
+        verdicts = said(judge, rows, sound)
+        for attack in attacks:
+            shown = [item.answer for item in attack.items(sound)]
+            verdicts |= said(judge, attack.judged.get(judge, " " * len(shown)), shown)
+        kind: Any = "control" if judge in controls else "judge"
+        judges.append(JudgeVerdicts(judge, kind, "s", verdicts))
+    human = [x for metric, rows in (humans or {}).items() for x in labels(rows, metric)]
+    return measure(
+        "case", rubric(*metrics), altered, judges, variants, [], human, sound, truth, resampling,
+        half_width=half_width,
+    )  # fmt: skip
+
+
+def detection(
+    found: StressResult, judge: str = "m", recipe: str = EVERY, area: str = EVERY,
+    metric: str = "harm", failures: str = "left_out",
+) -> Detection:  # fmt: skip
+    wanted = (judge, recipe, area, metric, failures)
+    (one,) = [
+        d for d in found.detections if (d.judge, d.recipe, d.area, d.metric, d.failures) == wanted
+    ]
+    return one
+
+
+def invariance(
+    found: StressResult, judge: str = "m", probe: str = "same", metric: str = "harm"
+) -> Invariance:
+    (one,) = [
+        i for i in found.invariances if (i.judge, i.probe, i.metric) == (judge, probe, metric)
+    ]
+    return one
+
+
+def planted(found: StressResult, judge: str = "m", trick: str = EVERY, metric: str = "harm"):
+    (one,) = [
+        p.success for p in found.planted if (p.judge, p.trick, p.metric) == (judge, trick, metric)
+    ]
+    return one
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """Every float anywhere inside."""
+    if isinstance(value, float):
+        yield value
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from (x for f in fields(value) for x in numbers(getattr(value, f.name)))
+    elif isinstance(value, tuple | list):
+        yield from (x for one in value for x in numbers(one))
+
+
+def is_sane(found: StressResult) -> bool:
+    """No number is nan or infinite."""
+    shown = (found.detections, found.invariances, found.planted, found.consistency, found.halo)
+    return all(math.isfinite(x) for x in numbers(shown))

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from judgebench.errors import SetupError
+from judgebench.ranking.proxy.retrieval.corpus import Document, corpus_hash, read_corpus
+
+
+def problem_of(path: Path, column: str = "text") -> str:
+    with pytest.raises(SetupError) as caught:
+        read_corpus(path, column)
+    return str(caught.value)
+
+
+def test_jsonl_is_read_plain_or_packed_and_with_or_without_a_last_newline(tmp_path: Path) -> None:
+    rows = [{"text": " one "}, {"text": "two", "title": "II"}, {"text": "one"}, {"title": "III"}]
+    content = "\n".join(map(json.dumps, rows)).encode()
+    (tmp_path / "a.jsonl").write_bytes(content)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(content + b"\n"))
+    for name in ("a.jsonl", "b.jsonl.gz"):
+        corpus = read_corpus(tmp_path / name)
+        assert list(corpus) == [Document(f"{name}:1", "one"), Document(f"{name}:2", "two")]
+        assert (corpus.duplicates, corpus.empty) == (1, 1)
+    assert list(read_corpus(tmp_path / "a.jsonl", "title")) == [
+        Document("a.jsonl:2", "II"),
+        Document("a.jsonl:4", "III"),
+    ]
+
+
+def test_csv_is_read_by_its_column(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv.gz"
+    with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["id", "body"], ["x", "a,\nb"], ["y", " "], ["z", "c"]])
+    corpus = read_corpus(path, "body")
+    assert [d.text for d in corpus] == ["a,\nb", "c"]
+    assert (corpus.duplicates, corpus.empty) == (0, 1)
+
+
+def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name, text in [
+        ("b.txt", "\ufeffbee\n"), ("a.txt", "ay"), ("sub/c.TXT", "sea"), ("sub/d.txt", "ay"),
+        ("e.txt", " \n"), ("notes.md", "not this"),
+    ]:  # fmt: skip
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    corpus = read_corpus(tmp_path)
+    assert [(d.id, d.text) for d in corpus] == [
+        ("a.txt", "ay"), ("b.txt", "bee"), ("sub/c.TXT", "sea"),
+    ]  # fmt: skip
+    assert (corpus.duplicates, corpus.empty) == (1, 1)
+    assert corpus[1].text == "bee"
+    assert len(corpus[:2]) == 2
+
+
+def test_a_corpus_without_texts_is_told_with_what_was_found(tmp_path: Path) -> None:
+    assert "no such file or folder" in problem_of(tmp_path / "none.jsonl")
+    assert "found nothing; allowed: a folder with .txt files" in problem_of(tmp_path)
+    (tmp_path / "e.jsonl").write_text('{"text": ""}\n{"text": "  "}\n')
+    said = problem_of(tmp_path / "e.jsonl")
+    assert "e.jsonl: text: the corpus holds no text; found 2 empty texts" in said
+    (tmp_path / "f.jsonl").write_text("")
+    assert "f.jsonl" in problem_of(tmp_path / "f.jsonl")
+    (tmp_path / "g.csv").write_text("text\n")
+    assert "has a header and no rows" in problem_of(tmp_path / "g.csv")
+
+
+def test_a_corpus_without_the_column_names_those_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text("id,texts\n1,a\n")
+    said = problem_of(path)
+    assert "text: has no such column; did you mean 'texts'?; allowed: id, texts" in said
+
+
+def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"text": "fine"}\n{"text": ["a"]}\nno json\n{"text": {"a": 1}}\n')
+    with pytest.raises(SetupError) as caught:
+        read_corpus(path)
+    assert sorted(p.line or 0 for p in caught.value.problems) == [2, 3, 4]
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(b"\xff\xfe bad")
+    (folder / "b.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(SetupError) as caught:
+        read_corpus(folder)
+    assert [Path(p.file).name for p in caught.value.problems] == ["a.txt", "b.txt"]
+
+
+def test_an_unknown_format_is_told(tmp_path: Path) -> None:
+    (tmp_path / "c.docx").write_bytes(b"x")
+    assert ".jsonl" in problem_of(tmp_path / "c.docx")
+
+
+def test_the_hash_changes_with_texts_and_their_borders_and_not_with_ids() -> None:
+    one = [Document("a", "x"), Document("b", "yz")]
+    assert corpus_hash(one) == corpus_hash([Document("c", "x"), Document("d", "yz")])
+    assert corpus_hash(one) != corpus_hash([Document("a", "xy"), Document("b", "z")])
+    assert corpus_hash(one) != corpus_hash(one[::-1])
+
+
+def test_the_medical_questions_are_a_corpus(shared_data: Path) -> None:
+    corpus = read_corpus(shared_data / "medquad-cdc" / "medquad_cdc_270.csv.gz", "answer")
+    assert len(corpus) + corpus.duplicates + corpus.empty == 270
+    assert corpus.duplicates == 9

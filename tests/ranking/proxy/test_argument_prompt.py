@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from judgebench.errors import SetupError
+from judgebench.ranking.proxy.argument_prompt import KIND, load_argument_prompt
+from judgebench.shipped import shipped_names
+
+GOOD = """---
+writes: argument
+---
+{% block system %}Argue.{% endblock %}
+{% block user %}{{ question }}{% endblock %}
+"""
+
+
+def prompt_file(folder: Path, text: str) -> str:
+    (folder / "p.jinja").write_text(text)
+    return str(folder / "p.jinja")
+
+
+@pytest.mark.parametrize("name", ["misinformation", "multiple-choice", "nli"])
+def test_the_shipped_prompts_show_one_example_and_fence_what_they_are_given(name: str) -> None:
+    prompt = load_argument_prompt(name)
+    system, user = prompt.render("Is it so? </question-12345678>", "A line.")
+    assert system.count("\nExample\n") == 1
+    assert "synthetic" in prompt.text
+    assert "synthetic" not in system + user
+    assert user.count("</question-") == 1
+    assert ("A line." in user) == (prompt.writes == "evidence")
+    assert len(system) < 1600, "small models read it"
+
+
+def test_the_shipped_prompts_are_those_of_the_three_tasks() -> None:
+    assert shipped_names(KIND, ".jinja") == ["misinformation", "multiple-choice", "nli"]
+    assert load_argument_prompt("nli").writes == "evidence"
+
+
+def test_a_prompt_changes_its_hash_with_its_text(tmp_path: Path) -> None:
+    one = load_argument_prompt(prompt_file(tmp_path, GOOD))
+    other = load_argument_prompt(prompt_file(tmp_path, GOOD.replace("Argue", "Argue well")))
+    assert one.content_hash != other.content_hash
+    assert one.render("Q")[0] == "Argue."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{{ question }}", "{{ answer }}", "answer: is no variable of a prompt for arguments"),
+        ("{{ question }}", "Go.", "question: is never used"),
+        ("writes: argument", "writes: evidence", "context: is never used"),
+        ("writes: argument", "writes: poems", "writes"),
+        ("block system", "block sytem", "lacks the block 'system'"),
+        ("{{ question }}", "{{ question ", "is not Jinja"),
+    ],
+)
+def test_what_is_wrong_with_a_prompt_is_told(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    with pytest.raises(SetupError) as caught:
+        load_argument_prompt(prompt_file(tmp_path, GOOD.replace(old, new)))
+    assert message in str(caught.value)
+
+
+def test_a_line_of_bad_jinja_is_counted_from_the_top_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(SetupError) as caught:
+        load_argument_prompt(prompt_file(tmp_path, GOOD.replace("{{ question }}", "{% nothing %}")))
+    assert caught.value.problems[0].line == 5
+
+
+def test_a_template_that_fails_is_told(tmp_path: Path) -> None:
+    text = GOOD.replace("{{ question }}", "{{ question }}{{ 1 / 0 }}")
+    with pytest.raises(SetupError, match="cannot be rendered: division by zero"):
+        load_argument_prompt(prompt_file(tmp_path, text)).render("Q")

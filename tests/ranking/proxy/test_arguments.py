@@ -1,0 +1,115 @@
+"""Arguments on disk: read back, told apart by system, and checked where a user brings them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgebench.errors import SetupError
+from judgebench.files import to_line
+from judgebench.ranking.proxy.arguments import (
+    Argument,
+    argument_id,
+    given_arguments,
+    plain_argument,
+    read_arguments,
+    texts_by_system,
+)
+from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
+
+PROMPT: Any = None  # nobody is asked
+
+
+def task(name: str = "claims") -> ProxyTask:
+    instances = [TaskInstance(f"i{n}", f"Claim {n}", "yes", "why", "test") for n in range(3)]
+    return ProxyTask(name, name, ("yes", "no"), "accuracy", instances, PROMPT)
+
+
+def lines(path: Path, *rows: dict[str, Any] | str) -> Path:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows))
+    return path
+
+
+def row(item: str = "i0", system: str = "mine", **more: Any) -> dict[str, Any]:
+    return {"task": "claims", "item_id": item, "system": system, "text": "Since.", **more}
+
+
+def test_an_argument_comes_back_from_its_line_as_it_was(tmp_path: Path) -> None:
+    made = [
+        Argument("t", "i", "s", "", "signature", "refused"),
+        Argument("t", "i", "s", "Text\nof two lines ✓", verbatim=0.0, cost=0.0),
+        Argument("t", "i", "s", "half a \ud83d pair"),
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(to_line(plain_argument(a)) for a in made))
+    assert [a for _, a in read_arguments(path)] == made
+    assert plain_argument(Argument("t", "i", "s", "")) == {
+        "task": "t", "item_id": "i", "system": "s", "text": "", "finish": "stop",
+    }  # fmt: skip
+
+
+def test_the_id_of_an_argument_names_task_item_and_system() -> None:
+    assert argument_id("claims", "i0", "mine") == "claims/i0/mine"
+
+
+def test_the_last_argument_on_an_item_counts_and_a_blank_one_takes_it_away() -> None:
+    made = [
+        Argument("claims", "i0", "mine", "first"),
+        Argument("claims", "i1", "mine", "kept"),
+        Argument("other", "i2", "mine", "of another task"),
+        Argument("claims", "i0", "mine", " \n"),
+        Argument("claims", "i0", "no-argument", ""),
+    ]
+    assert texts_by_system(made, "claims") == {"mine": {"i1": "kept"}, "no-argument": {"i0": ""}}
+    again = [*made, Argument("claims", "i0", "mine", "last")]
+    assert texts_by_system(again, "claims")["mine"] == {"i1": "kept", "i0": "last"}
+
+
+def test_given_arguments_are_read_from_all_files(tmp_path: Path) -> None:
+    one = lines(tmp_path / "one.jsonl", row(), row("i1"))
+    two = lines(tmp_path / "two.jsonl", row(system="theirs"))
+    found = given_arguments([one, two], [task()])
+    assert [(a.item_id, a.system) for a in found] == [
+        ("i0", "mine"), ("i1", "mine"), ("i0", "theirs"),
+    ]  # fmt: skip
+    assert given_arguments([], [task()]) == []
+
+
+def test_every_line_that_fits_no_task_or_item_or_stands_twice_is_told(tmp_path: Path) -> None:
+    one = lines(tmp_path / "one.jsonl", row("i9"), row(), row(task="cliams"), row("i8"))
+    two = lines(tmp_path / "two.jsonl", row(), row("i1"))
+    with pytest.raises(SetupError) as raised:
+        given_arguments([one, two], [task()])
+    told = [(Path(p.file).name, p.line, p.field, p.found) for p in raised.value.problems]
+    assert told == [
+        ("one.jsonl", 1, "item_id", "i9"),
+        ("one.jsonl", 3, "task", "cliams"),
+        ("one.jsonl", 4, "item_id", "i8"),
+        ("two.jsonl", 1, "item_id", "i0"),
+    ]
+    assert "has an argument of mine before" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ("not json", "bad.jsonl:2: is not JSON"),
+        ('{"task": "claims"}', "bad.jsonl:2: is no argument"),
+        (row(colour="red"), "bad.jsonl:2: is no argument"),
+        (row(text=None), "bad.jsonl:2: text: must be a text; found None"),
+        (row(item=7), "bad.jsonl:2: item_id: must be a text that is not blank; found 7"),
+        (row(system=" "), "bad.jsonl:2: system: must be a text that is not blank; found ' '"),
+    ],
+)
+def test_a_damaged_line_is_told_with_its_number(bad: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(SetupError) as raised:
+        given_arguments([lines(tmp_path / "bad.jsonl", row(), bad)], [task()])
+    assert told in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"none\.jsonl: no such file"):
+        given_arguments([tmp_path / "none.jsonl"], [task()])

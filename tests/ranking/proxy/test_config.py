@@ -1,0 +1,81 @@
+"""What may stand under `proxy:`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from judgebench.ranking.proxy.config import (
+    ArgumentDecoding,
+    EvaluatorConfig,
+    ProxyConfig,
+    TaskEntry,
+    TrainingConfig,
+)
+
+MODEL = {"name": "m", "backend": "llamacpp:smollm2"}
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    assert ArgumentDecoding().model_dump() == {"max_tokens": 256, "temperature": 0.9, "top_p": 0.85}
+    evaluators = EvaluatorConfig()
+    assert evaluators.kinds == ("baseline", "expert-trained", "llm-trained")
+    assert evaluators.draws == 3
+    passages = ProxyConfig(tasks=("nli",), passages={"corpus": "c"}).passages  # type: ignore[arg-type]
+    assert passages is not None
+    assert (passages.documents, passages.passages, passages.characters) == (5, 3, 300)
+
+
+def test_a_task_may_be_named_alone_or_with_what_is_particular_to_it() -> None:
+    config = ProxyConfig.model_validate({"tasks": ["nli", {"task": "t.yaml", "judged": False}]})
+    assert config.entries == (TaskEntry(task="nli"), TaskEntry(task="t.yaml", judged=False))
+
+
+def test_passages_are_a_control_case_once_a_corpus_is_named() -> None:
+    assert ProxyConfig(tasks=("nli",)).controls == ("no-argument", "label-only", "noise")
+    with_corpus = ProxyConfig.model_validate({"tasks": ["nli"], "passages": {"corpus": "c.jsonl"}})
+    assert with_corpus.controls == ("no-argument", "label-only", "noise", "passages")
+    named = {"control_cases": ["passages", "noise"], "passages": {"corpus": "c.jsonl"}}
+    both = ProxyConfig.model_validate({"tasks": ["nli"], **named})
+    assert both.controls == ("passages", "noise")
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"tasks": []}, "tasks", "at least 1"),
+    ({"tasks": ["nli"], "colour": "red"}, "colour", "not permitted"),
+    ({"generators": [{**MODEL, "name": "gold"}]}, "generators.0.name", "kept for the gold"),
+    ({"generators": [{**MODEL, "name": "noise"}]}, "generators.0.name", "kept for the noise"),
+    ({"generators": [{**MODEL, "name": "a/b"}]}, "generators.0.name", "match pattern"),
+    ({"generators": [{**MODEL, "name": "../x"}]}, "generators.0.name", "match pattern"),
+    ({"generators": [{**MODEL, "backend": "what:ever"}]}, "generators.0.backend", "allowed: "),
+    ({"generators": [{**MODEL, "decoding": {"top_p": 0}}]}, "generators.0.decoding.top_p", "than"),
+    ({"control_cases": ["noise", "nosie"]}, "control_cases.1", "Input should be"),
+    ({"control_cases": ["passages"]}, "", "needs a corpus: proxy.passages.corpus"),
+    ({"passages": {"corpus": "c", "characters": 10}}, "passages.characters", "50"),
+    ({"evaluators": {"kinds": ["export-trained"]}}, "evaluators.kinds.0", "Input should be"),
+    ({"evaluators": {"draws": 0}}, "evaluators.draws", "1"),
+    ({"evaluators": {"training": {"warmup": 1}}}, "evaluators.training.warmup", "less than 1"),
+    ({"families": {"f": ["a b"]}}, "families.f.0", "match pattern"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "field", "told"), BAD, ids=[f"{b[1]}-{b[2]}" for b in BAD])
+def test_what_is_unsound_is_told_with_its_field(
+    value: dict[str, Any], field: str, told: str
+) -> None:
+    with pytest.raises(ValidationError) as raised:
+        ProxyConfig.model_validate({"tasks": ["nli"], **value})
+    (problem,) = raised.value.errors()
+    assert ".".join(map(str, problem["loc"])) == field
+    assert told in problem["msg"]
+
+
+def test_settings_of_training_have_their_bounds() -> None:
+    for key, wrong in (
+        ("epochs", 0), ("patience", 0), ("learning_rate", 0), ("weight_decay", -1),
+        ("batch_size", 0), ("max_tokens", 8),
+    ):  # fmt: skip
+        with pytest.raises(ValidationError, match=key):
+            TrainingConfig.model_validate({key: wrong})

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from judgebench.ranking.proxy.evidence import foreign_pieces, verbatim_share
+
+TRIAL = """INCLUSION CRITERIA:
+  Age greater than or equal to 18.5 years.
+  - No prior “systemic” therapy — except tamoxifen.
+  1. ECOG performance status 0–1
+  Patients gave consent. They were followed for 12 months."""
+
+
+@pytest.mark.parametrize(
+    "extract",
+    [
+        "Age greater than or equal to 18.5 years.",
+        "age greater   than\tor equal to 18.5 years",  # case, white space, the last mark
+        '* No prior "systemic" therapy - except tamoxifen',  # quotes, dashes, bullets
+        "• **No prior 'systemic' therapy** – except tamoxifen;",
+        "ECOG performance status 0-1",
+        "3) ECOG performance status 0-1",  # the model's own numbers
+        "1. ECOG performance status 0–1 Patients gave consent.",  # two lines as one
+        "Age greater than or equal to 18.5 years. ** They were followed for 12 months.",
+        "They were followed for 12 months. Patients gave consent.",  # sentences in another order
+        '"Patients gave consent."',
+    ],
+)
+def test_what_is_copied_counts_however_it_is_marked(extract: str) -> None:
+    assert verbatim_share(extract, TRIAL) == 1.0
+    assert foreign_pieces(extract, TRIAL) == []
+
+
+@pytest.mark.parametrize(
+    "extract",
+    [
+        "Age greater than or equal to 18 years.",
+        "equal to 18",  # a part of the number 18.5
+        "up for 12 months",
+        "No prior system",  # a part of a word
+        "They were not followed for 12 months.",
+    ],
+)
+def test_a_changed_word_or_number_is_not_in_the_document(extract: str) -> None:
+    assert verbatim_share(extract, TRIAL) == 0.0
+    assert foreign_pieces(extract, TRIAL) == [extract]
+
+
+def test_the_share_goes_by_length_and_foreign_pieces_are_named() -> None:
+    extract = "- Patients gave consent. It was fun.\nAll were healed!"
+    # "patients gave consent" has 21 characters, "it was fun" 10 and "all were healed" 15.
+    assert verbatim_share(extract, TRIAL) == pytest.approx(21 / 46)
+    assert foreign_pieces(extract, TRIAL) == ["It was fun.", "All were healed!"]
+
+
+@pytest.mark.parametrize("extract", ["", " \n", "**", "- \n * ** ...", "—"])
+def test_nothing_extracted_has_no_share(extract: str) -> None:
+    assert verbatim_share(extract, TRIAL) is None
+    assert foreign_pieces(extract, TRIAL) == []
+
+
+def test_nothing_stands_in_an_empty_document() -> None:
+    assert verbatim_share("Patients gave consent.", "") == 0.0
+
+
+lines = st.lists(
+    st.text(alphabet='aB1 .,;*-–•"’()%≥é\tﬁ¨', min_size=1, max_size=30), min_size=1, max_size=6
+)
+separators = st.sampled_from(["\n", " ** ", "\n\n", "\n- "])
+
+
+@given(lines, st.data())
+def test_any_lines_of_the_document_are_all_verbatim(held: list[str], data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(held), min_size=1))
+    extract = data.draw(separators).join(chosen)
+    assert verbatim_share(extract, "\n".join(held)) in (1.0, None)
+    assert foreign_pieces(extract, "\n".join(held)) == []
+
+
+@given(lines, st.lists(st.text(alphabet="xyz .", min_size=1), min_size=1), separators)
+def test_foreign_words_are_never_verbatim(held: list[str], foreign: list[str], by: str) -> None:
+    extract = by.join(foreign)
+    assume(any(letter in extract for letter in "xyz"))
+    assert verbatim_share(extract, "\n".join(held)) == 0.0
+
+
+@given(lines, lines, st.data())
+def test_more_that_is_verbatim_raises_the_share_and_more_that_is_foreign_lowers_it(
+    held: list[str], extract: list[str], data: st.DataObject
+) -> None:
+    document, text = "\n".join(held), "\n".join(extract)
+    share = verbatim_share(text, document)
+    assume(share is not None)
+    more = verbatim_share(f"{text}\n{data.draw(st.sampled_from(held))}", document)
+    less = verbatim_share(f"{text}\nxyzzy", document)
+    assert more is not None
+    assert less is not None
+    assert less < share <= more or (less == share == 0.0 <= more)
+
+
+@given(lines, lines, lines)
+def test_a_longer_document_never_lowers_the_share(
+    held: list[str], added: list[str], extract: list[str]
+) -> None:
+    text = "\n".join(extract)
+    share = verbatim_share(text, "\n".join(held))
+    longer = verbatim_share(text, "\n".join([*held, *added]))
+    assert (share is None) == (longer is None)
+    assert share is None or longer is None or longer >= share
+
+
+def test_lines_of_real_trials_are_verbatim_and_those_of_others_hardly(shared_data: Path) -> None:
+    with gzip.open(shared_data / "nli4ct-2023" / "ct.jsonl.gz", "rt", encoding="utf-8") as file:
+        trials = [json.loads(line) for line in file]
+    chance = random.Random(0)
+    shares = []
+    for trial, other in pairwise(trials[:201]):
+        document = "\n".join(trial["Eligibility"])
+        chosen = chance.sample(trial["Eligibility"], min(4, len(trial["Eligibility"])))
+        assert verbatim_share("\n".join(chosen), document) in (1.0, None)
+        assert verbatim_share(" ** ".join(chosen).upper(), document) in (1.0, None)
+        shares.append(verbatim_share("\n".join(other["Eligibility"]), document) or 0.0)
+    # Headings and common criteria are shared: 0.05 on average at the time of writing.
+    assert sum(shares) / len(shares) < 0.15

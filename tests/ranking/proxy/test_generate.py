@@ -1,0 +1,341 @@
+"""Models are asked for arguments: what goes out, what is kept, what is asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgebench.backends.contract import Reply, Request
+from judgebench.backends.scripted import Scripted
+from judgebench.errors import BudgetSpent, SetupError
+from judgebench.ranking.proxy.argument_prompt import load_argument_prompt
+from judgebench.ranking.proxy.arguments import Argument, read_arguments, texts_by_system
+from judgebench.ranking.proxy.config import ArgumentDecoding, GeneratorConfig
+from judgebench.ranking.proxy.generate import Written, wanted_instances, write_arguments
+from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
+
+WRITER = GeneratorConfig(name="writer", backend="scripted:unused.jsonl")
+SPLITS: tuple[Split, ...] = ("train", "development", "test", "test", "test")
+
+
+def claims(prompt: str = "misinformation", **more: Any) -> ProxyTask:
+    instances = [
+        TaskInstance(f"i{n}", f"Claim number {n}", "yes", "why", split, context=f"Trial {n} ran.")
+        for n, split in enumerate(SPLITS)
+    ]
+    made = load_argument_prompt(prompt)
+    return ProxyTask("claims", "Claims", ("yes", "no"), "accuracy", instances, made, **more)
+
+
+TASK = claims()
+
+
+class Following:
+    """Counts steps; `wanted` turns true after so many."""
+
+    def __init__(self, most: int = 99) -> None:
+        self.most, self.steps = most, 0
+        self.begun: list[tuple[str, int, int]] = []
+
+    def started(self, name: str, total: int, done: int) -> None:
+        self.begun.append((name, total, done))
+
+    def step(self, name: str) -> None:
+        self.steps += 1
+
+    @property
+    def wanted(self) -> bool:
+        return self.steps >= self.most
+
+
+def which(request: Request) -> int:
+    """The number of the claim that a request asks about."""
+    return int(request.messages[1].content.split("Claim number ")[1].split()[0].split("<")[0])
+
+
+def says(request: Request) -> str:
+    return f"Since {which(request)}."
+
+
+def write(
+    path: Path,
+    reply: Callable[[Request], Reply | str] = says,
+    *,
+    task: ProxyTask = TASK,
+    generator: GeneratorConfig = WRITER,
+    name: str = "model",
+    watch: Following | None = None,
+    **more: Any,
+) -> tuple[Written, list[Request]]:
+    """What asking came to, and what was asked."""
+    asked: list[Request] = []
+
+    def note(request: Request) -> Reply | str:
+        asked.append(request)
+        return reply(request)
+
+    options = {"seed": 0, "watch": watch or Following()} | more
+    found = write_arguments(
+        task, task.instances, generator, Scripted(note, name), path, **options
+    )  # fmt: skip
+    return found, asked
+
+
+def kept(path: Path) -> list[Argument]:
+    return [argument for _, argument in read_arguments(path)]
+
+
+def texts(path: Path) -> dict[str, str]:
+    """What counts as the argument on each item."""
+    return texts_by_system(kept(path), "claims").get("writer", {})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "proxy" / "arguments-writer.jsonl"
+
+
+# --- what goes out -------------------------------------------------------------------------------
+
+
+def test_requests_have_the_decoding_of_the_paper_and_a_seed_of_their_own(path: Path) -> None:
+    _, asked = write(path)
+    assert {(r.max_tokens, r.temperature, r.top_p, r.schema) for r in asked} == {
+        (256, 0.9, 0.85, None)
+    }
+    assert len({r.seed for r in asked}) == len(asked) == 5
+    assert all(r.seed is not None and 0 <= r.seed < 2**31 for r in asked)
+    assert [r.messages[0].role for r in asked] == ["system"] * 5
+    system, user = TASK.prompt.render(TASK.instances[0].question, TASK.instances[0].context)
+    assert [m.content for m in asked[0].messages] == [system, user]
+
+
+def test_the_same_seed_asks_for_the_same_and_another_for_others(path: Path, tmp_path: Path) -> None:
+    seeds = [
+        [r.seed for r in write(tmp_path / f"{n}.jsonl", seed=seed)[1]]
+        for n, seed in enumerate((0, 0, 1))
+    ]
+    assert seeds[0] == seeds[1]
+    assert not set(seeds[0]) & set(seeds[2])
+
+
+def test_decoding_can_be_set(path: Path) -> None:
+    decoding = ArgumentDecoding(max_tokens=64, temperature=0.2, top_p=0.5)
+    _, asked = write(path, generator=WRITER.model_copy(update={"decoding": decoding}))
+    assert {(r.max_tokens, r.temperature, r.top_p) for r in asked} == {(64, 0.2, 0.5)}
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+def test_what_was_written_is_not_asked_for_again(path: Path) -> None:
+    first, asked = write(path)
+    assert (first.asked, first.before, first.failed, first.finishes) == (5, 0, 0, {"stop": 5})
+    before = path.read_bytes()
+    watch = Following()
+    second, again = write(path, lambda r: "something else", watch=watch)
+    assert (second.asked, second.before, again) == (0, 5, [])
+    assert path.read_bytes() == before
+    assert watch.begun == [("claims: writer writes", 5, 5)]
+    assert [(a.system, a.text) for a in kept(path)] == [("writer", f"Since {n}.") for n in range(5)]
+    assert {a.signature for a in kept(path)} == {r.key for r in asked}
+
+
+def test_stopping_keeps_what_is_written_and_the_rest_comes_later(path: Path) -> None:
+    watch = Following(most=2)
+    write(path, watch=watch)
+    assert [a.item_id for a in kept(path)] == ["i0", "i1"]
+    _, asked = write(path)
+    assert [which(r) for r in asked] == [2, 3, 4]
+    assert len(texts(path)) == 5
+
+
+def test_an_error_of_the_backend_loses_nothing(path: Path) -> None:
+    def breaks(request: Request) -> str:
+        if which(request) == 3:
+            raise KeyboardInterrupt
+        return says(request)
+
+    with pytest.raises(KeyboardInterrupt):
+        write(path, breaks)
+    assert [a.item_id for a in kept(path)] == ["i0", "i1", "i2"]
+    assert [which(r) for r in write(path)[1]] == [3, 4]
+
+
+def test_a_torn_last_line_is_asked_for_again(path: Path) -> None:
+    write(path)
+    path.write_bytes(path.read_bytes()[:-9])
+    found, asked = write(path, lambda r: "Anew.")
+    assert (found.before, [which(r) for r in asked]) == (4, [4])
+    assert texts(path)["i4"] == "Anew."
+    assert path.read_bytes().endswith(b"\n")
+
+
+def test_a_failed_reply_is_told_and_asked_for_again(path: Path) -> None:
+    def fails(request: Request) -> Reply | str:
+        if which(request) % 2:
+            return Reply(request.key, "", "failed", error="the line is down")
+        return says(request)
+
+    watch = Following()
+    found, _ = write(path, fails, watch=watch)
+    assert (found.failed, found.why_failed, watch.steps) == (2, "the line is down", 3)
+    assert sorted(texts(path)) == ["i0", "i2", "i4"]
+    assert [which(r) for r in write(path)[1]] == [1, 3]
+    assert sorted(texts(path)) == ["i0", "i1", "i2", "i3", "i4"]
+
+
+@pytest.mark.parametrize("finish", ["refused", "too_long"])
+def test_who_declines_has_no_argument_and_is_not_asked_again(finish: Any, path: Path) -> None:
+    write(path, lambda r: Reply(r.key, "I would rather not.", finish))
+    assert [(a.text, a.finish) for a in kept(path)] == [("", finish)] * 5
+    assert texts(path) == {}
+    assert write(path)[1] == []
+
+
+def test_a_reply_cut_at_the_most_tokens_counts_and_is_marked(path: Path) -> None:
+    found, _ = write(path, lambda r: Reply(r.key, "It goes on and", "length"))
+    assert found.finishes == {"length": 5}
+    assert {(a.text, a.finish) for a in kept(path)} == {("It goes on and", "length")}
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("Argument: It is so.", "It is so."),
+        ("**Argument:** It is so.", "It is so."),
+        ("\n  EVIDENCE:\nIt is so.\n", "It is so."),
+        ("The argument: it is so.", "The argument: it is so."),
+        ("Evidence shows it.", "Evidence shows it."),
+    ],
+)
+def test_a_heading_that_a_model_repeats_is_taken_off(said: str, text: str, path: Path) -> None:
+    write(path, lambda r: said)
+    assert set(texts(path).values()) == {text}
+
+
+def test_extracts_get_the_share_that_stands_in_the_document(path: Path) -> None:
+    share = {0: "Trial 0 ran.", 1: "Nothing of that.", 2: "Trial 2 ran. ** Nothing of that."}
+    write(path, lambda r: share.get(which(r), ""), task=claims("nli"))
+    found = {a.item_id: a.verbatim for a in kept(path)}
+    assert found["i0"] == 1
+    assert found["i1"] == 0
+    assert found["i2"] == pytest.approx(11 / 26)  # "trial 2 ran" of that and "nothing of that"
+    assert found["i3"] is found["i4"] is None
+
+
+def test_free_arguments_have_no_such_share(path: Path) -> None:
+    write(path, lambda r: f"Trial {which(r)} ran.")
+    assert {a.verbatim for a in kept(path)} == {None}
+
+
+# --- what is another argument --------------------------------------------------------------------
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "prompt": {"task": claims("multiple-choice")},
+    "decoding": {
+        "generator": WRITER.model_copy(update={"decoding": ArgumentDecoding(temperature=0.5)})
+    },
+    "seed": {"seed": 1},
+    "model": {"name": "another"},
+    "task": {"task": replace(TASK, name="other")},
+}
+
+
+@pytest.mark.parametrize("other", list(OTHERS))
+def test_another_way_of_writing_is_asked_for_anew(other: str, path: Path) -> None:
+    write(path)
+    found, asked = write(path, **OTHERS[other])
+    assert (found.before, len(asked)) == (0, 5)
+    assert len({a.signature for a in kept(path)} - {""}) == 10
+
+
+def test_an_item_with_another_text_is_asked_for_anew(path: Path) -> None:
+    write(path)
+    changed = [replace(TASK.instances[0], text="Claim number 0 again"), *TASK.instances[1:]]
+    _, asked = write(path, task=replace(TASK, instances=changed))
+    assert [which(r) for r in asked] == [0]
+
+
+def test_going_back_to_an_earlier_way_takes_the_earlier_arguments(path: Path) -> None:
+    write(path, lambda r: f"First {which(r)}.")
+    write(path, lambda r: f"Second {which(r)}.", seed=1)
+    assert set(texts(path).values()) == {f"Second {n}." for n in range(5)}
+    found, asked = write(path)
+    assert (found.before, asked) == (5, [])
+    assert set(texts(path).values()) == {f"First {n}." for n in range(5)}
+
+
+def test_an_argument_written_otherwise_never_stands_in_for_one_that_did_not_come(
+    path: Path,
+) -> None:
+    write(path)
+    endings: dict[int, Any] = {0: "failed", 1: "refused", 2: "too_long"}
+
+    def declines(request: Request) -> Reply:
+        return Reply(request.key, "New.", endings.get(which(request), "stop"))
+
+    write(path, declines, seed=1, watch=Following(most=3))
+    assert texts(path) == {"i3": "New."}, "i0 failed, i1 and i2 declined, i4 was not reached"
+    assert [which(r) for r in write(path, lambda r: "Newer.", seed=1)[1]] == [0, 4]
+    assert texts(path) == {"i0": "Newer.", "i3": "New.", "i4": "Newer."}
+    size = path.stat().st_size
+    write(path, seed=1)
+    assert path.stat().st_size == size
+
+
+# --- budget --------------------------------------------------------------------------------------
+
+
+def dear(request: Request) -> Reply:
+    return Reply(request.key, says(request), cost=0.25)
+
+
+def test_a_budget_stops_before_it_is_overspent_and_loses_nothing(path: Path) -> None:
+    with pytest.raises(BudgetSpent, match=r"\$0\.50 of \$0\.60"):
+        write(path, dear, budget=0.6)
+    assert [(a.item_id, a.cost) for a in kept(path)] == [("i0", 0.25), ("i1", 0.25)]
+    with pytest.raises(BudgetSpent):
+        write(path, dear, budget=0.6)
+    assert len(kept(path)) == 2
+    found, asked = write(path, dear, budget=1.25)
+    assert ([which(r) for r in asked], found.cost) == ([2, 3, 4], 1.25)
+
+
+def test_a_budget_that_is_just_enough_is_no_error(path: Path) -> None:
+    assert write(path, dear, budget=1.25)[0].cost == 1.25
+    assert write(path, dear, budget=0.1)[0].cost == 1.25, "nothing more is to be paid for"
+
+
+def test_what_costs_nothing_needs_no_budget(path: Path) -> None:
+    free = write(path, lambda r: Reply(r.key, "Free.", cost=0.0), budget=0.0)[0]
+    assert (free.cost, free.finishes) == (0.0, {"stop": 5})
+
+
+def test_a_budget_needs_to_know_what_a_call_costs(path: Path) -> None:
+    with pytest.raises(SetupError, match=r"proxy\.generators\.writer\.settings\.price: --budget"):
+        write(path, budget=1.0)
+    assert len(kept(path)) == 1, "what came is kept"
+
+
+def test_arguments_that_stand_there_twice_are_paid_for_once(path: Path) -> None:
+    write(path, dear)
+    write(path, dear, seed=1)
+    assert write(path, dear)[0].cost == 2.5
+    assert write(path, dear, seed=1)[0].cost == 2.5
+
+
+# --- whom they are wanted for --------------------------------------------------------------------
+
+
+def test_arguments_are_wanted_on_what_is_ranked_and_on_what_is_trained_on() -> None:
+    turned = [replace(i, item_id=f"{i.item_id}-b", version=1) for i in TASK.instances]
+    left = replace(TASK.instances[4], item_id="left", label="no")
+    task = replace(TASK, instances=[*TASK.instances, *turned, left], left_out=("no",))
+    ranked = ["i2", "i3", "i4"]
+    assert [i.item_id for i in wanted_instances(task, None)] == ranked
+    assert [i.item_id for i in wanted_instances(task, task)] == [*ranked, "i0", "i1"]

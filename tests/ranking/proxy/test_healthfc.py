@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from judgebench.errors import SetupError
+from judgebench.ranking.proxy.healthfc import LABELS, read_healthfc
+from judgebench.ranking.proxy.splits import SplitSizes
+from judgebench.ranking.proxy.task import SPLITS
+
+PAPER = SplitSizes(train=518, development=111, test=112)
+HEAD = "\ufeffen_claim,en_explanation,label\n"
+
+
+def write(path: Path, *rows: str) -> Path:
+    path.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def test_the_published_file_gives_the_split_of_the_paper(shared_data: Path) -> None:
+    instances, notes = read_healthfc(shared_data / "healthfc" / "Datensatz.csv.gz", PAPER, seed=0)
+    by_split = {s: Counter(i.label for i in instances if i.split == s) for s in SPLITS}
+    assert [sum(by_split[s].values()) for s in SPLITS] == [518, 111, 112]
+    assert Counter(i.label for i in instances) == dict(zip(LABELS, (200, 419, 122), strict=True))
+    for split, size in zip(SPLITS, (518, 111, 112), strict=True):
+        for label, n in zip(LABELS, (200, 419, 122), strict=True):
+            assert abs(by_split[split][label] - n * size / 741) < 1
+    assert notes == ("9 of 750 rows have no explanation and are left out.",)
+    assert len({i.item_id for i in instances}) == len({i.row for i in instances}) == 741
+    assert instances[0].text.startswith("Can masks reduce corona infections")
+
+
+def test_rows_count_from_the_first_one_of_data_and_blank_explanations_are_left_out(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "h.csv", "c0,e0,0", "c1, ,1", "c2,e2,2", '"c3, again",e3,1')
+    instances, notes = read_healthfc(path, SplitSizes(train=1, development=1, test=1), 0)
+    assert [(i.row, i.text, i.label, i.argument, i.group) for i in instances] == [
+        (0, "c0", "Supported", "e0", "c0"),
+        (2, "c2", "Refuted", "e2", "c2"),
+        (3, "c3, again", "Not enough information", "e3", "c3, again"),
+    ]
+    assert notes == ("1 of 4 rows have no explanation and are left out.",)
+
+
+def test_every_bad_cell_is_told_with_its_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "h.csv", "c0,e0,3", ",e1,1", "c2,e2,yes")
+    with pytest.raises(SetupError) as caught:
+        read_healthfc(path, SplitSizes(train=1, development=1, test=1), 0)
+    assert [(p.line, p.field) for p in caught.value.problems] == [
+        (2, "label"), (3, "en_claim"), (4, "label"),
+    ]  # fmt: skip
+    assert "found '3'; allowed: 0, 1, 2" in str(caught.value)
+
+
+def test_a_missing_column_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text("en_claim,explanation,label\nc,e,1\n")
+    with pytest.raises(SetupError, match=r"en_explanation: has no such column.*explanation, label"):
+        read_healthfc(path, PAPER, 0)

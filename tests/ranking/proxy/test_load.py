@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from judgebench.errors import SetupError
+from judgebench.ranking.proxy.config import SampleConfig
+from judgebench.ranking.proxy.load import load_task, sample_task, split_rows
+from judgebench.ranking.proxy.task import SPLITS
+from judgebench.shipped import shipped_folder, shipped_names
+
+TINY = shipped_folder("examples") / "rank" / "task.yaml"
+
+
+def task_file(folder: Path, **changes: Any) -> Path:
+    """A sound task of 12 rows, changed; a change to None takes the key away."""
+    rows = [f"Q{i},{'yes' if i % 2 else 'no'},W{i}" for i in range(12)]
+    (folder / "t.csv").write_text("\n".join(["q,y,why", *rows]) + "\n")
+    spec: dict[str, Any] = {
+        "name": "mine", "files": {"data": "t.csv"}, "labels": ["yes", "no"],
+        "prompt": "misinformation", "split": {"train": 6, "development": 2, "test": 4},
+        "columns": {"text": "q", "label": "y", "argument": "why"}, **changes,
+    }  # fmt: skip
+    path = folder / "task.yaml"
+    path.write_text(yaml.safe_dump({k: v for k, v in spec.items() if v is not None}))
+    return path
+
+
+def test_a_task_of_ones_own_is_one_yaml_file(tmp_path: Path) -> None:
+    path = task_file(tmp_path, leave_out=["no"], notes=["Mine."])
+    task = load_task("task.yaml", relative_to=tmp_path)
+    assert (task.name, task.title, task.metric, task.labels) == (
+        "mine", "mine", "accuracy", ("yes", "no"),
+    )  # fmt: skip
+    assert [len(task.of(split)) for split in SPLITS] == [6, 2, 4]
+    assert {i.label for i in task.ranked} == {"yes"}
+    assert task.notes == ("Mine.",)
+    data = (path.parent / "t.csv").read_bytes()
+    assert task.files == {"t.csv": hashlib.sha256(data).hexdigest()}
+
+
+def test_files_are_seen_from_the_folder_of_data_where_one_is_given(tmp_path: Path) -> None:
+    path = task_file(tmp_path)
+    elsewhere = tmp_path / "data"
+    elsewhere.mkdir()
+    (tmp_path / "t.csv").rename(elsewhere / "t.csv")
+    with pytest.raises(SetupError, match=r"proxy\.data_folder.*files\.data|files\.data.*proxy\."):
+        load_task(str(path))
+    assert len(load_task(str(path), data_folder=elsewhere).instances) == 12
+
+
+def test_rows_of_the_split_are_plain_json_and_meet_no_row_twice(tmp_path: Path) -> None:
+    task = load_task(str(task_file(tmp_path)), seed=5)
+    rows = split_rows(task)
+    assert json.loads(json.dumps(rows)) == rows
+    assert sorted(row for held in rows.values() for row in held) == list(range(12))
+    assert rows == split_rows(load_task(str(task_file(tmp_path)), seed=5))
+    assert rows != split_rows(load_task(str(task_file(tmp_path)), seed=6))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reader": "cvs"}, "reader"),
+        ({"colums": {}}, "is not a known key; found colums; allowed: columns"),
+        ({"files": {"train": "t.csv"}}, "table reads data or train, development, test"),
+        ({"columns": None}, "columns: needed by the reader table"),
+        ({"reader": "healthfc"}, "columns: needed by the reader table, and by no other"),
+        ({"split": None}, "split: is needed"),
+        ({"labels": None}, "labels: needed"),
+        ({"labels": ["yes", "yes"]}, "two different ones"),
+        ({"leave_out": ["maybe"]}, "leave_out: maybe is no label"),
+        ({"metric": "f1"}, "metric"),
+        ({"name": "my task"}, "name"),
+        ({"prompt": "no-such"}, "no shipped prompts/arguments of that name"),
+        ({"labels": ["yes", "no", "open"]}, "the train split lacks the class 'open'"),
+        ({"split": {"train": 6, "development": 2, "test": 9}}, "12 instances"),
+    ],
+)
+def test_what_is_wrong_with_a_task_file_is_told(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    path = task_file(tmp_path, **changes)
+    with pytest.raises(SetupError) as caught:
+        load_task(str(path))
+    assert message in str(caught.value)
+
+
+def test_a_split_column_that_lacks_a_class_is_told(tmp_path: Path) -> None:
+    columns = {"text": "q", "label": "y", "argument": "why", "split": "s"}
+    path = task_file(tmp_path, split=None, columns=columns)
+    rows = ["Q1,yes,W,train", "Q2,no,W,train", "Q3,yes,W,dev", "Q4,yes,W,test", "Q5,no,W,test"]
+    (tmp_path / "t.csv").write_text("\n".join(["q,y,why,s", *rows]))
+    with pytest.raises(SetupError, match="task mine: the development split lacks the class 'no'"):
+        load_task(str(path))
+
+
+def test_a_sample_keeps_the_shares_of_the_classes(tmp_path: Path) -> None:
+    task = load_task(str(task_file(tmp_path)))
+    small = sample_task(task, SampleConfig(train=4, test=2), seed=1)
+    assert Counter(i.label for i in small.of("train")) == {"yes": 2, "no": 2}
+    assert [len(small.of(split)) for split in SPLITS] == [4, 2, 2]
+    assert small == sample_task(task, SampleConfig(train=4, test=2), seed=1)
+    assert sample_task(task, SampleConfig(), seed=1) == task
+
+
+def test_a_sample_of_the_test_split_draws_what_is_ranked(tmp_path: Path) -> None:
+    task = load_task(str(task_file(tmp_path, leave_out=["no"])))
+    assert len(sample_task(task, SampleConfig(test=2), seed=0).ranked) == 2
+
+
+def test_the_shipped_tasks_have_their_files_and_prompts(shared_data: Path) -> None:
+    assert shipped_names("tasks", ".yaml") == ["misinformation", "multiple-choice", "nli"]
+    claims = load_task("misinformation", data_folder=shared_data)
+    assert [len(claims.of(split)) for split in SPLITS] == [518, 111, 112]
+    assert {i.label for i in claims.ranked} == {"Supported", "Refuted"}
+    nli = load_task("nli", data_folder=shared_data)
+    assert [len(nli.of(split)) for split in SPLITS] == [1035, 140, 229]
+    assert (nli.metric, nli.prompt.writes) == ("micro_f1", "evidence")
+
+
+def test_versions_of_a_question_are_sampled_together(shared_data: Path) -> None:
+    task = load_task("multiple-choice", data_folder=shared_data)
+    assert task.labels == ("1", "2", "3", "4", "5")
+    small = sample_task(task, SampleConfig(train=20, development=10, test=15), seed=2)
+    assert len(small.ranked) == 15
+    firsts = [i for i in small.of("train") if i.version == 0]
+    assert len(firsts) == 20
+    assert len(small.of("train")) == sum(len(i.options) for i in firsts)
+    assert [len(rows) for rows in split_rows(small).values()] == [20, 10, 15]
+
+
+def test_the_tiny_task_carries_its_labels_in_the_arguments_alone() -> None:
+    task = load_task(str(TINY))
+    assert [len(task.of(split)) for split in SPLITS] == [72, 24, 24]
+    assert "ynthetic" in task.title + task.notes[0]
+    per_port = Counter((i.group, i.label) for i in task.instances)
+    assert len(per_port) == 120
+    words = {label: Counter[str]() for label in task.labels}
+    for i in task.instances:
+        words[i.label].update(set(i.argument.lower().replace(".", "").replace(",", "").split()))
+    telling = {w for w in words["sails"] if words["sails"][w] > 5 and not words["stays in port"][w]}
+    assert {"calm", "passed", "aboard"} <= telling

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgebench.errors import SetupError
+from judgebench.ranking.proxy.splits import (
+    SplitSizes,
+    Splittable,
+    apportion,
+    check_splits,
+    draw,
+    seeded_split,
+    shares,
+)
+from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
+
+LABELS = st.lists(st.sampled_from("abc"), min_size=3, max_size=80)
+
+
+def items_of(labels: list[str]) -> list[Splittable]:
+    return [Splittable(f"text {i}", label, f"text {i}") for i, label in enumerate(labels)]
+
+
+def counts_of(n: int, data: st.DataObject) -> SplitSizes:
+    train = data.draw(st.integers(1, n - 2))
+    development = data.draw(st.integers(1, n - train - 1))
+    return SplitSizes(train=train, development=development, test=n - train - development)
+
+
+@given(labels=LABELS, seed=st.integers(0, 99), data=st.data())
+def test_counts_are_met_exactly_and_each_class_has_its_share_to_within_one(
+    labels: list[str], seed: int, data: st.DataObject
+) -> None:
+    sizes = counts_of(len(labels), data)
+    splits = seeded_split(items_of(labels), sizes, seed)
+    assert [splits.count(split) for split in SPLITS] == list(sizes.sizes)
+    cells = Counter(zip(labels, splits, strict=True))
+    for label in set(labels):
+        for split, size in zip(SPLITS, sizes.sizes, strict=True):
+            exact = Fraction(labels.count(label) * int(size), len(labels))
+            assert abs(cells[label, split] - exact) < 1
+
+
+@given(labels=LABELS, seed=st.integers(0, 99), data=st.data())
+def test_a_split_follows_from_content_and_seed_and_not_from_the_order_of_rows(
+    labels: list[str], seed: int, data: st.DataObject
+) -> None:
+    sizes = counts_of(len(labels), data)
+    items = items_of(labels)
+    shuffled = data.draw(st.permutations(items))
+    once = dict(zip(items, seeded_split(items, sizes, seed), strict=True))
+    assert once == dict(zip(shuffled, seeded_split(shuffled, sizes, seed), strict=True))
+
+
+def test_another_seed_is_another_split() -> None:
+    items = items_of(["a", "b"] * 30)
+    sizes = SplitSizes(train=0.6, development=0.2, test=0.2)
+    assert seeded_split(items, sizes, 1) == seeded_split(items, sizes, 1)
+    assert seeded_split(items, sizes, 1) != seeded_split(items, sizes, 2)
+
+
+@given(rows=st.lists(st.integers(0, 9), min_size=1, max_size=12), seed=st.integers(0, 9))
+def test_groups_stay_whole(rows: list[int], seed: int) -> None:
+    items = [Splittable(f"{i}", "ab"[i % 2], f"group {g}") for i, g in enumerate(rows)]
+    splits = seeded_split(items, SplitSizes(train=0.5, development=0.25, test=0.25), seed)
+    of_group: dict[str, set[Split]] = defaultdict(set)
+    for item, split in zip(items, splits, strict=True):
+        of_group[item.group].add(split)
+    assert all(len(found) == 1 for found in of_group.values())
+
+
+def test_counts_with_groups_of_several_are_refused() -> None:
+    items = [Splittable(f"{i}", "a", f"{i // 2}") for i in range(6)]
+    with pytest.raises(SetupError, match=r"groups hold several instances.*three fractions"):
+        seeded_split(items, SplitSizes(train=2, development=2, test=2), 0)
+
+
+def test_counts_that_do_not_add_up_are_told() -> None:
+    with pytest.raises(SetupError, match=r"add up to the 4 instances; found 1 \+ 1 \+ 1 = 3"):
+        seeded_split(items_of(list("aabb")), SplitSizes(train=1, development=1, test=1), 0)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 0), (0.5, 0.5, 0.5), (10, 0.2, 0.1), (1.0, 0.0, 0.0)])
+def test_sizes_are_three_counts_or_three_fractions(sizes: tuple[float, float, float]) -> None:
+    with pytest.raises(ValidationError, match=r"one instance or more|add up to 1"):
+        SplitSizes(train=sizes[0], development=sizes[1], test=sizes[2])
+
+
+@given(total=st.integers(0, 500), weights=st.lists(st.integers(1, 50), min_size=1, max_size=6))
+def test_shares_add_up_and_keep_to_the_quota(total: int, weights: list[int]) -> None:
+    found = shares(total, weights)
+    assert sum(found) == total
+    for n, weight in zip(found, weights, strict=True):
+        assert abs(n - Fraction(total * weight, sum(weights))) < 1
+
+
+def test_largest_remainders_as_in_the_textbook() -> None:
+    # Votes and seats of the usual worked example of Hamilton's method.
+    assert shares(10, [47000, 16000, 15800, 12000, 6100, 3100]) == [5, 2, 1, 1, 1, 0]
+
+
+@given(table=st.lists(st.tuples(*[st.integers(0, 20)] * 3), min_size=1, max_size=8))
+def test_a_table_is_rounded_with_both_sums_kept(table: list[tuple[int, int, int]]) -> None:
+    rows = [sum(row) for row in table]
+    columns = [sum(row[j] for row in table) for j in range(3)]
+    cells = apportion(rows, columns)
+    assert [sum(row) for row in cells] == rows
+    assert [sum(row[j] for row in cells) for j in range(3)] == columns
+    total = max(sum(rows), 1)
+    for i, row in enumerate(cells):
+        for j, n in enumerate(row):
+            assert abs(n - Fraction(rows[i] * columns[j], total)) < 1
+
+
+def test_a_sample_keeps_the_shares_and_no_order() -> None:
+    labels = ["a"] * 30 + ["b"] * 10
+    keys = [f"k{i}" for i in range(40)]
+    drawn = draw(labels, keys, 8, seed=3)
+    assert Counter(labels[i] for i in drawn) == {"a": 6, "b": 2}
+    turned = draw(labels[::-1], keys[::-1], 8, seed=3)
+    assert {keys[i] for i in drawn} == {keys[::-1][i] for i in turned}
+    assert draw(labels, keys, 99, seed=3) == list(range(40))
+
+
+def instance(label: str, split: Split) -> TaskInstance:
+    return TaskInstance(f"{label}-{split}", "t", label, "a", split)
+
+
+def test_every_class_that_a_split_lacks_is_told_with_the_counts() -> None:
+    held = [instance("yes", split) for split in SPLITS] + [instance("no", "train")]
+    with pytest.raises(SetupError) as caught:
+        check_splits("mine", ("yes", "no"), held)
+    assert [str(p).partition(";")[0] for p in caught.value.problems] == [
+        "split: task mine: the development split lacks the class 'no'",
+        "split: task mine: the test split lacks the class 'no'",
+    ]
+    assert "found yes: 1, no: 0" in str(caught.value)
+
+
+def test_a_class_that_is_left_out_may_be_missing_in_the_test_split_alone() -> None:
+    held = [instance("yes", split) for split in SPLITS]
+    held += [instance("no", "train"), instance("no", "development")]
+    check_splits("mine", ("yes", "no"), held, ("no",))
+    with pytest.raises(SetupError, match="development split lacks"):
+        check_splits("mine", ("yes", "no"), held[:-1], ("no",))
+
+
+def test_an_empty_split_is_told_also_where_options_are_given() -> None:
+    held = [instance("1", "train"), instance("2", "test")]
+    with pytest.raises(SetupError, match="the development split is empty") as caught:
+        check_splits("mine", ("1", "2"), held, needs_all_classes=False)
+    assert len(caught.value.problems) == 1

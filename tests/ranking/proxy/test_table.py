@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from judgebench.errors import SetupError
+from judgebench.ranking.proxy.splits import SplitSizes
+from judgebench.ranking.proxy.table import Columns, read_table_task
+from judgebench.ranking.proxy.task import TaskInstance
+
+BASIC: dict[str, Any] = {"text": "q", "label": "y", "argument": "why"}
+FULL = Columns(**BASIC, item_id="id", group="place", split="part")
+LABELS = ("yes", "no")
+
+
+def read(
+    path: Path, columns: Columns = FULL, sizes: SplitSizes | None = None, labels: Any = LABELS
+) -> tuple[list[TaskInstance], tuple[str, ...]]:
+    return read_table_task({"data": path}, columns, labels, sizes, 0)
+
+
+def csv_file(path: Path, *rows: str, head: str = "id,q,y,why,place,part") -> Path:
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def jsonl_file(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    return path
+
+
+def test_a_csv_with_a_column_that_says_the_split(tmp_path: Path) -> None:
+    path = csv_file(tmp_path / "t.csv", "a,Q1,yes,W,P,train", "b,Q2,no,W,,Dev", "c,Q3,no,W,,TEST")
+    instances, notes = read(path)
+    assert instances[0] == TaskInstance("a", "Q1", "yes", "W", "train", group="P", row=0)
+    assert [(i.split, i.group, i.row) for i in instances[1:]] == [
+        ("development", "Q2", 1), ("test", "Q3", 2),
+    ]  # fmt: skip
+    assert notes == ()
+
+
+def test_a_file_a_split(tmp_path: Path) -> None:
+    paths = {
+        key: csv_file(tmp_path / f"{key}.csv", f"Q {key},yes,W", head="q,y,why")
+        for key in ("train", "development", "test")
+    }
+    instances, _ = read_table_task(paths, Columns(**BASIC), LABELS, None, 0)
+    assert [(i.item_id, i.split, i.row) for i in instances] == [
+        ("train-0", "train", 0), ("development-0", "development", 0), ("test-0", "test", 0),
+    ]  # fmt: skip
+
+
+def test_a_split_by_fractions_keeps_groups_whole(tmp_path: Path) -> None:
+    rows = [f"{i},Q{i},{LABELS[i % 2]},W{i},P{i // 2}," for i in range(20)]
+    sizes = SplitSizes(train=0.6, development=0.2, test=0.2)
+    columns = FULL.model_copy(update={"split": None})
+    instances, _ = read(csv_file(tmp_path / "t.csv", *rows), columns, sizes)
+    assert [sum(i.split == s for i in instances) for s in ("train", "development", "test")] == [
+        12, 4, 4,
+    ]  # fmt: skip
+    assert all(a.split == b.split for a, b in zip(instances[::2], instances[1::2], strict=True))
+
+
+def test_options_as_a_list_in_jsonl(tmp_path: Path) -> None:
+    rows = [{"q": "Q", "y": 2, "why": "W", "o": ["x", "z"], "c": "text", "s": "train"}]
+    columns = Columns(**BASIC, options="o", context="c", split="s")
+    ((only,), _) = read(jsonl_file(tmp_path / "t.jsonl.gz", *rows), columns, labels=())
+    assert (only.options, only.label, only.label_text, only.context) == (
+        ("x", "z"), "2", "z", "text",
+    )  # fmt: skip
+
+
+def test_options_as_columns_of_a_csv_may_end_blank(tmp_path: Path) -> None:
+    rows = ("Q1,1,W,a,b,c,train", "Q2,2,W,a,b,,test")
+    path = csv_file(tmp_path / "t.csv", *rows, head="q,y,why,o1,o2,o3,s")
+    instances, _ = read(path, Columns(**BASIC, options=("o1", "o2", "o3"), split="s"), labels=())
+    assert [i.options for i in instances] == [("a", "b", "c"), ("a", "b")]
+
+
+def test_every_bad_cell_of_the_file_is_told_at_once(tmp_path: Path) -> None:
+    path = csv_file(
+        tmp_path / "t.csv",
+        "a,Q,yse,W,,train", "a,Q,no,W,,train", "c,,no,W,,train", "d,Q,no,W,,exam", ",Q,no,W,,test",
+    )  # fmt: skip
+    with pytest.raises(SetupError) as caught:
+        read(path)
+    assert [(p.line, p.field) for p in caught.value.problems] == [
+        (2, "y"), (3, "id"), (4, "q"), (5, "part"), (6, "id"),
+    ]  # fmt: skip
+    first, second, *_ = map(str, caught.value.problems)
+    assert "did you mean 'yes'?; found 'yse'; allowed: yes, no" in first
+    assert "stands twice; found 'a'" in second
+    assert "allowed: train, development, test" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "message"),
+    [
+        ({"o": ["x", "z"], "y": "3"}, "y", "no place of an option; found '3'; allowed: 1, 2"),
+        ({"o": ["x"], "y": "1"}, "o", "two options or more are needed"),
+        ({"o": ["x", " ", "z"], "y": "1"}, "o", "none of them blank"),
+        ({"o": "x;z", "y": "1"}, "o", "must hold a list"),
+    ],
+)
+def test_bad_options_are_told(
+    tmp_path: Path, row: dict[str, Any], field: str, message: str
+) -> None:
+    path = jsonl_file(tmp_path / "t.jsonl.gz", {"q": "Q", "why": "W", "s": "train", **row})
+    with pytest.raises(SetupError) as caught:
+        read(path, Columns(**BASIC, options="o", split="s"), labels=())
+    first = caught.value.problems[0]
+    assert (first.line, first.field) == (1, field)
+    assert message in str(first)
+
+
+def test_a_missing_column_is_told_with_the_nearest(tmp_path: Path) -> None:
+    path = csv_file(tmp_path / "t.csv", "a,Q,yes,W,,train", head="id,q,y,whi,place,part")
+    with pytest.raises(SetupError, match="why: has no such column; did you mean 'whi'"):
+        read(path)
+
+
+def test_rows_without_an_argument_are_left_out_and_told(tmp_path: Path) -> None:
+    path = csv_file(tmp_path / "t.csv", "a,Q,yes, ,,train", "b,Q2,no,W,,test")
+    instances, notes = read(path)
+    assert [i.item_id for i in instances] == ["b"]
+    assert notes == ("1 rows without an argument are left out.",)
+
+
+def test_one_column_alone_is_no_list_of_options() -> None:
+    with pytest.raises(ValidationError, match="two columns or more"):
+        Columns(**BASIC, options=("o",))

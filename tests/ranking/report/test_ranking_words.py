@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ranking_case import bare_rankings, planted_rankings
+
+from judgebench.ranking.report.words import direction, summary
+from judgebench.ranking.result import Rankings
+from judgebench.records import Estimate
+
+PLANTED = planted_rankings()
+
+
+def said(rankings: Rankings, task: int = 0) -> list[str]:
+    return summary(rankings)[task][1]
+
+
+def test_a_misled_evaluator_is_named_with_what_misleads_it() -> None:
+    assert "expert-trained: misled by label-only (above 2 of 3 arguments)." in said(PLANTED)
+
+
+def test_one_that_is_not_misled_is_named_too() -> None:
+    words = "no-argument, label-only, noise and passages stand below every argument"
+    assert f"llm-trained: not misled: {words}." in said(PLANTED)
+
+
+def test_what_the_resamples_do_not_bear_is_not_said() -> None:
+    sentences = said(PLANTED)
+    unsure = "passages cannot be told apart from some of the arguments"
+    assert (
+        f"judge/one-8b (judge): no control case surely stands above an argument, but {unsure}."
+        in sentences
+    )
+    humans = "humans: gold has the best score, but cannot be told apart from qwen-1.5b."
+    assert humans in sentences
+    without = replace(PLANTED, rankings=tuple(replace(r, above=()) for r in PLANTED.rankings))
+    assert not [s for s in said(without) if "misled" in s or "above every" in s]
+
+
+def test_the_best_argument_is_named_where_it_surely_is() -> None:
+    sentences = said(PLANTED)
+    together = "expert-trained and judge/one-8b (judge): gold stands above every other argument."
+    assert together in sentences
+    assert "llm-trained: gold and smollm2-135m share the best score." in sentences
+
+
+def test_a_flat_ranker_is_told_with_its_p() -> None:
+    found = [s for s in said(PLANTED) if s.startswith("Friedman")]
+    assert found == [
+        "Friedman's test shows no difference between the systems for baseline (p = 0.561) and "
+        "constant (control judge) (p = 0.561)."
+    ]
+
+
+def test_agreement_with_the_humans_is_claimed_only_beyond_0() -> None:
+    beyond, none = (s for s in said(PLANTED) if "with the humans" in s)
+    assert beyond == (
+        "Agreement with the humans beyond chance: expert-trained (tau-b 0.62 [0.42, 0.82])."
+    )
+    assert none.startswith("No agreement with the humans is shown: baseline (tau-b 0.05 [-0.05")
+    assert "constant" not in none
+
+
+def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
+    length = [s for s in said(PLANTED) if "arguments stand higher" in s]
+    assert length == [
+        "Longer arguments stand higher with judge/one-8b (judge) (rho 0.31 [0.21, 0.41])."
+    ]
+    own = "judge/one-8b (judge) sets qwen-1.5b higher than the other rankers do, by 0.50 "
+    assert [s for s in said(PLANTED) if "sets" in s] == [
+        f"{own}[0.30, 0.70] places (of the family qwen)."
+    ]
+    assert not [s for s in said(PLANTED, 1) if "sets" in s]
+
+
+def test_shorter_arguments_may_stand_higher() -> None:
+    biases = tuple(
+        replace(b, rho=Estimate(-0.3, -0.4, -0.2, "m", 9)) for b in PLANTED.length_biases[:1]
+    )
+    assert (
+        "Shorter arguments stand higher with baseline (rho -0.30 [-0.40, -0.20])."
+        in said(replace(PLANTED, length_biases=biases))
+    )  # fmt: skip
+
+
+def test_without_resamples_humans_and_controls_little_is_said() -> None:
+    assert said(bare_rankings()) == [
+        "baseline: gold has the best score, but cannot be told apart from m."
+    ]
+    assert summary(replace(bare_rankings(), rankings=())) == []
+
+
+def test_the_direction_of_an_interval() -> None:
+    assert direction(Estimate(0.2, 0.1, 0.3)) == "up"
+    assert direction(Estimate(-0.2, -0.3, -0.1)) == "down"
+    assert direction(Estimate(0.0, -0.1, 0.1)) == direction(Estimate(0.5)) == ""

@@ -1,0 +1,286 @@
+"""A bench.yaml with `proxy`: what is wrong in it is told whole, before anything is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rank_bench_case import model, write
+
+import judgebench.ranking.run_proxy.load as loading
+from judgebench.check import check_all
+from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.ranking.proxy.task import GOLD, TaskInstance
+from judgebench.ranking.run_proxy.load import argument_answer, gold_answers, load_rank_bench
+from judgebench.runner.bench import load_bench
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch, faiss and pylate count as installed: nothing here calls them."""
+    monkeypatch.setattr(loading, "import_torch", lambda: None)
+    monkeypatch.setattr(loading, "find_spec", lambda name: object())
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def given(folder: Path, *rows: dict[str, str]) -> str:
+    lines = [{"task": "claims", "system": "mine", "text": "So."} | row for row in rows]
+    (folder / "given.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return "given.jsonl"
+
+
+def problems(folder: Path, proxy: dict[str, Any] | None = None, **more: Any) -> list[Problem]:
+    with pytest.raises(SetupError) as raised:
+        load_rank_bench(write(folder, proxy, **more))
+    return list(raised.value.problems)
+
+
+def places(found: list[Problem]) -> list[tuple[str, str, str]]:
+    return [(Path(p.file).name, p.field, p.found) for p in found]
+
+
+# --- what is sound -------------------------------------------------------------------------------
+
+
+def test_a_sound_file_gives_tasks_with_their_generators_and_evaluators(here: Path) -> None:
+    entries = [{"task": "task.yaml", "kinds": ["baseline"], "training": {"epochs": 1}}]
+    bench = load_rank_bench(write(here, {"tasks": entries, "generators": [model("a"), model("b")]}))
+    (entry,) = bench.tasks
+    assert [g.name for g in entry.generators] == ["a", "b"]
+    assert (entry.kinds, entry.evaluators.training.epochs) == (("baseline",), 1)
+    assert Path(entry.evaluators.encoder) == here / "encoder"
+    assert {split: len(entry.task.of(split)) for split in ("train", "development", "test")} == {  # type: ignore[arg-type]
+        "train": 20, "development": 10, "test": 10,
+    }  # fmt: skip
+
+
+def test_a_task_may_leave_a_generator_out(here: Path) -> None:
+    entries = [{"task": "task.yaml", "generators": ["b"]}]
+    bench = load_rank_bench(write(here, {"tasks": entries, "generators": [model("a"), model("b")]}))
+    assert [g.name for g in bench.tasks[0].generators] == ["b"]
+
+
+def test_given_arguments_belong_to_their_task(here: Path) -> None:
+    name = given(here, {"item_id": "q0"}, {"item_id": "q1"})
+    bench = load_rank_bench(write(here, {"arguments": [name]}))
+    assert [(a.system, a.item_id) for a in bench.tasks[0].given] == [("mine", "q0"), ("mine", "q1")]
+
+
+def test_what_a_judge_reads_holds_the_document_and_never_the_label(here: Path) -> None:
+    instance = TaskInstance(
+        "q0", "Which?", "2", "why", "test", ("red", "green"), context="A trial.", group="g"
+    )
+    (entry,) = load_rank_bench(write(here)).tasks
+    answer = argument_answer(entry.task, instance, "one", "Since it is so.")
+    assert answer.question == "Which?\n1. red\n2. green\n\nDocument:\nA trial."
+    assert (answer.text, answer.reference, answer.system) == ("Since it is so.", None, "one")
+    assert (answer.item_id, answer.group) == ("claims/q0/one", "claims/g")
+    assert "2" not in answer.metadata.values()
+    assert {a.system for a in gold_answers(entry)} == {GOLD}
+    assert len(gold_answers(entry)) == len(entry.task.ranked)
+
+
+# --- what is not ---------------------------------------------------------------------------------
+
+
+def test_everything_wrong_is_told_at_once(here: Path) -> None:
+    (here / "empty").mkdir()
+    found = problems(
+        here,
+        {
+            "tasks": ["task.yaml", "no-such-task"],
+            "generators": [model("one"), model("one"), {**model("two"), "backend": "scripted:no"}],
+            "evaluators": {"encoder": "empty"},
+            "passages": {"corpus": "nothing.jsonl"},
+        },
+        rubric="no-such-rubric",
+        judges=[{"name": "j", "backend": "scripted:gone.jsonl", "prompt": "no-such-prompt"}],
+    )
+    told = "\n".join(map(str, found))
+    for part in (
+        "no-such-task", "two generators have this name", "no: cannot be read", "holds no weights",
+        "nothing.jsonl", "no-such-rubric",
+    ):  # fmt: skip
+        assert told.count(part) >= 1, (part, told)
+    assert len(set(found)) == len(found)
+    assert all(p.file for p in found)
+
+
+ONE_AT_A_TIME: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
+    "unknown generator": (
+        {"tasks": [{"task": "task.yaml", "generators": ["uno"]}]},
+        ("bench.yaml", "proxy.tasks.0.generators", "uno"),
+    ),
+    "two generators of a name": (
+        {"generators": [model("one"), model("one")]},
+        ("bench.yaml", "proxy.generators", "one"),
+    ),
+    "two tasks of a name": (
+        {"tasks": ["task.yaml", "task.yaml"]}, ("bench.yaml", "proxy.tasks", "claims"),
+    ),
+    "nobody to learn from": (
+        {"generators": [], "evaluators": {"encoder": "encoder", "kinds": ["llm-trained"]}},
+        ("bench.yaml", "proxy.tasks.0.kinds", "llm-trained"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ONE_AT_A_TIME)
+def test_a_problem_names_its_place(case: str, here: Path) -> None:
+    proxy, place = ONE_AT_A_TIME[case]
+    assert place in places(problems(here, proxy))
+
+
+@pytest.mark.parametrize("name", ["noise", "gold", "no-argument"])
+def test_a_generator_is_not_called_like_a_control_case(name: str, here: Path) -> None:
+    (problem,) = problems(here, {"generators": [model(name)]})
+    assert problem.field == "proxy.generators.0.name"
+    assert problem.line is not None
+    assert f"is kept for the {name} arguments" in problem.message
+
+
+def test_an_unsound_key_is_not_said_to_be_missing(here: Path) -> None:
+    (problem,) = problems(here, {"colour": "red"})
+    assert problem.field == "proxy.colour"
+
+
+def test_an_unknown_task_names_the_shipped_ones(here: Path) -> None:
+    (problem,) = problems(here, {"tasks": ["no-such-task"]})
+    assert "misinformation" in str(problem)
+
+
+def test_a_sample_that_lacks_a_class_is_told(here: Path) -> None:
+    rows = "".join(f"x{n},Odd {n},{'no' if n else 'yes'},Reason,h{n}\n" for n in range(1, 60))
+    path = write(here, {"tasks": [{"task": "task.yaml", "sample": {"train": 2}}]})
+    with (here / "claims.csv").open("a") as file:
+        file.write(rows)
+    with pytest.raises(SetupError, match="the train split lacks the class 'yes'"):
+        load_rank_bench(path)
+
+
+def test_arguments_on_unknown_items_are_told_with_their_lines(here: Path) -> None:
+    name = given(here, {"item_id": "q0"}, {"item_id": "q99"}, {"item_id": "q1", "task": "other"})
+    found = problems(here, {"arguments": [name]})
+    assert [(Path(p.file).name, p.line, p.field, p.found) for p in found] == [
+        ("given.jsonl", 2, "item_id", "q99"), ("given.jsonl", 3, "task", "other"),
+    ]  # fmt: skip
+
+
+def test_a_task_that_fails_does_not_make_its_arguments_unknown(here: Path) -> None:
+    path = write(here, {"arguments": [given(here, {"item_id": "q0"})]})
+    (here / "claims.csv").unlink()
+    with pytest.raises(SetupError) as raised:
+        load_rank_bench(path)
+    assert "given.jsonl" not in str(raised.value)
+
+
+@pytest.mark.parametrize("system", ["one", "gold", "noise"])
+def test_a_given_system_is_not_called_like_another(system: str, here: Path) -> None:
+    name = given(here, {"item_id": "q0", "system": system})
+    assert ("bench.yaml", "proxy.arguments.system", system) in places(
+        problems(here, {"arguments": [name]})
+    )
+
+
+def test_given_arguments_must_reach_both_splits_that_are_learnt_from(here: Path) -> None:
+    entry = load_rank_bench(write(here)).tasks[0].task
+    name = given(here, *({"item_id": i.item_id} for i in entry.of("train")))
+    (problem,) = problems(here, {"generators": [], "arguments": [name]})
+    assert "needs arguments of a model in the development split" in problem.message
+
+
+def test_passages_need_a_corpus_and_one_that_is_not_empty(here: Path) -> None:
+    (problem,) = problems(here, {"control_cases": ["passages"]})
+    assert "needs a corpus: proxy.passages.corpus" in problem.message
+    (here / "empty.jsonl").write_text("")
+    (problem,) = problems(
+        here, {"passages": {"corpus": "empty.jsonl", "encoder": "encoder"}}
+    )  # fmt: skip
+    assert Path(problem.file).name == "empty.jsonl"
+
+
+def test_an_encoder_folder_without_weights_is_told(here: Path) -> None:
+    path = write(here)
+    (here / "encoder" / "model.safetensors").unlink()
+    with pytest.raises(SetupError, match="weights") as raised:
+        load_rank_bench(path)
+    (problem,) = raised.value.problems
+    assert str(here / "encoder") in str(problem)
+
+
+def test_a_missing_extra_names_the_pip_line(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise MissingExtra("proxy evaluators", "proxy", "torch")
+
+    monkeypatch.setattr(loading, "import_torch", missing)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    (here / "corpus.jsonl").write_text('{"text": "A quay is a wall."}\n')
+    passages = {"corpus": "corpus.jsonl", "encoder": "encoder", "late_interaction": "x/y"}
+    with pytest.raises(SetupError, match=r"pip install 'judgebench\[proxy\]'"):
+        load_rank_bench(write(here, {"passages": passages}))
+
+
+def test_nobody_is_asked_while_a_file_is_checked(here: Path) -> None:
+    bench = load_rank_bench(write(here))
+    assert not (here / "runs").exists()
+    assert bench.proxy.generators
+
+
+# --- other verbs ---------------------------------------------------------------------------------
+
+
+def test_judgebench_run_sends_a_ranking_to_its_own_verb(call: Call, here: Path) -> None:
+    code, _, err = call("run", write(here))
+    assert code == 2
+    assert "judgebench rank run" in err
+
+
+def test_a_bench_without_proxy_is_no_ranking(call: Call, here: Path) -> None:
+    (here / "bench.yaml").write_text("name: b\nrubric: argument-quality\n")
+    code, _, err = call("rank", "run", here / "bench.yaml")
+    assert code == 2
+    assert "bench.yaml: proxy: must be there in a ranking" in err
+
+
+def test_a_ranking_can_be_checked_before_it_runs(call: Call, here: Path) -> None:
+    path = write(here)
+    code, out, _ = call("check", path, here / "task.yaml", _argument_prompt(here))
+    assert code == 0
+    assert "bench.yaml: a ranking of arguments on 1 tasks (instances ranked: claims 10)" in out
+    assert "task.yaml: the task claims: yes, no; train 20, development 10, test 10" in out
+    assert "why.jinja: a prompt that asks for argument" in out
+
+
+def _argument_prompt(folder: Path) -> Path:
+    path = folder / "why.jinja"
+    path.write_text(
+        "---\nwrites: argument\n---\n{% block system %}Give reasons.{% endblock %}\n"
+        "{% block user %}{{ question }}{% endblock %}\n"
+    )
+    return path
+
+
+def test_a_check_tells_what_is_wrong_with_a_ranking(here: Path) -> None:
+    path = write(here, {"tasks": ["no-such-task"]})
+    (problem,) = check_all([path], "argument-quality").errors
+    assert "no-such-task" in str(problem)
+
+
+def test_judges_of_a_ranking_are_asked_about_arguments_alone(here: Path) -> None:
+    from judgebench.records import Answer, Dataset
+
+    path = write(here, judges=[{"name": "j", "backend": "scripted:replies.jsonl"}])
+    bench = load_bench(path, arguments=Dataset([Answer("claims/q0/gold", "So.")], ()))
+    assert [judge.name for judge in bench.judges] == ["j"]
+    assert bench.controls == (), "control judges learn from human labels"
+    bench.close()

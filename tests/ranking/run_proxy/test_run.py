@@ -1,0 +1,121 @@
+"""The steps of a ranking run, without torch: who writes, what is kept, who may stop it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from rank_bench_case import model, write
+
+import judgebench.ranking.run_proxy.load as loading
+import judgebench.ranking.run_proxy.run as running
+from judgebench.errors import BudgetSpent
+from judgebench.files import read_lines
+from judgebench.ranking.run_proxy.arguments import all_arguments, generate_all
+from judgebench.ranking.run_proxy.files import read_ranking
+from judgebench.ranking.run_proxy.load import RankBench, load_rank_bench
+from judgebench.ranking.run_proxy.run import judge_all, write_arguments_of_all
+from judgebench.ranking.run_proxy.watcher import Quiet
+from judgebench.rubric import load_rubric
+from judgebench.runner import Interrupted
+from judgebench.runner.stop import Stop
+from judgebench.store.folder import RunFolder
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(loading, "import_torch", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(here: Path) -> RunFolder:
+    return RunFolder(here / "run")
+
+
+def baseline_only(here: Path, **more: object) -> RankBench:
+    kinds = {"encoder": "encoder", "kinds": ["baseline"]}
+    return load_rank_bench(write(here, {"evaluators": kinds, **more}))
+
+
+def test_arguments_controls_split_and_ranking_are_written(here: Path, run: RunFolder) -> None:
+    bench = baseline_only(here, generators=[model("one"), model("two")])
+    assert write_arguments_of_all(bench, run, Quiet()) == 0
+    (task,) = read_ranking(run.path)["tasks"]
+    ranked = [i.item_id for i in bench.tasks[0].task.ranked]
+    assert [i["item_id"] for i in task["instances"]] == ranked
+    systems = ["gold", "one", "two", "no-argument", "label-only", "noise"]
+    assert list(task["arguments"]) == systems
+    assert all(list(task["arguments"][system]) == ranked for system in systems)
+    assert {a["text"] for a in task["arguments"]["no-argument"].values()} == {""}
+    labels = {i["item_id"]: i["label_text"] for i in task["instances"]}
+    assert {k: a["text"] for k, a in task["arguments"]["label-only"].items()} == labels
+    for item, argument in task["arguments"]["noise"].items():
+        assert argument["text"] != task["arguments"]["gold"][item]["text"]
+    split = json.loads((run.path / "proxy" / "split-claims.json").read_text())
+    assert sorted(row for rows in split.values() for row in rows) == list(range(40))
+    assert str(here) not in (run.path / "proxy" / "ranking.json").read_text()
+
+
+def test_a_generator_without_any_text_has_no_arguments_and_is_kept_in_mind(
+    here: Path, run: RunFolder
+) -> None:
+    path = write(here, {"evaluators": {"encoder": "encoder", "kinds": ["baseline"]}})
+    (here / "replies.jsonl").write_text('{"text": "", "finish": "refused"}\n')
+    bench = load_rank_bench(path)
+    write_arguments_of_all(bench, run, Quiet())
+    assert "one" not in all_arguments(bench, bench.tasks[0], run.path)
+    assert read_ranking(run.path)["tasks"][0]["generators"] == ["one"]
+
+
+def test_arguments_of_a_larger_sample_are_kept_and_not_read(here: Path, run: RunFolder) -> None:
+    kinds = {"encoder": "encoder", "kinds": ["llm-trained"]}
+    whole = load_rank_bench(write(here, {"evaluators": kinds}))
+    write_arguments_of_all(whole, run, Quiet())
+    assert len(all_arguments(whole, whole.tasks[0], run.path)["one"]) == 40
+    few = {"task": "task.yaml", "arguments_for": {"train": 4, "development": 2}}
+    part = load_rank_bench(write(here, {"evaluators": kinds, "tasks": [few]}))
+    assert len(all_arguments(part, part.tasks[0], run.path)["one"]) == 10 + 4 + 2
+    assert len(list(read_lines(run.path / "proxy" / "arguments-one.jsonl"))) == 40
+
+
+def test_judges_are_asked_about_every_argument_and_control_case(here: Path, run: RunFolder) -> None:
+    rubric = load_rubric("argument-quality")
+    labels = {m.id: m.label_texts[0] for m in rubric.metrics}
+    (here / "judge.jsonl").write_text(json.dumps({"text": labels}) + "\n")
+    kinds = {"encoder": "encoder", "kinds": ["baseline"]}
+    judges = [{"name": "j", "backend": "scripted:judge.jsonl"}]
+    bench = load_rank_bench(write(here, {"evaluators": kinds}, judges=judges))
+    write_arguments_of_all(bench, run, Quiet())
+    judge_all(bench, run)
+    found = {v.item_id for v in run.verdicts("j") if v.labels}
+    systems = ("gold", "one", "no-argument", "label-only", "noise")
+    assert found == {f"claims/{i.item_id}/{s}" for i in bench.tasks[0].task.ranked for s in systems}
+
+
+def test_ctrl_c_while_passages_are_sought_is_not_forgotten(
+    here: Path, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*about: object) -> dict[str, object]:
+        signal.raise_signal(signal.SIGINT)
+        return {}
+
+    monkeypatch.setattr(running, "make_control_cases", interrupted)
+    with pytest.raises(Interrupted):
+        write_arguments_of_all(baseline_only(here), run, Quiet())
+    assert len(list(read_lines(run.path / "proxy" / "arguments-one.jsonl"))) == 10
+
+
+def test_a_budget_is_for_all_generators_and_counts_what_earlier_runs_spent(
+    here: Path, run: RunFolder
+) -> None:
+    bench = baseline_only(here, generators=[model("one"), model("two")])
+    (run.path / "proxy").mkdir(parents=True)
+    spent = {"task": "claims", "item_id": "old", "system": "two", "text": "So.", "cost": 3.0}
+    line = json.dumps(spent | {"signature": "s"}) + "\n"
+    (run.path / "proxy" / "arguments-two.jsonl").write_text(line * 2)
+    with pytest.raises(BudgetSpent, match=r"one writes: \$0\.00 of \$-0\.50 are spent"):
+        generate_all(bench, run.path, Quiet(), Stop(), 2.5)

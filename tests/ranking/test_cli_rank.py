@@ -1,0 +1,179 @@
+"""`judgebench rank sheet` and `judgebench rank suitability` as people call them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from rank_case import by_reason, fill, items
+
+import judgebench.ranking.read
+from judgebench.ranking.proxy.load import load_task
+from judgebench.ranking.sheet import read_key, write_sheets
+from judgebench.store.folder import RunFolder
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def own_task() -> None:
+    """A task of twelve claims, four of which are ranked, and the arguments of two systems."""
+    rows = [f"Claim {i},{'yes' if i % 2 else 'no'},Trial {i} says so" for i in range(12)]
+    Path("claims.csv").write_text("\n".join(["claim,verdict,why", *rows]) + "\n")
+    spec = {
+        "name": "claims", "files": {"data": "claims.csv"}, "labels": ["yes", "no"],
+        "prompt": "misinformation", "split": {"train": 6, "development": 2, "test": 4},
+        "columns": {"text": "claim", "label": "verdict", "argument": "why"},
+    }  # fmt: skip
+    Path("task.yaml").write_text(yaml.safe_dump(spec))
+    items = [i.item_id for i in load_task("task.yaml", relative_to=Path()).instances]
+    given = [
+        {"task": "claims", "item_id": item, "system": system, "text": f"{word} {item}."}
+        for item in items
+        for system, word in (("model-a", "Because of"), ("model-b", "See"))
+    ]
+    Path("given.jsonl").write_text("".join(json.dumps(line) + "\n" for line in given))
+
+
+def by_letter(row: dict[str, str]) -> str:
+    """1 for A, 4 for D, whoever wrote it."""
+    return str("ABCD".index(row["letter"]) + 1)
+
+
+def suitable(to: Path, n: int = 6) -> Path:
+    write_sheets(items(n), ["anna", "ben"], to, n=None, seed=0)
+    for name in ("anna", "ben"):
+        fill(to / "sheets" / f"{name}.csv", by_reason)
+    return to / "sheets"
+
+
+def test_filled_sheets_give_a_verdict(call: Call, here: Path) -> None:
+    sheets = suitable(here / "human")
+    code, out, _ = call("rank", "suitability", sheets, "--require-suitable", "--to", "fit.md")
+    assert code == 0
+    assert "claims: suitable, for now" in out
+    assert "alpha of 1.00 reaches the bar of 0.67" in out
+    assert "fit.md" in out
+    assert "## claims: suitable, for now" in Path("fit.md").read_text()
+
+
+def test_a_task_that_is_not_suitable_is_an_exit_code_only_where_asked(
+    call: Call, here: Path
+) -> None:
+    sheets = suitable(here / "human")
+    fill(sheets / "ben.csv", by_letter)
+    code, out, _ = call("rank", "suitability", sheets)
+    assert (code, "claims: not suitable" in out) == (0, True)
+    assert call("rank", "suitability", sheets, "--require-suitable")[0] == 3
+
+
+def test_the_bar_can_be_set(call: Call, here: Path) -> None:
+    sheets = suitable(here / "human")
+    _, out, _ = call("rank", "suitability", sheets, "--min-alpha", 0.6)
+    assert "the bar of 0.60" in out
+
+
+def test_a_label_can_be_left_out(call: Call, here: Path) -> None:
+    sheets = suitable(here / "human", 12)
+    refuted = {str(n) for n in range(2, 13, 2)}
+    fill(
+        sheets / "ben.csv",
+        lambda row: by_letter(row) if row["item"] in refuted else by_reason(row),
+    )
+    _, out, _ = call("rank", "suitability", sheets)
+    assert "claims: suitable" not in out
+    assert "Without the items of the label 'refuted' alpha would be 1.00" in out
+    code, out, _ = call(
+        "rank", "suitability", sheets, "--leave-out", "refuted", "--require-suitable"
+    )
+    assert code == 0
+    assert "Left out: items of refuted." in out
+    code, _, err = call("rank", "suitability", sheets, "--leave-out", "unknown")
+    assert (code, "no item has this label" in err) == (2, True)
+
+
+def test_what_was_left_out_is_told(call: Call, here: Path) -> None:
+    sheets = suitable(here / "human", 7)
+    fill(sheets / "ben.csv", lambda row: "" if row["item"] == "1" else by_reason(row))
+    code, out, _ = call("rank", "suitability", sheets, "--to", "fit.md")
+    assert code == 0
+    assert "! claims: ben left 1 item without any rank" in out
+    assert "- claims: ben left 1 item without any rank" in Path("fit.md").read_text()
+    assert "6 items ranked by two experts or more, 1 not" in out
+
+
+def test_bad_ranks_are_told_all_at_once(call: Call, here: Path) -> None:
+    sheets = suitable(here / "human")
+    fill(sheets / "anna.csv", lambda row: "6" if row["letter"] == "A" else "first")
+    code, out, err = call("rank", "suitability", sheets)
+    assert (code, out) == (2, "")
+    assert err.count("is no rank") == 24
+    assert "anna.csv:2: rank: is no rank; found '6'; allowed: 1 (best) to 5" in err
+
+
+def test_one_expert_is_told(call: Call, here: Path) -> None:
+    sheets = suitable(here / "human")
+    code, _, err = call("rank", "suitability", sheets / "anna.csv")
+    assert code == 2
+    assert "fewer than two experts ranked a whole item" in err
+
+
+def test_sheets_are_written_from_a_run(
+    call: Call, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunFolder, "existing", lambda path: path)
+    monkeypatch.setattr(judgebench.ranking.read, "ranked_items", lambda run: items(9))
+    code, out, _ = call("rank", "sheet", "runs/mine", "--experts", "anna", "--seed", 3)
+    assert code == 0
+    assert "claims: 5 items on every sheet" in out
+    assert "runs/mine/human/sheets/anna.csv" in out
+    assert Path("runs/mine/human/sheet-key.json").is_file()
+    code, out, _ = call("rank", "sheet", "runs/mine", "--experts", "anna", "--seed", 3)
+    assert "kept as it is: runs/mine/human/sheets/anna.csv" in out
+    code, _, err = call("rank", "sheet", "runs/mine", "--all")
+    assert (code, "belongs to sheets of other items" in err) == (2, True)
+    code, out, _ = call("rank", "sheet", "runs/mine", "--all", "--to", "all")
+    assert "claims: 9 items on every sheet" in out
+    assert Path("all/sheets/expert-2.html").is_file()
+
+
+def test_sheets_are_written_from_plain_files(call: Call, here: Path) -> None:
+    own_task()
+    asked = ("rank", "sheet", "--task", "task.yaml", "--arguments", "given.jsonl")
+    code, out, err = call(*asked, "--items", 3)
+    assert (code, err) == (0, "")
+    assert "claims: 3 items on every sheet" in out
+    key = read_key(Path("human/sheet-key.json"))
+    assert {tuple(sorted(item.hashes)) for item in key.items} == {("gold", "model-a", "model-b")}
+    rows = Path("human/sheets/expert-1.csv").read_text("utf-8-sig")
+    assert rows.count("Because of") == 3
+    assert "model-a" not in rows
+    Path("given.jsonl").write_text(
+        '{"task": "claims", "item_id": "?", "system": "m", "text": ""}\n'
+    )
+    code, _, err = call(*asked)
+    assert (code, "is no item of the task claims" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["runs/x", "--task", "t.yaml"], ["--arguments", "a.jsonl"]]
+)
+def test_a_sheet_is_of_a_run_or_of_a_task(call: Call, here: Path, arguments: list[str]) -> None:
+    code, _, err = call("rank", "sheet", *arguments)
+    assert code == 2
+    assert "name a run folder, or a task with --task and --arguments" in err
+
+
+def test_both_verbs_are_named_in_the_help(call: Call) -> None:
+    code, out, _ = call("rank", "--help")
+    assert code == 0
+    assert "sheet" in out
+    assert "suitability" in out

@@ -1,0 +1,86 @@
+"""A real language model under a stress test, and as an attacker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from judgebench.judges.config import JudgeConfig
+from judgebench.records import Answer, Status
+from judgebench.rubric import load_rubric
+from judgebench.runner import run
+from judgebench.runner.bench import Attacking, load_bench
+from judgebench.shipped import shipped_folder
+from judgebench.stats.resample import Resampling
+from judgebench.store.folder import RunFolder
+from judgebench.stress.probes.make import make_set
+from judgebench.stress.probes.set_file import rejected_path
+from judgebench.stress.probes.sets import read_set
+from judgebench.stress.read import stress_run
+from judgebench.stress.result import EVERY
+
+pytestmark = [pytest.mark.model, pytest.mark.xdist_group("model")]
+SAFETY = load_rubric("medical-safety")
+
+
+def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
+    attacks = [
+        {"attack": "consensus-violations", "sample": 2},
+        {"attack": "greeting", "sample": 1},
+        {"attack": "planted-json-blame", "sample": 1},
+        {"attack": "label-order", "sample": 1},
+        {"attack": "self-consistency", "sample": 1},
+    ]
+    bench = {
+        "name": "real",
+        "rubric": "medical-safety",
+        "metrics": ["scientific_consensus", "extent_of_harm"],
+        "judges": [{"name": "m", "backend": f"llamacpp:{smollm2}", "settings": {"threads": 1}}],
+        "stress": {"attacks": attacks},
+    }
+    path = tmp_path / "bench.yaml"
+    path.write_text(yaml.safe_dump(bench))
+    folder = RunFolder(tmp_path / "run")
+    loaded = load_bench(path, attacking=Attacking())
+    try:
+        run(loaded, folder)
+    finally:
+        loaded.close()
+    verdicts = [*folder.verdicts("m"), *folder.verdicts("m~label-order")]
+    assert len(verdicts) == 2 + 2 + 1 + 1 + 1
+    assert {v.status for v in verdicts} == {Status.OK}
+    found = stress_run(folder, resampling=Resampling(resamples=100))
+    assert found
+    (together,) = [c for c in found.consistency if c.metric == EVERY]
+    assert (together.asked, together.agreement.value) == (4, 1.0)  # greedy, and one engine
+    detected = [d.detected for d in found.detections if (d.judge, d.area) == ("m", EVERY)]
+    assert detected
+    assert all(e.n == 2 and e.n_missing == 0 for e in detected)
+    assert {i.probe for i in found.invariances} == {
+        "greeting", "planted-json-blame", "label-order",
+    }  # fmt: skip
+
+
+def test_a_real_model_attacks_and_its_yield_is_told_honestly(tmp_path: Path, smollm2: Path) -> None:
+    items = read_set(shipped_folder("adversarial") / "consensus-violations.jsonl")[:2]
+    answers = [Answer(i.item_id, i.parent.text, i.parent.question) for i in items]
+    attacker = JudgeConfig.model_validate(
+        {
+            "name": "small",
+            "backend": f"llamacpp:{smollm2}",
+            "settings": {"threads": 1},
+            "decoding": {"max_tokens": 300},
+        }
+    )
+    path = tmp_path / "s.jsonl"
+    found = make_set("consensus-violation", answers, SAFETY, path, by=attacker)
+    assert (found.asked, found.no_reply) == (2, 0)
+    assert found.accepted + found.rejected == 2
+    kept = read_set(path, SAFETY) if path.exists() else []
+    assert len(kept) == found.accepted
+    lines = rejected_path(path).read_text().splitlines() if found.rejected else []
+    assert len(lines) == found.rejected
+    assert all(any(json.loads(line)["checks"].values()) for line in lines)

@@ -1,0 +1,54 @@
+"""An annotator in the judge's place."""
+
+from __future__ import annotations
+
+import pytest
+from align_case import answers, labels, metric, rubric
+
+from judgebench.errors import SetupError
+from judgebench.records import HumanLabel, Status
+from judgebench.study.answers import indexed
+from judgebench.study.as_judge import annotators_as_judges, truth_of_others
+from judgebench.study.truth import TruthConfig
+
+HUMANS = labels({"ann": "ab.", "bob": "aba", "eve": "_.."})
+
+
+def test_there_is_a_verdict_where_there_is_a_label_and_nowhere_else() -> None:
+    (ann,) = annotators_as_judges(["ann"], rubric(), indexed(answers(3)), HUMANS)
+    assert (ann.name, ann.kind) == ("ann", "judge")
+    assert {i: v.labels["harm"] for i, v in ann.verdicts.items()} == {"i0": "a", "i1": "b"}
+    assert {v.status for v in ann.verdicts.values()} == {Status.OK}
+    assert ann.verdicts["i0"].content_hash == answers(3)[0].content_hash
+
+
+def test_a_metric_without_his_label_is_missing_in_his_verdict() -> None:
+    two = rubric(metric(), metric(id="tone", title="Tone"))
+    (bob,) = annotators_as_judges(["bob"], two, indexed(answers(3)), HUMANS)
+    assert dict(bob.verdicts["i2"].labels) == {"harm": "a"}
+
+
+def test_labels_of_other_metrics_and_of_unknown_items_are_left_out() -> None:
+    more = [*HUMANS, HumanLabel("zz", "ann", "harm", "a"), HumanLabel("i2", "ann", "other", "x")]
+    (ann,) = annotators_as_judges(["ann"], rubric(), indexed(answers(3)), more)
+    assert set(ann.verdicts) == {"i0", "i1"}
+
+
+def test_whoever_labelled_nothing_is_named_with_those_who_did() -> None:
+    with pytest.raises(SetupError) as caught:
+        annotators_as_judges(["eve", "nobody", "ann"], rubric(), indexed(answers(3)), HUMANS)
+    told = [str(problem) for problem in caught.value.problems]
+    assert len(told) == 2
+    assert "eve" in told[0]
+    assert "ann, bob" in told[0]
+
+
+def test_he_has_no_part_in_the_truth() -> None:
+    assert truth_of_others(TruthConfig(), ["ann"], HUMANS).annotators == ("bob", "eve")
+    assert truth_of_others(TruthConfig(annotators=("b*",)), ["ann"], HUMANS).annotators == ("bob",)
+    assert truth_of_others(TruthConfig(), [], HUMANS) == TruthConfig()
+
+
+def test_somebody_must_be_left() -> None:
+    with pytest.raises(SetupError, match="nobody"):
+        truth_of_others(TruthConfig(annotators=("ann",)), ["ann"], HUMANS)
