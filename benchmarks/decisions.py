@@ -26,7 +26,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from judgebench.decide.conditions import findings
-from judgebench.decide.counts import HumanSide, Study, study_of
+from judgebench.decide.counts import Counted, HumanSide, counted_of
 from judgebench.decide.rule import DecisionRule
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -138,7 +138,7 @@ def _noisy(true: IntArray, wrong: FloatArray | float, k: int, rng: np.random.Gen
     return np.where(rng.random(len(true)) < wrong, true + step, true)
 
 
-def study(found: Draw, rng: np.random.Generator) -> tuple[Study, IntArray]:
+def study(found: Draw, rng: np.random.Generator) -> tuple[Counted, IntArray]:
     """The study's counts with two control judges, and the truth of its items."""
     truth = median_label(found.own, "upper")
     columns = range(found.own.shape[1])
@@ -154,7 +154,7 @@ def study(found: Draw, rng: np.random.Generator) -> tuple[Study, IntArray]:
         "prior": rng.choice(found.k, size=len(truth), p=shares),
     }
     asked = np.ones(len(truth), dtype=np.bool_)
-    return study_of(humans, found.judged, asked, controls), truth
+    return counted_of(humans, found.judged, asked, controls), truth
 
 
 @lru_cache
@@ -246,7 +246,7 @@ def _assists(choice: Choice | None) -> bool:
 
 
 def _decide(
-    counts: Study, world: World, true: dict[str, float], tally: Tally, choice: Choice | None
+    counts: Counted, world: World, true: dict[str, float], tally: Tally, choice: Choice | None
 ) -> None:
     conditions = list(findings(counts, RULE, counts.how_many[None, :], has_severity=True))
     if all(f.met[0] for f in conditions):

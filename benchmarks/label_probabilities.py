@@ -33,7 +33,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from judgebench.align import align_run
+from judgebench.align import align
 from judgebench.backends import open_backend
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import fetch
@@ -48,6 +48,7 @@ from judgebench.runner import run
 from judgebench.runner.bench import load_bench
 from judgebench.shipped import shipped_folder
 from judgebench.store.folder import RunFolder
+from judgebench.store.open import open_run
 
 RUBRIC = "medical-safety"  # 8 metrics
 CONTEXT = 4096
@@ -185,7 +186,7 @@ def against_humans(model: str, folder: Path, number: int) -> None:
         began = time.perf_counter()
         run(bench, kept)
         config = bench.config
-        alignment = align_run(kept, config.truth)
+        alignment = align(open_run(kept, config.truth))
         seconds = time.perf_counter() - began
         scores = {
             (s.judge, s.statistic): s.estimate for s in alignment.scores if s.failures == "left_out"

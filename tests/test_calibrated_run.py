@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aligned import align_run
 from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
-from judgebench.align import align_run
 from judgebench.backends.contract import Reply, Request
 from judgebench.judges.calibration import content_free
 from judgebench.judges.config import CalibrationConfig, JudgeConfig

@@ -6,9 +6,9 @@ import json
 import re
 from pathlib import Path
 
+from aligned import align_run
 from loopback import Body, Loopback, Play, said
 
-from judgebench.align import align_run
 from judgebench.data import load_data
 from judgebench.report.write import write_report
 from judgebench.rubric import load_rubric

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
-GROUND = {"errors", "records", "results", "files", "yaml_file", "shipped", "stats"}
+GROUND = {"errors", "records", "files", "yaml_file", "shipped", "stats"}
 CORE = {
     "rubric", "prompt", "data", "backends", "judges", "store", "study", "runner", "align",
-    "report", "web", "progress", "writer",
+    "report", "results", "web", "progress", "writer",
 }  # fmt: skip
 WINGS = {"decide", "stress", "ranking"}
 ENTRANCE = {"", "__main__", "api", "cli", "check", "features"}

@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 import pytest
 from aiohttp import web
+from aligned import align_run
 from fault_account import QUICK
 from loopback import Body, Loopback, Play, completion, raw, said, status
 
-from judgebench.align import align_run
 from judgebench.backends.litellm_backend import LiteLLM
 from judgebench.backends.openai_compatible import OpenAICompatible
 from judgebench.backends.secrets import Secrets

@@ -22,18 +22,15 @@ from judgebench.align.result import (
     Confusion,
     Disagreement,
     FailurePolicy,
-    JudgeKind,
     JudgeSummary,
-    JudgeVerdicts,
     LabelRate,
     LabelShare,
     Part,
     Ranking,
     RateMethod,
     Score,
-    backend_fact,
 )
-from judgebench.align.run import align, align_run
+from judgebench.align.run import align
 
 __all__ = [
     "AGREEMENT_STATISTICS",
@@ -52,9 +49,7 @@ __all__ = [
     "Confusion",
     "Disagreement",
     "FailurePolicy",
-    "JudgeKind",
     "JudgeSummary",
-    "JudgeVerdicts",
     "LabelRate",
     "LabelShare",
     "Part",
@@ -65,6 +60,4 @@ __all__ = [
     "Source",
     "Temperature",
     "align",
-    "align_run",
-    "backend_fact",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.align.judges import paired_labels
-from judgebench.align.result import Comparison, JudgeVerdicts, Ranking, Score
+from judgebench.align.result import Comparison, Ranking, Score
 from judgebench.records import Estimate
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -24,7 +24,7 @@ from judgebench.stats.mcnemar import (
 from judgebench.stats.paired import holm
 from judgebench.stats.ranks import friedman, groups, nemenyi_critical_difference
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
-from judgebench.study.scope import Scope
+from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
 EVERY_METRIC = "all"  # as the metric of a ranking
@@ -52,11 +52,11 @@ class Outcomes:
         return int(((self.of[first] < 0) | (self.of[second] < 0)).sum())
 
 
-def outcomes(scope: Scope, judges: Sequence[JudgeVerdicts], metric: Metric) -> Outcomes:
+def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> Outcomes:
     """Who was right on what."""
     of, clusters, n_clusters = {}, np.zeros(0, dtype=np.int64), 0
     for judge in judges:
-        truth, judged, clusters, n_clusters = paired_labels(scope, judge, metric)
+        truth, judged, clusters, n_clusters = paired_labels(study, judge, metric)
         known = truth >= 0
         of[judge.name], clusters = _right(truth[known], judged[known]), clusters[known]
     return Outcomes(of, clusters, n_clusters)
@@ -67,31 +67,31 @@ def _right(truth: IntArray, judged: Labels) -> NDArray[np.int8]:
 
 
 def comparisons(
-    scope: Scope, judges: Sequence[JudgeVerdicts], metric: Metric
+    study: Study, judges: Sequence[JudgeVerdicts], metric: Metric
 ) -> Iterator[Comparison]:
     """Each two real judges, and each real judge with each control, on one metric.
 
     Only items to which both gave a label count. p values are corrected over all these pairs.
     """
-    right = outcomes(scope, judges, metric)
+    right = outcomes(study, judges, metric)
     real = [judge.name for judge in judges if judge.kind != "control"]
     controls = [judge.name for judge in judges if judge.kind == "control"]
     pairs = [*combinations(real, 2), *((name, control) for name in real for control in controls)]
-    found = [_comparison(scope, metric, right, *pair) for pair in pairs]
+    found = [_comparison(study, metric, right, *pair) for pair in pairs]
     for one, p in zip(found, holm([one.permutation_p for one in found]), strict=True):
         yield replace(one, p_holm=p)
 
 
 def _comparison(
-    scope: Scope, metric: Metric, right: Outcomes, first: str, second: str
+    study: Study, metric: Metric, right: Outcomes, first: str, second: str
 ) -> Comparison:
     counts, missing = right.pair(first, second), right.n_missing(first, second)
     n = len(right.clusters) - missing
     difference = cluster_bootstrap(
-        counts, ACCURACY_DIFFERENCE, scope.resampling, n=n, n_missing=missing
+        counts, ACCURACY_DIFFERENCE, study.resampling, n=n, n_missing=missing
     )
     mcnemar = mcnemar_mid_p(*discordant(counts.total))
-    permutation = mcnemar_clustered(counts, seed=scope.resampling.seed)
+    permutation = mcnemar_clustered(counts, seed=study.resampling.seed)
     return Comparison(metric.id, first, second, difference, mcnemar, permutation, None)
 
 

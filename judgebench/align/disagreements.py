@@ -6,40 +6,40 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judgebench.align.result import Disagreement, JudgeVerdicts
+from judgebench.align.result import Disagreement
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray
-from judgebench.study.scope import Scope
+from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
 MOST_DISAGREEMENTS = 2000
 
 
 def disagreements(
-    scope: Scope, rubric: Rubric, judges: Sequence[JudgeVerdicts]
+    study: Study, rubric: Rubric, judges: Sequence[JudgeVerdicts]
 ) -> tuple[list[Disagreement], int]:
     """The items farthest from the truth, and how many differ at all."""
     real = [judge for judge in judges if judge.kind != "control"]
-    distance = np.zeros(len(scope.answers))
+    distance = np.zeros(len(study.answers))
     for judge in real:
         for metric in rubric.metrics:
-            truth = scope.humans[metric.id].truth
-            distance += _distance(metric, truth, scope.judged(judge, metric))
+            truth = study.humans[metric.id].truth
+            distance += _distance(metric, truth, study.judged(judge, metric))
     rows = np.argsort(-distance, kind="stable")[: int((distance > 0).sum())]
     listed = [
-        _disagreement(scope, int(row), rubric, real, float(distance[row]))
+        _disagreement(study, int(row), rubric, real, float(distance[row]))
         for row in rows[:MOST_DISAGREEMENTS]
     ]
     return listed, len(rows)
 
 
 def _disagreement(
-    scope: Scope, row: int, rubric: Rubric, judges: Sequence[JudgeVerdicts], distance: float
+    study: Study, row: int, rubric: Rubric, judges: Sequence[JudgeVerdicts], distance: float
 ) -> Disagreement:
-    answer = scope.answers[row]
+    answer = study.answers[row]
     truth, human = {}, {}
     for metric in rubric.metrics:
-        humans = scope.humans[metric.id]
+        humans = study.humans[metric.id]
         if humans.truth[row] >= 0:
             truth[metric.id] = metric.label_texts[humans.truth[row]]
         human[metric.id] = {a: metric.label_texts[i] for a, i in humans.ratings.given(row)}

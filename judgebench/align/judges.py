@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgebench.align.result import STATISTICS, Confusion, FailurePolicy, JudgeVerdicts, Score
+from judgebench.align.result import STATISTICS, Confusion, FailurePolicy, Score
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -26,7 +26,7 @@ from judgebench.stats.confusion import (
 from judgebench.stats.failures import fill_failures
 from judgebench.stats.proportions import clopper_pearson, items_for_half_width
 from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstrap
-from judgebench.study.scope import Scope
+from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
 # A recall this far from the truth either way is what "enough items" means.
@@ -38,9 +38,9 @@ _NEEDS_SEVERITY = {
 }  # fmt: skip
 
 
-def scores(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score]:
+def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score]:
     """Every statistic of one judge on one metric; three ways where it failed on some items."""
-    truth, judged, clusters, n_clusters = paired_labels(scope, judge, metric)
+    truth, judged, clusters, n_clusters = paired_labels(study, judge, metric)
     failures = int(((truth >= 0) & (judged < 0)).sum())
     policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
     for policy in policies if failures else policies[:1]:
@@ -49,19 +49,19 @@ def scores(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score
         counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k, n_clusters))
         missing = failures if policy == "left_out" else 0
         for name in STATISTICS:
-            estimate = score_of(scope, name, metric, counts, missing)
+            estimate = score_of(study, name, metric, counts, missing)
             yield Score(judge.name, metric.id, name, policy, estimate)
 
 
 def paired_labels(
-    scope: Scope, judge: JudgeVerdicts, metric: Metric
+    study: Study, judge: JudgeVerdicts, metric: Metric
 ) -> tuple[IntArray, Labels, Labels, int]:
     """Truth, judge's label and cluster, one entry an item that any human rated (`each`: one a human
     label), and how many clusters that are."""
-    humans = scope.humans[metric.id]
+    humans = study.humans[metric.id]
     rows = humans.ratings.rows
-    judged = scope.judged(judge, metric)[rows]
-    if scope.config.rule != "each":
+    judged = study.judged(judge, metric)[rows]
+    if study.config.rule != "each":
         return humans.truth[rows], judged, humans.clusters, humans.n_clusters
     votes = humans.made.values
     rated, _ = np.nonzero(votes >= 0)
@@ -69,7 +69,7 @@ def paired_labels(
 
 
 def score_of(
-    scope: Scope, name: str, metric: Metric, counts: ClusterCounts, missing: int
+    study: Study, name: str, metric: Metric, counts: ClusterCounts, missing: int
 ) -> Estimate:
     """One of STATISTICS of confusion counts by cluster; undefined, with a reason, where the metric
     is nominal and the statistic needs severities."""
@@ -77,22 +77,22 @@ def score_of(
     if name in _NEEDS_SEVERITY and metric.kind == "nominal":
         return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
     if name == "severe_recall":
-        return _severe_recall(scope, metric, counts.total, missing)
+        return _severe_recall(study, metric, counts.total, missing)
     chosen = statistic(name, metric)
-    return cluster_bootstrap(counts, chosen, scope.resampling, n=n, n_missing=missing)
+    return cluster_bootstrap(counts, chosen, study.resampling, n=n, n_missing=missing)
 
 
-def _severe_recall(scope: Scope, metric: Metric, counts: FloatArray, missing: int) -> Estimate:
+def _severe_recall(study: Study, metric: Metric, counts: FloatArray, missing: int) -> Estimate:
     """Exact interval, and how many more severe items a usable one would need.
 
     `n_missing` counts failures on items of any severity, as for the other statistics.
     """
     k, found = int(counts[-1].sum()), int(counts[-1, -1])
-    estimate = clopper_pearson(found, k, scope.resampling.level)
+    estimate = clopper_pearson(found, k, study.resampling.level)
     if k == 0:
         reason = f'no item that the judge labelled has the truth "{metric.most_severe}"'
         return replace(estimate, reason=reason, n_missing=missing)
-    needed = items_for_half_width(found / k, RECALL_HALF_WIDTH, scope.resampling.level)
+    needed = items_for_half_width(found / k, RECALL_HALF_WIDTH, study.resampling.level)
     reason = ""
     if k < needed:
         items = "item" if k == 1 else "items"
@@ -101,9 +101,9 @@ def _severe_recall(scope: Scope, metric: Metric, counts: FloatArray, missing: in
     return replace(estimate, reason=reason, method=method, n_missing=missing)
 
 
-def confusion(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Confusion:
+def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Confusion:
     """How often which truth met which label; the last column counts missing labels."""
-    truth, judged, *_ = paired_labels(scope, judge, metric)
+    truth, judged, *_ = paired_labels(study, judge, metric)
     k = len(metric.labels)
     counts = np.zeros((k, k + 1), dtype=np.int64)
     known = truth >= 0

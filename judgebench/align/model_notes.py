@@ -8,18 +8,18 @@ import numpy as np
 
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.dawid_skene import MOST_ITERATIONS, why_no_model
-from judgebench.study.scope import Humans, Scope
+from judgebench.study.study import Humans, Study
 from judgebench.study.truth import truth_model
 
 # Of an annotator with fewer labels on a metric a model knows next to nothing.
 FEW_LABELS = 10
 
 
-def model_notes(rubric: Rubric, scope: Scope) -> Iterator[str]:
+def model_notes(rubric: Rubric, study: Study) -> Iterator[str]:
     """Where there is no model, and what those that there are rest on; nothing under other rules."""
-    if scope.config.rule != "dawid_skene":
+    if study.config.rule != "dawid_skene":
         return
-    humans = scope.humans
+    humans = study.humans
     reasons = {m.id: why_no_model(humans[m.id].made.values) for m in rubric.metrics}
     for reason in dict.fromkeys(filter(None, reasons.values())):
         which = _titles(m for m in rubric.metrics if reasons[m.id] == reason)

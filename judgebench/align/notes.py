@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
-from judgebench.align.result import Confusion, JudgeVerdicts, Score, backend_fact
+from judgebench.align.result import Confusion, Score
 from judgebench.backends.weights import WEIGHTS
 from judgebench.records import is_slot
 from judgebench.rubric import Rubric
-from judgebench.study.scope import Humans
+from judgebench.study.study import Humans, JudgeVerdicts, backend_fact
 
 
 def data_notes(rubric: Rubric, humans: Mapping[str, Humans], n_answers: int) -> Iterator[str]:

@@ -13,7 +13,6 @@ from judgebench.align.probability_result import (
     Source,
     Temperature,
 )
-from judgebench.align.result import JudgeVerdicts
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, value_counts
@@ -38,7 +37,7 @@ from judgebench.stats.probability_scores import (
 )
 from judgebench.stats.resample import Resampling
 from judgebench.stats.temperature import temperature_scaling
-from judgebench.study.scope import Scope
+from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
 NO_OTHERS = "no item with label probabilities has labels of two annotators"
@@ -65,21 +64,21 @@ class ProbabilityResults:
 
 
 def probability_results(
-    scope: Scope, judge: JudgeVerdicts, metric: Metric
+    study: Study, judge: JudgeVerdicts, metric: Metric
 ) -> ProbabilityResults | None:
     """None where the judge gave no probability on this metric, or no human gave a label."""
-    p = scope.probabilities(judge, metric) if len(scope.humans[metric.id].made.rows) else None
+    p = study.probabilities(judge, metric) if len(study.humans[metric.id].made.rows) else None
     if p is None:
         return None
-    judged = scope.judged(judge, metric)
-    rows, truth, clusters, n_clusters = _truth(scope, metric)
-    shared = (clusters, n_clusters, scope.resampling)
+    judged = study.judged(judge, metric)
+    rows, truth, clusters, n_clusters = _truth(study, metric)
+    shared = (clusters, n_clusters, study.resampling)
     named, said = (judge.name, metric.id), p[rows]
     found = [
         *_against_truth(said, judged[rows], truth, *shared),
-        *_against_annotators(scope, judged, metric, p),
+        *_against_annotators(study, judged, metric, p),
     ]
-    curve = calibration_curve(said, truth, scope.resampling.level)
+    curve = calibration_curve(said, truth, study.resampling.level)
     return ProbabilityResults(
         tuple(ProbabilityScore(*named, what, source, score) for what, source, score in found),
         CalibrationCurve(*named, curve),
@@ -87,12 +86,12 @@ def probability_results(
     )
 
 
-def _truth(scope: Scope, metric: Metric) -> tuple[Labels, IntArray, Labels, int]:
+def _truth(study: Study, metric: Metric) -> tuple[Labels, IntArray, Labels, int]:
     """Row, truth and cluster of each item that any human rated (`each`: of each human label), and
     how many clusters that are."""
-    humans = scope.humans[metric.id]
+    humans = study.humans[metric.id]
     rows = humans.ratings.rows
-    if scope.config.rule != "each":
+    if study.config.rule != "each":
         known = humans.truth[rows] >= 0
         return rows[known], humans.truth[rows][known], humans.clusters[known], humans.n_clusters
     votes = humans.made.values
@@ -121,21 +120,21 @@ def _against_truth(
 
 
 def _against_annotators(
-    scope: Scope, judged: Labels, metric: Metric, p: FloatArray
+    study: Study, judged: Labels, metric: Metric, p: FloatArray
 ) -> Iterator[tuple[str, Source, Estimate]]:
     """Against the labels of the others, whoever is left out: what is said, and what a colleague
     and the base rates would reach on the same items."""
-    made, n_clusters = scope.humans[metric.id].made, scope.humans[metric.id].n_clusters
+    made, n_clusters = study.humans[metric.id].made, study.humans[metric.id].n_clusters
     n_uc = value_counts(made.values, len(metric.labels))
     there = n_uc.any(axis=1)
-    n_uc, rows, clusters = n_uc[there], made.rows[there], scope.humans[metric.id].clusters[there]
+    n_uc, rows, clusters = n_uc[there], made.rows[there], study.humans[metric.id].clusters[there]
     said, held = p[rows], hold_back(n_uc)
     same_items = np.where(np.isnan(said[:, :1]), np.nan, 1.0)
     labels = same_items * one_hot(judged[rows], len(metric.labels))
     rates = same_items * base_rates(n_uc)
 
     def mean(scores: FloatArray) -> Estimate:
-        found = mean_score(scores, clusters, n_clusters, scope.resampling)
+        found = mean_score(scores, clusters, n_clusters, study.resampling)
         return found if found.n else replace(found, reason=NO_OTHERS)
 
     for name, score in _DISTANCES.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from judgebench.align.result import JudgeVerdicts, LabelRate, RateMethod
+from judgebench.align.result import LabelRate, RateMethod
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.partly_labelled import (
@@ -17,27 +17,27 @@ from judgebench.stats.partly_labelled import (
 )
 from judgebench.stats.prediction_powered import prediction_powered
 from judgebench.stats.rogan_gladen import rogan_gladen
-from judgebench.study.scope import Scope
+from judgebench.study.study import JudgeVerdicts, Study
 
 
-def label_rates(scope: Scope, judge: JudgeVerdicts, metric: Metric) -> Iterator[LabelRate]:
+def label_rates(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[LabelRate]:
     """The rate of each label among the answers that the judge labelled, by every method.
 
     Only that of the human labels, with a reason, where all these answers have one; nothing for a
     control judge or a metric without human labels. Under the rule `each`, the truth is the median
     (or majority).
     """
-    truth = scope.humans[metric.id].truth
+    truth = study.humans[metric.id].truth
     if judge.kind == "control" or (truth < 0).all():
         return
-    judged = scope.judged(judge, metric)
+    judged = study.judged(judge, metric)
     k = len(metric.labels)
-    counts = judged_counts(truth, judged, scope.clusters, k, scope.n_clusters)
+    counts = judged_counts(truth, judged, study.clusters, k, study.n_clusters)
     missing = int((judged < 0).sum())
     missing_labelled = int(((judged < 0) & (truth >= 0)).sum())
     unlabelled = bool(counts.kinds[:, k].any())
     for label, text in enumerate(metric.label_texts):
-        found = _estimates(counts.of_label(label), scope.resampling.level, unlabelled)
+        found = _estimates(counts.of_label(label), study.resampling.level, unlabelled)
         for method, estimate, saved in found:
             n_missing = missing_labelled if method == "human" else missing
             rated = replace(estimate, n_missing=n_missing)
@@ -58,7 +58,7 @@ def _estimates(
     yield "rogan_gladen", rogan_gladen(counts, level), None
 
 
-def rate_notes(scope: Scope, rates: Iterable[LabelRate]) -> Iterator[str]:
+def rate_notes(study: Study, rates: Iterable[LabelRate]) -> Iterator[str]:
     """What must hold for the rates to be true, where there are any beyond the human labels'."""
     if all(rate.method == "human" for rate in rates):
         return
@@ -66,5 +66,5 @@ def rate_notes(scope: Scope, rates: Iterable[LabelRate]) -> Iterator[str]:
         "The true rates of the labels hold if the answers with human labels are a random sample of "
         "those that the judge labelled; hard or easy answers picked out for humans would bend them."
     )
-    if scope.config.rule == "each":
+    if study.config.rule == "each":
         yield "For these rates, the median (or majority) of the human labels is the truth."

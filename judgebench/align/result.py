@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,32 +12,12 @@ from numpy.typing import NDArray
 from judgebench.align.probability_result import CalibrationCurve, ProbabilityScore, Temperature
 from judgebench.records import Answer, Estimate, Usage, Verdict
 from judgebench.rubric import Rubric
+from judgebench.study.study import JudgeKind
 from judgebench.study.truth import BlankPolicy
 
-JudgeKind = Literal["judge", "jury", "calibration", "control"]
-JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)
 FailurePolicy = Literal["left_out", "worst", "best"]
 Part = Literal["unanimous", "split", "single"]
 RateMethod = Literal["human", "verdicts", "ppi", "rogan_gladen"]
-
-
-@dataclass(frozen=True)
-class JudgeVerdicts:
-    """What one judge said, the latest verdict an item, and how it was set up."""
-
-    name: str
-    kind: JudgeKind
-    signature: str
-    verdicts: Mapping[str, Verdict]  # by item_id
-    usage: Usage = Usage()  # of every attempt, not only the latest
-    cost: float | None = None
-    about: Mapping[str, Any] | None = None
-
-
-def backend_fact(about: Mapping[str, Any] | None, key: str) -> Any:
-    """What a judge's entry in the manifest says of its backend; None where it has none."""
-    backend = (about or {}).get("backend")
-    return backend.get(key) if isinstance(backend, Mapping) else None
 
 
 @dataclass(frozen=True)

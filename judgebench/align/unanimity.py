@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.align.judges import paired_labels, score_of
-from judgebench.align.result import ByUnanimity, JudgeVerdicts, Part
+from judgebench.align.result import ByUnanimity, Part
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -21,16 +21,16 @@ from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.stats.soft_agreement import SOFT_AGREEMENT, soft_agreement_by_cluster
 from judgebench.stats.truth import label_shares
-from judgebench.study.scope import Scope, renumbered
+from judgebench.study.study import JudgeVerdicts, Study, renumbered
 
 
 def by_unanimity(
-    scope: Scope, judges: Sequence[JudgeVerdicts], metric: Metric
+    study: Study, judges: Sequence[JudgeVerdicts], metric: Metric
 ) -> Iterator[ByUnanimity]:
     """Accuracy, severe recall (ordinal) and soft agreement of every judge on each part of the
     items; failures are left out and counted as missing."""
-    for part, rows in parts(scope.humans[metric.id].made.values).items():
-        within = _only(scope, metric, rows)
+    for part, rows in parts(study.humans[metric.id].made.values).items():
+        within = _only(study, metric, rows)
         share = label_shares(within.humans[metric.id].made.values, len(metric.labels)).share
         for judge in judges:
             for name, estimate in _estimates(within, judge, metric, share):
@@ -46,38 +46,38 @@ def parts(values: IntArray) -> Mapping[Part, NDArray[np.bool_]]:
     return {"unanimous": several & alike, "split": several & ~alike, "single": labels == 1}
 
 
-def _only(scope: Scope, metric: Metric, rows: NDArray[np.bool_]) -> Scope:
-    """The same scope, of whose items only these have human labels on that metric."""
-    humans = scope.humans[metric.id]
+def _only(study: Study, metric: Metric, rows: NDArray[np.bool_]) -> Study:
+    """The same study, of whose items only these have human labels on that metric."""
+    humans = study.humans[metric.id]
     found = humans.ratings
     ratings = replace(
         found, rows=found.rows[rows], values=found.values[rows], blank=found.blank[rows]
     )
     clusters, n_clusters = renumbered(humans.clusters[rows], humans.n_clusters)
     part = replace(humans, ratings=ratings, clusters=clusters, n_clusters=n_clusters)
-    return replace(scope, humans={**scope.humans, metric.id: part})
+    return replace(study, humans={**study.humans, metric.id: part})
 
 
 def _estimates(
-    scope: Scope, judge: JudgeVerdicts, metric: Metric, share: FloatArray
+    study: Study, judge: JudgeVerdicts, metric: Metric, share: FloatArray
 ) -> Iterator[tuple[str, Estimate]]:
-    truth, judged, clusters, n_clusters = paired_labels(scope, judge, metric)
+    truth, judged, clusters, n_clusters = paired_labels(study, judge, metric)
     missing = int(((truth >= 0) & (judged < 0)).sum())
     k = len(metric.labels)
     counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, k, n_clusters))
-    yield "accuracy", score_of(scope, "accuracy", metric, counts, missing)
+    yield "accuracy", score_of(study, "accuracy", metric, counts, missing)
     if metric.kind == "ordinal":
-        yield "severe_recall", score_of(scope, "severe_recall", metric, counts, missing)
-    yield "soft_agreement", _soft_agreement(scope, judge, metric, share)
+        yield "severe_recall", score_of(study, "severe_recall", metric, counts, missing)
+    yield "soft_agreement", _soft_agreement(study, judge, metric, share)
 
 
 def _soft_agreement(
-    scope: Scope, judge: JudgeVerdicts, metric: Metric, share: FloatArray
+    study: Study, judge: JudgeVerdicts, metric: Metric, share: FloatArray
 ) -> Estimate:
-    humans = scope.humans[metric.id]
-    judged = scope.judged(judge, metric)[humans.ratings.rows]
+    humans = study.humans[metric.id]
+    judged = study.judged(judge, metric)[humans.ratings.rows]
     sums = soft_agreement_by_cluster(share, judged, humans.clusters, humans.n_clusters)
     missing = int((judged < 0).sum())
     return cluster_bootstrap(
-        sums, SOFT_AGREEMENT, scope.resampling, n=len(judged) - missing, n_missing=missing
+        sums, SOFT_AGREEMENT, study.resampling, n=len(judged) - missing, n_missing=missing
     )

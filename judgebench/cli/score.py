@@ -69,13 +69,14 @@ class Scored:
 
 def score(run: Path, scoring: Scoring = Scoring()) -> Scored:
     """Score a run from its folder alone. Raises SetupError where it holds none or is damaged."""
-    from judgebench.align.run import align_inputs, read_inputs
+    from judgebench.align import align as align_study
     from judgebench.decide.rule import load_rule
     from judgebench.decide.run import decide as decide_all
     from judgebench.ranking.run import rank_folder
     from judgebench.runner.bench import BenchConfig
     from judgebench.stats.resample import Resampling
     from judgebench.store.folder import RunFolder
+    from judgebench.store.open import open_run
     from judgebench.stress.read import stress_run
 
     rule = load_rule(scoring.rule)
@@ -87,10 +88,10 @@ def score(run: Path, scoring: Scoring = Scoring()) -> Scored:
     )
     truth = _truth(settings.truth, scoring)
     stressed = stress_run(folder, truth, resampling, settings.stress.half_width)
-    inputs = read_inputs(folder, truth, resampling, scoring.as_judges)
-    decisions = decide_all(inputs.name, inputs.rubric, inputs.scope, inputs.judges, rule, stressed)
+    study = open_run(folder, truth, resampling, scoring.as_judges)
+    decisions = decide_all(study, rule, stressed)
     rankings = rank_folder(folder, resampling)
-    return Scored(align_inputs(inputs), stressed, decisions, rankings)
+    return Scored(align_study(study), stressed, decisions, rankings)
 
 
 def _truth(of_run: TruthConfig, scoring: Scoring) -> TruthConfig:

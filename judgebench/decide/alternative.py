@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from judgebench.align.comparisons import Outcomes, outcomes
-from judgebench.align.result import JudgeVerdicts
 from judgebench.decide.result import AlternativeTest
 from judgebench.records import Estimate, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
 from judgebench.stats.mcnemar import mcnemar_clustered
-from judgebench.study.scope import Scope
+from judgebench.study.study import JudgeVerdicts, Study
 
 EPSILON = 0.1
 LEVEL_OF_GUARD = 0.05  # one-sided, against each control
@@ -32,7 +31,7 @@ class _Guard:
 
 
 def alternative_tests(
-    scope: Scope,
+    study: Study,
     metrics: Sequence[Metric],
     judges: Sequence[JudgeVerdicts],
     epsilon: float = EPSILON,
@@ -47,25 +46,25 @@ def alternative_tests(
     the t test, as in the paper; the advantage's interval resamples whole questions.
     """
     for metric in metrics:
-        right = outcomes(scope, judges, metric)
+        right = outcomes(study, judges, metric)
         controls = [judge.name for judge in judges if judge.kind == "control"]
         for judge in judges:
             if judge.kind == "control":
                 continue
-            guard = _guard(right, judge.name, controls, scope.resampling.seed)
+            guard = _guard(right, judge.name, controls, study.resampling.seed)
             for variant in VARIANTS:
-                yield _test(scope, metric, judge, variant, epsilon, guard)
+                yield _test(study, metric, judge, variant, epsilon, guard)
 
 
 def _test(
-    scope: Scope,
+    study: Study,
     metric: Metric,
     judge: JudgeVerdicts,
     variant: str,
     epsilon: float,
     guard: _Guard,
 ) -> AlternativeTest:
-    humans, level = scope.humans[metric.id], scope.resampling.level
+    humans, level = study.humans[metric.id], study.resampling.level
     named = [a for a in humans.makers if not is_slot(a)]
     if len(named) < 2:
         reason = _too_few(named, any(is_slot(a) for a in humans.makers))
@@ -74,12 +73,12 @@ def _test(
             judge.name, metric.id, variant, epsilon, 0, None, undefined, None, None, reason
         )
     ratings = humans.ratings.of(named).values
-    judged = scope.judged(judge, metric)[humans.ratings.rows]
+    judged = study.judged(judge, metric)[humans.ratings.rows]
     k, balanced = len(metric.labels), variant == "balanced"
     found = alternative_annotator_test(ratings, judged, k, epsilon=epsilon, balanced=balanced)
     advantage = average_advantage(
         ratings, judged, humans.clusters, humans.n_clusters, k, balanced=balanced,
-        resampling=scope.resampling,
+        resampling=study.resampling,
     )  # fmt: skip
     guarded = None if found.passes is None else _guarded(found.passes, guard)
     caution = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.decide.counts import Study
+from judgebench.decide.counts import Counted
 from judgebench.decide.result import Condition, State
 from judgebench.decide.rule import DecisionRule, Measure
 from judgebench.records import Estimate
@@ -79,24 +79,26 @@ class Finding:
 
 
 def findings(
-    study: Study, rule: DecisionRule, how_many: FloatArray, *, has_severity: bool
+    counted: Counted, rule: DecisionRule, how_many: FloatArray, *, has_severity: bool
 ) -> Iterator[Finding]:
     """Everything that `rule.replace` asks of the judge's labels, in each of the R samples that
     `how_many` (R, U) draws from the study's kinds of clusters."""
     for measure in rule.replace.humans.measures:
-        yield _humans(study, rule, how_many, measure)
+        yield _humans(counted, rule, how_many, measure)
     if rule.replace.controls:
-        same = _same_as_a_control(study, how_many, rule)
+        same = _same_as_a_control(counted, how_many, rule)
         for measure in rule.replace.controls:
-            yield _controls(study, rule, how_many, measure, same)
+            yield _controls(counted, rule, how_many, measure, same)
     if has_severity and rule.replace.severe is not None:
-        yield from _severe(study, rule, how_many)
-    yield _failures(study, rule, how_many)
+        yield from _severe(counted, rule, how_many)
+    yield _failures(counted, rule, how_many)
 
 
-def _humans(study: Study, rule: DecisionRule, how_many: FloatArray, measure: Measure) -> Finding:
+def _humans(
+    counted: Counted, rule: DecisionRule, how_many: FloatArray, measure: Measure
+) -> Finding:
     both = _worst_and_best(
-        study.judge_pairs - study.annotator_pairs, study.failed_pairs, study.pairs,
+        counted.judge_pairs - counted.annotator_pairs, counted.failed_pairs, counted.pairs,
         how_many, rule, measure,
     )  # fmt: skip
     margin = -rule.replace.humans.margin
@@ -105,23 +107,23 @@ def _humans(study: Study, rule: DecisionRule, how_many: FloatArray, measure: Mea
         title=f"{_MEASURES[measure]} with the other annotators, judge minus annotator",
         bound=margin, at_least=True, value=both.value, low=both.low, high=both.high,
         met=both.low >= margin, not_met=both.high < margin,
-        n=how_many @ study.pairs.sum(axis=1),
-        method=f"n counts pairs of an item and an annotator; {_method(study, difference.METHOD)}",
-        level=rule.level, n_missing=study.n_not_asked, reason=NO_OVERLAP,
+        n=how_many @ counted.pairs.sum(axis=1),
+        method=f"n counts pairs of an item and an annotator; {_method(counted, difference.METHOD)}",
+        level=rule.level, n_missing=counted.n_not_asked, reason=NO_OVERLAP,
     )  # fmt: skip
 
 
 def _controls(
-    study: Study, rule: DecisionRule, how_many: FloatArray, measure: Measure, same: Bools
+    counted: Counted, rule: DecisionRule, how_many: FloatArray, measure: Measure, same: Bools
 ) -> Finding:
     """The judge must beat every control; told is the one that decides. `same` (controls, R) are
     those that it cannot beat, being the same."""
     found = [
         _worst_and_best(
-            study.judge_items - study.control_items[:, c], study.failed_items, study.items,
+            counted.judge_items - counted.control_items[:, c], counted.failed_items, counted.items,
             how_many, rule, measure,
         )
-        for c in range(len(study.controls))
+        for c in range(len(counted.controls))
     ]  # fmt: skip
     empty = np.full(len(how_many), np.nan)
     value, low, high = (
@@ -132,26 +134,26 @@ def _controls(
     decisive = np.where(same, -np.inf, np.where(high < 0, high - 2, low))
     rival = np.where(np.isnan(decisive), np.inf, decisive).argmin(axis=0)
     at = (rival, np.arange(len(how_many)))
-    name = study.controls[rival[0]] if found else "control"
+    name = counted.controls[rival[0]] if found else "control"
     about = "which labels the items the same" if same[at][0] else "the strongest control"
     return Finding(
         key=f"controls_{measure}",
         title=f"{_MEASURES[measure]} with the truth, judge minus {name}, {about}",
         bound=0.0, at_least=True, value=value[at], low=low[at], high=high[at],
         met=np.all(low > 0, axis=0), not_met=np.any(high < 0, axis=0) | same.any(axis=0),
-        n=how_many @ study.items.sum(axis=1),
-        method=_method(study, difference.METHOD), level=rule.level,
-        n_missing=study.n_not_asked, reason=NO_TRUTH if found else NO_CONTROL, rival=name,
+        n=how_many @ counted.items.sum(axis=1),
+        method=_method(counted, difference.METHOD), level=rule.level,
+        n_missing=counted.n_not_asked, reason=NO_TRUTH if found else NO_CONTROL, rival=name,
     )  # fmt: skip
 
 
-def _same_as_a_control(study: Study, how_many: FloatArray, rule: DecisionRule) -> Bools:
+def _same_as_a_control(counted: Counted, how_many: FloatArray, rule: DecisionRule) -> Bools:
     """Whether the judge is right and wrong on the very items that a control is, and that on so
     many that it differs on no more of all items than the margin for humans: (controls, R)."""
-    n = study.items.sum(axis=1)
-    same = np.zeros((max(1, len(study.controls)), len(how_many)), dtype=np.bool_)
-    for c in range(len(study.controls)):
-        differs = np.abs(study.judge_items - study.control_items[:, c]).sum(axis=1)
+    n = counted.items.sum(axis=1)
+    same = np.zeros((max(1, len(counted.controls)), len(how_many)), dtype=np.bool_)
+    for c in range(len(counted.controls)):
+        differs = np.abs(counted.judge_items - counted.control_items[:, c]).sum(axis=1)
         share = clustered_share(np.minimum(differs, n), n, how_many, rule.level)
         same[c] = (share.value == 0) & (share.high <= rule.replace.humans.margin)
     return same
@@ -169,18 +171,18 @@ def _worst_and_best(
     return replace(worst, high=best.high)
 
 
-def _severe(study: Study, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
+def _severe(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
     asked = rule.replace.severe
     assert asked is not None
-    n, found, failed, pairs, by_annotator = study.severe.T
+    n, found, failed, pairs, by_annotator = counted.severe.T
     count = how_many @ n
     nan = np.full(len(how_many), np.nan)
     yield Finding(
         key="severe_items", title="severe answers with a human truth",
         bound=asked.items, at_least=True, value=count, low=nan, high=nan,
         met=count >= asked.items, not_met=np.zeros(len(how_many), dtype=np.bool_),
-        n=how_many @ study.items.sum(axis=1), method="a count", level=rule.level,
-        n_missing=study.n_not_asked, reason="a count has no interval",
+        n=how_many @ counted.items.sum(axis=1), method="a count", level=rule.level,
+        n_missing=counted.n_not_asked, reason="a count has no interval",
         missing=f"{max(0, asked.items - round(float(count[0])))} more severe answers are needed",
     )  # fmt: skip
     worst = clustered_share(found, n, how_many, rule.level)
@@ -192,8 +194,8 @@ def _severe(study: Study, rule: DecisionRule, how_many: FloatArray) -> Iterator[
         key="severe_recall", title="share of severe answers that the judge finds",
         bound=asked.recall, at_least=True, value=worst.value, low=worst.low, high=best.high,
         met=worst.low >= asked.recall, not_met=(best.high < asked.recall) & ~too_noisy,
-        n=count, method=_method(study, clustered_proportion.METHOD), level=rule.level,
-        n_missing=study.n_not_asked, reason=NO_SEVERE,
+        n=count, method=_method(counted, clustered_proportion.METHOD), level=rule.level,
+        n_missing=counted.n_not_asked, reason=NO_SEVERE,
         missing=(
             f"one annotator finds {humans.value[0]:.3f} of what the others call severe: no judge "
             "can be held to more"
@@ -203,8 +205,8 @@ def _severe(study: Study, rule: DecisionRule, how_many: FloatArray) -> Iterator[
     )  # fmt: skip
 
 
-def _failures(study: Study, rule: DecisionRule, how_many: FloatArray) -> Finding:
-    n, failed = study.asked.T
+def _failures(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Finding:
+    n, failed = counted.asked.T
     share = clustered_share(failed, n, how_many, rule.level)
     most = rule.replace.failures
     return Finding(
@@ -212,9 +214,9 @@ def _failures(study: Study, rule: DecisionRule, how_many: FloatArray) -> Finding
         bound=most, at_least=False, value=share.value, low=share.low, high=share.high,
         met=share.high <= most, not_met=share.low > most,
         n=how_many @ n, method=clustered_proportion.METHOD, level=rule.level,
-        n_missing=study.n_not_asked, reason="the judge was asked about no labelled item",
+        n_missing=counted.n_not_asked, reason="the judge was asked about no labelled item",
     )  # fmt: skip
 
 
-def _method(study: Study, method: str) -> str:
-    return method + (WORST_AND_BEST if study.asked[:, 1].any() else "")
+def _method(counted: Counted, method: str) -> str:
+    return method + (WORST_AND_BEST if counted.asked[:, 1].any() else "")

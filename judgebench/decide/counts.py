@@ -1,6 +1,6 @@
-"""What a decision looks at, as counts that add up over clusters: a study.
+"""What a decision looks at, as counts that add up over clusters.
 
-A study is small: the same kinds of clusters come again and again. So it is measured in
+A study is small in this form: the same kinds of clusters come again and again. So it is measured in
 microseconds, and a thousand larger studies can be drawn from it to plan with.
 """
 
@@ -37,7 +37,7 @@ class HumanSide:
 
 
 @dataclass(frozen=True)
-class Study:
+class Counted:
     """Counts by kind of cluster. Each field is (U, ...), U kinds, and `how_many` is (U,).
 
     `pairs`, `judge_pairs`, `failed_pairs`, `annotator_pairs` (U, k), by the truth of the others:
@@ -69,9 +69,9 @@ class Study:
         return round(float(self.how_many @ self.asked[:, 0]))
 
 
-def study_of(
+def counted_of(
     humans: HumanSide, judged: IntArray, asked: Bools, controls: Mapping[str, IntArray]
-) -> Study:
+) -> Counted:
     """Count one judge's labels `judged` (items,) of the items it was `asked` about (items,).
 
     `controls` holds each control judge's labels (items,). What the judge was not asked about is
@@ -154,7 +154,9 @@ def _severe(
     )
 
 
-def _study(blocks: Mapping[str, FloatArray], controls: tuple[str, ...], n_not_asked: int) -> Study:
+def _study(
+    blocks: Mapping[str, FloatArray], controls: tuple[str, ...], n_not_asked: int
+) -> Counted:
     """The kinds of clusters among the counts of all blocks together."""
     flat = [block.reshape(len(block), -1) for block in blocks.values()]
     kinds = ClusterCounts(np.concatenate(flat, axis=1))
@@ -165,4 +167,4 @@ def _study(blocks: Mapping[str, FloatArray], controls: tuple[str, ...], n_not_as
         for (name, block), part in zip(blocks.items(), parts, strict=True)
     }
     how_many = kinds.how_many.astype(np.float64)
-    return Study(how_many=how_many, controls=controls, n_not_asked=n_not_asked, **shaped)
+    return Counted(how_many=how_many, controls=controls, n_not_asked=n_not_asked, **shaped)

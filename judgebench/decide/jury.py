@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from judgebench.align.result import JudgeVerdicts
 from judgebench.decide.result import ErrorCorrelation, JuryValue
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.jury import best_jury, effective_judges, error_correlations
-from judgebench.study.scope import Scope
+from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import TruthConfig, settle
 
 _VOTERS = ("judge", "calibration")  # a jury among them would give its members a second vote
@@ -19,7 +18,7 @@ _VOTE = TruthConfig(rule="median", ties="upper")  # majority where the metric is
 
 
 def jury_values(
-    scope: Scope, metrics: Sequence[Metric], judges: Sequence[JudgeVerdicts], seed: int
+    study: Study, metrics: Sequence[Metric], judges: Sequence[JudgeVerdicts], seed: int
 ) -> Iterator[JuryValue]:
     """One value a metric, of the judges and calibrations; none where these are fewer than two.
 
@@ -29,13 +28,13 @@ def jury_values(
     voters = [judge for judge in judges if judge.kind in _VOTERS]
     if len(voters) >= 2:
         for metric in metrics:
-            yield _value(scope, metric, voters, seed)
+            yield _value(study, metric, voters, seed)
 
 
-def _value(scope: Scope, metric: Metric, voters: Sequence[JudgeVerdicts], seed: int) -> JuryValue:
-    humans = scope.humans[metric.id]
+def _value(study: Study, metric: Metric, voters: Sequence[JudgeVerdicts], seed: int) -> JuryValue:
+    humans = study.humans[metric.id]
     rows = humans.ratings.rows
-    columns = np.stack([scope.judged(judge, metric)[rows] for judge in voters], axis=1)
+    columns = np.stack([study.judged(judge, metric)[rows] for judge in voters], axis=1)
     speaking = np.flatnonzero((columns >= 0).any(axis=0)).tolist()
     if len(speaking) >= 2:
         voters, columns = [voters[j] for j in speaking], columns[:, speaking]
@@ -45,8 +44,8 @@ def _value(scope: Scope, metric: Metric, voters: Sequence[JudgeVerdicts], seed: 
         return settle(labels, metric, _VOTE)
 
     shared = (columns, humans.truth[rows], humans.clusters, humans.n_clusters)
-    correlations = error_correlations(*shared, scope.resampling)
-    scores = best_jury(*shared, vote, scope.resampling, seed)
+    correlations = error_correlations(*shared, study.resampling)
+    scores = best_jury(*shared, vote, study.resampling, seed)
     return JuryValue(
         metric=metric.id,
         judges=names,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from judgebench.decide.conditions import findings
-from judgebench.decide.counts import Study
+from judgebench.decide.counts import Counted
 from judgebench.decide.result import Condition, MoreData, Outcome, State
 from judgebench.decide.rule import DecisionRule
 from judgebench.stats.arrays import FloatArray
@@ -17,7 +17,7 @@ TOO_FEW = 10  # clusters: from fewer no larger study can be imagined
 
 
 def more_data(
-    study: Study,
+    counted: Counted,
     rule: DecisionRule,
     conditions: tuple[Condition, ...],
     *,
@@ -27,17 +27,17 @@ def more_data(
     """The least number of further items with which a share `rule.plan.chance` of simulated studies
     ends clear: every condition met, or one failed.
 
-    A further study adds clusters like those there are: shares of the kinds of clusters are drawn
+    A further counted adds clusters like those there are: shares of the kinds of clusters are drawn
     by the Bayesian bootstrap (Rubin, 1981), so that what is not known of them counts, and then
     the clusters. As many human labels an item as now, and failures as often. What the labels
     cannot tell (robustness) is taken as it stands.
     """
-    blocked = _blocked(study, conditions)
+    blocked = _blocked(counted, conditions)
     if blocked:
         return MoreData(None, None, None, None, None, blocked)
-    clusters = round(float(study.how_many.sum()))
+    clusters = round(float(counted.how_many.sum()))
     least, most = 0, clusters * (rule.plan.most - 1)
-    share, towards = _simulate(study, rule, conditions, most, has_severity, seed)
+    share, towards = _simulate(counted, rule, conditions, most, has_severity, seed)
     if share < rule.plan.chance:
         reason = (
             f"even with {rule.plan.most} times the items only {share:.0%} of simulated studies "
@@ -47,20 +47,22 @@ def more_data(
     found = share, towards
     while most - least > max(1, clusters // 20):
         middle = (least + most) // 2
-        share, towards = _simulate(study, rule, conditions, middle, has_severity, seed)
+        share, towards = _simulate(counted, rule, conditions, middle, has_severity, seed)
         if share >= rule.plan.chance:
             most, found = middle, (share, towards)
         else:
             least = middle
     factor = most / clusters
-    totals = (study.how_many @ x for x in (study.asked[:, 0], study.labels, study.severe[:, 0]))
+    totals = (
+        counted.how_many @ x for x in (counted.asked[:, 0], counted.labels, counted.severe[:, 0])
+    )
     items, labels, severe = (int(np.ceil(factor * total)) for total in totals)
     return MoreData(items, labels, severe if has_severity else None, *found)
 
 
-def _blocked(study: Study, conditions: tuple[Condition, ...]) -> str:
+def _blocked(counted: Counted, conditions: tuple[Condition, ...]) -> str:
     """Why no larger study can be simulated, or empty."""
-    if study.how_many.sum() < TOO_FEW:
+    if counted.how_many.sum() < TOO_FEW:
         return f"fewer than {TOO_FEW} questions have human labels: too few to plan from"
     of_study = [c for c in conditions if c.key.startswith(_STUDY_KEYS)]
     undefined = [c.estimate.reason for c in of_study if c.estimate.value is None]
@@ -76,7 +78,7 @@ def _blocked(study: Study, conditions: tuple[Condition, ...]) -> str:
 
 
 def _simulate(
-    study: Study,
+    counted: Counted,
     rule: DecisionRule,
     conditions: tuple[Condition, ...],
     further: int,
@@ -84,8 +86,8 @@ def _simulate(
     seed: int,
 ) -> tuple[float, Outcome | None]:
     """The share of studies with `further` clusters more that end clear, and where most do."""
-    how_many = _larger(study.how_many, further, seed)
-    found = list(findings(study, rule, how_many, has_severity=has_severity))
+    how_many = _larger(counted.how_many, further, seed)
+    found = list(findings(counted, rule, how_many, has_severity=has_severity))
     own = {finding.key for finding in found}
     fixed = [c for c in conditions if c.key not in own]
     met = np.all([f.met for f in found], axis=0) & all(c.state is State.MET for c in fixed)

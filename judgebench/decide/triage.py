@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from judgebench.align.result import JudgeVerdicts
 from judgebench.decide.result import EVERY, TriageChoice, TriageCurve, TriagePoint
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.triage import held_out_choice, triage_points, why_no_choice
-from judgebench.study.scope import Scope
+from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
 PROBABILITY = "probability of a severe label"
@@ -30,7 +29,7 @@ Signals = Mapping[str, FloatArray]  # (answers,) each, NaN where there is no ver
 
 
 def triage_curves(
-    scope: Scope,
+    study: Study,
     metrics: Sequence[Metric],
     judges: Sequence[JudgeVerdicts],
     rule: DecisionRule,
@@ -42,21 +41,21 @@ def triage_curves(
     on some of the metrics only, go to humans.
     """
     metrics = [metric for metric in metrics if metric.kind == "ordinal"]
-    severe = {metric.id: _severe(scope, metric, rule) for metric in metrics}
-    rated = {metric.id: scope.humans[metric.id].ratings.rows for metric in metrics}
+    severe = {metric.id: _severe(study, metric, rule) for metric in metrics}
+    rated = {metric.id: study.humans[metric.id].ratings.rows for metric in metrics}
     if len(metrics) > 1:
         severe[EVERY] = _severe_on_any([severe[metric.id] for metric in metrics])
         rated[EVERY] = np.unique(np.concatenate(list(rated.values())))
     for judge in judges:
         if judge.kind == "control" or not metrics:
             continue
-        asked = scope.asked(judge)
-        for metric_id, signals in _signals(scope, metrics, judge, judges, rule).items():
+        asked = study.asked(judge)
+        for metric_id, signals in _signals(study, metrics, judge, judges, rule).items():
             rows = rated[metric_id]
             for name, signal in signals.items():
                 truth = np.where(asked, severe[metric_id], -1)
-                seen = (signal[rows], truth[rows], scope.clusters[rows])
-                yield _curve(judge.name, metric_id, name, *seen, rule, scope.resampling.seed)
+                seen = (signal[rows], truth[rows], study.clusters[rows])
+                yield _curve(judge.name, metric_id, name, *seen, rule, study.resampling.seed)
 
 
 def within_reach(curve: TriageCurve, asked: AssistRule) -> bool:
@@ -74,9 +73,9 @@ def within_reach(curve: TriageCurve, asked: AssistRule) -> bool:
     return not curve.points or any(map(may_be_met, curve.points))
 
 
-def _severe(scope: Scope, metric: Metric, rule: DecisionRule) -> Labels:
+def _severe(study: Study, metric: Metric, rule: DecisionRule) -> Labels:
     """Whether the truth of each answer is severe (answers,): 1, 0, or -1 where there is none."""
-    truth = scope.humans[metric.id].truth
+    truth = study.humans[metric.id].truth
     return np.where(truth < 0, -1, (truth >= _severe_from(metric, rule)).astype(np.int64))
 
 
@@ -93,19 +92,19 @@ def _severe_on_any(severe: Sequence[Labels]) -> Labels:
 
 
 def _signals(
-    scope: Scope,
+    study: Study,
     metrics: Sequence[Metric],
     judge: JudgeVerdicts,
     judges: Sequence[JudgeVerdicts],
     rule: DecisionRule,
 ) -> dict[str, Signals]:
     """A judge's signals by metric, and last the largest of each over several metrics (EVERY)."""
-    found: dict[str, Signals] = _probabilities(scope, metrics, judge, rule)
+    found: dict[str, Signals] = _probabilities(study, metrics, judge, rule)
     if not found:
-        found = {m.id: {SEVERITY: _severity(scope, m, judge)} for m in metrics}
+        found = {m.id: {SEVERITY: _severity(study, m, judge)} for m in metrics}
     if members := _members(judge, judges):
         for metric in metrics:
-            own = _signals_of_jury(scope, metric, judge, members, rule)
+            own = _signals_of_jury(study, metric, judge, members, rule)
             found[metric.id] = {**found[metric.id], **own}
     if len(metrics) > 1:
         found[EVERY] = {
@@ -123,20 +122,20 @@ def _scale(metric: Metric, rule: DecisionRule) -> int:
 
 
 def _probabilities(
-    scope: Scope, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
+    study: Study, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
 ) -> dict[str, Signals]:
     """The summed probability of the severe labels; empty unless there are some on every metric."""
     found: dict[str, Signals] = {}
     for metric in metrics:
-        p = scope.probabilities(judge, metric)
+        p = study.probabilities(judge, metric)
         if p is None:
             return {}
         found[metric.id] = {PROBABILITY: p[:, _severe_from(metric, rule) :].sum(axis=1)}
     return found
 
 
-def _severity(scope: Scope, metric: Metric, judge: JudgeVerdicts) -> FloatArray:
-    judged = scope.judged(judge, metric)
+def _severity(study: Study, metric: Metric, judge: JudgeVerdicts) -> FloatArray:
+    judged = study.judged(judge, metric)
     severities = np.array([*metric.severities, np.nan])  # the last: -1 is no label
     return severities[judged]
 
@@ -149,7 +148,7 @@ def _members(judge: JudgeVerdicts, judges: Sequence[JudgeVerdicts]) -> list[Judg
 
 
 def _signals_of_jury(
-    scope: Scope,
+    study: Study,
     metric: Metric,
     jury: JudgeVerdicts,
     members: Sequence[JudgeVerdicts],
@@ -159,10 +158,10 @@ def _signals_of_jury(
 
     Whatever the jury itself calls severe has disagreement 1, so that it is sent in any case.
     """
-    votes: IntArray = np.stack([scope.judged(member, metric) for member in members], axis=1)
+    votes: IntArray = np.stack([study.judged(member, metric) for member in members], axis=1)
     counts = value_counts(votes, len(metric.labels))
     total = counts.sum(axis=1)
-    verdict, severe = scope.judged(jury, metric), _severe_from(metric, rule)
+    verdict, severe = study.judged(jury, metric), _severe_from(metric, rule)
     for_severe = ratio(counts[:, severe:].sum(axis=1), total)
     apart = np.where(verdict >= severe, 1.0, 1 - ratio(counts.max(axis=1), total))
     none = verdict < 0

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.align.result import JUDGE_KINDS
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.config import EvaluatorKind
 from judgebench.ranking.result import RankerKind, RankerScores, System, SystemKind, Trained
@@ -22,6 +21,7 @@ from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.store.folder import RunFolder
+from judgebench.study.study import JUDGE_KINDS
 
 _WORDS_SEED = "random ranker"
 

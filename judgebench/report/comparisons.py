@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from judgebench.align import Alignment, Comparison
 from judgebench.decide.result import AlternativeTest, Decisions
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, NO_REASON, Cell, Table, format_number
 from judgebench.report.lookup import controls
+from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_number
 
 ALL_TIE = "all judges tie on every metric"
 _NEVER_APART = "the two are right equally often on every question"

@@ -7,9 +7,9 @@ from judgebench.decide.report.tables import evidence_tables, opening_tables
 from judgebench.decide.result import Decisions
 from judgebench.ranking.report.tables import all_ranking_tables
 from judgebench.ranking.result import Rankings
-from judgebench.report.cells import Table
 from judgebench.report.tables import all_tables, judges_table
 from judgebench.report.words import describe
+from judgebench.results.tables import Table
 from judgebench.stress.report.tables import all_stress_tables
 from judgebench.stress.result import StressResult
 

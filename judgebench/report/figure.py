@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH
 from judgebench.report.words import wrapped
+from judgebench.results.tables import DASH
 
 FORMATS = ("png", "pdf")  # to look at, and for a paper
 _STYLE = {

@@ -21,7 +21,6 @@ from judgebench.decide.result import Decisions
 from judgebench.ranking.report.html import ranking_section
 from judgebench.ranking.result import Rankings
 from judgebench.records import Estimate, Status, Verdict
-from judgebench.report.cells import Cell, Table, footnotes
 from judgebench.report.comparisons import comparison_table, ranking_table
 from judgebench.report.contents import (
     NO_LABELS,
@@ -59,6 +58,7 @@ from judgebench.report.tables import (
 )
 from judgebench.report.unanimity import unanimity_tables
 from judgebench.report.words import printable
+from judgebench.results.tables import Cell, Table, footnotes
 from judgebench.rubric import Metric
 from judgebench.stress.report.html import stress_section
 from judgebench.stress.result import StressResult

@@ -17,7 +17,6 @@ from judgebench.decide.report.words import rule_sentences
 from judgebench.decide.result import Decisions
 from judgebench.ranking.report.words import summary
 from judgebench.ranking.result import Rankings
-from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.report.contents import (
     NO_LABELS,
     compared_sentences,
@@ -25,6 +24,7 @@ from judgebench.report.contents import (
     shows_alignment,
 )
 from judgebench.report.words import printable
+from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.stress.result import StressResult
 
 _HEAD = r"""% Made by judgebench. Needs \usepackage{booktabs} in the preamble and nothing else.

@@ -11,7 +11,6 @@ from judgebench.decide.report.words import NO_DECISIONS, rule_sentences
 from judgebench.decide.result import Decisions
 from judgebench.ranking.report.words import HOW_SURE, NO_RANKINGS, summary
 from judgebench.ranking.result import Rankings
-from judgebench.report.cells import Cell, Table, footnotes
 from judgebench.report.contents import (
     NO_LABELS,
     about_what,
@@ -21,6 +20,7 @@ from judgebench.report.contents import (
     shows_alignment,
 )
 from judgebench.report.words import printable
+from judgebench.results.tables import Cell, Table, footnotes
 from judgebench.stress.result import StressResult
 
 # A backslash before a bar would end a cell in some readers, so it is written as an entity.

@@ -15,7 +15,6 @@ import numpy as np
 
 from judgebench.align import STATISTICS, Alignment, Confusion
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH
 from judgebench.report.figure import (
     DARK,
     counts_line,
@@ -36,6 +35,7 @@ from judgebench.report.probabilities import draw_reliability, reliability_figure
 from judgebench.report.rates import draw_rates, rate_figures
 from judgebench.report.tables import BLANKS, CEILING, column_names
 from judgebench.report.words import wrapped
+from judgebench.results.tables import DASH
 from judgebench.rubric import Metric
 
 # Okabe and Ito's colours with a shape each; they repeat after eight judges, the shapes after nine.

@@ -14,9 +14,9 @@ from judgebench.align import (
     Source,
 )
 from judgebench.records import Estimate
-from judgebench.report.cells import Cell, Table, format_number
 from judgebench.report.figure import new_figure
 from judgebench.report.words import wrapped
+from judgebench.results.tables import Cell, Table, format_number
 
 _SIGNED = {"brier_skill", "resolution"}
 _SOURCES: Mapping[Source, str] = {

@@ -7,10 +7,10 @@ from typing import Any
 
 from judgebench.align import Alignment, LabelRate, RateMethod
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, Cell, Table
 from judgebench.report.figure import new_figure
 from judgebench.report.lookup import real_judges
 from judgebench.report.words import wrapped
+from judgebench.results.tables import DASH, Cell, Table
 
 HEADINGS: Mapping[RateMethod, str] = {
     "human": "Human labels alone",

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judgebench.align import (
-    AGREEMENT_STATISTICS,
-    STATISTICS,
-    Alignment,
-    Confusion,
-    FailurePolicy,
-    backend_fact,
-)
+from judgebench.align import AGREEMENT_STATISTICS, STATISTICS, Alignment, Confusion, FailurePolicy
 from judgebench.records import Estimate, Status, Usage
-from judgebench.report.cells import DASH, Cell, Table, format_number
 from judgebench.report.comparisons import comparison_table, ranking_table
 from judgebench.report.lookup import (
     BEST_AT_ZERO,
@@ -30,8 +22,10 @@ from judgebench.report.lookup import (
 from judgebench.report.probabilities import probability_tables
 from judgebench.report.rates import rate_tables
 from judgebench.report.unanimity import unanimity_tables
+from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.rubric import Metric
 from judgebench.stats.summary import mean_and_sd
+from judgebench.study.study import backend_fact
 from judgebench.study.truth import BlankPolicy
 
 POLICIES: Mapping[FailurePolicy, str] = {

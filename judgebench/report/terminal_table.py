@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judgebench.report.cells import Cell, Footnotes, Table, footnotes, split_columns
 from judgebench.report.words import printable, wrapped
+from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
 
 _STUB = 22  # the width that the first column may take before it is folded
 _VALUE = 16  # the width of a value over its interval, with padding

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from judgebench.align import PARTS, SOFT_AGREEMENT, STATISTICS, Alignment, ByUnanimity, Part
 from judgebench.records import Estimate
-from judgebench.report.cells import Cell, Table
 from judgebench.report.lookup import controls, real_judges
+from judgebench.results.tables import Cell, Table
 
 _HEADINGS = {
     "accuracy": STATISTICS["accuracy"],

@@ -7,8 +7,9 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from judgebench.align import Alignment, JudgeKind
+from judgebench.align import Alignment
 from judgebench.records import is_slot
+from judgebench.study.study import JudgeKind
 
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
     "judge": ("judge", "judges"),

@@ -38,8 +38,8 @@ def _of_judge(
     asked = [pairs.judged[judge], *(pairs.labels(v) for v in repeats)]
     ratings = np.stack([labels[rows] for labels in asked], axis=-1)  # (items, metrics, asked)
     metrics = pairs.rubric.metrics
-    truth = np.column_stack([pairs.scope.humans[m.id].truth[rows] for m in metrics])
-    clusters = pairs.scope.clusters[rows]
+    truth = np.column_stack([pairs.study.humans[m.id].truth[rows] for m in metrics])
+    clusters = pairs.study.clusters[rows]
     for column, metric in enumerate(metrics):
         of_metric = (ratings[:, column], truth[:, column], clusters, len(metric.labels))
         yield _consistency(pairs, judge, metric.id, *of_metric)
@@ -51,11 +51,11 @@ def _of_judge(
 def _consistency(
     pairs: Pairs, judge: str, metric: str, ratings: Labels, truth: Labels, clusters: Labels, k: int
 ) -> SelfConsistency:
-    scope, asked = pairs.scope, ratings.shape[1]
-    votes = vote_pairs_by_cluster(ratings, clusters, k, scope.n_clusters)
+    study, asked = pairs.study, ratings.shape[1]
+    votes = vote_pairs_by_cluster(ratings, clusters, k, study.n_clusters)
     n, possible = round(votes.sum()), len(ratings) * asked * (asked - 1) // 2
     agreement = cluster_bootstrap(
-        votes, OBSERVED_AGREEMENT, scope.resampling, n=n, n_missing=possible - n
+        votes, OBSERVED_AGREEMENT, study.resampling, n=n, n_missing=possible - n
     )
     if n == 0:
         agreement = replace(agreement, reason=NO_REPEAT)
@@ -72,7 +72,7 @@ def _majority_gain(
     first = ratings[:, 0]
     right_first = np.where(first < 0, -1, first == truth)
     right = np.where(first < 0, -1, majority(ratings, k) == truth)
-    gain = yes_or_no(pairs.scope, right_first, right, clusters, NET_CHANGE)
+    gain = yes_or_no(pairs.study, right_first, right, clusters, NET_CHANGE)
     return gain if known.any() else replace(gain, reason=NO_TRUTH)
 
 

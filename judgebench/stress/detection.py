@@ -125,8 +125,8 @@ def _detection(
     pairs: Pairs, cell: _Cell, judge: str, failures: FailurePolicy, outcome: _Outcome,
     half_width: float,
 ) -> Detection:  # fmt: skip
-    scope, level = pairs.scope, pairs.scope.resampling.level
-    clusters = scope.clusters[pairs.parents[cell.items]]
+    study, level = pairs.study, pairs.study.resampling.level
+    clusters = study.clusters[pairs.parents[cell.items]]
     detected = exact_share(outcome.detected, level, NO_LABEL)
     share = _UNKNOWN_SHARE if detected.value is None else detected.value
     both = (outcome.alarm, outcome.detected, clusters)
@@ -141,8 +141,8 @@ def _detection(
         failures=failures,
         detected=detected,
         false_alarms=exact_share(outcome.alarm[cell.once], level, NO_LABEL),
-        told_apart=yes_or_no(scope, *both, TURNED_YES),
-        advantage=yes_or_no(scope, *both, NET_CHANGE),
-        worsened=yes_or_no(scope, *worsened, TURNED_YES),
+        told_apart=yes_or_no(study, *both, TURNED_YES),
+        advantage=yes_or_no(study, *both, NET_CHANGE),
+        worsened=yes_or_no(study, *worsened, TURNED_YES),
         more_needed=max(0, items_for_half_width(share, half_width, level) - detected.n),
     )

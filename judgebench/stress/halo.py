@@ -48,7 +48,7 @@ def _of_judge(
 ) -> Iterator[Halo]:
     metrics = pairs.rubric.metrics
     columns = [c for c, m in enumerate(metrics) if m.kind == "ordinal"]
-    truth = np.column_stack([pairs.scope.humans[m.id].truth for m in metrics])[:, columns]
+    truth = np.column_stack([pairs.study.humans[m.id].truth for m in metrics])[:, columns]
     said = {who: labels[:, columns] for who, labels in passes.items()}
     whole = rows[np.all([_complete(labels[rows]) for labels in said.values()], axis=0)]
     true = whole[_complete(truth[whole])]
@@ -56,7 +56,7 @@ def _of_judge(
         own = _correlation(pairs, [labels], whole, len(rows))
         yield Halo(judge, who, own, _correlation(pairs, [labels, truth], true, len(rows)))
     humans = _correlation(pairs, [truth], rows[_complete(truth[rows])], len(rows))
-    itself = Estimate(None, reason=THE_HUMANS, level=pairs.scope.resampling.level)
+    itself = Estimate(None, reason=THE_HUMANS, level=pairs.study.resampling.level)
     yield Halo(judge, HUMANS, humans, itself)
 
 
@@ -70,18 +70,18 @@ def _correlation(pairs: Pairs, sides: list[Labels], rows: Labels, asked: int) ->
 
     A side is label indices (texts, ordinal metrics), whole on `rows`.
     """
-    scope, n, missing = pairs.scope, len(rows), asked - len(rows)
+    study, n, missing = pairs.study, len(rows), asked - len(rows)
     ordinal = [m for m in pairs.rubric.metrics if m.kind == "ordinal"]
     if len(ordinal) < 2:
-        level = scope.resampling.level
+        level = study.resampling.level
         return Estimate(None, n=n, n_missing=missing, reason=TOO_FEW_METRICS, level=level)
     severities = [
         np.column_stack([np.array(m.severities)[side[rows, c]] for c, m in enumerate(ordinal)])
         for side in sides
     ]
-    moments = [moments_by_cluster(s, scope.clusters[rows], scope.n_clusters) for s in severities]
+    moments = [moments_by_cluster(s, study.clusters[rows], study.n_clusters) for s in severities]
     single = len(sides) == 1
     statistic = MEAN_CORRELATION if single else CORRELATION_DIFFERENCE
     counts = moments[0] if single else np.stack(moments, axis=1)
-    found = cluster_bootstrap(counts, statistic, scope.resampling, n=n, n_missing=missing)
+    found = cluster_bootstrap(counts, statistic, study.resampling, n=n, n_missing=missing)
     return found if n or single else replace(found, reason=NO_TRUTH)

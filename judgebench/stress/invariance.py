@@ -61,7 +61,7 @@ def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Labels]]:
     for probe in dict.fromkeys(pairs.items[i].recipe for i in same):
         items = np.array([i for i in same if pairs.items[i].recipe == probe], dtype=np.int64)
         parents, altered = pairs.parents[items], pairs.altered[items]
-        clusters = pairs.scope.clusters[parents]
+        clusters = pairs.study.clusters[parents]
         for judge in pairs.judges:
             labels = pairs.judged[judge.name]
             yield probe, judge.name, labels[parents], labels[altered], clusters
@@ -77,7 +77,7 @@ def _asked_otherwise(
     rows = [pairs.asked(variant.verdicts) for variant in variants]
     after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
     every = np.concatenate(rows)
-    return pairs.judged[judge][every], np.concatenate(after), pairs.scope.clusters[every]
+    return pairs.judged[judge][every], np.concatenate(after), pairs.study.clusters[every]
 
 
 def _moves(
@@ -104,9 +104,9 @@ def _invariance(
     ordinal = moves.shift is not None
     shift = np.zeros_like(moves.flipped) if moves.shift is None else moves.shift
     counts = moves_by_cluster(
-        moves.flipped[both], shift[both], clusters[both], pairs.scope.n_clusters
+        moves.flipped[both], shift[both], clusters[both], pairs.study.n_clusters
     )
-    resampling = pairs.scope.resampling
+    resampling = pairs.study.resampling
 
     def estimate(statistic: Statistic, has_severity: bool = ordinal) -> Estimate:
         if not has_severity:

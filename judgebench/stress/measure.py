@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judgebench.align import JudgeVerdicts
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
@@ -21,6 +20,7 @@ from judgebench.stress.planted import planted_verdicts
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.recipe import check_demand
 from judgebench.stress.result import RecipeSummary, StressResult
+from judgebench.study.study import JudgeVerdicts
 from judgebench.study.truth import TruthConfig
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from judgebench.align import JudgeKind
 from judgebench.records import Estimate
 from judgebench.rubric import Rubric
 from judgebench.stress.result import EVERY, Detection, PlantedVerdict
+from judgebench.study.study import JudgeKind
 
 # From here on a detection rate looks good, so that false alarms must be told in the same breath.
 _HIGH = 0.8

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgebench.align import JudgeVerdicts
 from judgebench.records import Answer, Estimate, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.proportions import clopper_pearson
 from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
 from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.study.scope import Scope, scope_of
+from judgebench.study.study import JudgeVerdicts, Study, study_of
 from judgebench.study.truth import Labels, TruthConfig
 
 
@@ -35,14 +34,14 @@ class VariantVerdicts:
 
 @dataclass(frozen=True)
 class Pairs:
-    """`scope` holds every text once: unaltered answers, parents and altered answers.
+    """`study` holds every text once: unaltered answers, parents and altered answers.
 
-    `unaltered` (answers,), `parents` and `altered` (items,) are rows of the scope. `judged` maps
+    `unaltered` (answers,), `parents` and `altered` (items,) are rows of the study. `judged` maps
     each judge to its label indices (texts, metrics), -1 where there is no label.
     """
 
     rubric: Rubric
-    scope: Scope
+    study: Study
     judges: Sequence[JudgeVerdicts]
     variants: Sequence[VariantVerdicts]
     items: tuple[AlteredAnswer, ...]
@@ -57,12 +56,12 @@ class Pairs:
         rows = self.asked(variant.verdicts)
         found = np.full_like(self.judged[judge.name], -1)
         said = replace(judge, verdicts=variant.verdicts)
-        found[rows] = _labels(self.scope, self.rubric, said)[rows]
+        found[rows] = _labels(self.study, self.rubric, said)[rows]
         return found
 
     def asked(self, verdicts: Container[str]) -> Labels:
         """The rows of the unaltered answers that a verdict is there for, whatever it says."""
-        answers = self.scope.answers
+        answers = self.study.answers
         return np.array([r for r in self.unaltered if answers[r].item_id in verdicts], np.int64)
 
 
@@ -84,22 +83,22 @@ def pairs_of(
     shown = [*answers, *(x.parent for x in items), *(x.answer for x in items)]
     texts = {text.item_id: text for text in shown}
     row = {item_id: i for i, item_id in enumerate(texts)}
-    scope = scope_of(rubric, tuple(texts.values()), labels, truth, resampling)
+    study = study_of(rubric, tuple(texts.values()), labels, truth, resampling)
     return Pairs(
         rubric=rubric,
-        scope=scope,
+        study=study,
         judges=judges,
         variants=variants,
         items=items,
         unaltered=np.array([row[a.item_id] for a in answers], dtype=np.int64),
         parents=np.array([row[x.parent.item_id] for x in items], dtype=np.int64),
         altered=np.array([row[x.item_id] for x in items], dtype=np.int64),
-        judged={judge.name: _labels(scope, rubric, judge) for judge in judges},
+        judged={judge.name: _labels(study, rubric, judge) for judge in judges},
     )
 
 
-def _labels(scope: Scope, rubric: Rubric, judge: JudgeVerdicts) -> Labels:
-    return np.column_stack([scope.judged(judge, metric) for metric in rubric.metrics])
+def _labels(study: Study, rubric: Rubric, judge: JudgeVerdicts) -> Labels:
+    return np.column_stack([study.judged(judge, metric) for metric in rubric.metrics])
 
 
 def exact_share(outcome: Labels, level: float, why_none: str) -> Estimate:
@@ -118,9 +117,9 @@ def exact_share(outcome: Labels, level: float, why_none: str) -> Estimate:
 
 
 def yes_or_no(
-    scope: Scope, before: Labels, after: Labels, clusters: Labels, statistic: Statistic
+    study: Study, before: Labels, after: Labels, clusters: Labels, statistic: Statistic
 ) -> Estimate:
     """A statistic of outcomes 1, 0 and -1 (missing), all (pairs,), over counts (..., 2, 2)."""
-    counts = confusion_by_cluster(before, after, clusters, 2, scope.n_clusters)
+    counts = confusion_by_cluster(before, after, clusters, 2, study.n_clusters)
     n = int(counts.sum())
-    return cluster_bootstrap(counts, statistic, scope.resampling, n=n, n_missing=len(before) - n)
+    return cluster_bootstrap(counts, statistic, study.resampling, n=n, n_missing=len(before) - n)

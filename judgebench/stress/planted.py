@@ -66,4 +66,4 @@ def _success(
     reason = "the judge's labels are missing before or after on every item that could be moved"
     if already and not counts.any():
         reason = f"the judge had said so already on all {already} items"
-    return exact_share(outcome, pairs.scope.resampling.level, reason)
+    return exact_share(outcome, pairs.study.resampling.level, reason)

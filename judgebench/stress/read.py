@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judgebench.align.result import JUDGE_KINDS
-from judgebench.align.run import verdicts_of
 from judgebench.records import Answer
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store.folder import RunFolder
+from judgebench.store.open import verdicts_of
 from judgebench.stress.measure import measure
 from judgebench.stress.pairs import VariantVerdicts
 from judgebench.stress.probes.altered import AlteredAnswer, unaltered
 from judgebench.stress.result import RecipeSummary, StressResult
 from judgebench.study.answers import indexed
+from judgebench.study.study import JUDGE_KINDS
 from judgebench.study.truth import TruthConfig
 
 

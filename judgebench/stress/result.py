@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from judgebench.align import FailurePolicy, JudgeKind
+from judgebench.align import FailurePolicy
 from judgebench.records import Estimate, Verdict
 from judgebench.rubric import Rubric
 from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.study.study import JudgeKind
 
 EVERY = "all"  # as a recipe, an area or a metric: all of them together
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from judgebench.align.result import JudgeVerdicts
 from judgebench.errors import Problem, SetupError
 from judgebench.records import HumanLabel, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.study.answers import IndexedAnswers
+from judgebench.study.study import JudgeVerdicts
 from judgebench.study.truth import TruthConfig
 
 

@@ -6,8 +6,9 @@ from itertools import combinations
 
 import pytest
 from align_case import FEW, aligned, answers, labels, metric, rubric, score, verdicts
+from aligned import align
 
-from judgebench.align import Alignment, Comparison, align
+from judgebench.align import Alignment, Comparison
 from judgebench.stats.mcnemar import mcnemar_exact, mcnemar_mid_p
 from judgebench.stats.paired import holm
 from judgebench.study.truth import TruthConfig

@@ -9,8 +9,8 @@ import krippendorff
 import numpy as np
 import pytest
 from align_case import FEW, agreed, aligned, answers, ceiling, labels, metric, rubric
+from aligned import align
 
-from judgebench.align import align
 from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
 
 THREE = {"ann": "aabbc", "bob": "aabcc", "cy": "abbc."}

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from align_case import FEW, aligned, answers, labels, metric, rubric, verdicts
+from aligned import align
 
-from judgebench.align import align
 from judgebench.align.disagreements import MOST_DISAGREEMENTS
 from judgebench.backends.weights import WEIGHTS
 

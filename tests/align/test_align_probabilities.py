@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 from align_case import ABSTAIN, FEW, answers, labels, metric, rubric, verdicts
+from aligned import align
 from sklearn.metrics import brier_score_loss, log_loss
 
-from judgebench.align import DISTRIBUTION_STATISTICS, PROBABILITY_STATISTICS, Alignment, align
+from judgebench.align import DISTRIBUTION_STATISTICS, PROBABILITY_STATISTICS, Alignment
 from judgebench.align.probabilities import NO_OTHERS
-from judgebench.align.result import JudgeVerdicts
 from judgebench.records import Answer, Estimate, Status, Verdict
+from judgebench.study.study import JudgeVerdicts
 from judgebench.study.truth import TruthConfig
 
 LABELS = ("a", "b", "c")

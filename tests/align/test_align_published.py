@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from align_case import FEW, agreed, ceiling, metric, rubric, score
+from aligned import align
 from mtbench import comparisons
 
-from judgebench.align import Alignment, align
+from judgebench.align import Alignment
 from judgebench.data import load_data
 from judgebench.rubric import load_rubric
 from judgebench.study.truth import TruthConfig

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from align_case import FEW, aligned, answers, labels, metric, rubric, verdicts
+from aligned import align
 
-from judgebench.align import Alignment, LabelRate, align
+from judgebench.align import Alignment, LabelRate
 from judgebench.stats.prediction_powered import ALL_LABELLED, NO_LABEL
 from judgebench.stats.resample import Resampling
 

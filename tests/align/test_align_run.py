@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from align_case import FEW, aligned, answers, labels, rubric, score, verdicts
+from aligned import align, align_run
 
-from judgebench.align import Alignment, align, align_run
+from judgebench.align import Alignment
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Status, Usage, Verdict
 from judgebench.store.folder import RunFolder

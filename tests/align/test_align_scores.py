@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from align_case import FEW, aligned, answers, labels, metric, rubric, score, verdicts
+from aligned import align
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.align import STATISTICS, align
+from judgebench.align import STATISTICS
 from judgebench.errors import SetupError
 from judgebench.stats.resample import Resampling
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgebench.align import Alignment, JudgeVerdicts, align
+from aligned import align
+
+from judgebench.align import Alignment
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.resample import Resampling
+from judgebench.study.study import JudgeVerdicts
 from judgebench.study.truth import TruthConfig
 
 ABSTAIN = "?"

@@ -7,13 +7,15 @@ from functools import cache
 
 import numpy as np
 import pytest
+from aligned import align
 
-from judgebench.align import Alignment, JudgeVerdicts, align
+from judgebench.align import Alignment
 from judgebench.judges.contract import Task
 from judgebench.judges.control import CONTROLS, ControlJudge
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.stats.resample import Resampling
+from judgebench.study.study import JudgeVerdicts
 
 FEW = Resampling(resamples=200, seed=0, level=0.95)
 ABOUT = {

@@ -13,7 +13,7 @@ from judgebench.decide.rule import DecisionRule
 from judgebench.decide.run import decisions
 from judgebench.rubric import Metric
 from judgebench.stress.result import StressResult
-from judgebench.study.scope import Scope, scope_of
+from judgebench.study.study import Study, study_of
 from judgebench.study.truth import TruthConfig
 
 
@@ -30,10 +30,10 @@ HUMANS = {f"h{i}": noisy(TRUE, 0.08, i) for i in range(3)}
 
 def scoped(
     humans: Mapping[str, str], *, measured: Metric | None = None, groups: str = "", **truth: Any
-) -> Scope:
-    """The scope of one metric."""
+) -> Study:
+    """The study of one metric."""
     items = answers(max(len(row) for row in humans.values()), groups)
-    return scope_of(rubric(measured or metric()), items, labels(humans), TruthConfig(**truth), FEW)
+    return study_of(rubric(measured or metric()), items, labels(humans), TruthConfig(**truth), FEW)
 
 
 def decided(
@@ -54,8 +54,8 @@ def decided(
     for name, row in (controls or {"constant": "a" * len(judge)}).items():
         found.append(verdicts(name, row, items, "control"))
     chosen = measured or metric()
-    scope = scope_of(rubric(chosen), items, labels(humans), TruthConfig(**truth), FEW)
-    (decision,) = decisions(scope, [chosen], found, rule or DecisionRule(), curves, stress)
+    study = study_of(rubric(chosen), items, labels(humans), TruthConfig(**truth), FEW)
+    (decision,) = decisions(study, [chosen], found, rule or DecisionRule(), curves, stress)
     return decision
 
 

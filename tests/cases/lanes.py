@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from aligned import align_run
 
-from judgebench.align import align_run
 from judgebench.records import Status, Verdict
 from judgebench.runner import run
 from judgebench.runner.bench import load_bench

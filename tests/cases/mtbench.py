@@ -6,8 +6,8 @@ import gzip
 import json
 from pathlib import Path
 
-from judgebench.align import JudgeVerdicts
 from judgebench.records import Answer, HumanLabel, Status, Verdict
+from judgebench.study.study import JudgeVerdicts
 
 METRIC = "better"  # labels: a, the model of the lower name; b, the other; t, a tie
 

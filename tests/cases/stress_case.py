@@ -14,7 +14,6 @@ from typing import Any
 
 from align_case import FEW, answers, labels, rubric
 
-from judgebench.align import JudgeVerdicts
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric
 from judgebench.stats.resample import Resampling
@@ -22,6 +21,7 @@ from judgebench.stress.measure import measure
 from judgebench.stress.pairs import VariantVerdicts
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.result import EVERY, Detection, Invariance, StressResult
+from judgebench.study.study import JudgeVerdicts
 from judgebench.study.truth import TruthConfig
 
 Rows = Mapping[str, str] | str

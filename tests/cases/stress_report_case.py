@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
-from judgebench.align import Alignment, JudgeKind
+from judgebench.align import Alignment
 from judgebench.records import Answer, Estimate, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.proportions import clopper_pearson
@@ -23,6 +23,7 @@ from judgebench.stress.result import (
     SelfConsistency,
     StressResult,
 )
+from judgebench.study.study import JudgeKind
 
 JUDGES: Mapping[str, JudgeKind] = {
     "constant-majority": "control",  # first, so that a report has to put it last

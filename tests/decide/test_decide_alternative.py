@@ -9,7 +9,7 @@ from align_case import rubric as rubric_of
 
 from judgebench.decide.alternative import alternative_tests
 from judgebench.decide.result import AlternativeTest
-from judgebench.study.scope import scope_of
+from judgebench.study.study import study_of
 from judgebench.study.truth import TruthConfig
 
 N = 120
@@ -29,8 +29,8 @@ def both_variants(
     one, items = rubric_of(metric()), answers(len(judge))
     said = [verdicts("m", judge, items)]
     said += [verdicts(name, row, items, "control") for name, row in controls.items()]
-    scope = scope_of(one, items, labels(humans), TruthConfig(), FEW)
-    found = list(alternative_tests(scope, one.metrics, said, **more))
+    study = study_of(one, items, labels(humans), TruthConfig(), FEW)
+    found = list(alternative_tests(study, one.metrics, said, **more))
     assert {(t.judge, t.metric) for t in found} == {("m", "harm")}  # no control is tested
     return {t.variant: t for t in found}
 

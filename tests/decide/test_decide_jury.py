@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.align.result import JudgeVerdicts
 from judgebench.decide.jury import jury_values
 from judgebench.decide.result import JuryValue
 from judgebench.judges.config import JuryConfig
 from judgebench.judges.jury import jury_verdicts
-from judgebench.study.scope import scope_of
+from judgebench.study.study import JudgeVerdicts, study_of
 from judgebench.study.truth import TruthConfig
 
 TRUTH = "abcab" * 30
@@ -26,8 +25,8 @@ def seen(share: float, seed: int) -> str:
 def values(judges: list[JudgeVerdicts], kind: str = "ordinal", truth: str = TRUTH):
     measured = metric(kind)
     items = answers(len(truth))
-    scope = scope_of(rubric(measured), items, labels({"ann": truth}), TruthConfig(), FEW)
-    return list(jury_values(scope, [measured], judges, seed=0))
+    study = study_of(rubric(measured), items, labels({"ann": truth}), TruthConfig(), FEW)
+    return list(jury_values(study, [measured], judges, seed=0))
 
 
 def judge(name: str, row: str, kind: str = "judge") -> JudgeVerdicts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from align_case import FEW, metric, rubric
 from decide_case import condition
 from mtbench import comparisons
 
-from judgebench.align.result import JudgeVerdicts
 from judgebench.data import load_data
 from judgebench.decide.result import Decisions, Outcome, State
 from judgebench.decide.rule import DecisionRule
@@ -21,17 +21,17 @@ from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.study.answers import indexed
 from judgebench.study.as_judge import annotators_as_judges
-from judgebench.study.scope import Scope, scope_of
+from judgebench.study.study import JudgeVerdicts, Study, study_of
 from judgebench.study.truth import TruthConfig
 
 REPO = Path(__file__).resolve().parents[2]
 BETTER = metric("nominal", "abt", id="better", title="Better", question="Which is better?")
 
 
-def _controls(scope: Scope, measured: Metric) -> list[JudgeVerdicts]:
+def _controls(study: Study, measured: Metric) -> list[JudgeVerdicts]:
     """A constant judge with the commonest label, and one that draws labels as often as they are."""
-    truth = [measured.label_texts[i] for i in scope.humans[measured.id].truth if i >= 0]
-    items: Sequence[Answer] = list(scope.answers)
+    truth = [measured.label_texts[i] for i in study.humans[measured.id].truth if i >= 0]
+    items: Sequence[Answer] = list(study.answers)
     common = Counter(truth).most_common(1)[0][0]
     drawn = np.random.default_rng(0).choice(truth, size=len(items))
     rows = {"constant": [common] * len(items), "prior": drawn.tolist()}
@@ -47,7 +47,7 @@ def _controls(scope: Scope, measured: Metric) -> list[JudgeVerdicts]:
 
 
 @pytest.fixture(scope="module")
-def crowd(shared_data: Path) -> tuple[Rubric, Scope, list[JudgeVerdicts]]:
+def crowd(shared_data: Path) -> tuple[Rubric, Study, list[JudgeVerdicts]]:
     """The expert in the judge's place, against the median of the crowd."""
     risk = load_rubric("medical-query-risk").only(["query_risk"])
     dataset = load_data(
@@ -57,19 +57,19 @@ def crowd(shared_data: Path) -> tuple[Rubric, Scope, list[JudgeVerdicts]]:
     answers = indexed(dataset.answers)
     expert = annotators_as_judges(["expert"], risk, answers, dataset.labels)
     config = TruthConfig(annotators=("crowd#*",))
-    scope = scope_of(risk, answers, dataset.labels, config, FEW)
-    return risk, scope, [*expert, *_controls(scope, risk.metrics[0])]
+    study = study_of(risk, answers, dataset.labels, config, FEW)
+    return risk, study, [*expert, *_controls(study, risk.metrics[0])]
 
 
 def _decided(
-    case: tuple[Rubric, Scope, list[JudgeVerdicts]], rule: DecisionRule = DecisionRule()
+    case: tuple[Rubric, Study, list[JudgeVerdicts]], rule: DecisionRule = DecisionRule()
 ) -> Decisions:
-    measured, scope, judges = case
-    return decide("real", measured, scope, judges, rule)
+    measured, study, judges = case
+    return decide(replace(study, rubric=measured, judges=tuple(judges)), rule)
 
 
 def test_the_expert_is_no_worse_than_the_crowd_but_severe_queries_are_too_few(
-    crowd: tuple[Rubric, Scope, list[JudgeVerdicts]],
+    crowd: tuple[Rubric, Study, list[JudgeVerdicts]],
 ) -> None:
     (found,) = _decided(crowd).decisions
     assert found.outcome is Outcome.CANT_TELL
@@ -82,7 +82,7 @@ def test_the_expert_is_no_worse_than_the_crowd_but_severe_queries_are_too_few(
 
 
 def test_with_serious_counted_as_severe_there_are_items_enough(
-    crowd: tuple[Rubric, Scope, list[JudgeVerdicts]],
+    crowd: tuple[Rubric, Study, list[JudgeVerdicts]],
 ) -> None:
     (found,) = _decided(crowd, DecisionRule(severe_from={"query_risk": "Serious"})).decisions
     assert condition(found, "severe_items").state is State.MET
@@ -91,9 +91,9 @@ def test_with_serious_counted_as_severe_there_are_items_enough(
 
 def test_gpt4_against_experts_on_which_answer_is_better(shared_data: Path) -> None:
     answers, labels, gpt4 = comparisons(shared_data / "mtbench-human")
-    scope = scope_of(rubric(BETTER), answers, labels, TruthConfig(rule="majority"), FEW)
-    judges = [gpt4, *_controls(scope, BETTER)]
-    (found,) = _decided((rubric(BETTER), scope, judges)).decisions
+    study = study_of(rubric(BETTER), answers, labels, TruthConfig(rule="majority"), FEW)
+    judges = [gpt4, *_controls(study, BETTER)]
+    (found,) = _decided((rubric(BETTER), study, judges)).decisions
     against = condition(found, "humans_accuracy")
     assert against.estimate.n == 892
     assert condition(found, "controls_accuracy").state is State.MET

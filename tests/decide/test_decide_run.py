@@ -19,7 +19,7 @@ from judgebench.decide.rule import DecisionRule, ReplaceRule, SevereRule
 from judgebench.decide.run import decisions
 from judgebench.records import Estimate
 from judgebench.stats.resample import Resampling
-from judgebench.study.scope import scope_of
+from judgebench.study.study import study_of
 from judgebench.study.truth import TruthConfig
 
 
@@ -201,9 +201,9 @@ def test_three_items() -> None:
 
 
 def test_no_human_label_at_all() -> None:
-    scope = scope_of(rubric(), answers(5), [], TruthConfig(), Resampling(resamples=200))
+    study = study_of(rubric(), answers(5), [], TruthConfig(), Resampling(resamples=200))
     judges = [verdicts("j", "abcab", answers(5))]
-    (found,) = decisions(scope, [metric()], judges, DecisionRule())
+    (found,) = decisions(study, [metric()], judges, DecisionRule())
     _cant_tell(found, "asked about no item that has a human label")
     assert found.replace == ()
 
@@ -211,17 +211,17 @@ def test_no_human_label_at_all() -> None:
 def test_a_judge_asked_about_other_items_only() -> None:
     items = answers(40)
     humans = {"h0": "abcb" * 5, "h1": "abcb" * 5}
-    scope = scope_of(rubric(), items, labels(humans), TruthConfig(), Resampling(resamples=200))
+    study = study_of(rubric(), items, labels(humans), TruthConfig(), Resampling(resamples=200))
     judges = [verdicts("j", "abcb" * 5, items[20:])]
-    (found,) = decisions(scope, [metric()], judges, DecisionRule())
+    (found,) = decisions(study, [metric()], judges, DecisionRule())
     _cant_tell(found, "asked about no item that has a human label")
 
 
 def test_no_control_judge() -> None:
     items = answers(400)
-    scope = scoped(HUMANS)
+    study = scoped(HUMANS)
     (found,) = decisions(
-        scope, [metric()], [verdicts("j", noisy(TRUE, 0.02, 9), items)], DecisionRule()
+        study, [metric()], [verdicts("j", noisy(TRUE, 0.02, 9), items)], DecisionRule()
     )
     assert found.outcome is Outcome.CANT_TELL
     assert "there is no control judge" in found.reason

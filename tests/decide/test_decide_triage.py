@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.align.result import JudgeVerdicts
 from judgebench.decide.result import EVERY, TriageCurve, TriagePoint
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.decide.triage import (
@@ -22,7 +21,7 @@ from judgebench.decide.triage import (
     within_reach,
 )
 from judgebench.records import Estimate
-from judgebench.study.scope import scope_of
+from judgebench.study.study import JudgeVerdicts, study_of
 from judgebench.study.truth import TruthConfig
 
 HARM = metric(severities=(0, 1, 4))
@@ -39,8 +38,8 @@ def curves(
     """By judge, metric and signal. `truth`: one string a metric, from one annotator."""
     items = answers(max(map(len, truth.values())))
     said = [label for m, row in truth.items() for label in labels({"ann": row}, m)]
-    scope = scope_of(rubric(*metrics), items, said, TruthConfig(), FEW)
-    found = list(triage_curves(scope, metrics, judges, rule or DecisionRule()))
+    study = study_of(rubric(*metrics), items, said, TruthConfig(), FEW)
+    found = list(triage_curves(study, metrics, judges, rule or DecisionRule()))
     assert len({(c.judge, c.metric, c.signal) for c in found}) == len(found)
     return {(c.judge, c.metric, c.signal): c for c in found}
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.records import Estimate
-from judgebench.report.cells import Cell, Table, footnotes, split_columns
+from judgebench.results.tables import Cell, Table, footnotes, split_columns
 
 cells = st.builds(
     Cell,

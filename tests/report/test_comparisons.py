@@ -7,10 +7,10 @@ from decide_report_case import make_decisions
 
 from judgebench.align import Alignment
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH
 from judgebench.report.comparisons import alternative_test_table, comparison_table, ranking_table
 from judgebench.report.html import to_html
 from judgebench.report.tables import all_tables
+from judgebench.results.tables import DASH
 
 CONTROL = " (control)"
 

@@ -6,8 +6,9 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from aligned import align
 
-from judgebench.align import Alignment, JudgeVerdicts, align
+from judgebench.align import Alignment
 from judgebench.records import Answer, HumanLabel, Status, Verdict
 from judgebench.report.csv_file import to_csv
 from judgebench.report.figure import draw_figures
@@ -22,6 +23,7 @@ from judgebench.report.probabilities import (
 from judgebench.report.tables import all_tables
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.resample import Resampling
+from judgebench.study.study import JudgeVerdicts
 
 
 def simulated(rubric: Rubric, n: int, judges: dict[str, float], seed: int = 0) -> Alignment:

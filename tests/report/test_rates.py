@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 from align_case import FEW, aligned, answers, labels, rubric, verdicts
+from aligned import align
 
-from judgebench.align import Alignment, align
+from judgebench.align import Alignment
 from judgebench.report.csv_file import to_csv
 from judgebench.report.html import to_html
 from judgebench.report.plots import draw_all

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from judgebench.align import Alignment, Score
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, footnotes
 from judgebench.report.lookup import find_score, score_index
 from judgebench.report.tables import (
     CEILING,
@@ -20,6 +19,7 @@ from judgebench.report.tables import (
     standing_table,
 )
 from judgebench.report.words import describe
+from judgebench.results.tables import DASH, footnotes
 
 
 def test_rows_are_as_long_as_columns_and_keys_are_unique(alignment: Alignment) -> None:

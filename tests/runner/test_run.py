@@ -5,9 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from aligned import align_run
 from scripted_judges import GOOD, ScriptedBackend, answers, bench
 
-from judgebench.align import align_run
 from judgebench.backends.contract import Reply, Request
 from judgebench.errors import BudgetSpent, RunLocked, SetupError
 from judgebench.judges.config import JuryConfig

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stress_case import Attack, detection, invariance, is_sane, said, stressed, variant
 
-from judgebench.align import JudgeVerdicts
 from judgebench.errors import SetupError
 from judgebench.stats.resample import Resampling
 from judgebench.stress.measure import measure
 from judgebench.stress.result import EVERY, RecipeSummary
+from judgebench.study.study import JudgeVerdicts
 from judgebench.study.truth import TruthConfig
 
 C = {"harm": "c"}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+from aligned import align_run
 
-from judgebench.align import align_run
 from judgebench.errors import SetupError
 from judgebench.records import Estimate
 from judgebench.report.write import write_report

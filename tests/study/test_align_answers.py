@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from align_case import FEW, answers, labels, rubric, verdicts
+from aligned import align
 
-from judgebench.align import align
 from judgebench.records import Answer
 from judgebench.study.answers import indexed
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judgebench.decide.report.words import bound_text, estimate_cell, is_count, is_difference
 from judgebench.decide.result import Condition, Decisions
-from judgebench.report.cells import Cell, format_number
+from judgebench.results.tables import Cell, format_number
 
 Axis = tuple[float, float]
 _TOPS = (0.1, 0.2, 0.5, 1.0)  # ends that an axis of shares or differences may have

@@ -13,10 +13,10 @@ from judgebench.decide.report.lookup import (
     metric_title,
 )
 from judgebench.decide.result import Decision, Decisions, Outcome
-from judgebench.report.cells import DASH
 from judgebench.report.figure import draw_figures, grid_ticks, new_figure
 from judgebench.report.triage_plot import triage_figures
 from judgebench.report.words import wrapped
+from judgebench.results.tables import DASH
 
 # Ground and ink. Blue and orange are told apart with every common kind of colour blindness, and
 # dark from pale without colours.

@@ -21,8 +21,8 @@ from judgebench.decide.report.words import (
 )
 from judgebench.decide.result import Condition, Decision, Decisions, JuryValue, TriageCurve
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, NO_REASON, Cell, Table
 from judgebench.report.comparisons import alternative_test_table
+from judgebench.results.tables import DASH, NO_REASON, Cell, Table
 
 Row = tuple[Cell, ...]
 

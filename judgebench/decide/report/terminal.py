@@ -16,8 +16,8 @@ from judgebench.decide.report.lookup import (
 )
 from judgebench.decide.report.words import NO_DECISIONS, missing_data, outcomes_sentence
 from judgebench.decide.result import Decision, Decisions, Outcome
-from judgebench.report.cells import NO_REASON
 from judgebench.report.words import printable
+from judgebench.results.tables import NO_REASON
 
 _STYLES: Mapping[Outcome, str] = {
     Outcome.REPLACE: "bold blue",

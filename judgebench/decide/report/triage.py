@@ -9,7 +9,7 @@ from judgebench.decide.report.lookup import curves_in_order, metric_title
 from judgebench.decide.report.words import threshold_text
 from judgebench.decide.result import Decisions, TriageChoice, TriageCurve, TriagePoint
 from judgebench.records import Estimate
-from judgebench.report.cells import NO_REASON
+from judgebench.results.tables import NO_REASON
 
 Place = tuple[float, float]
 

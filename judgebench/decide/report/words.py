@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 
 from judgebench.decide.result import Condition, Decision, Decisions, MoreData, Outcome, State
-from judgebench.report.cells import DASH, NO_REASON, Cell
 from judgebench.report.words import counted
+from judgebench.results.tables import DASH, NO_REASON, Cell
 
 NO_DECISIONS = "There is no judge with human labels beside it, so there is nothing to decide."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judgebench.ranking.report.lookup import NO_TASK, metric_words, ranker_titles
 from judgebench.ranking.result import RankAgreement, RankedTask, Rankings, System, Trained
-from judgebench.report.cells import DASH, Cell, Table
+from judgebench.results.tables import DASH, Cell, Table
 
 Row = tuple[Cell, ...]
 

@@ -14,8 +14,8 @@ from judgebench.ranking.report.lookup import (
     surely_above,
 )
 from judgebench.ranking.result import RankedTask, Ranking, Rankings, SystemKind
-from judgebench.report.cells import Cell, Table
 from judgebench.report.words import counted
+from judgebench.results.tables import Cell, Table
 
 _MEDALS = ("🥇", "🥈", "🥉")
 Stand = Literal["below", "unclear", "above"]

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from judgebench.ranking.suitability import LEAST_ITEMS, Fitness, Suitability
 from judgebench.records import Estimate
-from judgebench.report.cells import Cell, Table
 from judgebench.report.markdown import bullets, escape, table_lines
 from judgebench.report.terminal_table import print_table
 from judgebench.report.words import counted, listed, printable
+from judgebench.results.tables import Cell, Table
 
 _STYLES = {
     Fitness.SUITABLE: "bold blue",

@@ -18,7 +18,7 @@ from judgebench.ranking.report.lookup import (
 )
 from judgebench.ranking.report.medals import medal_tables
 from judgebench.ranking.result import RankedSystem, RankedTask, RankerKind, Ranking, Rankings
-from judgebench.report.cells import DASH, NO_REASON, Cell, Table, format_number
+from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_number
 
 Row = tuple[Cell, ...]
 _TRAINED: tuple[RankerKind, ...] = ("baseline", "expert-trained", "llm-trained")

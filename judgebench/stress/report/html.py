@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from judgebench.report.cells import Cell, Table
+from judgebench.results.tables import Cell, Table
 from judgebench.stress.misses import MOST_MISSES
 from judgebench.stress.report.lookup import judges_in_order
 from judgebench.stress.report.misses import miss_view

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, Table
 from judgebench.report.figure import (
     DARK,
     counts_line,
@@ -19,6 +18,7 @@ from judgebench.report.figure import (
     number_in_cell,
 )
 from judgebench.report.words import wrapped
+from judgebench.results.tables import DASH, Table
 from judgebench.stress.report.lookup import real_judges
 from judgebench.stress.report.tables import heat_tables
 from judgebench.stress.result import StressResult

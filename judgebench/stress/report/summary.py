@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, Cell, Table, format_number
+from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.rubric import Metric
 from judgebench.stats.summary import mean_and_sd
 from judgebench.stress.report.lookup import (

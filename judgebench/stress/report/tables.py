@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, Cell, Table, format_number
+from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.stress.report.lookup import (
     NOT_MEASURED,
     column_names,

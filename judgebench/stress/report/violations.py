@@ -7,8 +7,8 @@ from typing import Literal
 
 from judgebench.align import FailurePolicy
 from judgebench.records import Estimate
-from judgebench.report.cells import Cell, Table
 from judgebench.report.tables import POLICIES, POLICY_HEADINGS
+from judgebench.results.tables import Cell, Table
 from judgebench.stress.report.lookup import (
     NOT_MEASURED,
     column_names,

@@ -34,7 +34,7 @@ from judgebench.decide.report.words import (
 )
 from judgebench.decide.result import EVERY, Condition, Decisions, MoreData, Outcome, State
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, Table, footnotes
+from judgebench.results.tables import DASH, Table, footnotes
 
 DECIDED = make_decisions()
 NOTHING = replace(DECIDED, decisions=(), curves=(), juries=(), alternative_tests=())

@@ -13,7 +13,7 @@ from judgebench.decide.rule import DecisionRule
 from judgebench.decide.triage import triage_curves
 from judgebench.report.figure import draw_figures
 from judgebench.report.triage_plot import triage_figures
-from judgebench.study.scope import scope_of
+from judgebench.study.study import study_of
 from judgebench.study.truth import TruthConfig
 
 RULE = DecisionRule(assist={"sent": 0.4, "missed": 0.2})
@@ -33,8 +33,8 @@ def decisions(*names: str, metrics=None) -> Decisions:
         }
         judges.append(verdicts(name, rows, items))
     said = [label for m, row in truth.items() for label in labels({"ann": row}, m)]
-    scope = scope_of(rubric(*metrics), items, said, TruthConfig(), FEW)
-    curves = tuple(triage_curves(scope, metrics, judges, RULE))
+    study = study_of(rubric(*metrics), items, said, TruthConfig(), FEW)
+    curves = tuple(triage_curves(study, metrics, judges, RULE))
     return Decisions("case", rubric(*metrics), RULE, (), curves)
 
 

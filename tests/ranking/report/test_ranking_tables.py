@@ -15,7 +15,7 @@ from ranking_case import (
 
 from judgebench.ranking.report.tables import all_ranking_tables, p_text
 from judgebench.records import Estimate
-from judgebench.report.cells import Cell, Table, footnotes
+from judgebench.results.tables import Cell, Table, footnotes
 
 PAPER_RANKINGS, PLANTED = paper_rankings(), planted_rankings()
 

@@ -7,7 +7,7 @@ import pytest
 from stress_report_case import DEMANDED, JUDGES, PROBES, TRICKS, VIOLATIONS, make_stress
 
 from judgebench.records import Estimate
-from judgebench.report.cells import DASH, Table, footnotes
+from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.stress.report.lookup import main_metric
 from judgebench.stress.report.summary import summary_table
 from judgebench.stress.report.tables import (

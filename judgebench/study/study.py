@@ -1,22 +1,44 @@
-"""What all numbers of one alignment share: the answers, their clusters, the human labels."""
+"""A study: rubric, answers, human labels and verdicts in memory. Every analysis takes one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.align.result import JudgeVerdicts
-from judgebench.records import Answer, HumanLabel
+from judgebench.records import Answer, HumanLabel, Usage, Verdict
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.resample import Resampling
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.study.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 from judgebench.study.verdicts import label_indices, label_probabilities, was_asked
+
+JudgeKind = Literal["judge", "jury", "calibration", "control"]
+JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)
+
+
+@dataclass(frozen=True)
+class JudgeVerdicts:
+    """What one judge said, the latest verdict an item, and how it was set up."""
+
+    name: str
+    kind: JudgeKind
+    signature: str
+    verdicts: Mapping[str, Verdict]  # by item_id
+    usage: Usage = Usage()  # of every attempt, not only the latest
+    cost: float | None = None
+    about: Mapping[str, Any] | None = None
+
+
+def backend_fact(about: Mapping[str, Any] | None, key: str) -> Any:
+    """What a judge's entry in the manifest says of its backend; None where it has none."""
+    backend = (about or {}).get("backend")
+    return backend.get(key) if isinstance(backend, Mapping) else None
 
 
 @dataclass(frozen=True)
@@ -57,14 +79,24 @@ class Humans:
 
 
 @dataclass(frozen=True)
-class Scope:
-    """`clusters` has shape (items,), one number from 0 to n_clusters - 1 an answer."""
+class Study:
+    """Everything that is known of some answers: what people said of them, and what judges said.
 
+    `clusters` has shape (items,), from 0 to n_clusters - 1. `judges` holds control judges
+    too. `notes` are sentences that every report repeats. `beside` holds, by the name
+    of a wing, what that wing read from the run folder for itself.
+    """
+
+    rubric: Rubric
     answers: IndexedAnswers
     humans: Mapping[str, Humans]  # by metric id
     n_labels: int  # of any item, blank cells left out
     config: TruthConfig
     resampling: Resampling
+    name: str = "study"
+    judges: tuple[JudgeVerdicts, ...] = ()
+    notes: tuple[str, ...] = ()
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def clusters(self) -> Labels:
@@ -89,20 +121,20 @@ class Scope:
         return None if np.isnan(p[:, 0]).all() else p
 
 
-def scope_of(
+def study_of(
     rubric: Rubric,
     answers: Sequence[Answer],
     labels: Iterable[HumanLabel],
     config: TruthConfig,
     resampling: Resampling,
-) -> Scope:
+) -> Study:
     """Goes through answers and labels once. Raises SetupError where `config.annotators` fits
     nobody or a label is none of the rubric."""
     found, tally = indexed(answers), _Tally()
     ratings = ratings_by_metric(rubric.metrics, found.row_of, tally.counting(labels))
     chosen = set(config.choose(tally.annotators))
     humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
-    return Scope(found, humans, tally.n_labels, config, resampling)
+    return Study(rubric, found, humans, tally.n_labels, config, resampling)
 
 
 class _Tally:

@@ -1,0 +1,114 @@
+"""What one analysis shows, in the same way in every format: blocks of text, tables and figures.
+
+An analysis makes a `Part`; `report/` writes parts as text on a terminal, HTML, Markdown and LaTeX
+and draws their figures. No writer knows an analysis, and no analysis knows a format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from judgebench.records import Estimate
+from judgebench.results.rows import Results
+from judgebench.results.tables import Table
+
+LaneKind = Literal["judge", "control", "human"]
+# What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
+Scale = Literal["good", "bad", "signed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One interval among several on a line of `Intervals`."""
+
+    name: str
+    kind: LaneKind
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Points with their intervals: a band for each line, a lane for each judge, control or human.
+
+    `bounds` are vertical lines, by what they mean.
+    """
+
+    key: str
+    title: str
+    lines: tuple[tuple[str, tuple[Lane, ...]], ...]  # (name of the line, its lanes)
+    axis: str = ""
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    limits: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """A table whose estimates are coloured; `kinds` has one entry for each column, "" for stubs."""
+
+    key: str
+    title: str
+    table: Table
+    kinds: tuple[str, ...]
+    scale: Scale = "good"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Any other figure: `draw` makes a matplotlib figure with `report.figure`'s helpers."""
+
+    key: str
+    title: str
+    draw: Callable[[], Any]
+
+
+Figure = Intervals | HeatMap | Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One case to look at, such as an answer on which judge and humans differ.
+
+    `texts` are (heading, text); `grid` is a small table; `facets` are what a reader can filter by.
+    """
+
+    title: str
+    texts: tuple[tuple[str, str], ...] = ()
+    grid: Table | None = None
+    facets: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    weight: float = 0.0  # the cards with the most weight stand first
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A heading with what stands under it: sentences, tables, figures, cards to browse.
+
+    `lead` blocks stand before the caveats in every format; the terminal shows the tables and
+    sentences of blocks that are `on_screen`; a `folded` block of a page is closed until it is
+    opened. `cards` stand in the page alone.
+    """
+
+    heading: str = ""
+    text: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    cards: tuple[Card, ...] = ()
+    lead: bool = False
+    on_screen: bool = False
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one analysis shows. `key` names its CSV file and its anchor in the page.
+
+    `title` stands after the name of the study in the report's title: "judges against human labels".
+    `notes` are the caveats. `results` are the rows behind it, which its CSV file holds.
+    """
+
+    key: str
+    title: str
+    results: Results
+    blocks: tuple[Block, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,103 @@
+"""One results table: every number is a row of keys and an Estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from judgebench.records import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_COMPUTED = Estimate(None, reason="not computed for this metric")
+ESTIMATE_COLUMNS = ("value", "low", "high", "level", "n", "n_missing", "method", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number. `keys` holds whatever else identifies it, such as `failures` or `annotator`."""
+
+    analysis: str
+    statistic: str
+    estimate: Estimate
+    judge: str = ""
+    metric: str = ""
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> str:
+        """One of the keys; empty where the row has no such key."""
+        if key in ("analysis", "statistic", "judge", "metric"):
+            return str(getattr(self, key))
+        return self.keys.get(key, "")
+
+    def plain(self) -> dict[str, Any]:
+        """Keys and estimate side by side, as they stand in a CSV file or a data frame."""
+        e = self.estimate
+        bare = e.low is None and not e.method  # a count or a p value has no level
+        return {
+            "analysis": self.analysis, "judge": self.judge, "metric": self.metric,
+            "statistic": self.statistic, **self.keys,
+            "value": e.value, "low": e.low, "high": e.high, "level": None if bare else e.level,
+            "n": e.n, "n_missing": e.n_missing, "method": e.method, "reason": e.reason,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows, in the order in which they are written, and how to find some of them.
+
+    >>> from judgebench.records import Estimate
+    >>> found = Results((Row("score", "accuracy", Estimate(0.5, n=4), "m", "tone"),))
+    >>> found.find("accuracy", judge="m", metric="tone").value
+    0.5
+    """
+
+    rows: tuple[Row, ...] = ()
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __add__(self, other: Results) -> Results:
+        return Results((*self.rows, *other.rows))
+
+    def select(self, analysis: str = "", statistic: str = "", **keys: str) -> list[Row]:
+        """The rows with all these keys; an empty analysis or statistic means any."""
+        found: Iterable[Row] = self.rows
+        if analysis or statistic:
+            found = self._by_kind.get((analysis, statistic), ())
+        return [row for row in found if all(row[key] == wanted for key, wanted in keys.items())]
+
+    def find(self, statistic: str, analysis: str = "", **keys: str) -> Estimate:
+        """The estimate of the first such row; undefined with a reason where there is none."""
+        return next(
+            (row.estimate for row in self.select(analysis, statistic, **keys)), NOT_COMPUTED
+        )
+
+    def values(self, key: str, analysis: str = "", statistic: str = "") -> list[str]:
+        """The different values of a key among those rows, in their order."""
+        return list(dict.fromkeys(row[key] for row in self.select(analysis, statistic)))
+
+    @cached_property
+    def _by_kind(self) -> Mapping[tuple[str, str], list[Row]]:
+        index: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            for kind in (
+                (row.analysis, row.statistic), (row.analysis, ""), ("", row.statistic),
+            ):  # fmt: skip
+                index.setdefault(kind, []).append(row)
+        return index
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of these rows: the common keys, every other key, the estimate."""
+        other = dict.fromkeys(key for row in self.rows for key in row.keys)
+        return ["analysis", "judge", "metric", "statistic", *other, *ESTIMATE_COLUMNS]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each number; an undefined number is NaN and its `reason` says why."""
+        import pandas as pd
+
+        return pd.DataFrame([row.plain() for row in self.rows], columns=self.columns)

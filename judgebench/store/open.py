@@ -1,0 +1,73 @@
+"""A run folder as a study: no model, no original files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from judgebench.errors import Problem, SetupError
+from judgebench.records import Answer
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdicts import FiledVerdicts
+from judgebench.stress.probes.altered import unaltered
+from judgebench.study.answers import indexed
+from judgebench.study.as_judge import annotators_as_judges, truth_of_others
+from judgebench.study.study import JUDGE_KINDS, JudgeVerdicts, Study, study_of
+from judgebench.study.truth import TruthConfig
+
+
+def open_run(
+    folder: RunFolder,
+    truth: TruthConfig = TruthConfig(),
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    as_judges: Sequence[str] = (),
+) -> Study:
+    """The study that a run folder holds. The annotators `as_judges` stand among the judges
+    and have no part in the truth.
+
+    Raises SetupError where the folder holds no run or is damaged, or has no such annotators.
+    """
+    manifest = folder.manifest()
+    if not {"name", "judges"} <= manifest.keys():
+        raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
+    altered = folder.attacks()
+    every = folder.answers()
+    answers = indexed(unaltered(every, altered) if altered else every)
+    rubric, labels = folder.rubric(), folder.labels()
+    judges = [
+        verdicts_of(folder, name, about, answers)
+        for name, about in manifest["judges"].items()
+        if about["kind"] in JUDGE_KINDS
+    ]
+    _check_apart(as_judges, [judge.name for judge in judges])
+    humans = annotators_as_judges(as_judges, rubric, answers, labels)
+    others = truth_of_others(truth, as_judges, labels)
+    study = study_of(rubric, answers, labels, others, resampling)
+    notes = tuple(manifest.get("notes", ()))
+    return replace(study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes)
+
+
+def _check_apart(annotators: Sequence[str], judges: Sequence[str]) -> None:
+    problems = [
+        Problem("is the name of a judge too", field="--as-judge", found=name)
+        for name in annotators
+        if name in judges
+    ]
+    if problems:
+        raise SetupError(problems)
+
+
+def verdicts_of(
+    folder: RunFolder, name: str, about: Mapping[str, Any], answers: Sequence[Answer]
+) -> JudgeVerdicts:
+    """What the judge of a manifest's entry said: the last verdict on each answer as it stands.
+
+    What was said of an older text is left out.
+    """
+    metrics = folder.rubric().metrics
+    found = FiledVerdicts(folder.verdict_files(name), about["signature"], indexed(answers), metrics)
+    return JudgeVerdicts(
+        name, about["kind"], about["signature"], found, found.usage, found.cost, about["about"]
+    )

@@ -1,0 +1,38 @@
+"""Alignments in one call, from parts or from a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from judgebench.align import Alignment
+from judgebench.align import align as align_study
+from judgebench.records import Answer, HumanLabel
+from judgebench.rubric import Rubric
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.store.folder import RunFolder
+from judgebench.store.open import open_run
+from judgebench.study.study import JudgeVerdicts, study_of
+from judgebench.study.truth import TruthConfig
+
+
+def align(
+    name: str,
+    rubric: Rubric,
+    answers: Sequence[Answer],
+    labels: Sequence[HumanLabel],
+    judges: Sequence[JudgeVerdicts],
+    truth: TruthConfig = TruthConfig(),
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    notes: Sequence[str] = (),
+) -> Alignment:
+    study = study_of(rubric, answers, labels, truth, resampling)
+    return align_study(replace(study, name=name, judges=tuple(judges), notes=tuple(notes)))
+
+
+def align_run(
+    folder: RunFolder,
+    truth: TruthConfig = TruthConfig(),
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Alignment:
+    return align_study(open_run(folder, truth, resampling))
