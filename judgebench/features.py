@@ -30,8 +30,9 @@ class Wing:
 
     `read` takes from a run folder what the wing measures; it goes into `Study.beside[name]`.
     `measure` makes the wing's results from a study and from those of the wings before it, by name
-    (None where there is nothing to measure). `commands` adds verbs to the command line. `checks` maps what `judgebench check` may call a file to its
-    check; `lists` are the headings of `judgebench list`.
+    (None where there is nothing to measure). `commands` adds verbs to the command line. `checks`
+    maps what `judgebench check` may call a file to its check; `lists` are the headings of
+    `judgebench list`.
     """
 
     name: str
