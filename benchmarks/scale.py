@@ -132,11 +132,12 @@ def only_read(bench: Path) -> None:
 def only_resume(bench: Path, run: Path) -> None:
     """Resume a run and say when its judge has started."""
     from judgebench import runner
+    from judgebench.progress import NoProgress
     from judgebench.runner.bench import load_bench
     from judgebench.store.folder import RunFolder
 
-    class Told(runner.Silence):
-        def judge_started(self, name: str, total: int, done: int) -> None:
+    class Told(NoProgress):
+        def start(self, name: str, total: int, done: int) -> None:
             if total != done:
                 raise RuntimeError(f"{name} has done {done} of {total}")
             print(f"started {time.time()}", flush=True)
@@ -144,7 +145,7 @@ def only_resume(bench: Path, run: Path) -> None:
     loaded = load_bench(bench, run_folder=run)
     print(f"read {time.time()}", flush=True)
     try:
-        runner.run(loaded, RunFolder(run), watcher=Told())
+        runner.run(loaded, RunFolder(run), progress=Told())
     finally:
         loaded.close()
 

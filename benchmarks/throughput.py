@@ -113,24 +113,29 @@ def bodies(answers: int, url: str) -> list[dict[str, Any]]:
 
 
 def judgebench(backend: str, answers: int, url: str, connections: int) -> dict[str, float]:
-    from judgebench.runner import Silence, run
+    from judgebench.progress import NoProgress
+    from judgebench.runner import run
     from judgebench.runner.bench import load_bench
     from judgebench.store.folder import RunFolder
 
     span = Span()
 
-    class Timed(Silence):
-        def judge_started(self, name: str, total: int, done: int) -> None:
+    class Timed(NoProgress):
+        left = answers
+
+        def start(self, name: str, total: int, done: int) -> None:
             span.begin()
 
-        def judge_ended(self, name: str) -> None:
-            span.end()
+        def advance(self, name: str, what: object = "") -> None:
+            self.left -= 1
+            if self.left <= 0:
+                span.end()
 
     with tempfile.TemporaryDirectory() as name:
         folder = RunFolder(Path(name) / "run")
         bench = load_bench(write_bench(Path(name), answers, backend, url, connections))
         warm_up(backend, bench.judges[0])
-        run(bench, folder, watcher=Timed())
+        run(bench, folder, progress=Timed())
         bench.close()
         labels = sum(len(v.labels) for v in folder.verdicts("judge"))
     assert labels == 8 * answers, f"{labels} labels for {answers} answers"

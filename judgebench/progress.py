@@ -1,149 +1,197 @@
-"""What is seen on the terminal while a run goes: calls, failures, cost and time left."""
+"""How a run tells the user how far it is: one protocol, one display, and nobody at all."""
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING, Protocol
 
 from judgebench.records import Status, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import TaskID
 
 _REDRAW_S = 0.1  # redrawing a bar costs more than many a verdict
 
 
+class Progress(Protocol):
+    """Follows pieces of work by their names: judges, generators, evaluators.
+
+    Several may go on at once, but the methods are called one at a time.
+    """
+
+    def start(self, name: str, total: int, done: int) -> None:
+        """Work of `total` steps begins; `done` of them were done before."""
+        ...
+
+    def advance(self, name: str, what: Verdict | str = "") -> None:
+        """One more step is done: `what` is the verdict that was written, or a note on the step."""
+        ...
+
+    def say(self, message: str) -> None:
+        """Something that the user should read."""
+        ...
+
+
+class NoProgress:
+    """A Progress that shows nothing."""
+
+    def start(self, name: str, total: int, done: int) -> None: ...
+
+    def advance(self, name: str, what: Verdict | str = "") -> None: ...
+
+    def say(self, message: str) -> None: ...
+
+
+class OneAtATime:
+    """Passes on to a Progress the calls of several threads, one at a time."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._lock = threading.RLock()
+
+    def start(self, name: str, total: int, done: int) -> None:
+        with self._lock:
+            self._progress.start(name, total, done)
+
+    def advance(self, name: str, what: Verdict | str = "") -> None:
+        with self._lock:
+            self._progress.advance(name, what)
+
+    def say(self, message: str) -> None:
+        with self._lock:
+            self._progress.say(message)
+
+
+@contextmanager
+def backend_warnings_to(progress: Progress) -> Iterator[None]:
+    """While it lasts, warnings that backends log are shown to the user."""
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            progress.say(record.getMessage())
+
+    logger, handler = logging.getLogger("judgebench.backends"), Shown(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
 @dataclass
 class _Tally:
-    """One judge's verdicts so far. `done` counts answers, not replies asked for again."""
+    """One piece of work so far. Replies after a parse retry are no further steps."""
 
     total: int
     done: int
+    bar: TaskID
     calls: int = 0
     cost: float | None = None
-    seen: Counter[Status] = field(default_factory=Counter)
+    note: str = ""
+    statuses: Counter[Status] = field(default_factory=Counter)
     drawn: float = 0.0
 
-    def add(self, verdict: Verdict) -> None:
-        self.seen[verdict.status] += 1
-        self.calls += verdict.usage.calls
-        self.done += verdict.attempt == 0
-        if verdict.cost is not None:
-            self.cost = (self.cost or 0.0) + verdict.cost
+    def add(self, what: Verdict | str) -> None:
+        if isinstance(what, str):
+            self.done += 1
+            self.note = what
+            return
+        self.statuses[what.status] += 1
+        self.calls += what.usage.calls
+        self.done += what.attempt == 0
+        if what.cost is not None:
+            self.cost = (self.cost or 0.0) + what.cost
 
     def __str__(self) -> str:
-        parts = [f"{self.calls:,} calls"]
-        parts += [f"{self.seen[s]:,} {s}" for s in Status if s is not Status.OK and self.seen[s]]
+        parts = [self.note] if self.note else []
+        parts += [f"{self.calls:,} calls"] if self.statuses else []
+        failures = [s for s in Status if s is not Status.OK and self.statuses[s]]
+        parts += [f"{self.statuses[status]:,} {status}" for status in failures]
         if self.cost is not None:
             parts.append(f"${self.cost:.4f}")
         return ", ".join(parts)
 
 
-def _bars(console: Console, beside: str) -> Progress:
-    """Bars with that field beside each; none without a terminal."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn(f"{{task.fields[{beside}]}}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-
-
 class ProgressDisplay:
-    """A Watcher that draws one bar a judge; without a terminal, one line a finished judge."""
+    """A Progress that draws one bar per piece of work; without a terminal, lines of text."""
 
     def __init__(self, console: Console) -> None:
+        from rich import progress as rich
+
         self._console = console
-        self._bars = _bars(console, "counts")
-        self._tasks: dict[str, TaskID] = {}
+        self._bars = rich.Progress(
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(bar_width=24),
+            rich.MofNCompleteColumn(),
+            rich.TextColumn("{task.fields[beside]}"),
+            rich.TimeElapsedColumn(),
+            rich.TextColumn("left"),
+            rich.TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
         self._tallies: dict[str, _Tally] = {}
 
     def __enter__(self) -> ProgressDisplay:
         self._bars.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for name in self._tallies:
-            self._draw(name)
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        for name, tally in self._tallies.items():
+            self._draw(tally)
+            if kind is None and not self._console.is_terminal and tally.calls:
+                self.say(f"{name}: {tally}")
         self._bars.stop()
 
-    def judge_started(self, name: str, total: int, done: int) -> None:
-        self._tallies[name] = _Tally(total, done)
-        self._tasks[name] = self._bars.add_task(name, total=total, completed=done, counts="")
+    def start(self, name: str, total: int, done: int) -> None:
+        bar = self._bars.add_task(name, total=total, completed=done, beside="")
+        self._tallies[name] = _Tally(total, done, bar)
         if done:
-            self.told(f"{name}: {done:,} of {total:,} answers were judged before and are kept")
+            self.say(f"{name}: {done:,} of {total:,} done before")
+        elif not self._console.is_terminal and total:
+            self.say(f"{name}: {total:,} to do")
 
-    def verdict(self, verdict: Verdict) -> None:
-        tally = self._tallies[verdict.judge]
-        tally.add(verdict)
+    def advance(self, name: str, what: Verdict | str = "") -> None:
+        tally = self._tallies[name]
+        tally.add(what)
         now = time.monotonic()
         if now - tally.drawn >= _REDRAW_S:
             tally.drawn = now
-            self._draw(verdict.judge)
+            self._draw(tally)
 
-    def judge_ended(self, name: str) -> None:
-        self._draw(name)
-        tally = self._tallies[name]
-        if not self._console.is_terminal and tally.calls:
-            self._console.print(f"{name}: {tally}", highlight=False, markup=False)
-
-    def told(self, message: str) -> None:
-        self._console.print(message, highlight=False, markup=False)
+    def say(self, message: str) -> None:
+        self._console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     def summary(self) -> list[str]:
-        """One line a judge: how far it is, and what it took."""
+        """One line per judge: how far it is, and what it took."""
         return [
             f"{name}: {tally.done:,} of {tally.total:,} answers judged; {tally}"
             for name, tally in self._tallies.items()
         ]
 
-    def _draw(self, name: str) -> None:
-        tally = self._tallies[name]
-        self._bars.update(self._tasks[name], completed=tally.done, counts=str(tally))
+    def _draw(self, tally: _Tally) -> None:
+        self._bars.update(tally.bar, completed=tally.done, beside=str(tally))
 
 
-class WorkDisplay:
-    """A RankWatcher that draws one bar a piece of work; without a terminal, a line at its end."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bars = _bars(console, "note")
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> WorkDisplay:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bars.stop()
+class WorkDisplay(ProgressDisplay):
+    """The display under the names that a ranking uses until it speaks Progress."""
 
     def started(self, name: str, total: int, done: int) -> None:
-        self._tasks[name] = self._bars.add_task(name, total=total, completed=done, note="")
-        if not self._console.is_terminal and done < total:
-            self.told(f"{name}: {total - done:,} to do" + (f", {done:,} done before" * (done > 0)))
+        self.start(name, total, done)
 
     def step(self, name: str, note: str = "") -> None:
-        self._bars.update(self._tasks[name], advance=1, note=note)
+        self.advance(name, note)
 
     def told(self, message: str) -> None:
-        self._console.print(message, highlight=False, markup=False, soft_wrap=True)
+        self.say(message)
+
+    def __enter__(self) -> WorkDisplay:
+        super().__enter__()
+        return self

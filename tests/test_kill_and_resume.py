@@ -140,7 +140,7 @@ def test_a_torn_last_line_is_dropped_and_told(tmp_path: Path) -> None:
         whole = path.read_bytes()
         path.write_bytes(whole[:-9])
         told = Listener()
-        run(load_bench(bench), RunFolder(folder), watcher=told)
+        run(load_bench(bench), RunFolder(folder), progress=told)
         assert len(server.bodies) == ANSWERS + 1
     assert any("dropped a torn last line" in line for line in told.heard)
     assert sorted(finished(folder)) == sorted(f"i{i}" for i in range(ANSWERS))

@@ -20,20 +20,19 @@ def shown(terminal: bool) -> str:
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=160, color_system=None)
     with ProgressDisplay(console) as display:
-        display.judge_started("tiny", total=4, done=1)
-        display.verdict(verdict(cost=0.5))
-        display.verdict(verdict(Status.UNPARSED, cost=0.25))
-        display.verdict(verdict(Status.FAILED))
-        display.verdict(verdict(cost=0.25, attempt=1))
-        display.judge_ended("tiny")
-        display.told("[bold]as it is[/bold]")
+        display.start("tiny", total=4, done=1)
+        display.advance("tiny", verdict(cost=0.5))
+        display.advance("tiny", verdict(Status.UNPARSED, cost=0.25))
+        display.advance("tiny", verdict(Status.FAILED))
+        display.advance("tiny", verdict(cost=0.25, attempt=1))
+        display.say("[bold]as it is[/bold]")
     return out.getvalue()
 
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_calls_failures_and_cost_are_shown(terminal: bool) -> None:
     text = shown(terminal)
-    assert "tiny: 1 of 4 answers were judged before and are kept" in text
+    assert "tiny: 1 of 4 done before" in text
     assert "4 calls, 1 unparsed, 1 failed, $1.0000" in text
     assert "[bold]as it is[/bold]" in text
 

@@ -287,7 +287,7 @@ def _judge(
     display = ProgressDisplay(console)
     try:
         with display:
-            runner.run(bench, folder, budget=budget, watcher=display, **sharing.arguments())
+            runner.run(bench, folder, budget=budget, progress=display, **sharing.arguments())
     except runner.Interrupted as stopped:
         for line in display.summary():
             typer.echo(line, err=True)

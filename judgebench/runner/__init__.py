@@ -7,6 +7,5 @@ the answer, signature of the judge, repeat): what has an ending is never asked a
 from judgebench.runner.forecast import Forecast, forecast
 from judgebench.runner.run import run
 from judgebench.runner.stop import Interrupted
-from judgebench.runner.watcher import Silence, Watcher
 
-__all__ = ["Forecast", "Interrupted", "Silence", "Watcher", "forecast", "run"]
+__all__ = ["Forecast", "Interrupted", "forecast", "run"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from judgebench.judges.contract import Judge, Task
+from judgebench.progress import Progress
 from judgebench.records import Answer, Verdict
 from judgebench.runner.budget import Purse
 from judgebench.runner.ledger import AnswerIndex, Ledger, Rows, each, rows_of_shard
 from judgebench.runner.stop import StopSign
-from judgebench.runner.watcher import Watcher
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.verdict_file import VerdictWriter
 
@@ -58,7 +58,7 @@ class Work:
     """What all judges of a run share. With a `shard`, only its part is done."""
 
     folder: RunFolder
-    watcher: Watcher
+    progress: Progress
     purse: Purse
     stop: StopSign
     shard: Shard | None = None
@@ -83,21 +83,20 @@ def judge_answers(judge: Judge, answers: Answers, work: Work, reasks: int = 0) -
     rows = work.rows(answers)
     with work.writers.add(VerdictWriter(path)) as writer:
         if writer.torn_bytes:
-            work.watcher.told(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
+            work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
         ledger = Ledger(answers.index, judge.signature, reasks)
         other = ledger.note_files(work.folder.verdict_files(judge.name))
         if other:
-            work.watcher.told(
+            work.progress.say(
                 f"{judge.name}: {other:,} verdicts of other settings, or on other answers, are "
                 "kept unused"
             )
-        work.watcher.judge_started(judge.name, len(rows), ledger.done(rows))
+        work.progress.start(judge.name, len(rows), ledger.done(rows))
         first = (answers.task(row) for row in each(ledger.never_ended(rows)))
         ask(judge, first, writer, ledger, work)
         for _ in range(reasks):
             again = (answers.task(row, last) for row, last in ledger.to_reask(rows))
             ask(judge, again, writer, ledger, work)
-        work.watcher.judge_ended(judge.name)
 
 
 def ask(
@@ -134,5 +133,5 @@ def ask(
 def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> None:
     writer.write(verdict)
     ledger.note(verdict)
-    work.watcher.verdict(verdict)
+    work.progress.advance(verdict.judge, verdict)
     work.purse.pay(verdict)

@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from judgebench.errors import JudgebenchError, SetupError
+from judgebench.progress import Progress
 from judgebench.runner.stop import Interrupted, Stop
-from judgebench.runner.watcher import Watcher
 
 _GLANCE_S = 0.2  # a thread that waits longer than this would not see a signal in time
 
 
-def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, watcher: Watcher) -> None:
+def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, progress: Progress) -> None:
     """Run every lane to its end.
 
     A lane that fails ends alone: the user is told at once, the others go on, and the error is
@@ -27,7 +27,7 @@ def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, watcher: Watc
     running = set(lanes)
     threads = [
         threading.Thread(
-            target=_lane, args=(name, work, errors, running, stop, watcher), daemon=True
+            target=_lane, args=(name, work, errors, running, stop, progress), daemon=True
         )
         for name, work in lanes.items()
     ]
@@ -48,14 +48,14 @@ def _lane(
     errors: list[BaseException],
     running: set[str],
     stop: Stop,
-    watcher: Watcher,
+    progress: Progress,
 ) -> None:
     try:
         work()
     except JudgebenchError as error:
         errors.append(error)
         if running - {name}:  # else it is told soon enough, as the error that ends the run
-            watcher.told(f"{name} stopped: {error}")
+            progress.say(f"{name} stopped: {error}")
     except BaseException as error:
         errors.insert(0, error)
         stop()

@@ -24,12 +24,12 @@ from judgebench.backends import open_backend, split_spec
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
+from judgebench.progress import NoProgress
 from judgebench.prompt import parse_prompt
 from judgebench.rubric import Rubric
 from judgebench.runner.budget import Purse
 from judgebench.runner.judging import Answers, Work, ask
 from judgebench.runner.ledger import Ledger, Rows, each
-from judgebench.runner.watcher import Silence
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import VerdictTail, VerdictWriter, merge_parts
 
@@ -53,7 +53,7 @@ def judge_on_ray(
     tail = VerdictTail(folder.path, judge.name)
     ledger.note_all(tail.new())
     rows = work.rows(answers)
-    work.watcher.judge_started(judge.name, len(rows), ledger.done(rows))
+    work.progress.start(judge.name, len(rows), ledger.done(rows))
     sign = _StopSign(folder.path)
     sign.lower()
     try:
@@ -68,13 +68,12 @@ def judge_on_ray(
     finally:
         sign.lower()
         merge_parts(folder.path, judge.name)
-    work.watcher.judge_ended(judge.name)
 
 
 def _follow(tail: VerdictTail, ledger: Ledger, work: Work) -> None:
     for verdict in tail.new():
         ledger.note(verdict)
-        work.watcher.verdict(verdict)
+        work.progress.advance(verdict.judge, verdict)
 
 
 def _spread(
@@ -153,7 +152,7 @@ class _Worker:
         part = f"ray-{uuid.uuid4().hex[:12]}"
         self._writer = VerdictWriter(self._folder.verdict_path(self._judge.name, part))
         sign = _StopSign(self._folder.path)
-        self._work = Work(self._folder, Silence(), Purse(None), sign)
+        self._work = Work(self._folder, NoProgress(), Purse(None), sign)
         self._ready = True
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:

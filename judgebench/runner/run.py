@@ -11,6 +11,7 @@ from judgebench.backends import split_spec
 from judgebench.data import is_kept, keep_data
 from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
 from judgebench.judges.llm import LLMJudge
+from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Purse
 from judgebench.runner.derive import derive
@@ -20,7 +21,6 @@ from judgebench.runner.lanes import run_lanes
 from judgebench.runner.ledger import Ledger, rows_of_shard
 from judgebench.runner.manifest import manifest_of, now
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c
-from judgebench.runner.watcher import OneByOne, Silence, Watcher, telling
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.verdict_file import disk_errors, judges_with_parts, merge_parts
 
@@ -33,7 +33,7 @@ def run(
     folder: RunFolder,
     *,
     budget: float | None = None,
-    watcher: Watcher | None = None,
+    progress: Progress | None = None,
     shard: Shard | None = None,
     engine: Engine = "threads",
     workers: int | None = None,
@@ -47,21 +47,21 @@ def run(
     answered by then is written and is not asked again. Raises DiskFailed where it cannot be.
     """
     _check_shares(bench, budget, shard, engine, workers)
-    told = OneByOne(watcher or Silence())
-    with folder.locked(shard), telling(told):
+    shown = OneAtATime(progress or NoProgress())
+    with folder.locked(shard), backend_warnings_to(shown):
         if shard is None:
             _merge_parts(folder)
-        manifest = _begin(bench, folder, told)
+        manifest = _begin(bench, folder, shown)
         stop = Stop()
-        work = Work(folder, told, purse_of(bench, folder, budget), stop, shard)
+        work = Work(folder, shown, purse_of(bench, folder, budget), stop, shard)
         answers = Answers.of(bench.dataset.answers)
         with _ending(manifest, work):
-            with ctrl_c(stop, told.told), _cut_off(work):
-                run_lanes(_lanes(bench, answers, work, engine, workers), stop, told)
+            with ctrl_c(stop, shown.say), _cut_off(work):
+                run_lanes(_lanes(bench, answers, work, engine, workers), stop, shown)
             if shard is None:
                 derive(bench, answers, work, manifest)
     if shard:
-        _finish_shards(bench, folder, answers, told)
+        _finish_shards(bench, folder, answers, shown)
 
 
 def _check_shares(
@@ -97,7 +97,7 @@ def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
             work.folder.write_manifest(manifest)
 
 
-def _begin(bench: Bench, folder: RunFolder, watcher: Watcher) -> dict[str, Any]:
+def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any]:
     """The inputs and the manifest, written."""
     plan = bench.plan
     dataset = bench.dataset
@@ -108,7 +108,7 @@ def _begin(bench: Bench, folder: RunFolder, watcher: Watcher) -> dict[str, Any]:
         with disk_errors(folder.path):
             keep_data(folder.path, dataset)
     if plan is None and folder.has_attacks:
-        watcher.told("the stress test in this folder is put aside; `judgebench stress` goes on")
+        progress.say("the stress test in this folder is put aside; `judgebench stress` goes on")
     folder.write_attacks(plan.items if plan else (), plan.rejected if plan else ())
     manifest = manifest_of(bench, folder, kept=kept)
     folder.write_manifest(manifest)
@@ -172,7 +172,7 @@ def _is_remote(judge: LLMJudge) -> bool:
 
 
 def _controls(bench: Bench, answers: Answers, work: Work) -> None:
-    quiet = Work(work.folder, Silence(), Purse(None), work.stop, None, work.writers)
+    quiet = Work(work.folder, NoProgress(), Purse(None), work.stop, None, work.writers)
     for control in bench.controls:
         judge_answers(control, answers, quiet)
 
@@ -188,7 +188,7 @@ def _judge_and_variants(bench: Bench, judges: list[LLMJudge], answers: Answers, 
         judge.close()
 
 
-def _finish_shards(bench: Bench, folder: RunFolder, answers: Answers, watcher: Watcher) -> None:
+def _finish_shards(bench: Bench, folder: RunFolder, answers: Answers, progress: Progress) -> None:
     """What the last shard to end does for all of them; the others leave it to that one."""
     try:
         with folder.locked():
@@ -196,15 +196,15 @@ def _finish_shards(bench: Bench, folder: RunFolder, answers: Answers, watcher: W
             left = {j.name: _untouched(j, answers, folder) for j in bench.judges}
             if any(left.values()):
                 told = ", ".join(f"{name} {n:,}" for name, n in left.items() if n)
-                watcher.told(f"answers that other shards have still to judge: {told}")
+                progress.say(f"answers that other shards have still to judge: {told}")
                 return
             manifest = manifest_of(bench, folder)
-            work = Work(folder, watcher, Purse(None), Stop())
+            work = Work(folder, progress, Purse(None), Stop())
             with _ending(manifest, work):
                 _controls(bench, answers, work)
                 derive(bench, answers, work, manifest)
     except RunLocked:
-        watcher.told("other shards are still at work")
+        progress.say("other shards are still at work")
 
 
 def _untouched(judge: LLMJudge, answers: Answers, folder: RunFolder) -> int:

@@ -11,10 +11,10 @@ from judgebench.backends.contract import Reply, Request
 from judgebench.judges.config import JudgeConfig, JuryConfig
 from judgebench.judges.control import ControlJudge
 from judgebench.judges.llm import LLMJudge
+from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, HumanLabel, Usage
 from judgebench.rubric import Rubric
-from judgebench.runner import Silence
 from judgebench.runner.bench import Bench, BenchConfig
 
 RUBRIC = Rubric.model_validate(
@@ -69,13 +69,13 @@ class ScriptedBackend:
         self.closed = True
 
 
-class Listener(Silence):
+class Listener(NoProgress):
     """Remembers what the user would have been told."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def told(self, message: str) -> None:
+    def say(self, message: str) -> None:
         self.heard.append(message)
 
 

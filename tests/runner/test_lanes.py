@@ -7,9 +7,9 @@ from loopback import PATIENCE, until
 from scripted_judges import Listener
 
 from judgebench.errors import RunError, SetupError
+from judgebench.progress import NoProgress
 from judgebench.runner.lanes import run_lanes
 from judgebench.runner.stop import Stop
-from judgebench.runner.watcher import Silence
 
 
 def failing(error: BaseException):
@@ -21,7 +21,7 @@ def failing(error: BaseException):
 
 def test_lanes_run_side_by_side() -> None:
     meeting = threading.Barrier(2, timeout=PATIENCE)
-    run_lanes({"a": meeting.wait, "b": meeting.wait}, Stop(), Silence())  # type: ignore[dict-item]
+    run_lanes({"a": meeting.wait, "b": meeting.wait}, Stop(), NoProgress())  # type: ignore[dict-item]
 
 
 def test_a_lane_that_fails_is_told_at_once_and_the_others_go_on() -> None:
@@ -41,7 +41,7 @@ def test_a_lane_that_fails_is_told_at_once_and_the_others_go_on() -> None:
 def test_problems_of_several_judges_are_told_together() -> None:
     lanes = {"a": failing(SetupError("no key")), "b": failing(SetupError("no model"))}
     with pytest.raises(SetupError) as caught:
-        run_lanes(lanes, Stop(), Silence())
+        run_lanes(lanes, Stop(), NoProgress())
     assert sorted(problem.message for problem in caught.value.problems) == ["no key", "no model"]
 
 
@@ -52,4 +52,4 @@ def test_an_error_that_is_none_of_ours_stops_the_others_softly() -> None:
         assert until(lambda: stop.wanted)
 
     with pytest.raises(ZeroDivisionError):
-        run_lanes({"a": failing(ZeroDivisionError()), "b": drawing}, stop, Silence())
+        run_lanes({"a": failing(ZeroDivisionError()), "b": drawing}, stop, NoProgress())

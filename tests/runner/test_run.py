@@ -11,8 +11,9 @@ from scripted_judges import GOOD, ScriptedBackend, answers, bench
 from judgebench.backends.contract import Reply, Request
 from judgebench.errors import BudgetSpent, RunLocked, SetupError
 from judgebench.judges.config import JuryConfig
+from judgebench.progress import NoProgress
 from judgebench.records import Status, Usage, Verdict
-from judgebench.runner import Silence, forecast, run
+from judgebench.runner import forecast, run
 from judgebench.store.folder import RunFolder
 
 
@@ -95,16 +96,16 @@ def test_a_changed_answer_is_judged_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stop_after", [1, 3])
 def test_an_interrupt_keeps_what_is_done(tmp_path: Path, stop_after: int) -> None:
     folder = RunFolder(tmp_path)
-    seen: list[Verdict] = []
+    seen: list[Verdict | str] = []
 
-    class Impatient(Silence):
-        def verdict(self, verdict: Verdict) -> None:
-            seen.append(verdict)
+    class Impatient(NoProgress):
+        def advance(self, name: str, what: Verdict | str = "") -> None:
+            seen.append(what)
             if len(seen) == stop_after:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(bench({"m": ScriptedBackend(lambda r: GOOD)}), folder, watcher=Impatient())
+        run(bench({"m": ScriptedBackend(lambda r: GOOD)}), folder, progress=Impatient())
     assert len(list(folder.verdicts("m"))) == stop_after
     assert folder.manifest()["state"] == "stopped"
     rest = ScriptedBackend(lambda request: GOOD)

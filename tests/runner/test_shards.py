@@ -23,7 +23,7 @@ def part(folder: RunFolder, shard: str, listener: Listener | None = None) -> Scr
         bench({"m": backend}, answers(N), juries=(JuryConfig(name="j", jury=("m", "prior")),)),
         folder,
         shard=Shard.parse(shard),
-        watcher=listener,
+        progress=listener,
     )
     return backend
 

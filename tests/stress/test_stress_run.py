@@ -13,9 +13,10 @@ import yaml
 from aligned import align_run
 
 from judgebench.errors import SetupError
+from judgebench.progress import NoProgress
 from judgebench.records import Estimate
 from judgebench.report.write import write_report
-from judgebench.runner import Silence, forecast, run
+from judgebench.runner import forecast, run
 from judgebench.runner.bench import Attacking, load_bench
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
@@ -75,22 +76,22 @@ def bench_file(folder: Path, rules: Sequence[Rule], attacks: Sequence[object], *
     return path
 
 
-class Counting(Silence):
+class Counting(NoProgress):
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.messages: list[str] = []
 
-    def verdict(self, verdict: Any) -> None:
-        self.asked.append(verdict.item_id)
+    def advance(self, name: str, what: Any = "") -> None:
+        self.asked.append(what.item_id)
 
-    def told(self, message: str) -> None:
+    def say(self, message: str) -> None:
         self.messages.append(message)
 
 
 def judged(path: Path, *, attack: bool = True) -> tuple[RunFolder, Counting]:
     bench = load_bench(path, attacking=Attacking() if attack else None)
     folder, counting = RunFolder(path.parent / "run"), Counting()
-    run(bench, folder, watcher=counting)
+    run(bench, folder, progress=counting)
     bench.close()
     return folder, counting
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import judgebench
 from judgebench import runner
+from judgebench.progress import Progress
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.load import split_rows
 from judgebench.ranking.proxy.task import TaskInstance
@@ -26,7 +27,6 @@ from judgebench.ranking.run_proxy.watcher import RankWatcher
 from judgebench.records import Answer, Dataset
 from judgebench.runner.bench import load_bench
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c
-from judgebench.runner.watcher import Watcher
 from judgebench.store.folder import RunFolder
 
 Arguments = Mapping[str, Mapping[str, Mapping[str, Argument]]]  # by task, system and item
@@ -55,7 +55,7 @@ def write_arguments_of_all(
 def judge_all(
     bench: RankBench,
     folder: RunFolder,
-    watcher: Watcher | None = None,
+    watcher: Progress | None = None,
     budget: float | None = None,
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
@@ -69,7 +69,7 @@ def judge_all(
     ]
     judged = load_bench(bench.file, arguments=Dataset(answers, ()))
     try:
-        runner.run(judged, folder, budget=budget, watcher=watcher)
+        runner.run(judged, folder, budget=budget, progress=watcher)
     finally:
         judged.close()
 
