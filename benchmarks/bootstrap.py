@@ -25,12 +25,11 @@ from statistics import median
 
 import numpy as np
 
-from judgebench.stats import IntArray
-from judgebench.stats.agreement import coincidences_by_cluster, krippendorff_alpha
-from judgebench.stats.arrays import value_counts
+from judgebench.stats.arrays import IntArray, value_counts
 from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
+from judgebench.stats.consensus import median_label
+from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.resample import Resampling, cluster_bootstrap
-from judgebench.stats.truth import median_label
 
 try:
     import krippendorff

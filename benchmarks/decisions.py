@@ -31,8 +31,8 @@ from judgebench.decide.rule import DecisionRule
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
-from judgebench.stats.triage import Choice, held_out_choice, why_no_choice
-from judgebench.stats.truth import median_label
+from judgebench.stats.consensus import median_label
+from judgebench.stats.thresholds import Choice, held_out_choice, why_no_choice
 
 RULE = DecisionRule()
 _POPULATION = 300_000  # items that a world's true numbers are taken from

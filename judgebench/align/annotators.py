@@ -13,18 +13,22 @@ from judgebench.align.judges import statistic
 from judgebench.align.result import AgreementScore, CeilingScore, LabelShare
 from judgebench.records import Estimate, is_slot
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.agreement import (
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.interrater import (
+    ICC_1,
+    ICC_2_1,
+    ICC_2_K,
     OBSERVED_AGREEMENT,
+    agreement_counts_by_cluster,
     all_agree,
     at_least_two_agree,
     coincidences_by_cluster,
+    fleiss_kappa,
     krippendorff_alpha,
+    severity_sums_by_cluster,
     vote_pairs_by_cluster,
 )
-from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.chance_corrected import agreement_counts_by_cluster, fleiss_kappa
-from judgebench.stats.confusion import confusion_by_cluster
-from judgebench.stats.icc import ICC_1, ICC_2_1, ICC_2_K, severity_sums_by_cluster
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.study.study import Study, renumbered
 from judgebench.study.truth import BlankPolicy, Labels, settle

@@ -14,14 +14,14 @@ from judgebench.align.result import Comparison, Ranking, Score
 from judgebench.records import Estimate
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.mcnemar import (
+from judgebench.stats.p_values import holm
+from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
     discordance_by_cluster,
     discordant,
     mcnemar_clustered,
     mcnemar_mid_p,
 )
-from judgebench.stats.paired import holm
 from judgebench.stats.ranks import friedman, groups, nemenyi_critical_difference
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.study.study import JudgeVerdicts, Study

@@ -12,19 +12,19 @@ from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.association import KENDALL_TAU_B, SPEARMAN, pearson
-from judgebench.stats.chance_corrected import gwet_ac
 from judgebench.stats.confusion import (
     ACCURACY,
     BALANCED_ACCURACY,
     MACRO_F1,
     cohen_kappa,
     confusion_by_cluster,
+    fill_failures,
     mean_severity_error,
     overestimated,
     underestimated,
 )
-from judgebench.stats.failures import fill_failures
-from judgebench.stats.proportions import clopper_pearson, items_for_half_width
+from judgebench.stats.interrater import gwet_ac
+from judgebench.stats.intervals import clopper_pearson, items_for_half_width
 from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstrap
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.dawid_skene import MOST_ITERATIONS, why_no_model
+from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
 from judgebench.study.study import Humans, Study
 from judgebench.study.truth import truth_model
 

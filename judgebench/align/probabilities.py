@@ -16,19 +16,20 @@ from judgebench.align.probability_result import (
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, value_counts
-from judgebench.stats.brier import brier_decomposition
-from judgebench.stats.calibration_error import calibration_curve, expected_calibration_error
-from judgebench.stats.label_distribution import (
-    Score,
-    annotator_against_others,
-    base_rates,
-    hold_back,
-    judge_against_others,
+from judgebench.stats.calibration_error import (
+    brier_decomposition,
+    calibration_curve,
+    expected_calibration_error,
 )
 from judgebench.stats.probability_scores import (
     LEAST_PROBABILITY,
+    Score,
+    annotator_against_others,
+    base_rates,
     cross_entropy,
+    hold_back,
     jensen_shannon,
+    judge_against_others,
     kl_divergence,
     mean_score,
     one_hot,

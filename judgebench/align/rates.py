@@ -13,10 +13,10 @@ from judgebench.stats.partly_labelled import (
     JUDGED_THIS,
     LabelCounts,
     judged_counts,
+    prediction_powered,
+    rogan_gladen,
     share,
 )
-from judgebench.stats.prediction_powered import prediction_powered
-from judgebench.stats.rogan_gladen import rogan_gladen
 from judgebench.study.study import JudgeVerdicts, Study
 
 

@@ -17,10 +17,13 @@ from judgebench.align.result import ByUnanimity, Part
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.confusion import (
+    SOFT_AGREEMENT,
+    confusion_by_cluster,
+    soft_agreement_by_cluster,
+)
+from judgebench.stats.consensus import label_shares
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
-from judgebench.stats.soft_agreement import SOFT_AGREEMENT, soft_agreement_by_cluster
-from judgebench.stats.truth import label_shares
 from judgebench.study.study import JudgeVerdicts, Study, renumbered
 
 

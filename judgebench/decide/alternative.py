@@ -14,7 +14,7 @@ from judgebench.decide.result import AlternativeTest
 from judgebench.records import Estimate, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
-from judgebench.stats.mcnemar import mcnemar_clustered
+from judgebench.stats.paired import mcnemar_clustered
 from judgebench.study.study import JudgeVerdicts, Study
 
 EPSILON = 0.1

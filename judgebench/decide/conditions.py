@@ -16,10 +16,14 @@ from judgebench.decide.counts import Counted
 from judgebench.decide.result import Condition, State
 from judgebench.decide.rule import DecisionRule, Measure
 from judgebench.records import Estimate
-from judgebench.stats import clustered_proportion, difference
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.clustered_proportion import clustered_share
-from judgebench.stats.difference import Differences, mean_difference
+from judgebench.stats.intervals import (
+    CLUSTERED_EXACT,
+    SMOOTHED_T,
+    Differences,
+    clustered_share,
+    mean_difference,
+)
 
 NO_OVERLAP = "no item was labelled by two annotators: there is no human to compare with"
 NO_TRUTH = "no item that the judge was asked about has a human truth"
@@ -108,7 +112,7 @@ def _humans(
         bound=margin, at_least=True, value=both.value, low=both.low, high=both.high,
         met=both.low >= margin, not_met=both.high < margin,
         n=how_many @ counted.pairs.sum(axis=1),
-        method=f"n counts pairs of an item and an annotator; {_method(counted, difference.METHOD)}",
+        method=f"n counts pairs of an item and an annotator; {_method(counted, SMOOTHED_T)}",
         level=rule.level, n_missing=counted.n_not_asked, reason=NO_OVERLAP,
     )  # fmt: skip
 
@@ -142,7 +146,7 @@ def _controls(
         bound=0.0, at_least=True, value=value[at], low=low[at], high=high[at],
         met=np.all(low > 0, axis=0), not_met=np.any(high < 0, axis=0) | same.any(axis=0),
         n=how_many @ counted.items.sum(axis=1),
-        method=_method(counted, difference.METHOD), level=rule.level,
+        method=_method(counted, SMOOTHED_T), level=rule.level,
         n_missing=counted.n_not_asked, reason=NO_TRUTH if found else NO_CONTROL, rival=name,
     )  # fmt: skip
 
@@ -194,7 +198,7 @@ def _severe(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Itera
         key="severe_recall", title="share of severe answers that the judge finds",
         bound=asked.recall, at_least=True, value=worst.value, low=worst.low, high=best.high,
         met=worst.low >= asked.recall, not_met=(best.high < asked.recall) & ~too_noisy,
-        n=count, method=_method(counted, clustered_proportion.METHOD), level=rule.level,
+        n=count, method=_method(counted, CLUSTERED_EXACT), level=rule.level,
         n_missing=counted.n_not_asked, reason=NO_SEVERE,
         missing=(
             f"one annotator finds {humans.value[0]:.3f} of what the others call severe: no judge "
@@ -213,7 +217,7 @@ def _failures(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Fin
         key="failures", title="share of answers without a label of the judge",
         bound=most, at_least=False, value=share.value, low=share.low, high=share.high,
         met=share.high <= most, not_met=share.low > most,
-        n=how_many @ n, method=clustered_proportion.METHOD, level=rule.level,
+        n=how_many @ n, method=CLUSTERED_EXACT, level=rule.level,
         n_missing=counted.n_not_asked, reason="the judge was asked about no labelled item",
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 from judgebench.decide.result import ErrorCorrelation, JuryValue
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
-from judgebench.stats.jury import best_jury, effective_judges, error_correlations
+from judgebench.stats.juries import best_jury, effective_judges, error_correlations
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import TruthConfig, settle
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from judgebench.decide.result import Condition, State, state_at_most
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stress.result import EVERY, StressResult
 
 

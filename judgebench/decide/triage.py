@@ -16,7 +16,7 @@ from judgebench.decide.result import EVERY, TriageChoice, TriageCurve, TriagePoi
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
-from judgebench.stats.triage import held_out_choice, triage_points, why_no_choice
+from judgebench.stats.thresholds import held_out_choice, triage_points, why_no_choice
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 

@@ -10,9 +10,9 @@ from judgebench.ranking.matched import Matched, match
 from judgebench.ranking.result import RankAgreement, RankerScores
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.cluster_means import clustered_mean, means, sums_by_cluster
+from judgebench.stats.means import clustered_mean, means, sums_by_cluster
+from judgebench.stats.ranks import places, spearman, tau_b, top_match
 from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
-from judgebench.stats.within_item_ranks import places, spearman, tau_b, top_match
 
 FEW_SYSTEMS = "fewer than two systems are ranked by both"
 NO_INSTANCE = "no instance is ranked by both"

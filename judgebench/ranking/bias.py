@@ -10,9 +10,9 @@ from judgebench.ranking.matched import columns, match
 from judgebench.ranking.result import LengthBias, RankerScores, SelfPreference
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.cluster_means import clustered_mean
+from judgebench.stats.means import clustered_mean
+from judgebench.stats.ranks import places, spearman, top_match
 from judgebench.stats.resample import Resampling
-from judgebench.stats.within_item_ranks import places, spearman, top_match
 
 FEW_SYSTEMS = "fewer than two systems are ranked"
 ALL_LEVEL = "in every instance all arguments are of one length or ranked level"

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.cluster_means import means, sums_by_cluster
-from judgebench.stats.ranks import friedman, groups, nemenyi_critical_difference
-from judgebench.stats.within_item_ranks import levels
+from judgebench.stats.means import means, sums_by_cluster
+from judgebench.stats.ranks import friedman, groups, levels, nemenyi_critical_difference
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from judgebench.ranking.result import (
 )
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.cluster_means import mean_of, means, sums_by_cluster
-from judgebench.stats.rank_resample import Firmness, firmness
+from judgebench.stats.means import mean_of, means, sums_by_cluster
+from judgebench.stats.ranks import Firmness, firmness, places
 from judgebench.stats.resample import (
     ClusterCounts,
     Resampling,
@@ -28,7 +28,6 @@ from judgebench.stats.resample import (
     bootstrap_replicates,
     cluster_bootstrap,
 )
-from judgebench.stats.within_item_ranks import places
 
 __all__ = ["places", "rank"]
 

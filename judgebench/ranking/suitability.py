@@ -21,8 +21,8 @@ import numpy as np
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks, rank_array
 from judgebench.records import Estimate
-from judgebench.stats.agreement import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.arrays import FloatArray, mean_of_defined
+from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.ranks import friedman
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, cluster_bootstrap
 

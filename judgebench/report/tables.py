@@ -24,7 +24,7 @@ from judgebench.report.rates import rate_tables
 from judgebench.report.unanimity import unanimity_tables
 from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.rubric import Metric
-from judgebench.stats.summary import mean_and_sd
+from judgebench.stats.means import mean_and_sd
 from judgebench.study.study import backend_fact
 from judgebench.study.truth import BlankPolicy
 

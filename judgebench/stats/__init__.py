@@ -2,7 +2,3 @@
 
 Labels are small ints 0..k-1 in the rubric's order (ordinal: least to most severe); -1 is missing.
 """
-
-from judgebench.stats.arrays import FloatArray, IntArray
-
-__all__ = ["FloatArray", "IntArray"]

@@ -31,7 +31,7 @@ from judgebench.stats.arrays import (
     severity_of_labels,
     value_counts,
 )
-from judgebench.stats.false_discovery import benjamini_yekutieli
+from judgebench.stats.p_values import benjamini_yekutieli
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
 
 PASSING = 0.5  # the winning rate that the paper asks for

@@ -1,33 +1,166 @@
-"""Do probabilities mean what they say? Reliability diagram and expected calibration error.
+"""Do probabilities mean what they say? Reliability diagram, calibration error, Brier score.
 
 `p` and `q` (items, k) are as in `probability_scores`. Confidence is the probability of the
 likeliest label, the first of equally likely ones.
+
+Gaps between what happened and what was said are taken in bins of equal mass as far as ties allow,
+as bins of equal width are mostly nearly empty (Nguyen and O'Connor 2015, "Posterior calibration and
+exploratory analysis for natural language processing models", section 4). They are made once, and
+resamples keep them. Cells are counts (..., bins, 6): n_b, the sum S_b of the gaps and, of each
+cluster's n and S, S^2, S n, n^2 and 1 where it has any. d_b = S_b / n_b is the mean gap of bin b.
+For the Brier score a cluster's counts are items, their squared distances, the sums of q squared
+and of each q_j, then the cells of every label's bins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray, IntArray, ratio
-from judgebench.stats.binned_gaps import (
-    BiasCorrected,
-    bias_corrected,
-    bins_for,
-    bins_in_words,
-    cells_by_cluster,
-    debiased_gap,
-    equal_mass_bins,
-    gap_by_chance,
-    total_gap,
+from judgebench.stats.intervals import clopper_pearson
+from judgebench.stats.probability_scores import NO_ITEM, one_hot, squared_distance
+from judgebench.stats.resample import (
+    DEFAULT_RESAMPLING,
+    NO_WIDTH,
+    ClusterCounts,
+    Resampling,
+    Statistic,
+    bootstrap_replicates,
+    cluster_bootstrap,
+    grouping_told,
+    random_groups,
 )
-from judgebench.stats.probability_scores import NO_ITEM, one_hot
-from judgebench.stats.proportions import clopper_pearson
-from judgebench.stats.random_groups import random_groups
-from judgebench.stats.resample import DEFAULT_RESAMPLING, ClusterCounts, Resampling, Statistic
+
+MOST_BINS = 10
+LEAST_IN_BIN = 20  # with fewer items a bin's gap is mostly chance
+COLUMNS = 6
+Power = Literal[1, 2]
+
+
+def bins_for(n: int) -> int:
+    """How many bins n items are put into: MOST_BINS, fewer where they would hold too few."""
+    return max(1, min(MOST_BINS, n // LEAST_IN_BIN))
+
+
+def bins_in_words(bins: int) -> str:
+    """`10 bins of equal mass`."""
+    return f"{bins} {'bin' if bins == 1 else 'bins'} of equal mass"
+
+
+def equal_mass_bins(x: FloatArray, bins: int) -> NDArray[np.int64]:
+    """The bin of each x (items,), 0..bins-1 from low to high; equal values share one.
+
+    A bin is empty where one value fills more than one bin's share.
+    """
+    if not len(x):
+        return np.zeros(0, dtype=np.int64)
+    # The last places of all bins but the highest; what is not above their values is in these bins.
+    last = -(-np.arange(1, bins) * len(x) // bins) - 1
+    edges = np.partition(x, last)[last]
+    return np.asarray(np.searchsorted(edges, x, side="left"))
+
+
+def cells_by_cluster(
+    code: IntArray, gap: FloatArray, clusters: IntArray, bins: int, n_clusters: int
+) -> FloatArray:
+    """Cells (n_clusters, bins, 6) of gaps (items,) whose bins and clusters are given."""
+    cell, size = clusters * bins + code, n_clusters * bins
+    n = np.bincount(cell, minlength=size).astype(np.float64)
+    S = np.bincount(cell, gap, minlength=size)
+    return np.stack([n, S, S * S, S * n, n * n, n > 0], axis=-1).reshape(n_clusters, bins, COLUMNS)
+
+
+def total_gap(cells: FloatArray, power: Power) -> FloatArray:
+    """sum_b n_b |d_b|^power."""
+    return np.asarray((cells[..., 0] * np.abs(_mean_gap(cells)) ** power).sum(axis=-1))
+
+
+def debiased_gap(cells: FloatArray, power: Power) -> FloatArray:
+    """sum_b n_b (2 |d_b|^power - E|x_b|^power), x_b ~ N(d_b, s_b^2): `total_gap` without what
+    chance adds to it.
+
+    Kumar, Liang and Ma (2019), "Verified uncertainty calibration", section 4 and appendix; the
+    mean of |x_b| is that of the folded normal distribution. s_b^2 is the variance of a ratio with
+    whole clusters as units (Cochran 1977, "Sampling Techniques", section 6.4).
+    """
+    n, _, SS, Sn, nn, clusters = np.moveaxis(cells, -1, 0)
+    d = _mean_gap(cells)
+    scatter = np.maximum(SS - 2 * d * Sn + d**2 * nn, 0) * clusters / np.maximum(clusters - 1, 1)
+    s = np.sqrt(scatter) / np.maximum(n, 1)
+    if power == 2:
+        return np.asarray((n * (d**2 - s**2)).sum(axis=-1))
+    z = np.minimum(np.abs(d) / np.maximum(s, 1e-300), 40)  # nothing is folded so far from 0
+    folded = s * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + np.abs(d) * (1 - 2 * ndtr(-z))
+    return np.asarray((n * (2 * np.abs(d) - folded)).sum(axis=-1))
+
+
+def gap_by_chance(cells: FloatArray, power: Power, of_sample: FloatArray) -> FloatArray:
+    """sum_b n_b |d_b - the d_b of the sample's cells (bins, 6)|^power: what chance alone shows."""
+    noise = cells[..., 1] - _mean_gap(of_sample) * cells[..., 0]
+    return total_gap(np.stack([cells[..., 0], noise], axis=-1), power)
+
+
+def _mean_gap(cells: FloatArray) -> FloatArray:
+    return np.asarray(cells[..., 1] / np.maximum(cells[..., 0], 1))
+
+
+@dataclass(frozen=True)
+class BiasCorrected:
+    """A statistic that chance lifts, as it is and without that, with one interval for both."""
+
+    plug_in: Estimate
+    debiased: Estimate
+
+
+def bias_corrected(
+    sample: ClusterCounts,
+    statistics: Sequence[Statistic],
+    resampling: Resampling,
+    *,
+    told: str,
+    n: int,
+    n_missing: int,
+    n_clusters: int,
+    least: float = 0.0,
+) -> BiasCorrected:
+    """A statistic that is never below `least`, and its interval without what chance adds.
+
+    `statistics` are the statistic itself, its debiased form and, where that is known, what chance
+    alone shows in a resample. A resample holds chance twice, so the percentiles of the resampled
+    debiased form are moved until their mean is its value. The low limit is `least` where chance
+    alone shows as much as there is (consistency resampling: Bröcker and Smith 2007, "Increasing
+    the reliability of reliability diagrams"). The interval is widened where need be to hold both
+    values. `told` goes before its method; `n_clusters` are those that the sample stands for.
+    """
+    plug_in, debiased, *by_chance = statistics
+    usual = cluster_bootstrap(sample, plug_in, resampling, n=n, n_missing=n_missing)
+    if usual.value is None:
+        return BiasCorrected(usual, usual)
+    value = float(debiased.formula(sample.total))
+    if usual.low is None:
+        return BiasCorrected(usual, replace(usual, value=max(least, value)))
+    tail = (1 - resampling.level) / 2
+    replicates = bootstrap_replicates(sample, debiased, resampling)
+    low, high = value - replicates.mean() + np.quantile(replicates, [tail, 1 - tail])
+    for chance in by_chance:
+        noise = bootstrap_replicates(sample, chance, resampling)
+        low = least if usual.value <= np.quantile(noise, 1 - tail) else low
+    value = max(least, value)
+    both = replace(
+        grouping_told(usual, n_clusters),
+        low=max(least, float(min(low, value, usual.value))),
+        high=float(max(high, value, usual.value)),
+    )
+    both = replace(both, method=f"{told}; bias-corrected {both.method}")
+    return BiasCorrected(both, replace(both, value=value))
 
 
 @dataclass(frozen=True)
@@ -99,3 +232,125 @@ def _of_likeliest(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]
     there = ~np.isnan(p + q).any(axis=1)
     rows, top = np.flatnonzero(there), p[there].argmax(axis=1)
     return p[rows, top], q[rows, top]
+
+
+ONE_TRUTH = "all items have the same truth, so there is no uncertainty to be skilled about"
+
+
+@dataclass(frozen=True)
+class BrierDecomposition:
+    """`brier` = `reliability` - `resolution` + `uncertainty`, `skill` = 1 - `brier`/`uncertainty`.
+
+    `uncertainty` is what the labels' base rates, said of every item, would score; `skill` is 0 for
+    these and 1 at best.
+    """
+
+    brier: Estimate
+    reliability: Estimate
+    resolution: Estimate
+    uncertainty: Estimate
+    skill: Estimate
+
+
+def brier_decomposition(
+    p: FloatArray,
+    q: FloatArray,
+    clusters: IntArray,
+    n_clusters: int,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> BrierDecomposition:
+    """BS = REL - RES + UNC: Murphy (1973), "A new vector partition of the probability score".
+
+    It is made of each label's probabilities apart, in bins b of equal mass, and summed over labels:
+    REL = sum_j sum_b n_b / N (mean q - mean p)^2, UNC = sum_j q_j (1 - q_j) with q_j the label's
+    share (for soft labels the variance of q_j), and RES is what makes the sum exact: Murphy's where
+    the forecasts in a bin are equal, else the generalised resolution of Stephenson, Coelho and
+    Jolliffe (2008), "Two extra components in the Brier score decomposition". Chance lifts REL and
+    RES alike; their intervals are without that. `clusters` is (items,).
+    """
+    there = ~np.isnan(p + q).any(axis=1)
+    p, q, n_missing = p[there], q[there], int((~there).sum())
+    bins, read = bins_for(len(p)), _Reading(p.shape[1])
+    groups, n_groups = random_groups(clusters, n_clusters, resampling.seed)
+    sample = ClusterCounts(_counts(p, q, groups[there], bins, n_groups))
+
+    def plain(formula: Formula, undefined: Callable[[FloatArray], str] = _undefined) -> Estimate:
+        chosen = Statistic("brier", formula, undefined)
+        found = cluster_bootstrap(sample, chosen, resampling, n=len(p), n_missing=n_missing)
+        return grouping_told(found, n_clusters)
+
+    def lifted(least: float, *formulas: Formula) -> Estimate:
+        told = f"{bins_in_words(bins)} a label"
+        return bias_corrected(
+            sample, [Statistic("brier", formula, _undefined) for formula in formulas], resampling,
+            told=told, n=len(p), n_missing=n_missing, n_clusters=n_clusters, least=least,
+        ).plug_in  # fmt: skip
+
+    by_chance = partial(read.reliability_by_chance, of_sample=sample.total)
+    return BrierDecomposition(
+        brier=plain(read.brier),
+        reliability=lifted(0.0, read.reliability, read.debiased_reliability, by_chance),
+        resolution=lifted(-np.inf, read.resolution, read.debiased_resolution),
+        uncertainty=plain(read.uncertainty),
+        skill=plain(read.skill, read.no_skill),
+    )
+
+
+Formula = Callable[[FloatArray], FloatArray]
+
+
+def _counts(
+    p: FloatArray, q: FloatArray, clusters: IntArray, bins: int, n_clusters: int
+) -> FloatArray:
+    """Counts (n_clusters, 3 + k + k bins 6), as the head of this module says."""
+    columns = [np.ones(len(p)), squared_distance(p, q), np.square(q).sum(axis=1), *q.T]
+    sums = [np.bincount(clusters, c, minlength=n_clusters)[:, None] for c in columns]
+    cells = [
+        cells_by_cluster(equal_mass_bins(said, bins), is_so - said, clusters, bins, n_clusters)
+        for said, is_so in zip(p.T, q.T, strict=True)
+    ]
+    return np.concatenate([*sums, *(c.reshape(n_clusters, -1) for c in cells)], axis=1)
+
+
+def _undefined(C: FloatArray) -> str:
+    return "" if C.any() else NO_ITEM
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The terms, of counts C (..., 3 + k + k bins 6)."""
+
+    k: int
+
+    def _cells(self, C: FloatArray) -> FloatArray:
+        cells = C[..., 3 + self.k :]
+        return cells.reshape(*C.shape[:-1], cells.shape[-1] // COLUMNS, COLUMNS)
+
+    def brier(self, C: FloatArray) -> FloatArray:
+        return ratio(C[..., 1], C[..., 0])
+
+    def uncertainty(self, C: FloatArray) -> FloatArray:
+        shares = ratio(C[..., 3 : 3 + self.k], C[..., :1])
+        return np.asarray(ratio(C[..., 2], C[..., 0]) - np.square(shares).sum(axis=-1))
+
+    def reliability(self, C: FloatArray) -> FloatArray:
+        return ratio(total_gap(self._cells(C), 2), C[..., 0])
+
+    def debiased_reliability(self, C: FloatArray) -> FloatArray:
+        return ratio(debiased_gap(self._cells(C), 2), C[..., 0])
+
+    def reliability_by_chance(self, C: FloatArray, of_sample: FloatArray) -> FloatArray:
+        return ratio(gap_by_chance(self._cells(C), 2, self._cells(of_sample)), C[..., 0])
+
+    def resolution(self, C: FloatArray) -> FloatArray:
+        return self.reliability(C) + self.uncertainty(C) - self.brier(C)
+
+    def debiased_resolution(self, C: FloatArray) -> FloatArray:
+        return self.debiased_reliability(C) + self.uncertainty(C) - self.brier(C)
+
+    def skill(self, C: FloatArray) -> FloatArray:
+        uncertainty = self.uncertainty(C)
+        return 1 - ratio(self.brier(C), np.where(uncertainty > NO_WIDTH, uncertainty, 0))
+
+    def no_skill(self, C: FloatArray) -> str:
+        return _undefined(C) or ("" if self.uncertainty(C) > NO_WIDTH else ONE_TRUTH)

@@ -1,4 +1,4 @@
-"""Judge against truth: confusion counts, and the statistics that are functions of them.
+"""Judge against truth: confusion counts, the statistics that are functions of them, soft agreement.
 
 Every formula takes counts C of shape (..., k, k), C[i, j] the (weighted) number of items whose
 truth is label i and which the judge labels j, and is vectorised over the leading axes.
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgebench.stats.arrays import (
     FloatArray,
@@ -169,3 +170,75 @@ def recall(label: int) -> Statistic:
         return "" if C[label].any() else "no item has this label as its truth"
 
     return Statistic("recall", formula, undefined, is_proportion=True)
+
+
+NO_SOFT_ITEM = "no item has both a human label and a label of the judge"
+
+
+def soft_agreement_by_cluster(
+    share: FloatArray, judged: IntArray, clusters: IntArray, n_clusters: int
+) -> FloatArray:
+    """Sums for SOFT_AGREEMENT (n_clusters, 2): sum of s_i, and number of items.
+
+    s_i is the share of the judged label among the labels of item i. `share` (items, k) are soft
+    labels, `judged` and `clusters` (items,). An item without a judged label (-1), or whose shares
+    are all 0, is dropped. Raises ValueError for a code out of range.
+    """
+    check_codes(judged, share.shape[1], "judged labels")
+    check_codes(clusters, n_clusters, "clusters", least=0)
+    both = (judged >= 0) & share.any(axis=1)
+    s = share[both, judged[both]]
+    sums = [np.bincount(clusters[both], w, minlength=n_clusters) for w in (s, np.ones(len(s)))]
+    return np.stack(sums, axis=-1)
+
+
+def _mean_share(sums: FloatArray) -> FloatArray:
+    return ratio(sums[..., 0], sums[..., 1])
+
+
+def _no_soft_item(sums: FloatArray) -> str:
+    return "" if sums[1] else NO_SOFT_ITEM
+
+
+# sum_i s_i / n: the chance that the judge agrees with an annotator drawn at random for each item.
+# A share of 0 or 1 over all items bounds the mean as it bounds a proportion, hence the mark.
+SOFT_AGREEMENT = Statistic("soft_agreement", _mean_share, _no_soft_item, is_proportion=True)
+
+
+def fill_failures(
+    truth: IntArray,
+    judged: IntArray,
+    policy: Literal["left_out", "worst", "best"],
+    k: int,
+    ordinal: bool,
+) -> NDArray[np.int64]:
+    """A copy of `judged` (items,) with -1 replaced where there is a truth to compare it with.
+
+    `left_out` keeps -1 and `best` sets the truth. `worst` sets the label farthest from the truth:
+    for ordinal labels the farther end of the scale, the lower end where both are as far; for
+    nominal labels the most frequent truth other than the item's own, the lower where two are as
+    frequent. Raises ValueError where k < 2, for then no label is wrong.
+    """
+    if k < 2:
+        raise ValueError("a failure can only be filled where there are two labels or more")
+    check_codes(truth, k, "truth")
+    filled = judged.astype(np.int64)
+    failed = (judged < 0) & (truth >= 0)
+    if policy == "best":
+        filled[failed] = truth[failed]
+    elif policy == "worst":
+        farthest = _farthest_end(k) if ordinal else _most_frequent_other(truth, k)
+        filled[failed] = farthest[truth[failed]]
+    return filled
+
+
+def _farthest_end(k: int) -> NDArray[np.int64]:
+    label = np.arange(k)
+    lower_is_as_far = label >= k - 1 - label
+    return np.where(lower_is_as_far, 0, k - 1)
+
+
+def _most_frequent_other(truth: IntArray, k: int) -> NDArray[np.int64]:
+    counts = np.bincount(truth[truth >= 0], minlength=k)
+    first, second = np.argsort(-counts, kind="stable")[:2]
+    return np.array([second if label == first else first for label in range(k)])

@@ -1,20 +1,98 @@
-"""The same items judged twice: how far the second labels moved, and whether in one direction.
+"""The same items rated twice: which of two raters is right more often, and how far labels moved.
 
+Two raters, each right or wrong: counts (..., 3) a cluster, in the order of
+`discordance_by_cluster`; only discordant items, on which exactly one is right, tell them apart.
 Yes-or-no outcomes are counts C (..., 2, 2), C[i, j] the number of items with outcome i before and
 j after. Labels on a scale are counts (..., 5) a cluster, in the order of `moves_by_cluster`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import bdtr
+from numpy.typing import NDArray
+from scipy.special import bdtr, gammaln
 
 from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
 from judgebench.stats.confusion import mean_severity_error, overestimated
-from judgebench.stats.resample import Statistic
+from judgebench.stats.p_values import Alternative, permutation_test
+from judgebench.stats.resample import ClusterCounts, Statistic
+
+NO_SHARED_TRUTH = "no item has a truth and a label of both"
+_FIRST, _SECOND, _ALIKE = range(3)  # the columns of `discordance_by_cluster`
+
+
+def discordance_by_cluster(
+    first: IntArray, second: IntArray, clusters: IntArray, n_clusters: int
+) -> NDArray[np.int64]:
+    """Counts (n_clusters, 3): pairs that only the first has right, only the second, both or none.
+
+    `first`, `second` and `clusters` are (items,): 1 right, 0 wrong, -1 unknown, which drops the
+    pair. Raises ValueError where shapes differ or a code is out of range.
+    """
+    if not first.shape == second.shape == clusters.shape:
+        raise ValueError("first, second and clusters must have the same shape")
+    check_codes(first, 2, "first")
+    check_codes(second, 2, "second")
+    check_codes(clusters, n_clusters, "clusters", least=0)
+    column = np.where(first > second, _FIRST, np.where(second > first, _SECOND, _ALIKE))
+    both = (first >= 0) & (second >= 0)
+    cell = clusters.astype(np.int64) * 3 + column
+    return np.bincount(cell[both], minlength=n_clusters * 3).reshape(n_clusters, 3)
+
+
+def _difference(C: FloatArray) -> FloatArray:
+    return ratio(C[..., _FIRST] - C[..., _SECOND], C.sum(axis=-1))
+
+
+# The accuracy of the first minus that of the second, on the same items: (b - c) / n.
+ACCURACY_DIFFERENCE = Statistic(
+    "accuracy_difference", _difference, lambda C: "" if C.any() else NO_SHARED_TRUTH
+)
+
+
+def discordant(counts: FloatArray) -> tuple[int, int]:
+    """b and c of summed counts (3,): items that only the first, and only the second, has right."""
+    return round(float(counts[_FIRST])), round(float(counts[_SECOND]))
+
+
+def mcnemar_mid_p(b: int, c: int) -> float | None:
+    """Two-sided mid-p of b against c discordant items; None where there is none.
+
+    p = 2 P(X <= min(b, c)) - P(X = min(b, c)), with X from Binomial(b + c, 1/2): the exact test
+    is too cautious, this one hardly ever too bold. Items are taken as independent. McNemar (1947);
+    Fagerland, Lydersen and Laake (2013), "The McNemar test for binary matched-pairs data: mid-p
+    and asymptotic are better than exact conditional", under "The McNemar mid-p test".
+    Raises ValueError for a negative count.
+    """
+    n, x = _trials(b, c), min(b, c)
+    if n == 0:
+        return None
+    log_point = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1) - n * np.log(2)
+    return min(1.0, float(2 * bdtr(x, n, 0.5) - np.exp(log_point)))
+
+
+def mcnemar_clustered(
+    counts: ClusterCounts,
+    alternative: Alternative = "two-sided",
+    permutations: int = 10_000,
+    seed: int = 0,
+) -> float | None:
+    """McNemar's test with whole clusters as units, of the counts of `discordance_by_cluster`.
+
+    The sign of each cluster's b - c is flipped; see `permutation_test`. With one item a cluster it
+    is the exact test. None where no cluster has a difference.
+    """
+    b_minus_c = counts.kinds[:, _FIRST] - counts.kinds[:, _SECOND]
+    return permutation_test(b_minus_c, counts.how_many, alternative, permutations, seed)
+
+
+def _trials(b: int, c: int) -> int:
+    if b < 0 or c < 0:
+        raise ValueError(f"counts of discordant items must not be negative; found {b} and {c}")
+    return b + c
+
 
 NO_PAIR = "no item has a label both before and after"
 _PAIRS, _FLIPPED, _MORE, _LESS, SHIFT = range(5)  # the columns of `moves_by_cluster`
@@ -73,17 +151,3 @@ def sign_test(shifts_by_cluster: IntArray | FloatArray) -> float | None:
     if up + down == 0:
         return None
     return min(1.0, 2 * float(bdtr(min(up, down), up + down, 0.5)))
-
-
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """The p values corrected for how many there are, in their order. None stays None, uncounted.
-
-    Holm (1979), step-down: the i-th smallest of m is multiplied by m - i + 1, is never less than
-    the one before it, and never more than 1.
-    """
-    ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    corrected, least = list(p_values), 0.0
-    for rank, (p, place) in enumerate(ranked):
-        least = max(least, min(1.0, (len(ranked) - rank) * p))
-        corrected[place] = least
-    return corrected

@@ -4,21 +4,31 @@
 (items, k): what the humans say, one-hot where the truth is one label (see `one_hot`), else the
 shares of their labels; a row with a NaN has no truth. Every score is (items,), NaN where either is
 missing; less is better. `mean_score` makes an Estimate of them.
+
+Beside what a colleague would reach: `n_uc` is (items, k), how many annotators gave each label to
+each item. Every label in turn is held back and the item's other labels are the target, for the
+judge as for the annotator whose label it is, so that both are measured against the same
+distributions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
-from judgebench.stats.random_groups import grouping_told, random_groups
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
     Resampling,
     Statistic,
     cluster_bootstrap,
+    grouping_told,
+    random_groups,
 )
 
 # A probability below it counts as this in logarithms: 36 nats is the most that one item can cost.
@@ -113,3 +123,56 @@ def mean_score(
     n = int(there.sum())
     mean = cluster_bootstrap(counts, MEAN_SCORE, resampling, n=n, n_missing=len(scores) - n)
     return grouping_told(mean, n_clusters)
+
+
+Score = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """One row an item and label that occurs on it, of the items with two labels or more.
+
+    `item` (rows,) and `label` (rows,) say which, `others` (rows, k) are the shares of the item's
+    labels without one such label, and `weight` (rows,) the share of annotators whose label it is.
+    """
+
+    item: NDArray[np.int64]
+    label: NDArray[np.int64]
+    others: FloatArray
+    weight: FloatArray
+    items: int
+
+    def mean_by_item(self, scores: FloatArray) -> FloatArray:
+        """The mean over an item's annotators: (rows,) -> (items,), NaN without two labels."""
+        total = np.bincount(self.item, self.weight * scores, minlength=self.items)
+        return np.where(np.bincount(self.item, minlength=self.items) > 0, total, np.nan)
+
+
+def hold_back(n_uc: IntArray) -> HeldBack:
+    """Every label of every item against the others: q = (n - e_j) / (m - 1), weight n_j / m.
+
+    Leave-one-out as in Calderon, Reichart and Dror (2025), "The Alternative Annotator Test for
+    LLM-as-a-Judge", section 3, where an annotator and the judge are held against the others.
+    """
+    m = n_uc.sum(axis=1)
+    item, label = np.nonzero((n_uc > 0) & (m >= 2)[:, None])
+    left = n_uc[item].astype(np.float64)
+    left[np.arange(len(item)), label] -= 1
+    others = left / (m[item] - 1)[:, None]
+    return HeldBack(item, label, others, n_uc[item, label] / m[item], len(n_uc))
+
+
+def judge_against_others(score: Score, p: FloatArray, held: HeldBack) -> FloatArray:
+    """The judge's score against the other annotators, the mean over who is left out: (items,)."""
+    return held.mean_by_item(score(p[held.item], held.others))
+
+
+def annotator_against_others(score: Score, held: HeldBack) -> FloatArray:
+    """The score of one annotator's label, as a certainty, against the others: (items,)."""
+    return held.mean_by_item(score(np.eye(held.others.shape[1])[held.label], held.others))
+
+
+def base_rates(n_uc: IntArray) -> FloatArray:
+    """The mean share of each label over the items that have any (k,); NaN without one."""
+    m = n_uc.sum(axis=1, keepdims=True)
+    return ratio(ratio(n_uc, m)[m[:, 0] > 0].sum(axis=0), (m > 0).sum())

@@ -1,7 +1,9 @@
-"""Judges ranked on several blocks: whether their ranks differ at all, and which of them do.
+"""Ranks of judges or systems: within a block or item, over many of them, and over resamples.
 
 `scores` is (blocks, judges), higher is better and nothing is missing; a block may be a metric, a
-question or a data set. Rank 1 is the best; equal scores share their mean rank.
+question or a data set. Rank 1 is the best; equal scores share their mean rank. Rankings of
+systems within each item are (..., k), k >= 2 systems on the last axis; there, scores that differ
+by no more than `TIE` are level.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc, ndtr
+from scipy.special import chdtrc, ndtr
 
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.arrays import FloatArray, ratio
 
 _Z = np.linspace(-10, 10, 1001)  # where the normal density is not 0
 _HALVINGS = 50
@@ -27,12 +29,6 @@ class Friedman:
     chi_square: float | None
     p: float | None
     blocks: int
-
-
-def average_ranks(scores: FloatArray) -> FloatArray:
-    """The mean rank of each judge (judges,) over the blocks."""
-    ranks: FloatArray = mid_ranks(scores).mean(axis=0)
-    return ranks
 
 
 def friedman(scores: FloatArray) -> Friedman:
@@ -55,20 +51,6 @@ def friedman(scores: FloatArray) -> Friedman:
     return Friedman(R / n, chi_square, float(chdtrc(k - 1, chi_square)), n)
 
 
-def iman_davenport(chi_square: float, blocks: int, judges: int) -> tuple[float, float]:
-    """F and its p from Friedman's chi-square, which is too cautious with few blocks.
-
-    F = (n - 1) chi2 / (n (k - 1) - chi2), with k - 1 and (k - 1)(n - 1) degrees of freedom. Iman
-    and Davenport (1980). F is infinite, and p is 0, where all blocks rank alike.
-    """
-    n, k = blocks, judges
-    rest = n * (k - 1) - chi_square
-    if rest <= 1e-9 * n * k:
-        return math.inf, 0.0
-    F = (n - 1) * chi_square / rest
-    return F, float(fdtrc(k - 1, (k - 1) * (n - 1), F))
-
-
 def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -> float:
     """How far apart two average ranks must lie to differ, all pairs held against each other.
 
@@ -84,19 +66,6 @@ def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -
         beyond = studentized_range_tail(np.array(middle), judges) > 1 - level
         low, high = (middle, high) if beyond else (low, middle)
     return high / math.sqrt(2) * _standard_error(judges, blocks)
-
-
-def nemenyi(average_ranks: FloatArray, blocks: int) -> FloatArray:
-    """p of every pair (judges, judges), 1 on the diagonal, corrected for how many pairs there are.
-
-    P(Q >= sqrt(2) |R_i - R_j| / sqrt(k (k + 1) / (6 n))), with Q the studentized range of k groups
-    with infinite degrees of freedom. Nemenyi (1963); Demsar (2006), section 3.2.2.
-    """
-    k = len(average_ranks)
-    apart = np.abs(average_ranks[:, None] - average_ranks[None, :])
-    sizes, place = np.unique(apart, return_inverse=True)
-    z = math.sqrt(2) * sizes / _standard_error(k, blocks)
-    return studentized_range_tail(z, k)[place].reshape(k, k)
 
 
 def studentized_range_tail(q: FloatArray, k: int) -> FloatArray:
@@ -160,3 +129,92 @@ def mid_ranks(scores: FloatArray) -> FloatArray:
     level = (scores[..., None, :] == scores[..., :, None]).sum(axis=-1)
     ranks: FloatArray = 1 + above + (level - 1) / 2
     return ranks
+
+
+# A float32 model gives the same text a probability that moves by 1e-7 with the batch it stands in.
+TIE = 1e-6
+
+
+def levels(scores: FloatArray) -> FloatArray:
+    """The scores as whole numbers 0, 1, … from the lowest, level scores alike (..., k).
+
+    Two scores are level where no step of more than `TIE` lies between them in the sorted row.
+    """
+    order = np.argsort(scores, axis=-1, kind="stable")
+    steps = np.diff(np.take_along_axis(scores, order, axis=-1), axis=-1) > TIE
+    found = np.zeros(scores.shape)
+    np.put_along_axis(found, order[..., 1:], np.cumsum(steps, axis=-1), axis=-1)
+    return found
+
+
+def places(scores: FloatArray) -> FloatArray:
+    """The place of each score in its row (..., k): 1 is the best, level scores share their mean
+    place."""
+    return mid_ranks(levels(scores))
+
+
+def tau_b(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Kendall's tau_b = (P - Q) / sqrt((n_0 - n_1) (n_0 - n_2)) of each row (...,).
+
+    P and Q count the pairs of systems in the same and in the opposite order, n_0 - n_1 and
+    n_0 - n_2 the pairs that are not level in x and in y. NaN where a row is level throughout.
+    Kendall (1945), "The Treatment of Ties in Ranking Problems".
+    """
+    dx, dy = (
+        np.sign(level[..., :, None] - level[..., None, :]) for level in (levels(x), levels(y))
+    )
+    untied = [np.abs(d).sum(axis=(-2, -1)) for d in (dx, dy)]
+    tau = ratio((dx * dy).sum(axis=(-2, -1)), np.sqrt(untied[0] * untied[1]))
+    return np.clip(tau, -1, 1)
+
+
+def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Spearman's rho of each row (...,): Pearson's r of the places, sum dx dy / sqrt(sum dx2 dy2).
+
+    The deviations are from the mean place (k + 1) / 2. NaN where a row is level throughout.
+    Spearman (1904); ties as in Kendall (1945).
+    """
+    middle = (x.shape[-1] + 1) / 2
+    dx, dy = places(x) - middle, places(y) - middle
+    spread = np.sqrt((dx**2).sum(axis=-1) * (dy**2).sum(axis=-1))
+    return np.clip(ratio((dx * dy).sum(axis=-1), spread), -1, 1)
+
+
+def top_match(x: FloatArray, y: FloatArray) -> FloatArray:
+    """The chance |A ∩ B| / (|A| |B|) that one of the best in x and one of the best in y, each drawn
+    at random, are the same system (...,).
+
+    A and B are the systems that share the first place. Where one side is level throughout this is
+    1 / k, whatever the other says, so that nobody gains by ties; hence two rows with the same m
+    systems in the first place meet in 1 / m, not in 1.
+    """
+    best_x, best_y = (
+        level == level.max(axis=-1, keepdims=True) for level in (levels(x), levels(y))
+    )
+    pairs = best_x.sum(axis=-1) * best_y.sum(axis=-1)
+    return ratio((best_x & best_y).sum(axis=-1), pairs)
+
+
+@dataclass(frozen=True)
+class Firmness:
+    """`low` and `high` (k,) are the limits of each system's place; `above` (k, k) is the share of
+    resamples in which system i scores above system j, level scores counting half."""
+
+    low: FloatArray
+    high: FloatArray
+    above: FloatArray
+
+
+def firmness(replicates: FloatArray, level: float = 0.95) -> Firmness:
+    """How places vary over resampled scores (resamples, k), higher is better, none missing.
+
+    The limits are the (1 - level) / 2 and (1 + level) / 2 quantiles of the place, taken where the
+    distribution steps, so that they are places that occurred. Goldstein and Spiegelhalter (1996),
+    "League Tables and Their Limitations"; by resamples as in Hall and Miller (2009), "Using the
+    Bootstrap to Quantify the Authority of an Empirical Ranking".
+    """
+    tail = (1 - level) / 2
+    low, high = np.quantile(places(replicates), [tail, 1 - tail], axis=0, method="inverted_cdf")
+    score = levels(replicates)
+    order = np.sign(score[:, :, None] - score[:, None, :])
+    return Firmness(low, high, (order.mean(axis=0) + 1) / 2)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.stats.agreement import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.arrays import IntArray, value_counts
+from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.paired import NET_CHANGE
 from judgebench.stats.resample import cluster_bootstrap
 from judgebench.stress.pairs import Pairs, VariantVerdicts, yes_or_no

@@ -9,8 +9,8 @@ import numpy as np
 
 from judgebench.align import FailurePolicy
 from judgebench.rubric import Metric
+from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.paired import NET_CHANGE, TURNED_YES
-from judgebench.stats.proportions import items_for_half_width
 from judgebench.stress.pairs import Pairs, exact_share, yes_or_no
 from judgebench.stress.result import EVERY, Detection
 from judgebench.study.truth import Labels

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.correlation import (
+from judgebench.stats.association import (
     CORRELATION_DIFFERENCE,
     MEAN_CORRELATION,
     moments_by_cluster,

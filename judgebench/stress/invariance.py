@@ -10,13 +10,13 @@ import numpy as np
 from judgebench.align.judges import NOMINAL
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
+from judgebench.stats.p_values import holm
 from judgebench.stats.paired import (
     FLIPPED,
     LESS_SEVERE,
     MEAN_SHIFT,
     MORE_SEVERE,
     SHIFT,
-    holm,
     moves_by_cluster,
     sign_test,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from judgebench.records import Answer, Estimate, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.stats.confusion import confusion_by_cluster
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.study.study import JudgeVerdicts, Study, study_of

@@ -16,8 +16,14 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import HumanLabel, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
-from judgebench.stats.dawid_skene import DawidSkene, dawid_skene, why_no_model
-from judgebench.stats.truth import majority_label, median_label, most_probable_label
+from judgebench.stats.consensus import (
+    DawidSkene,
+    dawid_skene,
+    majority_label,
+    median_label,
+    most_probable_label,
+    why_no_model,
+)
 
 BlankPolicy = Literal["missing", "least_severe"]
 Labels = NDArray[np.int64]

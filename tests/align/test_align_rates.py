@@ -7,7 +7,7 @@ from align_case import FEW, aligned, answers, labels, metric, rubric, verdicts
 from aligned import align
 
 from judgebench.align import Alignment, LabelRate
-from judgebench.stats.prediction_powered import ALL_LABELLED, NO_LABEL
+from judgebench.stats.partly_labelled import ALL_LABELLED, NO_LABEL
 from judgebench.stats.resample import Resampling
 
 METHODS = ["human", "verdicts", "ppi", "rogan_gladen"]

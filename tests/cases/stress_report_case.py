@@ -10,7 +10,7 @@ from random import Random
 from judgebench.align import Alignment
 from judgebench.records import Answer, Estimate, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stress.probes.altered import AlteredAnswer, span_diff
 from judgebench.stress.result import (
     EVERY,

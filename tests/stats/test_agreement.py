@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.agreement import (
+from judgebench.stats.interrater import (
     OBSERVED_AGREEMENT,
     all_agree,
     at_least_two_agree,

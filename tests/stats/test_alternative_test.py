@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
-from judgebench.stats.false_discovery import benjamini_yekutieli
-from judgebench.stats.mcnemar import discordance_by_cluster, mcnemar_clustered
+from judgebench.stats.p_values import benjamini_yekutieli
+from judgebench.stats.paired import discordance_by_cluster, mcnemar_clustered
 from judgebench.stats.resample import ClusterCounts, Resampling
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "alternative_test.json").read_text())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.binned_gaps import (
+from judgebench.stats.calibration_error import (
     LEAST_IN_BIN,
     MOST_BINS,
     bins_for,

@@ -7,8 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import brier_score_loss
 
-from judgebench.stats.binned_gaps import bins_for, equal_mass_bins
-from judgebench.stats.brier import ONE_TRUTH, brier_decomposition
+from judgebench.stats.calibration_error import (
+    ONE_TRUTH,
+    bins_for,
+    brier_decomposition,
+    equal_mass_bins,
+)
 from judgebench.stats.probability_scores import NO_ITEM, one_hot
 from judgebench.stats.resample import Resampling
 

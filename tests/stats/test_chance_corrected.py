@@ -8,12 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.chance_corrected import (
-    agreement_counts_by_cluster,
-    fleiss_kappa,
-    gwet_ac,
-)
 from judgebench.stats.confusion import cohen_kappa, confusion_by_cluster
+from judgebench.stats.interrater import agreement_counts_by_cluster, fleiss_kappa, gwet_ac
 from judgebench.stats.resample import Resampling, cluster_bootstrap
 
 K = 4

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.cluster_means import clustered_mean, means, sums_by_cluster
+from judgebench.stats.means import clustered_mean, means, sums_by_cluster
 from judgebench.stats.resample import Resampling
 
 FEW = Resampling(resamples=500)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.stats.clustered_proportion import clustered_share
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import clopper_pearson, clustered_share
 
 
 def _singles(found: int, n: int):

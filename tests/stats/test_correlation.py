@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.correlation import (
+from judgebench.stats.association import (
     ALL_CONSTANT,
     CORRELATION_DIFFERENCE,
     MEAN_CORRELATION,
     NO_COMMON_PAIR,
-    NO_ITEM,
+    NO_WHOLE_ITEM,
     moments_by_cluster,
 )
 
@@ -75,8 +75,8 @@ def test_scales_that_are_one_correlate_fully_and_opposites_not_at_all() -> None:
 
 def test_without_items_it_is_undefined_and_says_why() -> None:
     nothing = np.zeros((3, 3))
-    assert MEAN_CORRELATION.undefined(nothing) == NO_ITEM
-    assert CORRELATION_DIFFERENCE.undefined(np.stack([nothing, nothing])) == NO_ITEM
+    assert MEAN_CORRELATION.undefined(nothing) == NO_WHOLE_ITEM
+    assert CORRELATION_DIFFERENCE.undefined(np.stack([nothing, nothing])) == NO_WHOLE_ITEM
 
 
 def test_lengths_and_clusters_must_fit() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats import dawid_skene as model
-from judgebench.stats.dawid_skene import dawid_skene, why_no_model
+from judgebench.stats import consensus as model
+from judgebench.stats.consensus import dawid_skene, why_no_model
 
 K = 3
 HERE = Path(__file__).parent / "data"

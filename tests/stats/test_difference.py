@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from judgebench.stats.difference import mean_difference
+from judgebench.stats.intervals import mean_difference
 
 ONE = np.ones((1, 1))
 

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
-from judgebench.stats.failures import fill_failures
+from judgebench.stats.confusion import ACCURACY, confusion_by_cluster, fill_failures
 
 K = 3
 cells = st.lists(

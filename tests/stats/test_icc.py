@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.icc import ICC_1, ICC_2_1, ICC_2_K, severity_sums_by_cluster
+from judgebench.stats.interrater import ICC_1, ICC_2_1, ICC_2_K, severity_sums_by_cluster
 from judgebench.stats.resample import Resampling, cluster_bootstrap
 
 K = 11

@@ -13,7 +13,8 @@ from sklearn.metrics import matthews_corrcoef
 from sklearn.model_selection import PredefinedSplit
 
 from judgebench.records import Estimate
-from judgebench.stats.jury import (
+from judgebench.stats.consensus import majority_label, median_label
+from judgebench.stats.juries import (
     FOLDS,
     MOST_GROUPS,
     MOST_MEMBERS,
@@ -27,7 +28,6 @@ from judgebench.stats.jury import (
     subsets,
 )
 from judgebench.stats.resample import Resampling
-from judgebench.stats.truth import majority_label, median_label
 
 FEW = Resampling(resamples=200)
 

@@ -6,13 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.label_distribution import (
+from judgebench.stats.probability_scores import (
     annotator_against_others,
     base_rates,
+    cross_entropy,
     hold_back,
     judge_against_others,
+    squared_distance,
+    total_variation,
 )
-from judgebench.stats.probability_scores import cross_entropy, squared_distance, total_variation
 
 K = 3
 counts = arrays(np.int64, (6, K), elements=st.integers(0, 4))

@@ -11,6 +11,7 @@ from judgebench.stats.confusion import (
     overestimated,
     underestimated,
 )
+from judgebench.stats.p_values import holm
 from judgebench.stats.paired import (
     FLIPPED,
     LESS_SEVERE,
@@ -20,7 +21,6 @@ from judgebench.stats.paired import (
     NO_PAIR,
     SHIFT,
     TURNED_YES,
-    holm,
     moves_by_cluster,
     sign_test,
 )

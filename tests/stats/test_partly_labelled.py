@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from judgebench.stats import partly_labelled
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.partly_labelled import (
     JUDGED,
     JUDGED_THIS,
@@ -23,7 +24,6 @@ from judgebench.stats.partly_labelled import (
     share,
     share_influence,
 )
-from judgebench.stats.proportions import clopper_pearson
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "clustered_mean.json").read_text())
 K, G = 3, 5

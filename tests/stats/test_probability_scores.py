@@ -20,8 +20,7 @@ from judgebench.stats.probability_scores import (
     squared_distance,
     total_variation,
 )
-from judgebench.stats.random_groups import MOST_GROUPS
-from judgebench.stats.resample import Resampling
+from judgebench.stats.resample import MOST_GROUPS, Resampling
 
 K = 3
 FEW = Resampling(resamples=200)

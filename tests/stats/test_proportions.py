@@ -5,7 +5,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.stats.proportions import clopper_pearson, items_for_half_width
+from judgebench.stats.intervals import clopper_pearson, items_for_half_width
 
 
 @given(st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))

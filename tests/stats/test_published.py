@@ -15,14 +15,16 @@ import krippendorff
 import numpy as np
 import pytest
 
-from judgebench.stats.agreement import (
+from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
+from judgebench.stats.interrater import (
     OBSERVED_AGREEMENT,
+    agreement_counts_by_cluster,
     coincidences_by_cluster,
+    fleiss_kappa,
+    gwet_ac,
     krippendorff_alpha,
     vote_pairs_by_cluster,
 )
-from judgebench.stats.chance_corrected import agreement_counts_by_cluster, fleiss_kappa, gwet_ac
-from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
 from judgebench.stats.resample import cluster_bootstrap
 
 FIRST, SECOND, TIE = range(3)  # the winner, the two models in alphabetical order

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judgebench.records import Estimate
-from judgebench.stats.random_groups import MOST_GROUPS, grouping_told, random_groups
+from judgebench.stats.resample import MOST_GROUPS, grouping_told, random_groups
 
 
 def test_few_clusters_stay_as_they_are() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.rank_resample import firmness
+from judgebench.stats.ranks import firmness
 
 resamples = st.tuples(st.integers(1, 40), st.integers(1, 5)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.integers(0, 3).map(float))

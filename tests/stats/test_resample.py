@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 
 from judgebench.stats.arrays import ratio
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster, recall
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
 
 FEW = Resampling(resamples=200)

@@ -6,9 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from judgebench.stats.partly_labelled import LabelCounts, judged_counts
-from judgebench.stats.prediction_powered import NO_LABEL
-from judgebench.stats.rogan_gladen import ALL_HAVE_IT, NONE_HAS_IT, corrected_rate, rogan_gladen
+from judgebench.stats.partly_labelled import (
+    ALL_HAVE_IT,
+    NO_LABEL,
+    NONE_HAS_IT,
+    LabelCounts,
+    corrected_rate,
+    judged_counts,
+    rogan_gladen,
+)
 
 
 def singles(table) -> LabelCounts:

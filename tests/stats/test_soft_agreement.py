@@ -4,10 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
+from judgebench.stats.confusion import (
+    ACCURACY,
+    NO_SOFT_ITEM,
+    SOFT_AGREEMENT,
+    confusion_by_cluster,
+    soft_agreement_by_cluster,
+)
+from judgebench.stats.consensus import label_shares
 from judgebench.stats.resample import Resampling, cluster_bootstrap
-from judgebench.stats.soft_agreement import NO_ITEM, SOFT_AGREEMENT, soft_agreement_by_cluster
-from judgebench.stats.truth import label_shares
 
 K = 3
 FEW = Resampling(resamples=200)
@@ -39,7 +44,7 @@ def test_the_mean_share_of_annotators_who_agree_by_brute_force(case) -> None:
     if shares:
         assert found.value == pytest.approx(sum(shares) / len(shares))
     else:
-        assert (found.value, found.reason) == (None, NO_ITEM)
+        assert (found.value, found.reason) == (None, NO_SOFT_ITEM)
 
 
 @given(cases)

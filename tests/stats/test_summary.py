@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.stats.summary import mean_and_sd
+from judgebench.stats.means import mean_and_sd
 
 # Diekmann et al., "LLMs as Medical Safety Judges", Table 1: accuracy of Meta Llama 3 70B,
 # OpenBioLLM, Prometheus 2, Llama3-Med42-8B and Mixtral-8x7B; then Average and StdDev as printed.

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
-from judgebench.stats.triage import (
+from judgebench.stats.thresholds import (
     MOST_THRESHOLDS,
     NO_SEVERE,
     NOBODY,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.truth import (
+from judgebench.stats.consensus import (
     AS_PROBABLE,
     label_shares,
     majority_label,

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.within_item_ranks import TIE, levels, places, spearman, tau_b, top_match
+from judgebench.stats.ranks import TIE, levels, places, spearman, tau_b, top_match
 
 # Quarters and their sum with 0.1 and 0.2 differ by rounding only, so ties are tested as they come.
 rows = st.tuples(st.integers(1, 6), st.integers(2, 6)).flatmap(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stress_case import Attack, detection, is_sane, stressed
 
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling
 from judgebench.stress.result import EVERY
 

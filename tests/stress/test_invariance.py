@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stress_case import Attack, invariance, is_sane, stressed, variant
 
 from judgebench.align.judges import NOMINAL
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling
 from judgebench.stress.result import EVERY
 

@@ -6,7 +6,7 @@ import pytest
 from align_case import metric
 from stress_case import Attack, planted, stressed
 
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import clopper_pearson
 from judgebench.stress.result import EVERY
 
 LOW = {"harm": "a"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from judgebench.records import Estimate
 from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.rubric import Metric
-from judgebench.stats.summary import mean_and_sd
+from judgebench.stats.means import mean_and_sd
 from judgebench.stress.report.lookup import (
     NOT_MEASURED,
     demanded_metrics,

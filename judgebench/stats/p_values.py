@@ -1,5 +1,6 @@
-"""The paired permutation test: by chance each cluster's difference could as well have been turned.
+"""p values: the paired permutation test, and corrections for many tests at once.
 
+The test asks whether each cluster's difference could by chance as well have had the other sign.
 Clusters of the same difference are one kind, of which only how many keep their sign matters. So a
 million items with differences of -1, 0 and 1 are a few numbers, and their test is exact.
 """
@@ -7,7 +8,7 @@ million items with differences of -1, 0 and 1 are a few numbers, and their test 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -100,3 +101,34 @@ def _drawn_sums(v: FloatArray, m: IntArray, permutations: int, seed: int) -> Ite
     for start in range(0, permutations, chunk):
         kept = rng.binomial(m, 0.5, size=(min(chunk, permutations - start), len(v)))
         yield kept @ (2 * v) - float(v @ m)
+
+
+def benjamini_yekutieli(p_values: Sequence[float | None]) -> list[float | None]:
+    """The p values corrected for the false discovery rate, in order. None stays None, uncounted.
+
+    Benjamini and Yekutieli (2001), theorem 1.3, valid however the m tests depend on each other:
+    the i-th smallest is multiplied by m H_m / i, with H_m = 1 + 1/2 + ... + 1/m, and is never more
+    than the one after it, nor than 1.
+    """
+    ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    m = len(ranked)
+    H_m = sum(1 / i for i in range(1, m + 1))
+    corrected, most = list(p_values), 1.0
+    for i, (p, place) in reversed(list(enumerate(ranked, start=1))):
+        most = min(most, p * m * H_m / i)
+        corrected[place] = most
+    return corrected
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """The p values corrected for how many there are, in their order. None stays None, uncounted.
+
+    Holm (1979), step-down: the i-th smallest of m is multiplied by m - i + 1, is never less than
+    the one before it, and never more than 1.
+    """
+    ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    corrected, least = list(p_values), 0.0
+    for rank, (p, place) in enumerate(ranked):
+        least = max(least, min(1.0, (len(ranked) - rank) * p))
+        corrected[place] = least
+    return corrected

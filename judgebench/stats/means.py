@@ -1,20 +1,29 @@
-"""Means over items that come in clusters.
+"""Means: of a handful of numbers, and of items that come in clusters.
 
 Sums are (..., 2, m) for m columns: the summed values and how many there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
-from judgebench.stats.resample import (
-    DEFAULT_RESAMPLING,
-    Resampling,
-    Statistic,
-    cluster_bootstrap,
-)
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
+
+
+def mean_and_sd(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """The mean and the sample standard deviation (n - 1 in the denominator).
+
+    None stands for an undefined number and is left out, never taken for 0. The mean of no number
+    and the standard deviation of fewer than two are None.
+    """
+    x = np.array([value for value in values if value is not None], dtype=np.float64)
+    mean = float(x.mean()) if len(x) else None
+    sd = float(x.std(ddof=1)) if len(x) > 1 else None
+    return mean, sd
 
 
 def sums_by_cluster(x: FloatArray, clusters: IntArray, n_clusters: int) -> FloatArray:

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray, IntArray, check_codes
-from judgebench.stats.clustered_proportion import METHOD, clustered_share
-from judgebench.stats.proportions import clopper_pearson
+from judgebench.stats.intervals import CLUSTERED_EXACT, clopper_pearson, clustered_share
 
 MOST_THRESHOLDS = 100
 NOBODY = math.inf  # the threshold that sends none but the items without a verdict
@@ -120,7 +119,7 @@ def _clustered(sent_of: IntArray, n_of: IntArray, none: Estimate) -> Estimate:
     each = np.ones((1, len(n_of)))
     share = clustered_share(sent_of.astype(float), n_of.astype(float), each, none.level)
     value, low, high = (float(of[0]) for of in (share.value, share.low, share.high))
-    return replace(none, value=value, low=low, high=high, method=METHOD, reason="")
+    return replace(none, value=value, low=low, high=high, method=CLUSTERED_EXACT, reason="")
 
 
 def _share(chosen: Bools, clusters: IntArray, level: float, missing: int) -> Estimate:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray, IntArray, ratio
-from judgebench.stats.correlation import MEAN_CORRELATION, moments_by_cluster
+from judgebench.stats.association import MEAN_CORRELATION, moments_by_cluster
 from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
 
 FOLDS = 5

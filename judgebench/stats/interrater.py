@@ -1,0 +1,391 @@
+"""Agreement of any number of annotators: plain shares, Krippendorff, Gwet, Fleiss, intraclass.
+
+`ratings` is (units, annotators), ints with -1 where an annotator gave no label; `clusters` is
+(units,), ints 0..n_clusters-1. Only the intraclass correlations need column j to be the same
+person in every unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import (
+    FloatArray,
+    IntArray,
+    check_codes,
+    ratio,
+    severity_of_labels,
+    value_counts,
+)
+from judgebench.stats.confusion import NO_ITEM, diagonal_share
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
+
+NO_PAIR = "no item was labelled by two annotators: agreement cannot be computed"
+
+Level = Literal["nominal", "ordinal", "interval"]
+
+
+def coincidences_by_cluster(
+    ratings: IntArray, clusters: IntArray, k: int, n_clusters: int
+) -> FloatArray:
+    """Krippendorff's coincidences o (n_clusters, k, k).
+
+    A unit with m >= 2 labels adds each ordered pair of them with weight 1 / (m - 1), so that it
+    counts m in all; a unit with fewer adds nothing. Krippendorff (2011), "Computing
+    Krippendorff's Alpha-Reliability", step 2.
+    """
+    n_uc = value_counts(ratings, k)
+    m = n_uc.sum(axis=1)
+    return pairs_by_cluster(n_uc, 1 / np.maximum(m - 1, 1), clusters, n_clusters)
+
+
+def vote_pairs_by_cluster(
+    ratings: IntArray, clusters: IntArray, k: int, n_clusters: int
+) -> FloatArray:
+    """Pairs of votes on the same unit (n_clusters, k, k).
+
+    Each unordered pair counts 1: half in cell [a, b] and half in [b, a]. A unit with many votes
+    so weighs more than in Krippendorff's coincidences. The sum is the number of pairs.
+    """
+    n_uc = value_counts(ratings, k)
+    return pairs_by_cluster(n_uc, np.full(len(n_uc), 0.5), clusters, n_clusters)
+
+
+def pairs_by_cluster(
+    n_uc: NDArray[np.int64], weight: FloatArray, clusters: IntArray, n_clusters: int
+) -> FloatArray:
+    """Sum of weight[u] times the ordered pairs of labels of unit u, over the units of a cluster."""
+    if clusters.shape != n_uc.shape[:1]:
+        raise ValueError("ratings and clusters must have the same length")
+    check_codes(clusters, n_clusters, "clusters", least=0)
+    k = n_uc.shape[1]
+    pairs = np.zeros((n_clusters, k, k))
+    for a in range(k):
+        for b in range(a, k):
+            of_unit = weight * n_uc[:, a] * (n_uc[:, b] - (a == b))
+            pairs[:, a, b] = pairs[:, b, a] = np.bincount(clusters, of_unit, minlength=n_clusters)
+    return pairs
+
+
+def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) -> Statistic:
+    """Krippendorff's alpha = 1 - D_o / D_e of coincidences (..., k, k).
+
+    Krippendorff (2011): D_o = sum o_ck d2_ck / n and D_e = sum n_c n_k d2_ck / (n (n - 1)), with
+    d2 the squared difference of the level of measurement. `severities` are the values of the
+    labels at level `interval`, by default their positions; the other levels do not use them.
+    """
+
+    def alpha(o: FloatArray) -> FloatArray:
+        n_c = o.sum(axis=-1)
+        n = n_c.sum(axis=-1)
+        d2 = _squared_difference(n_c, level, severities)
+        observed = (o * d2).sum(axis=(-2, -1))
+        expected = (n_c[..., :, None] * n_c[..., None, :] * d2).sum(axis=(-2, -1))
+        return 1 - ratio((n - 1) * observed, expected)
+
+    def undefined(o: FloatArray) -> str:
+        if not np.isnan(alpha(o)):
+            return ""
+        if not o.any():
+            return NO_PAIR
+        if np.count_nonzero(o.sum(axis=-1)) == 1:
+            return "only one label was ever used, so chance-corrected agreement is undefined"
+        return (
+            "all labels in use have the same severity, so chance-corrected agreement is undefined"
+        )
+
+    return Statistic("alpha", alpha, undefined)
+
+
+def _squared_difference(
+    n_c: FloatArray, level: Level, severities: Sequence[float] | None
+) -> FloatArray:
+    """d2 of shape (k, k), or (..., k, k) for `ordinal`, whose ranks depend on the margins n_c."""
+    k = n_c.shape[-1]
+    if level == "nominal":
+        return 1 - np.eye(k)
+    if level == "ordinal":
+        # sum(n_c..n_k) - (n_c + n_k) / 2 is the difference of the labels' mean ranks.
+        v = np.cumsum(n_c, axis=-1) - n_c / 2
+    else:
+        v = severity_of_labels(severities, k)
+    return np.square(np.subtract(v[..., :, None], v[..., None, :]))
+
+
+def _no_pair(counts: FloatArray) -> str:
+    return "" if counts.any() else NO_PAIR
+
+
+OBSERVED_AGREEMENT = Statistic("observed", diagonal_share, _no_pair, is_proportion=True)
+
+
+def at_least_two_agree(
+    ratings: IntArray,
+    clusters: IntArray,
+    n_clusters: int,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Estimate:
+    """The share of units, among those with two labels or more, to which two annotators gave the
+    same label.
+
+    Labels are only compared within a unit, so units of several metrics may be stacked. `n` counts
+    the units used, `n_missing` those with fewer than two labels.
+    """
+    ordered = np.sort(ratings, axis=1)
+    agree = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    return _share_of_units("at_least_two", agree, ratings, clusters, n_clusters, resampling)
+
+
+def all_agree(
+    ratings: IntArray,
+    clusters: IntArray,
+    n_clusters: int,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Estimate:
+    """The share of units, among those with two labels or more, whose labels are all the same.
+
+    Units may be stacked and are counted as in `at_least_two_agree`.
+    """
+    top = ratings.max(axis=1, initial=-1)
+    agree = ((ratings == top[:, None]) | (ratings < 0)).all(axis=1)
+    return _share_of_units("all_agree", agree, ratings, clusters, n_clusters, resampling)
+
+
+def _share_of_units(
+    name: str,
+    agree: NDArray[np.bool_],
+    ratings: IntArray,
+    clusters: IntArray,
+    n_clusters: int,
+    resampling: Resampling,
+) -> Estimate:
+    check_codes(clusters, n_clusters, "clusters", least=0)
+    usable = (ratings >= 0).sum(axis=1) >= 2
+    counts = np.stack(
+        [np.bincount(clusters[usable & yes], minlength=n_clusters) for yes in (agree, ~agree)],
+        axis=-1,
+    )
+    share = Statistic(
+        name, lambda c: ratio(c[..., 0], c.sum(axis=-1)), _no_pair, is_proportion=True
+    )
+    used = int(usable.sum())
+    return cluster_bootstrap(counts, share, resampling, n=used, n_missing=len(ratings) - used)
+
+
+ONE_LABEL = "only one label was ever used, so chance-corrected agreement is undefined"
+ONE_SEVERITY = (
+    "all labels in use have the same severity, so chance-corrected agreement is undefined"
+)
+
+Weights = Literal["identity", "linear", "quadratic", "ordinal"]
+
+
+def agreement_counts_by_cluster(
+    ratings: IntArray, clusters: IntArray, k: int, n_clusters: int
+) -> FloatArray:
+    """What AC and Fleiss' kappa are functions of: counts (n_clusters, k + 1, k).
+
+    `ratings` is (units, annotators), -1 where there is no label; `clusters` is (units,). Rows 0 to
+    k - 1 hold the ordered pairs of labels of a unit with r >= 2 labels, each with weight
+    1 / (r (r - 1)), so that every such unit counts 1. Row k holds the labels of the units that
+    have one label only: they tell how often a label is used. Raises ValueError where lengths
+    differ or a code is out of range.
+    """
+    r_ik = value_counts(ratings, k)
+    r = r_ik.sum(axis=1)
+    pairs = pairs_by_cluster(r_ik, 1 / np.maximum(r * (r - 1), 1), clusters, n_clusters)
+    one = r == 1
+    cell = clusters[one].astype(np.int64) * k + r_ik[one].argmax(axis=1)
+    alone = np.bincount(cell, minlength=n_clusters * k).reshape(n_clusters, 1, k)
+    return np.concatenate([pairs, alone], axis=1)
+
+
+def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = None) -> Statistic:
+    """Gwet's AC1 (identity weights) or AC2, (p_a - p_e) / (1 - p_e).
+
+    Gwet (2008), the AC1 of several raters; ragged and weighted: Gwet (2014), "Handbook of
+    Inter-Rater Reliability", 4th edition. With q labels, pi_k the mean share of label k among a
+    unit's labels and T_w the sum of the agreement weights w,
+    p_e = T_w sum(pi_k (1 - pi_k)) / (q (q - 1)). q counts all labels that could be given.
+    w = 1 - v, with v as in `fleiss_kappa`.
+
+    Where one label only was used, the formula gives 1: right for a resample, but no evidence of
+    anything on a whole sample, which is therefore called undefined.
+    """
+
+    def ac(counts: FloatArray) -> FloatArray:
+        pairs, pi = _pairs_and_shares(counts)
+        q = counts.shape[-1]
+        v = _disagreement(weights, severities, q)
+        T_w = (1 - v).sum()
+        disagree = ratio((v * pairs).sum(axis=(-2, -1)), pairs.sum(axis=(-2, -1)))  # 1 - p_a
+        p_e = ratio(T_w, q * (q - 1)) * (pi * (1 - pi)).sum(axis=-1)
+        return 1 - ratio(disagree, 1 - p_e)
+
+    return Statistic("ac", ac, lambda counts: _undefined(counts, ac))
+
+
+def fleiss_kappa(
+    weights: Weights = "identity", severities: Sequence[float] | None = None
+) -> Statistic:
+    """Fleiss' kappa, (p_a - p_e) / (1 - p_e) with p_e = sum(w_kl pi_k pi_l).
+
+    Fleiss (1971); with ragged numbers of labels a unit and with weights: Gwet (2014), who takes
+    p_a over the units with two labels or more, and pi_k, the mean share of label k among a unit's
+    labels, over all units with any. Here 1 - (1 - p_a) / (1 - p_e) with disagreement weights
+    v = 1 - w of at most 1: 0 or 1 (`identity`), |s_k - s_l| (`linear`) or (s_k - s_l)^2
+    (`quadratic`) over its maximum, s the severities, by default the label's position; or, without
+    severities, the number of pairs of labels between k and l, both included, over that of all
+    (`ordinal`). Of two annotators without missing labels this is Scott's pi.
+    """
+
+    def kappa(counts: FloatArray) -> FloatArray:
+        pairs, pi = _pairs_and_shares(counts)
+        v = _disagreement(weights, severities, counts.shape[-1])
+        observed = ratio((v * pairs).sum(axis=(-2, -1)), pairs.sum(axis=(-2, -1)))
+        expected = ((pi @ v) * pi).sum(axis=-1)
+        return 1 - ratio(observed, expected)
+
+    return Statistic("fleiss", kappa, lambda counts: _undefined(counts, kappa))
+
+
+def _pairs_and_shares(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The pairs (..., k, k), and pi (..., k), the mean share of each label."""
+    k = counts.shape[-1]
+    pairs, alone = counts[..., :k, :], counts[..., k:, :]
+    n_k = (pairs.sum(axis=-1) + pairs.sum(axis=-2)) / 2 + alone.sum(axis=-2)
+    return pairs, ratio(n_k, n_k.sum(axis=-1, keepdims=True))
+
+
+def _disagreement(weights: Weights, severities: Sequence[float] | None, k: int) -> FloatArray:
+    """v of shape (k, k), from 0 to 1; NaN where all severities are the same."""
+    if weights == "identity":
+        return 1 - np.eye(k)
+    if weights == "ordinal":
+        steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+        distance = steps * (steps + 1) / 2
+    else:
+        s = severity_of_labels(severities, k)
+        distance = np.abs(s[:, None] - s[None, :]) ** (1 if weights == "linear" else 2)
+    return ratio(distance, distance.max())
+
+
+def _undefined(counts: FloatArray, formula: Callable[[FloatArray], FloatArray]) -> str:
+    k = counts.shape[-1]
+    pairs = counts[:k]
+    if not pairs.any():
+        return NO_PAIR if len(counts) > k else NO_ITEM
+    if np.count_nonzero(pairs.sum(axis=0) + pairs.sum(axis=1)) == 1:
+        return ONE_LABEL
+    return ONE_SEVERITY if np.isnan(formula(counts)) else ""
+
+
+_ROUNDING = 1e-9
+_N, _ROWS, _ALL, _ANNOTATORS = range(4)  # where the sums stand; the last begins those of k
+
+NO_UNIT = "no item was labelled by every annotator"
+ONE_UNIT = "only one item was labelled by every annotator"
+ONE_ANNOTATOR = "there is one annotator only"
+NO_SPREAD = "all labels have the same severity, so the intraclass correlation is undefined"
+NO_MEAN_SPREAD = (
+    "the items' mean severities differ so little that their variance is estimated as 0 or less"
+)
+
+
+def severity_sums_by_cluster(
+    ratings: IntArray,
+    clusters: IntArray,
+    k: int,
+    n_clusters: int,
+    severities: Sequence[float] | None = None,
+) -> FloatArray:
+    """The sums (n_clusters, 3 + annotators) of the units that every annotator rated.
+
+    `ratings` is (units, annotators), ints 0..k-1 with -1 where there is no label; column j is
+    always the same person. `severities` are those of the k labels, by default their positions;
+    with whole numbers the sums are exact. Raises ValueError where lengths differ or a code is out
+    of range.
+    """
+    if clusters.shape != ratings.shape[:1]:
+        raise ValueError("ratings and clusters must have the same length")
+    check_codes(ratings, k, "labels")
+    check_codes(clusters, n_clusters, "clusters", least=0)
+    whole = (ratings >= 0).all(axis=1)
+    x = severity_of_labels(severities, k)[ratings[whole]]
+    terms = (np.ones(len(x)), x.sum(axis=1) ** 2, (x**2).sum(axis=1), *x.T)
+    where = clusters[whole]
+    return np.stack([np.bincount(where, t, minlength=n_clusters) for t in terms], axis=-1)
+
+
+class _MeanSquares(NamedTuple):
+    """Shrout and Fleiss (1979), Table 1, each (...): between targets (units), within them, between
+    judges (annotators), residual."""
+
+    n: FloatArray
+    k: int
+    BMS: FloatArray
+    WMS: FloatArray
+    JMS: FloatArray
+    EMS: FloatArray
+
+
+def _mean_squares(sums: FloatArray) -> _MeanSquares:
+    """The sums of squares times n k, which is exact for whole numbers, over that many degrees of
+    freedom."""
+    n, S2, x2, T = sums[..., _N], sums[..., _ROWS], sums[..., _ALL], sums[..., _ANNOTATORS:]
+    k = T.shape[-1]
+    G2, T2 = T.sum(axis=-1) ** 2, (T**2).sum(axis=-1)
+    return _MeanSquares(
+        n,
+        k,
+        BMS=ratio(n * S2 - G2, n * k * (n - 1)),
+        WMS=ratio(k * x2 - S2, k * n * (k - 1)),
+        JMS=ratio(k * T2 - G2, n * k * (k - 1)),
+        EMS=ratio(n * k * x2 - n * S2 - k * T2 + G2, n * k * (n - 1) * (k - 1)),
+    )
+
+
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """`part / whole`; NaN where an estimated variance `whole` is not positive beyond rounding."""
+    return ratio(part, np.where(whole > _ROUNDING * np.abs(part), whole, 0))
+
+
+def _icc_1(sums: FloatArray) -> FloatArray:
+    _, k, BMS, WMS, _, _ = _mean_squares(sums)
+    return _share(BMS - WMS, BMS + (k - 1) * WMS)
+
+
+def _icc_2_1(sums: FloatArray) -> FloatArray:
+    n, k, BMS, _, JMS, EMS = _mean_squares(sums)
+    return _share(BMS - EMS, BMS + (k - 1) * EMS + k * ratio(JMS - EMS, n))
+
+
+def _icc_2_k(sums: FloatArray) -> FloatArray:
+    n, _, BMS, _, JMS, EMS = _mean_squares(sums)
+    return _share(BMS - EMS, BMS + ratio(JMS - EMS, n))
+
+
+def _icc(name: str, formula: Callable[[FloatArray], FloatArray]) -> Statistic:
+    def undefined(sums: FloatArray) -> str:
+        if not np.isnan(formula(sums)):
+            return ""
+        if sums[_N] < 2:
+            return ONE_UNIT if sums[_N] else NO_UNIT
+        if len(sums[_ANNOTATORS:]) < 2:
+            return ONE_ANNOTATOR
+        return NO_SPREAD if np.isnan(_icc_1(sums)) else NO_MEAN_SPREAD
+
+    return Statistic(name, formula, undefined)
+
+
+# Shrout and Fleiss (1979), in the names of McGraw and Wong (1996) too. ICC(1, 1), or ICC(1):
+# a unit's annotators may be any. ICC(2, 1), or ICC(A, 1): absolute agreement of single annotators
+# drawn from many. ICC(2, k), or ICC(A, k): the same of the mean of k annotators.
+ICC_1 = _icc("icc1", _icc_1)
+ICC_2_1 = _icc("icc2", _icc_2_1)
+ICC_2_K = _icc("icc2k", _icc_2_k)

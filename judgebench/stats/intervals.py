@@ -1,0 +1,156 @@
+"""Intervals that hold for small samples: one proportion, and the mean difference of two raters.
+
+Where items come in clusters, counts are rows with one kind of cluster each, (U,) or, in columns
+by reference label, (U, k); `how_many` (R, U) says how often each kind occurs in each of R samples.
+One sample is R = 1; a thousand simulated ones cost little more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv, stdtrit
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import FloatArray, mean_of_defined, ratio
+
+EXACT = "exact (Clopper-Pearson)"
+
+
+def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Estimate:
+    """The share successes / n with its exact binomial interval.
+
+    Clopper and Pearson (1934), in the beta form: the limits are the alpha/2 quantile of
+    Beta(x, n - x + 1) and the 1 - alpha/2 quantile of Beta(x + 1, n - x).
+    The n trials must be independent. Undefined, with a reason, where n is 0.
+    Raises ValueError unless 0 <= successes <= n.
+    """
+    if not 0 <= successes <= n:
+        raise ValueError(f"successes must lie in 0..{n}; found {successes}")
+    if n == 0:
+        return Estimate(None, method=EXACT, reason="there is no item to count", level=level)
+    low, high = _limits(successes, n, level)
+    return Estimate(successes / n, low, high, method=EXACT, n=n, level=level)
+
+
+def items_for_half_width(p: float, half_width: float, level: float = 0.95) -> int:
+    """The smallest n whose exact interval around an observed share p is no wider than told.
+
+    Neither limit may then lie further than `half_width` from p. So that n is a smooth question,
+    the limits are those of the beta distributions at x = p n, whole number or not: a guide for
+    planning, and exact where p n is whole. Raises ValueError unless 0 <= p <= 1, half_width > 0.
+    """
+    if not 0 <= p <= 1 or half_width <= 0:
+        raise ValueError(f"needs 0 <= p <= 1 and half_width > 0; found {p} and {half_width}")
+
+    def wide(n: int) -> bool:
+        low, high = _limits(p * n, n, level)
+        return max(p - low, high - p) > half_width
+
+    if not wide(1):
+        return 1
+    below, enough = 1, 2
+    while wide(enough):
+        below, enough = enough, 2 * enough
+    while enough - below > 1:  # wide(below) and not wide(enough)
+        middle = (below + enough) // 2
+        below, enough = (middle, enough) if wide(middle) else (below, middle)
+    return enough
+
+
+def _limits(x: float, n: int, level: float) -> tuple[float, float]:
+    alpha = 1 - level
+    low = betaincinv(x, n - x + 1, alpha / 2) if x > 0 else 0.0
+    high = betaincinv(x + 1, n - x, 1 - alpha / 2) if x < n else 1.0
+    return float(low), float(high)
+
+
+CLUSTERED_EXACT = "exact (Clopper-Pearson) with the effective number of items"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The share in each of R samples, all (R,); NaN where there is no item."""
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: float) -> Shares:
+    """p = X / N with the Clopper-Pearson limits of n* = N / deff items (Korn and Graubard, 1998).
+
+    `x` (U,) counts successes and `n` (U,) items. deff is the variance of the ratio with whole
+    clusters as units over that of N independent items, and never below 1, so that one item a
+    cluster gives the plain limits. A share of 0 or 1 shows no variance: n* is then the number of
+    clusters that hold an item.
+    """
+    X, N, G = how_many @ x, how_many @ n, how_many @ (n > 0)
+    p = ratio(X, N)
+    scatter = ((x - p[:, None] * n) ** 2 * how_many).sum(axis=1)
+    V = ratio(scatter, N**2) * ratio(G, G - 1)
+    deff = np.fmax(ratio(V, ratio(p * (1 - p), N)), 1.0)
+    n_star = np.where((X <= 0) | (X >= N), G, N / deff)
+    x_star = p * n_star
+    alpha = 1 - level
+    with np.errstate(invalid="ignore"):
+        low = np.where(X > 0, betaincinv(x_star, n_star - x_star + 1, alpha / 2), 0.0)
+        high = np.where(X < N, betaincinv(x_star + 1, n_star - x_star, 1 - alpha / 2), 1.0)
+    none = N == 0
+    return Shares(p, np.where(none, np.nan, low), np.where(none, np.nan, high))
+
+
+SMOOTHED_T = "smoothed cluster-robust t interval, corrected for skewness"
+_MOST_SHIFT = 0.5  # of half the interval; the expansion holds for moderate skewness only
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The difference in each of R samples, all (R,); NaN where no pair informs it."""
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def mean_difference(
+    x: FloatArray, n: FloatArray, how_many: FloatArray, level: float, *, balanced: bool
+) -> Differences:
+    """D = X / N, or where `balanced` the mean of D_r = X_r / N_r over the k labels that occur.
+
+    `x` (U, k) is the sum of the pairs' differences, each within [-1, 1], and `n` (U, k) their
+    number, so that X_r and N_r are sums over clusters. The variance is that of the linearised
+    ratio with whole clusters as units (Cochran 1977, section 6.4),
+
+        z_g = sum_r (x_gr - D_r n_gr) / (K N_r),   V = sum_g z_g^2,
+
+    and the interval D* +- t sqrt(V) with Satterthwaite's degrees of freedom over the labels, both
+    limits moved by sqrt(V) g (2 t^2 + 1) / 6 with g = sum_g z_g^3 / V^1.5, the first term of the
+    Cornish-Fisher expansion of Student's t (Johnson 1978; Hall 1992, section 2.6): differences
+    from annotators are skewed, and one limit would else be missed twice as often as the other. So
+    that a few clusters without a difference claim no certainty, each label first gets half a
+    cluster of average size with difference 1 and half a one with -1: for one item a cluster the
+    adjustment of Agresti and Min (2005), "Simple improved confidence intervals for comparing
+    matched proportions".
+    """
+    if not balanced:
+        x, n = x.sum(axis=1, keepdims=True), n.sum(axis=1, keepdims=True)
+    X, N, G = how_many @ x, how_many @ n, how_many @ (n > 0)
+    value = mean_of_defined(ratio(X, N))
+    K = (N > 0).sum(axis=1, keepdims=True)
+    size = ratio(N, G)  # of an average cluster
+    N_star = np.where(N > 0, N + size, np.nan)
+    D = ratio(X, N_star)
+    z = (x - D[:, None, :] * n) / (K * N_star)[:, None, :]
+    z = np.where(np.isnan(z), 0.0, z)
+    added = ((1 - D) ** 2 + (1 + D) ** 2) / 2 * (size / (K * N_star)) ** 2
+    V_r = np.einsum("ru,ruk->rk", how_many, z**2) + added
+    V = np.einsum("ru,ru->r", how_many, z.sum(axis=2) ** 2) + np.nansum(added, axis=1)
+    df = ratio(np.nansum(V_r, axis=1) ** 2, np.nansum(V_r**2 / G.clip(min=1), axis=1))
+    t = np.abs(stdtrit(df, (1 - level) / 2))
+    skew = ratio(np.einsum("ru,ru->r", how_many, z.sum(axis=2) ** 3), V**1.5)
+    shift = np.clip(skew * (2 * t**2 + 1) / 6, -_MOST_SHIFT * t, _MOST_SHIFT * t)
+    middle = mean_of_defined(D) + shift * np.sqrt(V)
+    half = t * np.sqrt(V)
+    return Differences(value, np.maximum(middle - half, -1), np.minimum(middle + half, 1))
