@@ -117,5 +117,5 @@ def test_a_ceiling_that_has_to_do_without_a_model_is_told() -> None:
 
 
 def test_a_model_that_does_not_converge_is_told(monkeypatch) -> None:
-    monkeypatch.setattr("judgebench.stats.dawid_skene.MOST_ITERATIONS", 2)
+    monkeypatch.setattr("judgebench.stats.consensus.MOST_ITERATIONS", 2)
     assert any("had not converged" in note for note in notes_of(HUMANS))
