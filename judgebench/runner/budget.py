@@ -5,51 +5,46 @@ from __future__ import annotations
 import threading
 
 from judgebench.errors import BudgetSpent, Problem, SetupError
-from judgebench.records import Verdict
 
 
-class Purse:
-    """US dollars for all judges of a run together. `budget` None means any sum.
+class Budget:
+    """US dollars for all who share it, whatever thread they are in; `limit` None means any sum.
 
-    `spent` is what the run folder has cost so far, `dearest` the most that one verdict has cost or
-    is expected to. Threads of several judges share it.
+    `spent` is what the run folder has cost so far, `highest` the most that one call has cost or
+    is expected to. `ran_out` once a call could not be paid for.
     """
 
-    def __init__(self, budget: float | None, spent: float = 0.0, dearest: float = 0.0) -> None:
-        self._budget = budget
-        self._spent = spent
-        self._dearest = dearest
+    def __init__(self, limit: float | None, spent: float = 0.0, highest: float = 0.0) -> None:
+        self._limit = limit
+        self.spent = spent
+        self.ran_out = False
+        self._highest = highest
         self._in_flight = 0
         self._lock = threading.Lock()
 
     def may_ask(self) -> bool:
-        """Whether one more verdict fits, should it and all in flight be as dear as the dearest;
-        if so, it counts as in flight until it is paid."""
+        """Whether one more call fits, should it and all in flight cost as much as the most
+        expensive one so far; if so, it counts as in flight until it is paid."""
         with self._lock:
-            if self._budget is not None:
-                most = self._spent + (self._in_flight + 1) * self._dearest
-                if most > self._budget:
-                    return False
-            self._in_flight += 1
-            return True
+            most = self.spent + (self._in_flight + 1) * self._highest
+            self.ran_out = self._limit is not None and most > self._limit
+            self._in_flight += not self.ran_out
+            return not self.ran_out
 
-    def pay(self, verdict: Verdict) -> None:
-        """Raises SetupError where there is a budget and nobody knows what the call cost."""
+    def pay(self, cost: float | None, price_field: str = "") -> None:
+        """Count what a call cost, None if unknown. `price_field` names the setting that would
+        tell; without it nothing was called. Raises SetupError where a limit cannot be kept."""
         with self._lock:
             self._in_flight -= 1
-            self._spent += verdict.cost or 0.0
-            self._dearest = max(self._dearest, verdict.cost or 0.0)
-        if self._budget is not None and verdict.cost is None and verdict.usage.calls:
-            raise SetupError(
-                Problem(
-                    "--budget needs to know what a call costs: state price in the judge's settings",
-                    field=f"judges.{verdict.judge}.settings.price",
-                )
-            )
+            self.spent += cost or 0.0
+            self._highest = max(self._highest, cost or 0.0)
+        if self._limit is not None and cost is None and price_field:
+            message = "a budget needs to know what a call costs: state its price"
+            raise SetupError(Problem(message, field=price_field))
 
     def spent_up(self) -> BudgetSpent:
         """The error that says so."""
         return BudgetSpent(
-            f"the budget of ${self._budget:g} is used up: ${self._spent:.4f} spent in this run "
-            "folder; run again with a larger --budget to go on"
+            f"the budget of ${self._limit:g} is used up: ${self.spent:.4f} spent in this run "
+            "folder; run again with a larger budget to go on"
         )

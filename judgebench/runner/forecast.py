@@ -9,7 +9,7 @@ from judgebench.judges.contract import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer
 from judgebench.runner.bench import Bench
-from judgebench.runner.budget import Purse
+from judgebench.runner.budget import Budget
 from judgebench.runner.judging import Answers
 from judgebench.runner.ledger import Ledger, rows_of_shard
 from judgebench.store.folder import RunFolder
@@ -81,10 +81,10 @@ def _forecast(judge: LLMJudge, answers: Answers, folder: RunFolder) -> Forecast:
     )  # fmt: skip
 
 
-def purse_of(bench: Bench, folder: RunFolder, budget: float | None) -> Purse:
+def budget_of(bench: Bench, folder: RunFolder, limit: float | None) -> Budget:
     """What this run folder has cost before counts. Nothing is read where no budget is set."""
-    if budget is None:
-        return Purse(None)
+    if limit is None:
+        return Budget(None)
     costs = [v.cost or 0.0 for judge, _ in _asked(bench) for v in folder.verdicts(judge.name)]
     expected = [(f.cost or 0.0) / f.left for f in forecast(bench, folder) if f.left]
-    return Purse(budget, spent=sum(costs), dearest=max([0.0, *costs, *expected]))
+    return Budget(limit, spent=sum(costs), highest=max([0.0, *costs, *expected]))

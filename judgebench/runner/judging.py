@@ -9,7 +9,7 @@ from threading import Lock
 from judgebench.judges.contract import Judge, Task
 from judgebench.progress import Progress
 from judgebench.records import Answer, Verdict
-from judgebench.runner.budget import Purse
+from judgebench.runner.budget import Budget
 from judgebench.runner.ledger import AnswerIndex, Ledger, Rows, each, rows_of_shard
 from judgebench.runner.stop import StopSign
 from judgebench.store.folder import RunFolder, Shard
@@ -59,7 +59,7 @@ class Work:
 
     folder: RunFolder
     progress: Progress
-    purse: Purse
+    budget: Budget
     stop: StopSign
     shard: Shard | None = None
     writers: Writers = field(default_factory=Writers)
@@ -113,7 +113,7 @@ def ask(
         for task in tasks:
             if work.stop.wanted:
                 return
-            if not work.purse.may_ask():
+            if not work.budget.may_ask():
                 withheld = True
                 return
             yield task
@@ -127,11 +127,12 @@ def ask(
         if close is not None:
             close()
     if withheld:
-        raise work.purse.spent_up()
+        raise work.budget.spent_up()
 
 
 def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> None:
     writer.write(verdict)
     ledger.note(verdict)
     work.progress.advance(verdict.judge, verdict)
-    work.purse.pay(verdict)
+    where = f"judges.{verdict.judge}.settings.price" if verdict.usage.calls else ""
+    work.budget.pay(verdict.cost, where)

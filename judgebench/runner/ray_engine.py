@@ -27,7 +27,7 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.progress import NoProgress
 from judgebench.prompt import parse_prompt
 from judgebench.rubric import Rubric
-from judgebench.runner.budget import Purse
+from judgebench.runner.budget import Budget
 from judgebench.runner.judging import Answers, Work, ask
 from judgebench.runner.ledger import Ledger, Rows, each
 from judgebench.store.folder import RunFolder
@@ -152,7 +152,7 @@ class _Worker:
         part = f"ray-{uuid.uuid4().hex[:12]}"
         self._writer = VerdictWriter(self._folder.verdict_path(self._judge.name, part))
         sign = _StopSign(self._folder.path)
-        self._work = Work(self._folder, NoProgress(), Purse(None), sign)
+        self._work = Work(self._folder, NoProgress(), Budget(None), sign)
         self._ready = True
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _import_ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        raise MissingExtra("--engine ray", "ray", "ray[data]") from error
+        raise MissingExtra("the engine ray", "ray", "ray[data]") from error
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     return ray

@@ -13,9 +13,9 @@ from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
 from judgebench.judges.llm import LLMJudge
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.runner.bench import Bench
-from judgebench.runner.budget import Purse
+from judgebench.runner.budget import Budget
 from judgebench.runner.derive import derive
-from judgebench.runner.forecast import purse_of
+from judgebench.runner.forecast import budget_of
 from judgebench.runner.judging import Answers, Work, judge_answers
 from judgebench.runner.lanes import run_lanes
 from judgebench.runner.ledger import Ledger, rows_of_shard
@@ -53,7 +53,7 @@ def run(
             _merge_parts(folder)
         manifest = _begin(bench, folder, shown)
         stop = Stop()
-        work = Work(folder, shown, purse_of(bench, folder, budget), stop, shard)
+        work = Work(folder, shown, budget_of(bench, folder, budget), stop, shard)
         answers = Answers.of(bench.dataset.answers)
         with _ending(manifest, work):
             with ctrl_c(stop, shown.say), _cut_off(work):
@@ -71,13 +71,13 @@ def _check_shares(
     problems = []
     if budget is not None and (shard or engine == "ray"):
         message = "cannot be kept by several processes that spend at once: leave it out"
-        problems.append(Problem(message, field="--budget"))
+        problems.append(Problem(message, field="budget"))
     if engine == "ray" and shard:
-        problems.append(Problem("is Ray's own business with --engine ray", field="--shard"))
+        problems.append(Problem("is Ray's own business with the engine ray", field="shard"))
     if engine == "ray" and bench.variants:
-        problems.append(Problem("does not run stress tests", field="--engine", found="ray"))
+        problems.append(Problem("does not run stress tests", field="engine", found="ray"))
     if engine != "ray" and workers is not None:
-        problems.append(Problem("means something with --engine ray alone", field="--workers"))
+        problems.append(Problem("is for the engine ray alone", field="workers"))
     if problems:
         raise SetupError(problems)
 
@@ -172,7 +172,7 @@ def _is_remote(judge: LLMJudge) -> bool:
 
 
 def _controls(bench: Bench, answers: Answers, work: Work) -> None:
-    quiet = Work(work.folder, NoProgress(), Purse(None), work.stop, None, work.writers)
+    quiet = Work(work.folder, NoProgress(), Budget(None), work.stop, None, work.writers)
     for control in bench.controls:
         judge_answers(control, answers, quiet)
 
@@ -199,7 +199,7 @@ def _finish_shards(bench: Bench, folder: RunFolder, answers: Answers, progress: 
                 progress.say(f"answers that other shards have still to judge: {told}")
                 return
             manifest = manifest_of(bench, folder)
-            work = Work(folder, progress, Purse(None), Stop())
+            work = Work(folder, progress, Budget(None), Stop())
             with _ending(manifest, work):
                 _controls(bench, answers, work)
                 derive(bench, answers, work, manifest)

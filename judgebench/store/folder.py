@@ -53,7 +53,7 @@ class Shard:
         found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", text)
         if found is None or int(found[1]) > int(found[2]):
             allowed = "K/N, from 1/N to N/N, such as 2/8"
-            raise SetupError(Problem("is no shard", field="--shard", found=text, allowed=allowed))
+            raise SetupError(Problem("is no shard", field="shard", found=text, allowed=allowed))
         return cls(int(found[1]), int(found[2]))
 
     @property
@@ -93,7 +93,7 @@ class RunFolder:
                 if not _take(whole, exclusive=True):
                     raise RunLocked(
                         f"another process is writing to {self.path}; wait for it, or give each "
-                        "process a part of the work with --shard 1/2, --shard 2/2"
+                        "process a shard of the work, such as 1/2 and 2/2"
                     )
             else:
                 self._share(whole, shard)

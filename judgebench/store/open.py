@@ -51,7 +51,7 @@ def open_run(
 
 def _check_apart(annotators: Sequence[str], judges: Sequence[str]) -> None:
     problems = [
-        Problem("is the name of a judge too", field="--as-judge", found=name)
+        Problem("is the name of a judge too", field="as_judges", found=name)
         for name in annotators
         if name in judges
     ]

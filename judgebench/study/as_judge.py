@@ -34,7 +34,7 @@ def annotators_as_judges(
             of_item = given[label.annotator].setdefault(label.item_id, {})
             of_item[label.metric] = label.label
     problems = [
-        Problem("is no annotator with a label", "", None, "--as-judge", name, _some(known))
+        Problem("is no annotator with a label", "", None, "as_judges", name, _some(known))
         for name, items in given.items()
         if not items
     ]
@@ -71,7 +71,7 @@ def truth_of_others(
     others = [a for a in truth.choose({x.annotator for x in labels}) if a not in names]
     if not others:
         message = "leaves nobody to make the truth"
-        raise SetupError(Problem(message, field="--as-judge", found=", ".join(names)))
+        raise SetupError(Problem(message, field="as_judges", found=", ".join(names)))
     return truth.model_copy(update={"annotators": tuple(others)})
 
 

@@ -84,6 +84,6 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
 
 def test_a_budget_cannot_be_shared(tmp_path: Path) -> None:
     backend = ScriptedBackend(lambda request: GOOD)
-    with pytest.raises(SetupError, match="--budget"):
+    with pytest.raises(SetupError, match="budget"):
         run(bench({"m": backend}), RunFolder(tmp_path), budget=1.0, shard=Shard(1, 2))
     assert not (tmp_path / "run.json").exists()
