@@ -10,7 +10,7 @@ from aligned import align_run
 from loopback import Body, Loopback, Play, said
 
 from judgebench.data import load_data
-from judgebench.report.write import write_report
+from judgebench.report.old.write import write_report
 from judgebench.rubric import load_rubric
 from judgebench.runner import run
 from judgebench.runner.bench import load_bench

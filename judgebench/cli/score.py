@@ -115,7 +115,7 @@ def align(
     """Score a run again from its folder alone; print the tables."""
     from rich.console import Console
 
-    from judgebench.report.write import print_tables
+    from judgebench.report.old.write import print_tables
 
     scored = score(run, Scoring(truth, ties, annotator, as_judge or (), rule))
     print_tables(
@@ -145,7 +145,7 @@ def decide(
     from rich.console import Console
 
     from judgebench.decide.require import demands, unreached
-    from judgebench.report.write import print_decisions
+    from judgebench.report.old.write import print_decisions
 
     scored = score(run, Scoring(truth, ties, annotator, as_judge or (), rule))
     asked = demands(require or (), scored.decisions)
@@ -170,7 +170,7 @@ def report(
     rule: DecisionRuleOption = DECISION_RULE,
 ) -> None:
     """Write a run's report: Markdown, LaTeX, CSV, plots, one HTML page."""
-    from judgebench.report.write import write_report
+    from judgebench.report.old.write import write_report
 
     scored = score(run, Scoring(truth, ties, annotator, as_judge or (), rule))
     folder = to or run / "report"
@@ -183,7 +183,7 @@ def report(
 
 def report_and_print(run: Path, console: Console) -> None:
     """What ends a run: the report's files, and the tables on the screen."""
-    from judgebench.report.write import print_tables, write_report
+    from judgebench.report.old.write import print_tables, write_report
 
     scored = score(run)
     shown = (scored.alignment, scored.stress, scored.shown_decisions, scored.rankings)

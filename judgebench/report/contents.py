@@ -1,73 +1,43 @@
-"""What a report holds: an alignment, a stress test, decisions, rankings, or several of them."""
+"""What stands where in a report, in every format: lead blocks, caveats, all other blocks."""
 
 from __future__ import annotations
 
-from judgebench.align import Alignment
-from judgebench.decide.report.tables import evidence_tables, opening_tables
-from judgebench.decide.result import Decisions
-from judgebench.ranking.report.tables import all_ranking_tables
-from judgebench.ranking.result import Rankings
-from judgebench.report.tables import all_tables, judges_table
-from judgebench.report.words import describe
-from judgebench.results.tables import Table
-from judgebench.stress.report.tables import all_stress_tables
-from judgebench.stress.result import StressResult
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-NO_LABELS = "There are no human labels to align the judges with."
+from judgebench.results.part import Block, Figure, Part
 
 
-def shows_alignment(
-    alignment: Alignment, stress: StressResult | None, rankings: Rankings | None = None
-) -> bool:
-    """Whether there is an alignment to show; stress tests and rankings need no human labels."""
-    return (stress is None and rankings is None) or alignment.n_labels > 0
+def report_title(parts: Sequence[Part], name: str) -> str:
+    """`demo: judges against human labels`; the first part says what the report is about."""
+    return ": ".join(text for text in (name, parts[0].title if parts else "") if text)
 
 
-def compared_sentences(alignment: Alignment, rankings: Rankings | None) -> list[str]:
-    """What was compared; nothing where only proxy evaluators ranked."""
-    return describe(alignment) if alignment.judges or rankings is None else []
+def blocks_of(parts: Sequence[Part], *, lead: bool) -> list[Block]:
+    """The blocks that stand before the caveats, or those after them, without what is empty."""
+    return [
+        filled
+        for part in parts
+        for block in part.blocks
+        if block.lead == lead and (filled := _filled(block))
+    ]
 
 
-def about_what(
-    alignment: Alignment,
-    stress: StressResult | None,
-    decisions: Decisions | None = None,
-    rankings: Rankings | None = None,
-) -> str:
-    """What stands after the name in a title."""
-    if decisions is not None:
-        return "may these judges stand in for the annotators?"
-    if shows_alignment(alignment, stress, rankings):
-        return "judges against human labels"
-    if rankings is not None:
-        return "whose arguments help to decide?"
-    return "judges under stress"
+def _filled(block: Block) -> Block | None:
+    """The block without tables that have no rows; None where nothing is left to show."""
+    tables = tuple(table for table in block.tables if table.rows)
+    if not (tables or block.text or block.figures or block.cards):
+        return None
+    return replace(block, tables=tables)
 
 
-def shown_tables(
-    alignment: Alignment,
-    stress: StressResult | None,
-    decisions: Decisions | None = None,
-    rankings: Rankings | None = None,
-) -> list[Table]:
-    """The tables of the Markdown and LaTeX reports: decisions, rankings, stress test, alignment."""
-    tables = opening_tables(decisions)
-    tables += [] if decisions is None else evidence_tables(decisions)
-    tables += [] if rankings is None else all_ranking_tables(rankings)
-    tables += [] if stress is None else all_stress_tables(stress)
-    if shows_alignment(alignment, stress, rankings):
-        return [*tables, *all_tables(alignment)]
-    judges = judges_table(alignment)
-    return [*tables, judges] if judges.rows else tables
-
-
-def all_notes(
-    alignment: Alignment,
-    stress: StressResult | None,
-    decisions: Decisions | None,
-    rankings: Rankings | None = None,
-) -> list[str]:
+def caveats(parts: Sequence[Part]) -> list[str]:
     """The caveats of all parts, each once."""
-    notes = [*alignment.notes, *(stress.notes if stress else ())]
-    notes += [*(decisions.notes if decisions else ()), *(rankings.notes if rankings else ())]
-    return list(dict.fromkeys(notes))
+    return list(dict.fromkeys(note for part in parts for note in part.notes))
+
+
+def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
+    """Every figure, in the order in which they stand."""
+    for lead in (True, False):
+        for block in blocks_of(parts, lead=lead):
+            yield from block.figures

@@ -17,6 +17,7 @@ from judgebench.align import Alignment
 from judgebench.records import Estimate
 from judgebench.report.comparisons import ALL_TIE, why_no_p
 from judgebench.report.words import printable
+from judgebench.results.part import Part
 
 ESTIMATE_COLUMNS = ("value", "low", "high", "level", "n", "n_missing", "method", "reason")
 COLUMNS = (
@@ -41,6 +42,11 @@ COLUMNS = (
 def to_csv(alignment: Alignment) -> str:
     """The text of alignment.csv, lines ended by a line feed."""
     return csv_text(COLUMNS, _rows(alignment))
+
+
+def part_csv(part: Part) -> str:
+    """The rows of a part as the text of its CSV file, lines ended by a line feed."""
+    return csv_text(part.results.columns, (row.plain() for row in part.results))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +15,10 @@ from judgebench.results.tables import DASH
 
 FORMATS = ("png", "pdf")  # to look at, and for a paper
 _STYLE = {
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # what a reader of an SVG may have
+    "svg.fonttype": "none",  # text stays text: small, and as sharp as the page
+    "svg.hashsalt": "judgebench",
     "font.size": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -23,6 +27,19 @@ _STYLE = {
     "savefig.dpi": 160,
 }
 DARK = 0.72  # shares above it are so dark that text on them is white
+
+
+def save_figure(draw: Callable[[], Any]) -> Mapping[str, bytes]:
+    """The figure that `draw` makes, in every format: to look at, for a paper, for a page."""
+    with _style():
+        figure = draw()
+        _lay_out(figure)
+        return {kind: _save(figure, kind) for kind in (*FORMATS, "svg")}
+
+
+def slug(text: str) -> str:
+    """`text` as a part of a file name."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:80] or "figure"
 
 
 def draw_figures(figures: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, bytes]]:
@@ -64,7 +81,8 @@ def _lay_out(figure: Any) -> None:
 
 def _save(figure: Any, kind: str) -> bytes:
     out = io.BytesIO()
-    no_date = {"CreationDate": None} if kind == "pdf" else None  # the same figure, the same file
+    dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    no_date = dates.get(kind)  # the same figure, the same file
     figure.savefig(out, format=kind, metadata=no_date, facecolor="white")
     return out.getvalue()
 

@@ -1,8 +1,8 @@
-r"""The tables as LaTeX that pastes into a paper: booktabs is all they need.
+r"""The tables as LaTeX that pastes into a paper: booktabs and longtable are all they need.
 
-Wide tables are cut into blocks of columns and long ones into several floats, so that they fit the
-text width and height of a plain `article`. Works with pdflatex: letters and signs that it cannot
-set without further packages are written as commands, and what is left as `[U+4E2D]`.
+Wide tables are cut into blocks of columns that fit the text width of a plain `article`; LaTeX
+breaks long ones between pages. Works with pdflatex: letters and signs that it cannot set without
+further packages are written as commands, and what is left as `[U+4E2D]`.
 """
 
 from __future__ import annotations
@@ -10,24 +10,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from judgebench.align import Alignment
-from judgebench.decide.report.words import rule_sentences
-from judgebench.decide.result import Decisions
-from judgebench.ranking.report.words import summary
-from judgebench.ranking.result import Rankings
-from judgebench.report.contents import (
-    NO_LABELS,
-    compared_sentences,
-    shown_tables,
-    shows_alignment,
-)
+from judgebench.report.contents import blocks_of
 from judgebench.report.words import printable
+from judgebench.results.part import Block, Part
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
-from judgebench.stress.result import StressResult
 
-_HEAD = r"""% Made by judgebench. Needs \usepackage{booktabs} in the preamble and nothing else.
+_HEAD = r"""% Made by judgebench. Needs \usepackage{booktabs,longtable} in the preamble, no more.
 """
 
 _SPECIAL = {
@@ -61,33 +50,22 @@ _ACCENTS = {
 # In millimetres, for the text of a plain article at 10 pt.
 _TEXT_WIDTH = 121
 _GAP = 2
-_STUB_WIDTH = {1: 24, 2: 22}
-_LINES_A_FLOAT = 50
-_FLOATS_BEFORE_FLUSH = 12
+_STUB_WIDTH = {1: 24, 2: 22, 3: 20}
 
 
-def to_latex(
-    alignment: Alignment,
-    stress: StressResult | None = None,
-    decisions: Decisions | None = None,
-    rankings: Rankings | None = None,
-) -> str:
-    """Every table of the report, each in its own float or floats."""
-    tables = shown_tables(alignment, stress, decisions, rankings)
-    floats = [text for table in tables for text in _floats(table)]
-    parts = [_HEAD]
-    if compared_sentences(alignment, rankings) and not shows_alignment(alignment, stress, rankings):
-        parts.append(f"{NO_LABELS}\n")
-    if decisions is not None:
-        parts.append(f"{escape(' '.join(rule_sentences(decisions)))}\n")
-    for title, sentences in summary(rankings) if rankings is not None else ():
-        said = rf"\textbf{{{_breakable(title)}.}} {_breakable(' '.join(sentences))}"
-        parts.append(f"\\par{{\\sloppy\\noindent {said}\\par}}\n")
-    for i, text in enumerate(floats):
-        if i and i % _FLOATS_BEFORE_FLUSH == 0:
-            parts.append("\\clearpage % LaTeX can hold back only so many floats\n")
-        parts.append(text)
-    return "\n".join(parts)
+def to_latex(parts: Sequence[Part]) -> str:
+    """The sentences and tables of every block."""
+    blocks = [*blocks_of(parts, lead=True), *blocks_of(parts, lead=False)]
+    return "\n".join([_HEAD, *(piece for block in blocks for piece in _block(block))])
+
+
+def _block(block: Block) -> Iterator[str]:
+    if block.text:
+        heading = rf"\textbf{{{_breakable(block.heading.rstrip('.'))}.}} " if block.heading else ""
+        said = " ".join(map(_breakable, block.text))
+        yield f"\\par{{\\sloppy\\noindent {heading}{said}\\par}}\n"
+    for table in block.tables:
+        yield _table(table)
 
 
 def escape(text: str) -> str:
@@ -125,26 +103,19 @@ def _accented(character: str) -> str:
     return f"\\{_ACCENTS[parts[1]]}{{{base}}}"
 
 
-# --- floats ------------------------------------------------------------------------------------
+# --- tables ------------------------------------------------------------------------------------
 
 
-def _floats(table: Table) -> Iterator[str]:
-    """A table as one float or more, none taller than a page, and its notes."""
+def _table(table: Table) -> str:
+    """A longtable for each block of columns that fits the text width, and the notes under them."""
     notes = footnotes(table)
-    stub, value = _STUB_WIDTH[table.stubs], _value_width(table)
+    stub, value = _STUB_WIDTH.get(table.stubs, 18), _value_width(table)
     room = _TEXT_WIDTH - table.stubs * (stub + _GAP)
     blocks = split_columns(table, max(1, room // (value + _GAP)))
-    pages = _pages([piece for block in blocks for piece in _pieces_of(block, stub, value)])
-    for number, (pieces, height) in enumerate(pages, start=1):
-        tabulars = [_tabular(piece, notes, stub, value) for piece in pieces]
-        under, after = "", ""
-        if number == len(pages) and (text := _notes(table, notes)):
-            fits = height + len(text) / 120 <= _LINES_A_FLOAT
-            under, after = (text, "") if fits else ("", text)
-        yield _float(table, tabulars, under, first=number == 1)
-        if after:
-            where = rf"Notes to Table~\ref{{{_label(table)}}}. "
-            yield f"\\par\\medskip\\noindent{{\\scriptsize {where}{after}\\par}}\n"
+    tables = "".join(_longtable(b, notes, stub, value, b is blocks[0]) for b in blocks)
+    under = _notes(table, notes)
+    under = f"\n{{\\noindent\\raggedright\\scriptsize {under}\\par}}\\medskip" if under else ""
+    return f"{{\\footnotesize\\setlength{{\\tabcolsep}}{{1mm}}\n{tables}}}{under}\n"
 
 
 def _value_width(table: Table) -> int:
@@ -155,74 +126,29 @@ def _value_width(table: Table) -> int:
     return 20 if max(len(cell.interval) for cell in cells) > len("[0.774, 0.850]") else 17
 
 
-def _pieces_of(block: Table, stub: int, value: int) -> Iterator[tuple[Table, float]]:
-    """Runs of rows that fit a page, each with its height in lines."""
-    head = 1.5 + max(_lines(c, value) for c in block.columns)
-    rows: list[tuple[Cell, ...]] = []
-    height = head
-    for row in block.rows:
-        lines = 0.25 + max(_cell_lines(c, stub if i < block.stubs else value)
-                           for i, c in enumerate(row))  # fmt: skip
-        if rows and height + lines > _LINES_A_FLOAT:
-            yield replace(block, rows=tuple(rows)), height
-            rows, height = [], head
-        rows.append(row)
-        height += lines
-    yield replace(block, rows=tuple(rows)), height
-
-
-def _pages(pieces: Sequence[tuple[Table, float]]) -> list[tuple[list[Table], float]]:
-    """As many pieces on a page as there is room for, in their order, with their height."""
-    pages: list[tuple[list[Table], float]] = []
-    for piece, height in pieces:
-        if pages and pages[-1][1] + height <= _LINES_A_FLOAT:
-            pages[-1] = ([*pages[-1][0], piece], pages[-1][1] + height)
-        else:
-            pages.append(([piece], height))
-    return pages
-
-
-def _cell_lines(cell: Cell, width: int) -> int:
-    return 2 if cell.interval else _lines(cell.value, width)
-
-
-def _lines(text: str, width: int) -> int:
-    """How many lines a text takes in that many millimetres, rather too many than too few."""
-    return -(-len(text) * 2 // width) or 1
+def _longtable(table: Table, notes: Footnotes, stub: int, value: int, first: bool) -> str:
+    values = len(table.columns) - table.stubs
+    widths = f"*{{{table.stubs}}}{{p{{{stub}mm}}}}*{{{values}}}{{p{{{value}mm}}}}"
+    names = " & ".join(_heading(c, i < table.stubs) for i, c in enumerate(table.columns))
+    head = f"\\toprule\n{names} \\tabularnewline\n\\midrule\n"
+    again = rf"\caption[]{{{escape(table.title)} (continued)}} \tabularnewline"
+    title = rf"\caption{{{escape(table.title)}}}\label{{{_label(table)}}} \tabularnewline"
+    rows = (
+        " & ".join(_cell(c, notes.mark(c), i < table.stubs) for i, c in enumerate(row))
+        for row in table.rows
+    )
+    body = "\\addlinespace[2pt]\n".join(f"{row} \\tabularnewline\n" for row in rows)
+    return (
+        ("" if first else "\\addtocounter{table}{-1}\n")
+        + f"\\begin{{longtable}}{{@{{}}{widths}@{{}}}}\n"
+        + f"{title if first else again}\n{head}\\endfirsthead\n"
+        + f"{again}\n{head}\\endhead\n\\bottomrule\n\\endfoot\n"
+        + f"{body}\\end{{longtable}}\n"
+    )
 
 
 def _label(table: Table) -> str:
     return f"tab:judgebench-{table.key.replace('_', '-')}"
-
-
-def _float(table: Table, tabulars: Sequence[str], notes: str, *, first: bool) -> str:
-    caption = escape(table.title) + ("" if first else " (continued)")
-    label = rf"\label{{{_label(table)}}}" if first else ""
-    return "\n".join(
-        [
-            r"\begin{table}[htbp]",
-            r"\centering\footnotesize\setlength{\tabcolsep}{1mm}",
-            rf"\caption{{{caption}}}{label}",
-            "\n\\par\\medskip\n".join(tabulars),
-            *([rf"\par\smallskip{{\raggedright\scriptsize {notes}\par}}"] if notes else []),
-            "\\end{table}\n",
-        ]
-    )
-
-
-def _tabular(table: Table, notes: Footnotes, stub: int, value: int) -> str:
-    values = len(table.columns) - table.stubs
-    widths = f"*{{{table.stubs}}}{{p{{{stub}mm}}}}*{{{values}}}{{p{{{value}mm}}}}"
-    head = [_heading(c, i < table.stubs) for i, c in enumerate(table.columns)]
-    body = [
-        " & ".join(_cell(c, notes.mark(c), i < table.stubs) for i, c in enumerate(row))
-        for row in table.rows
-    ]
-    rows = "\\addlinespace[2pt]\n".join(f"{line} \\tabularnewline\n" for line in body)
-    return (
-        f"\\begin{{tabular}}{{@{{}}{widths}@{{}}}}\n\\toprule\n{' & '.join(head)} "
-        f"\\tabularnewline\n\\midrule\n{rows}\\bottomrule\n\\end{{tabular}}"
-    )
 
 
 def _heading(text: str, stub: bool) -> str:

@@ -1,33 +1,9 @@
 // Text of the data reaches the page through textContent and value only, never as markup.
 (() => {
-  // A heading that may break after the signs inside a model's name.
-  const named = (text, className) => {
-    const made = el("th", className);
-    const parts = text.split(/(?<=[/:_.@-])(?=\w)/);
-    parts.forEach((part, i) => made.append(...(i ? [el("wbr")] : []), part));
-    return made;
-  };
-  for (const form of document.querySelectorAll(".choose")) {
-    form.hidden = false;
-    form.addEventListener("submit", (event) => event.preventDefault());
-  }
-
-  // --- one panel at a time ---
-  const panels = [...document.querySelectorAll(".panel")];
-  const showPanel = () => {
-    const statistic = $("choose-statistic").value;
-    const mine = panels.filter((p) => p.dataset.statistic === statistic);
-    const wanted = mine.find((p) => p.dataset.failures === $("choose-failures").value);
-    for (const panel of panels) panel.hidden = panel !== (wanted || mine[0]);
-    $("panel-note").textContent =
-      mine.length === 1 ? "No verdict is missing here: all three ways agree." : "";
-  };
-  $("choose-statistic").addEventListener("change", showPanel);
-  $("choose-failures").addEventListener("change", showPanel);
-  showPanel();
+  const PAGE = 20;
 
   // A tap shows what a pointer sees as a tooltip.
-  $("alignment").addEventListener("click", (event) => {
+  document.querySelector("main").addEventListener("click", (event) => {
     const told = event.target.closest("[title]");
     $("detail").hidden = !told;
     if (told) $("detail").textContent = told.title;
@@ -36,151 +12,99 @@
     for (const details of document.querySelectorAll("details")) details.open = true;
   });
 
-  // --- disagreements ---
-  const data = JSON.parse($("data").textContent);
-  const PAGE = 20;
-  const SIGNS = { severe: "▲", mild: "▼", other: "≠", missing: "✕" };
-  const SAID = {
-    severe: "more severe than the human truth",
-    mild: "less severe than the human truth",
-    other: "different from the human truth",
-    missing: "no label",
+  // A heading that may break after the signs inside a model's name.
+  const named = (text, className) => {
+    const made = el("th", className);
+    const parts = text.split(/(?<=[/:_.@-])(?=\w)/);
+    parts.forEach((part, i) => made.append(...(i ? [el("wbr")] : []), part));
+    return made;
   };
-
-  // How one judge's label stands to the truth: "", severe, mild, other or missing.
-  const direction = (item, judge, metric) => {
-    const truth = item.truth[metric.id];
-    const verdict = item.verdicts[judge];
-    if (truth === undefined || !verdict) return "";
-    const label = verdict.labels[metric.id];
-    if (label === undefined || label === metric.abstain) return "missing";
-    if (label === truth) return "";
-    const [a, b] = [metric.labels.indexOf(label), metric.labels.indexOf(truth)];
-    if (!metric.ordinal || a < 0 || b < 0) return "other";
-    return a > b ? "severe" : "mild";
-  };
-
-  const choices = (select, pairs) => {
-    for (const [value, text] of pairs) {
-      const option = el("option", "", text);
-      option.value = value;
-      select.append(option);
-    }
-  };
-  choices($("by-judge"), data.judges.map((name) => [name, name]));
-  choices($("by-metric"), data.metrics.map((metric) => [metric.id, metric.title]));
-
-  const passes = (item) => {
-    const text = $("by-text").value.trim().toLowerCase();
-    if (text) {
-      const all = [item.id, item.system, item.question, item.text, item.reference || ""];
-      if (!all.join("\n").toLowerCase().includes(text)) return false;
-    }
-    const judges = $("by-judge").value ? [$("by-judge").value] : data.judges;
-    const metrics = data.metrics.filter(
-      (metric) => !$("by-metric").value || metric.id === $("by-metric").value,
-    );
-    const wanted = $("by-direction").value;
-    return judges.some((judge) =>
-      metrics.some((metric) => {
-        const found = direction(item, judge, metric);
-        return wanted ? found === wanted : found !== "";
-      }),
-    );
-  };
-
-  const passage = (heading, text) => {
-    const box = el("div");
-    box.append(el("h4", "", heading), el("p", "text", text));
+  const passage = ([heading, stretches], tag) => {
+    const [box, text] = [el(tag === "summary" ? "details" : "div"), el("p", "text")];
+    for (const [change, part] of stretches) text.append(change ? el(change, "", part) : part);
+    box.append(el(tag, "", heading), text);
     return box;
   };
-
-  const verdictCell = (item, judge, metric) => {
-    const found = direction(item, judge, metric);
-    const verdict = item.verdicts[judge];
-    if (!verdict) return el("td", "no-label", "not judged");
-    const label = verdict.labels[metric.id];
-    const cell = el("td", found === "missing" || label === undefined ? "no-label" : found && "differs");
-    if (found) {
-      const sign = el("span", "sign", SIGNS[found]);
-      sign.title = SAID[found];
-      sign.setAttribute("aria-label", SAID[found]);
-      cell.append(sign);
-    }
-    cell.append(label === undefined ? verdict.status : label);
-    return cell;
+  const cell = ([text, look, remark, best]) => {
+    const made = el("td", [look && `look-${look}`, best && "best"].filter(Boolean).join(" "), text);
+    if (remark) made.title = remark;
+    return made;
   };
-
-  const labelTable = (item) => {
-    const annotators = [
-      ...new Set(data.metrics.flatMap((metric) => Object.keys(item.human[metric.id] || {}))),
-    ].sort();
-    const table = el("table");
-    const head = el("tr");
-    head.append(el("th", "stub", "Metric"), el("th", "truth", "Human truth"));
-    for (const name of [...annotators, ...data.judges]) head.append(named(name, ""));
-    const body = el("tbody");
-    for (const metric of data.metrics) {
+  const gridTable = (grid) => {
+    const [wide, table, head, body, top] = ["div", "table", "thead", "tbody", "tr"].map((t) => el(t));
+    wide.className = "wide";
+    top.append(...grid.columns.map((name, i) => named(name, i < grid.stubs ? "stub" : "")));
+    for (const cells of grid.rows) {
       const row = el("tr");
-      row.append(named(metric.title, "stub"));
-      row.append(el("td", "truth", item.truth[metric.id] ?? "–"));
-      const human = item.human[metric.id] || {};
-      for (const name of annotators) row.append(el("td", "", human[name] ?? "–"));
-      for (const name of data.judges) row.append(verdictCell(item, name, metric));
+      row.append(...cells.map((one, i) => (i < grid.stubs ? named(one[0], "stub") : cell(one))));
       body.append(row);
     }
-    const thead = el("thead");
-    thead.append(head);
-    table.append(thead, body);
-    const wide = el("div", "wide");
+    head.append(top);
+    table.append(head, body);
     wide.append(table);
     return wide;
   };
-
-  const failures = (item) =>
-    Object.entries(item.verdicts)
-      .filter(([, verdict]) => verdict.status !== "ok")
-      .map(([judge, verdict]) => {
-        const box = el("details", "raw");
-        const why = verdict.reason ? `: ${verdict.reason}` : "";
-        box.append(el("summary", "", `${judge} gave no usable verdict (${verdict.status})${why}`));
-        const raw = verdict.raw || "(no reply)";
-        box.append(el("h4", "", "Raw reply"), el("p", "text", raw));
-        if (verdict.cut) box.append(el("p", "under", `Cut; the reply has ${verdict.cut} characters.`));
-        return box;
-      });
-
-  const card = (item) => {
-    const box = el("article", "item");
-    const header = el("header");
-    header.append(el("b", "", item.id));
-    if (item.system) header.append(el("span", "", `answer by ${item.system}`));
-    header.append(el("span", "", `distance ${Number(item.distance.toFixed(2))}`));
-    const texts = el("div", "texts");
-    if (item.question) texts.append(passage("Question", item.question));
-    texts.append(passage("Answer", item.text));
-    if (item.reference !== null) texts.append(passage("Reference", item.reference));
-    box.append(header, texts, labelTable(item), ...failures(item));
+  const article = (card) => {
+    const [box, header, texts] = [el("article", "item"), el("header"), el("div", "texts")];
+    header.append(el("b", "", card.title), ...card.about.map((text) => el("span", "", text)));
+    texts.append(...card.texts.map((one) => passage(one, "h4")));
+    box.append(header, texts);
+    if (card.grid) box.append(gridTable(card.grid));
+    box.append(...card.folded.map((one) => passage(one, "summary")));
     return box;
   };
 
-  let found = [];
-  let shown = 0;
-  const more = () => {
-    const next = found.slice(shown, shown + PAGE);
-    $("items").append(...next.map(card));
-    shown += next.length;
-    $("more").hidden = shown >= found.length;
-    $("how-many").textContent = `${shown} of ${found.length} shown`;
+  const browse = (box) => {
+    const data = JSON.parse(box.querySelector("script").textContent);
+    const [form, list, more] = [".choose", ".cards", ".more"].map((s) => box.querySelector(s));
+    const plain = (texts) => texts.map(([, parts]) => parts.map(([, text]) => text).join(""));
+    const words = new Map(
+      data.cards.map((card) => [
+        card,
+        [card.title, ...card.about, ...plain(card.texts)].join("\n").toLowerCase(),
+      ]),
+    );
+    const choices = data.facets.map(([name, values]) => {
+      const [label, select] = [el("label", "", name), el("select")];
+      for (const [value, text] of [["", "any"], ...values.map((one) => [one, one])]) {
+        const option = el("option", "", text);
+        option.value = value;
+        select.append(option);
+      }
+      label.append(select);
+      form.append(label);
+      return [name, select];
+    });
+    const [label, input, count] = [el("label", "", "Text"), el("input"), el("output")];
+    input.type = "search";
+    label.append(input);
+    form.append(label, count);
+    form.hidden = false;
+    form.addEventListener("submit", (event) => event.preventDefault());
+
+    let found = [];
+    let shown = 0;
+    const showMore = () => {
+      const next = found.slice(shown, shown + PAGE);
+      list.append(...next.map(article));
+      shown += next.length;
+      more.hidden = shown >= found.length;
+      count.textContent = `${shown} of ${found.length} shown`;
+    };
+    const filter = () => {
+      const wanted = choices.filter(([, select]) => select.value);
+      const fits = (facet) => wanted.every(([name, select]) => facet[name] === select.value);
+      const text = input.value.trim().toLowerCase();
+      found = data.cards.filter(
+        (card) => words.get(card).includes(text) && (!wanted.length || card.facets.some(fits)),
+      );
+      shown = 0;
+      list.replaceChildren();
+      showMore();
+    };
+    form.addEventListener("input", filter);
+    more.addEventListener("click", showMore);
+    filter();
   };
-  const filter = () => {
-    found = data.items.filter(passes);
-    shown = 0;
-    $("items").replaceChildren();
-    more();
-  };
-  for (const id of ["by-judge", "by-metric", "by-direction"]) $(id).addEventListener("change", filter);
-  $("by-text").addEventListener("input", filter);
-  $("more").addEventListener("click", more);
-  filter();
+  for (const box of document.querySelectorAll(".browse")) browse(box);
 })();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -10,6 +12,7 @@ from judgebench.report.words import printable, wrapped
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
 
 _STUB = 22  # the width that the first column may take before it is folded
+_COLOURS: Mapping[str, str] = {"good": "green", "fair": "cyan", "bad": "red", "unclear": "yellow"}
 _VALUE = 16  # the width of a value over its interval, with padding
 
 
@@ -42,7 +45,8 @@ def _grid(table: Table, notes: Footnotes) -> RichTable:
 def _cell(cell: Cell, mark: str) -> Text:
     """The value with its mark, and under it the interval."""
     text = Text()
-    text.append(wrapped(cell.value, _STUB), style="bold" if cell.best else "")
+    style = "bold" if cell.best else _COLOURS.get(cell.look, "")
+    text.append(wrapped(cell.value, _STUB), style=style)
     if mark:
         text.append(f" {mark}", style="dim")
     if cell.interval:

@@ -2,83 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from judgebench.align import Alignment
-from judgebench.decide.report.csv import to_decisions_csv
-from judgebench.decide.report.plots import draw_decisions
-from judgebench.decide.report.terminal import print_decisions
-from judgebench.decide.result import Decisions
 from judgebench.files import write_atomically
-from judgebench.ranking.report.csv import to_rankings_csv
-from judgebench.ranking.report.plots import draw_rankings
-from judgebench.ranking.report.terminal import print_rankings
-from judgebench.ranking.result import Rankings
-from judgebench.report.contents import shows_alignment
-from judgebench.report.csv_file import to_csv
+from judgebench.report.contents import figures_of
+from judgebench.report.csv_file import part_csv
+from judgebench.report.figures import drawn
 from judgebench.report.html import to_html
 from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown
-from judgebench.report.plots import draw_all
-from judgebench.report.tables import accuracy_table
-from judgebench.report.terminal import print_tables
-from judgebench.stress.report.csv import to_stress_csv
-from judgebench.stress.report.plots import draw_stress
-from judgebench.stress.result import StressResult
-
-__all__ = [
-    "accuracy_table", "print_decisions", "print_rankings", "print_tables", "write_report",
-]  # fmt: skip
+from judgebench.results.part import Part
 
 
-def write_report(
-    alignment: Alignment,
-    folder: Path,
-    stress: StressResult | None = None,
-    decisions: Decisions | None = None,
-    rankings: Rankings | None = None,
-) -> Mapping[str, Path]:
+def write_report(parts: Sequence[Part], folder: Path, *, name: str = "") -> Mapping[str, Path]:
     """Write every file of the report into `folder` and return their paths.
 
-    The keys are `csv`, `markdown`, `latex`, `html`, with a stress result `stress_csv`, with
-    decisions `decisions_csv`, with rankings `rankings_csv` and, for the figures, their paths
-    inside `folder`, such as `plots/label_distribution.png`. A file is the old one or the new one,
-    never half of either.
+    The keys are `markdown`, `latex`, `html`, for each part the name of its CSV file and for each
+    figure its path inside `folder`, such as `plots/label_distribution.png`. A file is the old one
+    or the new one, never half of either.
     """
     written: dict[str, Path] = {}
-    for key, name, content in _files(alignment, stress, decisions, rankings):
-        path = folder / name
+    for key, inside, content in _files(parts, name):
+        path = folder / inside
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
         written[key] = path
     return written
 
 
-def _files(
-    alignment: Alignment,
-    stress: StressResult | None,
-    decisions: Decisions | None,
-    rankings: Rankings | None,
-) -> Iterator[tuple[str, str, bytes]]:
+def _files(parts: Sequence[Part], name: str) -> Iterator[tuple[str, str, bytes]]:
     """Key, path inside the folder and content of each file."""
-    yield "csv", "alignment.csv", to_csv(alignment).encode()
-    if stress is not None:
-        yield "stress_csv", "stress.csv", to_stress_csv(stress).encode()
-    if decisions is not None:
-        yield "decisions_csv", "decisions.csv", to_decisions_csv(decisions).encode()
-    if rankings is not None:
-        yield "rankings_csv", "rankings.csv", to_rankings_csv(rankings).encode()
-    parts = alignment, stress, decisions, rankings
-    yield "markdown", "tables.md", to_markdown(*parts).encode()
-    yield "latex", "tables.tex", to_latex(*parts).encode()
-    yield "html", "report.html", to_html(*parts).encode()
-    figures = chain(
-        draw_decisions(decisions) if decisions is not None else (),
-        draw_rankings(rankings) if rankings is not None else (),
-        draw_all(alignment) if shows_alignment(alignment, stress, rankings) else (),
-        draw_stress(stress) if stress is not None else (),
-    )
-    for name, content in figures:
-        yield f"plots/{name}", f"plots/{name}", content
+    for part in parts:
+        yield f"{part.key}.csv", f"{part.key}.csv", part_csv(part).encode()
+    yield "markdown", "tables.md", to_markdown(parts, name).encode()
+    yield "latex", "tables.tex", to_latex(parts).encode()
+    figures = drawn(figures_of(parts))
+    images = [saved["svg"] for saved in figures.values()]
+    yield "html", "report.html", to_html(parts, name, images).encode()
+    for stem, saved in figures.items():
+        for kind, content in saved.items():
+            if kind != "svg":
+                yield f"plots/{stem}.{kind}", f"plots/{stem}.{kind}", content

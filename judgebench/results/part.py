@@ -66,18 +66,25 @@ class Drawing:
 Figure = Intervals | HeatMap | Drawing
 
 
+# A text, or its stretches in order, each plain, deleted or inserted.
+Passage = str | Sequence[tuple[Literal["", "del", "ins"], str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """One case to look at, such as an answer on which judge and humans differ.
 
-    `texts` are (heading, text); `grid` is a small table; `facets` are what a reader can filter by.
+    `texts` are (heading, text), `folded` those that are closed until they are opened; `grid` is a
+    small table. A reader can filter by `facets`: the card is shown where any one of them has all
+    that was chosen, such as {"Judge": "m", "Metric": "Tone", "Direction": "more severe"}.
     """
 
     title: str
-    texts: tuple[tuple[str, str], ...] = ()
+    about: tuple[str, ...] = ()  # stands beside the title
+    texts: tuple[tuple[str, Passage], ...] = ()
+    folded: tuple[tuple[str, Passage], ...] = ()
     grid: Table | None = None
-    facets: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    weight: float = 0.0  # the cards with the most weight stand first
+    facets: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,9 @@ class Block:
 
     `lead` blocks stand before the caveats in every format; the terminal shows the tables and
     sentences of blocks that are `on_screen`; a `folded` block of a page is closed until it is
-    opened. `cards` stand in the page alone.
+    opened, and belongs to the heading before it. `cards`, in their order, stand in the page alone,
+    figures in the page and in files of their own. Tables without rows are left out, and so is a
+    block in which nothing is left.
     """
 
     heading: str = ""

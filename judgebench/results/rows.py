@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from judgebench.records import Estimate
@@ -65,9 +66,8 @@ class Results:
 
     def select(self, analysis: str = "", statistic: str = "", **keys: str) -> list[Row]:
         """The rows with all these keys; an empty analysis or statistic means any."""
-        found: Iterable[Row] = self.rows
-        if analysis or statistic:
-            found = self._by_kind.get((analysis, statistic), ())
+        place = (analysis, statistic, keys.get("judge"), keys.get("metric"))
+        found = self._index.get(place, ())
         return [row for row in found if all(row[key] == wanted for key, wanted in keys.items())]
 
     def find(self, statistic: str, analysis: str = "", **keys: str) -> Estimate:
@@ -81,13 +81,14 @@ class Results:
         return list(dict.fromkeys(row[key] for row in self.select(analysis, statistic)))
 
     @cached_property
-    def _by_kind(self) -> Mapping[tuple[str, str], list[Row]]:
-        index: dict[tuple[str, str], list[Row]] = {}
+    def _index(self) -> Mapping[tuple[str | None, ...], list[Row]]:
+        """The rows by analysis, statistic, judge and metric, or by any of them alone."""
+        index: dict[tuple[str | None, ...], list[Row]] = {}
         for row in self.rows:
-            for kind in (
-                (row.analysis, row.statistic), (row.analysis, ""), ("", row.statistic),
-            ):  # fmt: skip
-                index.setdefault(kind, []).append(row)
+            for place in product(
+                {row.analysis, ""}, {row.statistic, ""}, (row.judge, None), (row.metric, None)
+            ):
+                index.setdefault(place, []).append(row)
         return index
 
     @property

@@ -27,3 +27,13 @@ class Shown:
     def to_frame(self) -> pd.DataFrame:
         """One row for each number."""
         return self.results.to_frame()
+
+    def __str__(self) -> str:
+        from judgebench.report.terminal import as_text
+
+        return as_text(self.part)
+
+    def _repr_html_(self) -> str:
+        from judgebench.report.html import fragment
+
+        return fragment(self.part)

@@ -1,7 +1,7 @@
 """Cells and tables, and what each number in them rests on.
 
 A cell is a text or an Estimate. What an Estimate rests on (n, missing, interval, method, reason)
-is told once for most cells of a table and by a mark for each that differs, so that no number
+is stated once for most cells of a table and by a mark for each that differs, so that no number
 stands without it in any format.
 """
 
@@ -11,12 +11,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from judgebench.records import Estimate
 
 DASH = "–"
 NO_REASON = "no reason was given"
+
+
+# How a cell is coloured where a format has colours; its text says the same in words.
+Look = Literal["", "good", "fair", "bad", "unclear", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class Cell:
     remark: str = ""
     signed: bool = False
     best: bool = False
+    look: Look = ""
 
     @property
     def value(self) -> str:

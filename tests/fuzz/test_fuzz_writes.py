@@ -21,7 +21,7 @@ from judgebench.align import Alignment
 from judgebench.errors import JudgebenchError
 from judgebench.files import write_atomically
 from judgebench.records import Answer
-from judgebench.report.write import write_report
+from judgebench.report.old.write import write_report
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.set_file import SetFile, rejected_path
 
@@ -81,7 +81,9 @@ def small(name: str) -> Alignment:
 def test_a_report_into_a_folder_that_has_one(tmp_path: Path, after: int, half: bool) -> None:
     folder = tmp_path / "report"
     # Drawing takes seconds and writes nothing itself.
-    with patch("judgebench.report.write.draw_all", lambda found: [("a.png", found.name.encode())]):
+    with patch(
+        "judgebench.report.old.write.draw_all", lambda found: [("a.png", found.name.encode())]
+    ):
         old = {p: p.read_bytes() for p in write_report(small("old"), folder).values()}
         with failing(after, half), suppress(OSError, JudgebenchError):
             write_report(small("new"), folder)

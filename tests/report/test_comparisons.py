@@ -8,7 +8,7 @@ from decide_report_case import make_decisions
 from judgebench.align import Alignment
 from judgebench.records import Estimate
 from judgebench.report.comparisons import alternative_test_table, comparison_table, ranking_table
-from judgebench.report.html import to_html
+from judgebench.report.old.html import to_html
 from judgebench.report.tables import all_tables
 from judgebench.results.tables import DASH
 

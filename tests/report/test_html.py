@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from page_reader import Page
 
 from judgebench.align import STATISTICS, Alignment
-from judgebench.report.html import MOST_DISAGREEMENTS, disagreements_json, to_html
+from judgebench.report.old.html import MOST_DISAGREEMENTS, disagreements_json, to_html
 from judgebench.report.words import printable
 
 

@@ -11,7 +11,7 @@ from browser import browse as browse_page
 from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
-from judgebench.report.html import to_html
+from judgebench.report.old.html import to_html
 from judgebench.stress.result import StressResult
 
 pytestmark = needs_browser

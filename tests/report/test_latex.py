@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
-from judgebench.report.contents import NO_LABELS, shown_tables
-from judgebench.report.latex import escape, to_latex
+from judgebench.report.old.contents import NO_LABELS, shown_tables
+from judgebench.report.old.latex import escape, to_latex
 
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex, which is not installed"

@@ -13,8 +13,8 @@ from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
 from judgebench.decide.report.words import NO_DECISIONS
-from judgebench.report.contents import NO_LABELS, all_notes, shown_tables
-from judgebench.report.markdown import escape, to_markdown
+from judgebench.report.old.contents import NO_LABELS, all_notes, shown_tables
+from judgebench.report.old.markdown import escape, to_markdown
 from judgebench.report.tables import all_tables
 from judgebench.report.words import printable
 

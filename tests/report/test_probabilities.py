@@ -12,8 +12,8 @@ from judgebench.align import Alignment
 from judgebench.records import Answer, HumanLabel, Status, Verdict
 from judgebench.report.csv_file import to_csv
 from judgebench.report.figure import draw_figures
-from judgebench.report.html import to_html
-from judgebench.report.markdown import to_markdown
+from judgebench.report.old.html import to_html
+from judgebench.report.old.markdown import to_markdown
 from judgebench.report.plots import draw_all
 from judgebench.report.probabilities import (
     draw_reliability,

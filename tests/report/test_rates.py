@@ -11,7 +11,7 @@ from aligned import align
 
 from judgebench.align import Alignment
 from judgebench.report.csv_file import to_csv
-from judgebench.report.html import to_html
+from judgebench.report.old.html import to_html
 from judgebench.report.plots import draw_all
 from judgebench.report.rates import HEADINGS, SAVED, rate_figures, rate_tables
 from judgebench.report.tables import all_tables

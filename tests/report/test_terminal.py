@@ -8,8 +8,8 @@ from rich.console import Console
 from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
-from judgebench.report.contents import NO_LABELS
-from judgebench.report.write import print_tables
+from judgebench.report.old.contents import NO_LABELS
+from judgebench.report.old.write import print_tables
 from judgebench.stress.report.tables import flips_table, planted_sentences
 from judgebench.stress.result import StressResult
 

@@ -8,7 +8,7 @@ from page_reader import Page
 
 from judgebench.align import PARTS, Alignment
 from judgebench.report.csv_file import to_csv
-from judgebench.report.html import to_html
+from judgebench.report.old.html import to_html
 from judgebench.report.tables import all_tables
 from judgebench.report.unanimity import unanimity_table, unanimity_tables
 

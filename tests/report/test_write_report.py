@@ -8,7 +8,7 @@ from decide_report_case import make_decisions
 from stress_report_case import alone, make_stress
 
 from judgebench.align import Alignment
-from judgebench.report.write import write_report
+from judgebench.report.old.write import write_report
 
 
 @pytest.fixture(scope="module")

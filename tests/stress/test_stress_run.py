@@ -15,7 +15,7 @@ from aligned import align_run
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Estimate
-from judgebench.report.write import write_report
+from judgebench.report.old.write import write_report
 from judgebench.runner import forecast, run
 from judgebench.runner.bench import Attacking, load_bench
 from judgebench.shipped import shipped_folder

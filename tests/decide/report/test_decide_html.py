@@ -18,7 +18,7 @@ from judgebench.decide.report.triage import triage_groups
 from judgebench.decide.report.words import NO_DECISIONS
 from judgebench.decide.result import Condition, Outcome, State, TriagePoint
 from judgebench.records import Estimate
-from judgebench.report.html import to_html
+from judgebench.report.old.html import to_html
 from judgebench.report.words import printable
 
 DECIDED = make_decisions()

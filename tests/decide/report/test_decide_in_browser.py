@@ -10,7 +10,7 @@ from decide_report_case import hostile_decisions, make_decisions
 from stress_report_case import alone
 
 from judgebench.decide.result import Decisions
-from judgebench.report.html import to_html
+from judgebench.report.old.html import to_html
 
 pytestmark = needs_browser
 

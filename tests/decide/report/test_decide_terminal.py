@@ -11,7 +11,7 @@ from judgebench.align import Alignment
 from judgebench.decide.report.terminal import print_decisions
 from judgebench.decide.report.words import NO_DECISIONS
 from judgebench.decide.result import Decisions
-from judgebench.report.write import print_tables
+from judgebench.report.old.write import print_tables
 
 DECIDED = make_decisions()
 

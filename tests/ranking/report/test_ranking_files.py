@@ -32,10 +32,10 @@ from judgebench.ranking.report.looks import ARGUMENTS, CONTROLS, colour, system_
 from judgebench.ranking.report.plots import draw_medals, draw_rankings
 from judgebench.ranking.report.words import HOW_SURE, NO_RANKINGS
 from judgebench.ranking.result import Rankings
-from judgebench.report.contents import NO_LABELS, about_what, shows_alignment
-from judgebench.report.latex import to_latex
-from judgebench.report.markdown import to_markdown
-from judgebench.report.write import print_rankings, print_tables, write_report
+from judgebench.report.old.contents import NO_LABELS, about_what, shows_alignment
+from judgebench.report.old.latex import to_latex
+from judgebench.report.old.markdown import to_markdown
+from judgebench.report.old.write import print_rankings, print_tables, write_report
 
 PLANTED = planted_rankings()
 PAPER = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\n\\end{document}\n"

@@ -18,7 +18,7 @@ from stress_report_case import HOSTILE, alone
 from judgebench.align import Alignment
 from judgebench.ranking.report.tables import all_ranking_tables
 from judgebench.ranking.result import Rankings
-from judgebench.report.html import to_html
+from judgebench.report.old.html import to_html
 from judgebench.report.words import printable
 
 PLANTED = planted_rankings()

@@ -10,8 +10,8 @@ from stress_report_case import HOSTILE, JUDGES, alone, hostile_stress, make_stre
 
 from judgebench.align import Alignment
 from judgebench.records import Estimate
-from judgebench.report.contents import NO_LABELS
-from judgebench.report.html import to_html
+from judgebench.report.old.contents import NO_LABELS
+from judgebench.report.old.html import to_html
 from judgebench.report.words import printable
 from judgebench.stress.report.html import MOST_MISSES, STATIC_MISSES, stress_section
 

@@ -1,0 +1,73 @@
+"""What a report holds: an alignment, a stress test, decisions, rankings, or several of them."""
+
+from __future__ import annotations
+
+from judgebench.align import Alignment
+from judgebench.decide.report.tables import evidence_tables, opening_tables
+from judgebench.decide.result import Decisions
+from judgebench.ranking.report.tables import all_ranking_tables
+from judgebench.ranking.result import Rankings
+from judgebench.report.tables import all_tables, judges_table
+from judgebench.report.words import describe
+from judgebench.results.tables import Table
+from judgebench.stress.report.tables import all_stress_tables
+from judgebench.stress.result import StressResult
+
+NO_LABELS = "There are no human labels to align the judges with."
+
+
+def shows_alignment(
+    alignment: Alignment, stress: StressResult | None, rankings: Rankings | None = None
+) -> bool:
+    """Whether there is an alignment to show; stress tests and rankings need no human labels."""
+    return (stress is None and rankings is None) or alignment.n_labels > 0
+
+
+def compared_sentences(alignment: Alignment, rankings: Rankings | None) -> list[str]:
+    """What was compared; nothing where only proxy evaluators ranked."""
+    return describe(alignment) if alignment.judges or rankings is None else []
+
+
+def about_what(
+    alignment: Alignment,
+    stress: StressResult | None,
+    decisions: Decisions | None = None,
+    rankings: Rankings | None = None,
+) -> str:
+    """What stands after the name in a title."""
+    if decisions is not None:
+        return "may these judges stand in for the annotators?"
+    if shows_alignment(alignment, stress, rankings):
+        return "judges against human labels"
+    if rankings is not None:
+        return "whose arguments help to decide?"
+    return "judges under stress"
+
+
+def shown_tables(
+    alignment: Alignment,
+    stress: StressResult | None,
+    decisions: Decisions | None = None,
+    rankings: Rankings | None = None,
+) -> list[Table]:
+    """The tables of the Markdown and LaTeX reports: decisions, rankings, stress test, alignment."""
+    tables = opening_tables(decisions)
+    tables += [] if decisions is None else evidence_tables(decisions)
+    tables += [] if rankings is None else all_ranking_tables(rankings)
+    tables += [] if stress is None else all_stress_tables(stress)
+    if shows_alignment(alignment, stress, rankings):
+        return [*tables, *all_tables(alignment)]
+    judges = judges_table(alignment)
+    return [*tables, judges] if judges.rows else tables
+
+
+def all_notes(
+    alignment: Alignment,
+    stress: StressResult | None,
+    decisions: Decisions | None,
+    rankings: Rankings | None = None,
+) -> list[str]:
+    """The caveats of all parts, each once."""
+    notes = [*alignment.notes, *(stress.notes if stress else ())]
+    notes += [*(decisions.notes if decisions else ()), *(rankings.notes if rankings else ())]
+    return list(dict.fromkeys(notes))
