@@ -32,7 +32,7 @@ from typing import Any
 
 from jinja2 import Template
 
-from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
+from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.config import EvaluatorConfig, SampleConfig, TrainingConfig
 from judgebench.ranking.proxy.encoder import find_encoder
 from judgebench.ranking.proxy.load import load_task, sample_task
@@ -67,7 +67,7 @@ def invented(n: int) -> ProxyTask:
         chance.shuffle(words)
         claim = f"claim {k} on w{chance.randrange(200)}"
         instances.append(TaskInstance(f"i{k}", claim, label, " ".join(words), split))
-    prompt = ArgumentPrompt("none", "", "argument", "", Template(""))
+    prompt = Prompt("none", "", "argument", "", Template(""))
     return ProxyTask("invented", "Invented claims", labels, "accuracy", instances, prompt)
 
 

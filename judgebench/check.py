@@ -196,9 +196,9 @@ def _check_task(path: Path) -> str:
 
 
 def _check_argument_prompt(path: Path) -> str:
-    from judgebench.ranking.proxy.argument_prompt import load_argument_prompt
+    from judgebench.prompt import ARGUMENTS, load_prompt
 
-    return f"a prompt that asks for {load_argument_prompt(str(path)).writes}"
+    return f"a prompt that asks for {load_prompt(str(path), kind=ARGUMENTS).reply}"
 
 
 def _check_rubric(path: Path) -> str:

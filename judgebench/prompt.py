@@ -1,8 +1,9 @@
 """Prompts: sandboxed, strict Jinja files with a `system` and a `user` block.
 
-A prompt file begins with YAML front matter between two `---` lines that says how the judge is to
-reply (`reply`) and, optionally, what the prompt is for (`description`). Text of an answer is
-data: it is fenced, never evaluated, and cannot close its fence or the model's chat turn.
+A prompt file begins with YAML front matter between two `---` lines that says what the prompt asks
+for: how a judge is to reply (`reply`), or what a model is to write (`writes`: `argument`, in free
+words, or `evidence`, copied from the document). `description` may say what it is for. Text of an
+answer is data: it is fenced, never evaluated, and cannot close its fence or the model's chat turn.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from typing import Annotated, Any, Literal
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta, nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
-from judgebench.yaml_file import Model, parse_yaml, read_text, validate
+from judgebench.yaml_file import Model, Strict, parse_yaml, read_text, validate
 
-ReplyKind = Literal["json", "rationale", "brackets", "likert", "result"]
+ReplyKind = Literal["json", "rationale", "brackets", "likert", "result", "argument", "evidence"]
 BLOCKS = ("system", "user")
 VARIABLES = {
     "instructions": "the rubric's instructions",
@@ -72,10 +73,35 @@ def fence_tag(*texts: str) -> str:
     return digest.hexdigest()[:8]
 
 
-class _FrontMatter(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    reply: ReplyKind
+class _JudgeFront(Strict):
+    reply: Literal["json", "rationale", "brackets", "likert", "result"]
     description: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
+
+
+class _ArgumentFront(Strict):
+    writes: Literal["argument", "evidence"] = "argument"
+    description: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
+
+    @property
+    def reply(self) -> ReplyKind:
+        """What is written."""
+        return self.writes
+
+
+@dataclass(frozen=True)
+class PromptKind:
+    """Prompts for one purpose: where the shipped ones lie, what each may show, and must."""
+
+    folder: str
+    front: type[_JudgeFront | _ArgumentFront]
+    variables: tuple[str, ...]
+    needed: tuple[str, ...]
+
+
+JUDGES = PromptKind("prompts", _JudgeFront, tuple(VARIABLES), ("answer", "metrics"))
+ARGUMENTS = PromptKind(
+    "prompts/arguments", _ArgumentFront, ("question", "context", "fence"), ("question",)
+)
 
 
 @dataclass(frozen=True)
@@ -90,9 +116,8 @@ class _OfRubric:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A checked prompt file. `text` is the whole file; its hash is part of a judge's signature.
-
-    The blocks in `fixed` show nothing of the answer.
+    """A checked prompt file. `text` is the whole file; its hash is part of the signature of what
+    is made with it. `reply` is what it asks for. The blocks in `fixed` show nothing of the answer.
     """
 
     name: str
@@ -100,7 +125,7 @@ class Prompt:
     reply: ReplyKind
     description: str
     template: Template
-    asks_for_reference: bool
+    asks_for_reference: bool = False
     fixed: frozenset[str] = frozenset()
     _made: dict[int, _OfRubric] = field(default_factory=dict, init=False, compare=False, repr=False)
 
@@ -115,13 +140,28 @@ class Prompt:
         the template fails.
         """
         made = self._of(rubric)
-        values = self._values(made, answer)
+        return self._filled(self._values(made, answer), made.blocks, answer.item_id)
+
+    def render_argument(self, question: str, context: str = "") -> tuple[str, str]:
+        """The system and the user text that ask for an argument on a question, or for evidence
+        from its `context`. Raises SetupError where the template fails."""
+        tag = fence_tag(question, context)
+        values = {
+            "question": fence(question, "question", tag),
+            "context": fence(context, "document", tag) if context else "",
+            "fence": tag,
+        }
+        return self._filled(values, {})
+
+    def _filled(
+        self, values: Mapping[str, Any], blocks: dict[str, str], item_id: str = ""
+    ) -> tuple[str, str]:
         try:
-            context = self.template.new_context(values)
-            system, user = (self._block(name, context, made) for name in BLOCKS)
+            context = self.template.new_context(dict(values))
+            system, user = (self._block(name, context, blocks) for name in BLOCKS)
         except Exception as error:  # a template is a program: whatever fails in it is its author's
             raise SetupError(
-                Problem(f"cannot be rendered: {error}", f"prompt {self.name}", None, answer.item_id)
+                Problem(f"cannot be rendered: {error}", f"prompt {self.name}", None, item_id)
             ) from None
         return system, user
 
@@ -133,12 +173,12 @@ class Prompt:
             self._made[id(rubric)] = made
         return made
 
-    def _block(self, name: str, context: Context, made: _OfRubric) -> str:
-        if name in made.blocks:
-            return made.blocks[name]
+    def _block(self, name: str, context: Context, blocks: dict[str, str]) -> str:
+        if name in blocks:
+            return blocks[name]
         text = "".join(self.template.blocks[name](context)).strip()
         if name in self.fixed:
-            made.blocks[name] = text
+            blocks[name] = text
         return text
 
     def _values(self, made: _OfRubric, answer: Answer) -> dict[str, Any]:
@@ -175,15 +215,15 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
     }
 
 
-def load_prompt(name: str, relative_to: Path | None = None) -> Prompt:
+def load_prompt(name: str, relative_to: Path | None = None, kind: PromptKind = JUDGES) -> Prompt:
     """The prompt of that path or shipped name. Raises SetupError with every problem in it."""
-    path = find_file("prompts", name, ".jinja", relative_to)
-    return parse_prompt(read_text(path), path)
+    path = find_file(kind.folder, name, ".jinja", relative_to)
+    return parse_prompt(read_text(path), path, kind)
 
 
-def parse_prompt(text: str, path: Path) -> Prompt:
+def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     """The prompt that `text` holds; `path` names it. Raises SetupError with every problem in it."""
-    front, body, offset = split_front_matter(text, path, _FrontMatter)
+    front, body, offset = _split_front_matter(text, path, kind.front)
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
@@ -194,16 +234,18 @@ def parse_prompt(text: str, path: Path) -> Prompt:
         line = error.lineno + offset
         raise SetupError(Problem(f"is not Jinja: {error.message}", str(path), line)) from None
     used = meta.find_undeclared_variables(tree)
+    needed = (*kind.needed, "context") if front.reply == "evidence" else kind.needed
+    allowed = ", ".join(kind.variables)
     problems = [
-        Problem("is no variable of a prompt", str(path), None, v, "", ", ".join(VARIABLES))
-        for v in sorted(used - VARIABLES.keys())
+        Problem("is no variable of such a prompt", str(path), None, v, "", allowed)
+        for v in sorted(used - set(kind.variables))
     ]
     problems += [
         Problem(f"lacks the block {b!r}", str(path)) for b in BLOCKS if b not in template.blocks
     ]
     problems += [
-        Problem("is never used, so the judge would not see it", str(path), None, v)
-        for v in ("answer", "metrics")
+        Problem("is never used, so the model would not see it", str(path), None, v)
+        for v in needed
         if v not in used
     ]
     if problems:
@@ -223,7 +265,7 @@ def _fixed(tree: nodes.Template) -> frozenset[str]:
     )
 
 
-def split_front_matter(text: str, path: Path, model: type[Model]) -> tuple[Model, str, int]:
+def _split_front_matter(text: str, path: Path, model: type[Model]) -> tuple[Model, str, int]:
     """Front matter as `model`, body, and how many lines stand before the body."""
     match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
     if match is None:

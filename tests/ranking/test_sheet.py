@@ -13,9 +13,9 @@ from review_case import HOSTILE
 
 from judgebench.data.spreadsheet import unquoted
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
+from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import Argument
-from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
 from judgebench.ranking.sheet import (
     COLUMNS,
     RankedItem,
@@ -25,7 +25,6 @@ from judgebench.ranking.sheet import (
     text_hash,
     write_sheets,
 )
-from judgebench.stress.probes.arguments import CONTROL_CASES
 
 TWO = ["anna", "ben"]
 
@@ -185,7 +184,7 @@ def test_hostile_texts_are_data_in_the_table_and_on_the_page(tmp_path: Path) -> 
 
 
 def test_the_items_of_a_task_carry_gold_and_the_given_arguments() -> None:
-    prompt = ArgumentPrompt("p", "", "argument", "", None)  # type: ignore[arg-type]
+    prompt = Prompt("p", "", "argument", "", None)  # type: ignore[arg-type]
     instances = [
         TaskInstance("a", "Is it so?", "yes", "Because.", "test", group="g"),
         TaskInstance("b", "Is that so?", "no", "Why not.", "test"),

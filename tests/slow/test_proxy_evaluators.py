@@ -18,16 +18,16 @@ from jinja2 import Template
 from tiny_encoder import tiny_bert
 
 from judgebench.errors import RunError, SetupError
-from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
+from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.config import EvaluatorConfig, TrainingConfig
+from judgebench.ranking.proxy.control_cases import control_case
 from judgebench.ranking.proxy.encoder import open_encoder, token_limit
 from judgebench.ranking.proxy.evaluator import ProxyEvaluator
 from judgebench.ranking.proxy.inputs import InputMaker, Second
-from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.training import Silence, train
 from judgebench.records import Status, Verdict
-from judgebench.stress.probes.arguments import CONTROL_CASES, control_case
 
 pytestmark = [
     pytest.mark.transformers,
@@ -40,7 +40,7 @@ pytestmark = [
 LABELS = ("supported", "refuted", "open")
 EVIDENCE = {label: [f"{label[0]}sign{n}" for n in range(6)] for label in LABELS}
 FILLERS = [f"word{n}" for n in range(40)]
-PROMPT = ArgumentPrompt("p", "", "argument", "", Template(""))
+PROMPT = Prompt("p", "", "argument", "", Template(""))
 N_TRAIN, N_DEVELOPMENT, N_TEST = 400, 60, 240
 
 

@@ -1,4 +1,4 @@
-"""The retrieval chain with real FAISS, a real encoder and, where pylate is there, ColBERT."""
+"""The retrieval chain with a real encoder and, where pylate is there, ColBERT."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import csv
 import gzip
 import json
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,17 @@ import numpy as np
 import pytest
 
 pytestmark = pytest.mark.transformers
-pytest.importorskip("faiss", reason="needs the extra `proxy`")
 pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
 from judgebench.errors import JudgebenchError, SetupError  # noqa: E402
 from judgebench.ranking.proxy.config import PassagesConfig  # noqa: E402
+from judgebench.ranking.proxy.control_cases import control_arguments  # noqa: E402
+from judgebench.ranking.proxy.corpus import Corpus, Document, read_corpus  # noqa: E402
 from judgebench.ranking.proxy.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
-from judgebench.ranking.proxy.retrieval.chain import PassageRetriever  # noqa: E402
-from judgebench.ranking.proxy.retrieval.corpus import Corpus, Document, read_corpus  # noqa: E402
-from judgebench.ranking.proxy.retrieval.index import open_index  # noqa: E402
-from judgebench.ranking.proxy.retrieval.late_interaction import ColBERTReranker  # noqa: E402
-from judgebench.stress.probes.arguments import Instance, control_case, passages_of  # noqa: E402
+from judgebench.ranking.proxy.late_interaction import ColBERTReranker  # noqa: E402
+from judgebench.ranking.proxy.passages import PassageRetriever  # noqa: E402
+from judgebench.ranking.proxy.task import ProxyTask, TaskInstance  # noqa: E402
+from judgebench.texts import passages_of  # noqa: E402
 
 TEXTS = [
     "Ticks live in tall grass and in leaf litter. Wear long trousers when you walk there. "
@@ -41,7 +40,7 @@ TEXTS = [
     "Sugar and soft drinks are the main cause of tooth decay. Brush twice a day with fluoride.",
     "Poor sleep has many causes. A dark, cool bedroom and fixed hours help most people.",
 ]
-CORPUS = Corpus([Document(str(i), text) for i, text in enumerate(TEXTS)], duplicates=2)
+CORPUS = Corpus(tuple(Document(str(i), text) for i, text in enumerate(TEXTS)), duplicates=2)
 
 
 @pytest.fixture(scope="module")
@@ -71,86 +70,6 @@ def colbert(minilm: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     shutil.rmtree(folder)
 
 
-# --- the index -----------------------------------------------------------------------------------
-
-
-class WholeTokenizer:
-    """Everything fits."""
-
-    def __call__(self, text: str, **_: Any) -> dict[str, Any]:
-        return {"offset_mapping": []}
-
-    def num_special_tokens_to_add(self) -> int:
-        return 2
-
-
-@dataclass
-class FakeEncoder:
-    """Every text has a vector of chance, which its own words seed."""
-
-    folder: Path
-    tokenizer: Any = field(default_factory=WholeTokenizer)
-    max_tokens: int = 8
-    name: str = "fake"
-    embedded: list[str] = field(default_factory=list)
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        self.embedded += texts
-        rows = [np.random.default_rng(list(t.encode())).normal(size=16) for t in texts]
-        vectors = np.array(rows, dtype=np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeEncoder:
-    folder = tmp_path / "encoder"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(b"weights")
-    return FakeEncoder(folder)
-
-
-def documents(n: int) -> list[Document]:
-    return [Document(str(i), f"text {i}") for i in range(n)]
-
-
-def test_the_nearest_documents_are_those_of_all_inner_products(fake: Any, tmp_path: Path) -> None:
-    held = documents(200)
-    queries = [f"query {i}" for i in range(30)]
-    scores, places = open_index(held, fake, tmp_path / "index").search(queries, 7)
-    cosines = fake.embed(queries) @ fake.embed([d.text for d in held]).T
-    assert places.tolist() == np.argsort(-cosines, axis=1)[:, :7].tolist()
-    assert scores == pytest.approx(-np.sort(-cosines, axis=1)[:, :7], abs=1e-5)
-
-
-def test_no_more_documents_are_found_than_there_are(fake: Any, tmp_path: Path) -> None:
-    scores, places = open_index(documents(3), fake, tmp_path / "index").search(["query"], 5)
-    assert sorted(places[0].tolist()) == [0, 1, 2]
-    assert scores.shape == (1, 3)
-
-
-def test_a_second_opening_embeds_nothing_and_a_change_everything(fake: Any, tmp_path: Path) -> None:
-    held, folder = documents(5), tmp_path / "run" / "index"
-    first = open_index(held, fake, folder).search(["query"], 5)
-
-    def embedded(documents: Sequence[Document], encoder: Any) -> int:
-        encoder.embedded.clear()
-        open_index(documents, encoder, folder)
-        return len(encoder.embedded)
-
-    assert embedded(held, fake) == 0
-    again = open_index(held, fake, folder).search(["query"], 5)
-    assert all((a == b).all() for a, b in zip(first, again, strict=True))
-    assert embedded(documents(6), fake) == 6
-    assert embedded(documents(6), replace(fake, max_tokens=16)) == 6
-    assert embedded(documents(6), fake) == 6
-    (fake.folder / "model.safetensors").write_bytes(b"others")
-    assert embedded(documents(6), fake) == 6
-    (folder / "embeddings.npy").write_bytes(b"torn")
-    assert embedded(documents(6), fake) == 6
-    assert embedded(documents(6), fake) == 0
-    assert sorted(p.name for p in folder.iterdir()) == ["embeddings.json", "embeddings.npy"]
-
-
 # --- the chain -----------------------------------------------------------------------------------
 
 
@@ -171,21 +90,18 @@ def test_passages_come_from_the_nearest_documents_the_best_first(
     assert all(len(passage) <= 100 for passage in ticks + flu)
     # Only two documents are read for each.
     assert sum(any(p in passages_of(t, 100) for p in ticks) for t in TEXTS) <= 2
-    assert retrieve(queries[0]) == ticks
 
 
 def test_the_chain_serves_as_the_control_case_passages(minilm: Encoder, kept: Path) -> None:
     retrieve = retriever(minilm, kept, documents=1, passages=1)
-    asked = [Instance("a", "Is rabies deadly?", "yes", ""), Instance("b", "Iron?", "no", "")]
-    texts = control_case("passages", asked, 0, retrieve)
-    assert texts == [TEXTS[2], TEXTS[3]]
-
-
-def test_many_queries_are_answered_in_their_order(fake: Any, tmp_path: Path) -> None:
-    retrieve = retriever(fake, tmp_path, documents=1, passages=1, characters=500)
-    found = retrieve.retrieve_all([TEXTS[i % 7] for i in range(150)])
-    assert found == [[TEXTS[i % 7]] for i in range(150)]
-    assert retrieve.retrieve_all([]) == []
+    asked = [
+        TaskInstance("a", "Is rabies deadly?", "yes", "", "test"),
+        TaskInstance("b", "Iron?", "no", "", "test"),
+    ]
+    prompt: Any = None  # no model is asked
+    task = ProxyTask("t", "T", ("yes", "no"), "accuracy", asked, prompt)
+    made = control_arguments(task, ["passages"], 0, retrieve)
+    assert [argument.text for argument in made] == [TEXTS[2], TEXTS[3]]
 
 
 def test_the_manifest_says_what_the_passages_rest_on(minilm: Encoder, kept: Path) -> None:
@@ -204,9 +120,9 @@ def test_real_questions_find_their_own_answers(
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if 60 < len(row["answer"]) < 300]
     own = {row["answer"].strip(): row["question"] for row in rows}
-    held = [d for d in read_corpus(path, "answer") if d.text in own]
+    held = [d for d in read_corpus(path, "answer").documents if d.text in own]
     config = PassagesConfig(corpus="-", documents=3, passages=1, characters=300)
-    found = PassageRetriever(config, held, tmp_path, minilm).retrieve_all(
+    found = PassageRetriever(config, Corpus(tuple(held)), tmp_path, minilm).retrieve_all(
         [own[d.text] for d in held]
     )
     hits = [f == passages_of(d.text)[:1] for d, f in zip(held, found, strict=True)]
@@ -245,7 +161,8 @@ def test_a_long_query_is_read_to_its_end(colbert: Path) -> None:
 
 def test_the_chain_reranks_by_late_interaction(colbert: Path, minilm: Encoder, kept: Path) -> None:
     retrieve = retriever(minilm, kept, late_interaction=str(colbert), characters=120)
-    assert "tweezers" in " ".join(retrieve("How is a tick removed from the skin?"))
+    (found,) = retrieve.retrieve_all(["How is a tick removed from the skin?"])
+    assert "tweezers" in " ".join(found)
     about = json.loads(json.dumps(retrieve.describe()))["reranker"]
     assert about["name"] == "late interaction (ColBERT)"
     assert about["model"] == "colbert"

@@ -9,8 +9,7 @@ from pathlib import Path
 from judgebench.backends.contract import Finish
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_lines
-from judgebench.ranking.proxy.task import ProxyTask
-from judgebench.stress.probes.arguments import CONTROL_CASES
+from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from judgebench.backends.settings import BackendSettings
 from judgebench.judges.config import BackendSpec, Name
-from judgebench.ranking.proxy.task import GOLD
-from judgebench.stress.probes.arguments import CONTROL_CASES, ControlCase
+from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ControlCase
 from judgebench.yaml_file import Strict
 
 EvaluatorKind = Literal["baseline", "expert-trained", "llm-trained"]

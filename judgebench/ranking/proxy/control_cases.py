@@ -1,17 +1,26 @@
-"""Control cases of a proxy task: what stands in place of an argument, for each ranked instance."""
+"""Control cases: texts in place of an argument that must rank below any real one.
+
+An argument defends the label of an instance, such as the diagnosis of a case. The four cases: no
+argument, the correct label alone, the argument of an unrelated instance, and retrieved passages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from judgebench.data.findings import shorten
+from judgebench.errors import Problem, SetupError
 from judgebench.ranking.proxy.arguments import Argument
-from judgebench.ranking.proxy.task import ProxyTask
+from judgebench.ranking.proxy.task import ControlCase, ProxyTask, TaskInstance
 from judgebench.records import content_hash
-from judgebench.stress.probes.arguments import ControlCase, Instance, Retrieve, control_case
 
 if TYPE_CHECKING:
-    from judgebench.ranking.proxy.retrieval.chain import PassageRetriever
+    from judgebench.ranking.proxy.passages import PassageRetriever
+
+# Takes a query and gives passages, the best first.
+Retrieve = Callable[[str], Sequence[str]]
 
 
 def control_arguments(
@@ -20,31 +29,120 @@ def control_arguments(
     """The texts of every case for every ranked test instance, by systems named as the cases.
 
     Noise is the gold argument of another of these instances, of another group. `retriever` is only
-    asked for the case `passages`. Raises SetupError as `probes.arguments.control_case` does.
+    asked for the case `passages`. Raises SetupError as `control_case` does.
     """
-    instances = [instance.for_control_cases() for instance in task.ranked]
-    return [
-        argument for case in cases for argument in _of_case(task, case, instances, seed, retriever)
-    ]
+    found = []
+    for case in cases:
+        about: Any = seed if case == "noise" else None
+        retrieve: Retrieve | None = None
+        if case == "passages" and retriever is not None:
+            queries = list(dict.fromkeys(instance.text for instance in task.ranked))
+            retrieve = dict(zip(queries, retriever.retrieve_all(queries), strict=True)).__getitem__
+            about = retriever.describe()
+        texts = control_case(case, task.ranked, seed, retrieve)
+        found += [
+            Argument(task.name, i.item_id, case, text, content_hash([case, about, i.text, text]))
+            for i, text in zip(task.ranked, texts, strict=True)
+        ]
+    return found
 
 
-def _of_case(
-    task: ProxyTask,
-    case: ControlCase,
-    instances: Sequence[Instance],
+def control_case(
+    kind: ControlCase,
+    instances: Sequence[TaskInstance],
     seed: int,
-    retriever: PassageRetriever | None,
-) -> list[Argument]:
-    about: Any = seed if case == "noise" else None
-    retrieve: Retrieve | None = None
-    if case == "passages" and retriever is not None:
-        queries = list(dict.fromkeys(instance.text for instance in instances))
-        retrieve = dict(zip(queries, retriever.retrieve_all(queries), strict=True)).__getitem__
-        about = retriever.describe()
-    texts = control_case(case, instances, seed, retrieve)
-    return [
-        Argument(
-            task.name, i.item_id, case, text, signature=content_hash([case, about, i.text, text])
-        )
-        for i, text in zip(instances, texts, strict=True)
+    retrieve: Retrieve | None = None,
+) -> list[str]:
+    """The argument that each instance gets in that case, in the order of `instances`.
+
+    Only `noise` depends on the seed, and on no order; only `passages` needs `retrieve`, which is
+    asked for each instance's text. Raises SetupError with every instance that has no unrelated
+    argument, or for which nothing is retrieved.
+    """
+    match kind:
+        case "no-argument":
+            return ["" for _ in instances]
+        case "label-only":
+            return [instance.label_text for instance in instances]
+        case "noise":
+            return _noise(instances, seed)
+        case "passages":
+            if retrieve is None:
+                raise SetupError("the control case passages needs a collection to retrieve from")
+            return _passages(instances, retrieve)
+
+
+def _noise(instances: Sequence[TaskInstance], seed: int) -> list[str]:
+    """The argument of an unrelated instance for each.
+
+    Every argument is used once where no group holds more than half of the instances: in a row that
+    keeps groups together, a shift by the size of the largest group leaves none in its own.
+    """
+    _check_ids(instances)
+    row = _row(instances, seed)
+    shift = max(Counter(instance.group for instance in row).values(), default=0)
+    drawn: dict[str, str] = {}
+    problems = []
+    for i, instance in enumerate(row):
+        donor: TaskInstance | None = row[(i + shift) % len(row)]
+        if donor is None or not _unrelated(instance, donor):
+            donor = _any_unrelated(instance, row, seed)
+        if donor is None:
+            where = f"argument of {shorten(instance.item_id)}"
+            problems.append(Problem("no unrelated instance has an argument", field=where))
+        else:
+            drawn[instance.item_id] = donor.argument
+    if problems:
+        raise SetupError(problems)
+    return [drawn[instance.item_id] for instance in instances]
+
+
+def _check_ids(instances: Sequence[TaskInstance]) -> None:
+    counts = Counter(instance.item_id for instance in instances)
+    problems = [
+        Problem("duplicate id", field="item_id", found=shorten(item_id))
+        for item_id, count in counts.items()
+        if count > 1
     ]
+    if problems:
+        raise SetupError(problems)
+
+
+def _row(instances: Sequence[TaskInstance], seed: int) -> list[TaskInstance]:
+    """Groups in a random order, and the instances within them too, whatever order they came in."""
+
+    def place(instance: TaskInstance) -> tuple[str, str, str]:
+        group = content_hash([seed, "group", instance.group])
+        return group, instance.group, content_hash([seed, "instance", instance.item_id])
+
+    return sorted(instances, key=place)
+
+
+def _unrelated(instance: TaskInstance, donor: TaskInstance) -> bool:
+    return (
+        donor.argument.strip() != ""
+        and donor.group != instance.group
+        and donor.text != instance.text
+        and donor.argument != instance.argument
+    )
+
+
+def _any_unrelated(
+    instance: TaskInstance, row: Sequence[TaskInstance], seed: int
+) -> TaskInstance | None:
+    donors = [donor for donor in row if _unrelated(instance, donor)]
+    if not donors:
+        return None
+    return donors[int(content_hash([seed, "donor", instance.item_id]), 16) % len(donors)]
+
+
+def _passages(instances: Sequence[TaskInstance], retrieve: Retrieve) -> list[str]:
+    found = ["\n\n".join(retrieve(instance.text)) for instance in instances]
+    problems = [
+        Problem("no passage is found for this text", field=shorten(instance.item_id))
+        for instance, text in zip(instances, found, strict=True)
+        if not text.strip()  # it would be the case no-argument under another name
+    ]
+    if problems:
+        raise SetupError(problems)
+    return found

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from judgebench.stress.probes.text import sentences
+from judgebench.texts import sentences
 
 _SEPARATOR = re.compile(r"(?:^|(?<=\s))\*\*(?=\s|$)|\n")
 _QUOTES = dict.fromkeys(map(ord, '"`´‘’‚‛“”„‟«»‹›′″'), "'")

@@ -175,7 +175,7 @@ def _requests(
     for signature, instance in todo.items():
         if watch.wanted or not purse.may_ask():
             return
-        system, user = task.prompt.render(instance.question, instance.context)
+        system, user = task.prompt.render_argument(instance.question, instance.context)
         yield Request(
             key=signature,
             messages=(Message("system", system), Message("user", user)),
@@ -189,7 +189,7 @@ def _requests(
 
 def _argument(task: ProxyTask, instance: TaskInstance, system: str, reply: Reply) -> Argument:
     text = _HEADING.sub("", reply.text).strip() if reply.finish in ("stop", "length") else ""
-    share = verbatim_share(text, instance.context) if task.prompt.writes == "evidence" else None
+    share = verbatim_share(text, instance.context) if task.prompt.reply == "evidence" else None
     return Argument(
         task.name, instance.item_id, system, text, reply.key, reply.finish, share, reply.cost
     )

@@ -1,43 +1,60 @@
-"""Load a proxy task: one YAML file, and the data that it names."""
+"""Load a proxy task: one YAML file, the data that it names, and the Python file that reads them."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from types import ModuleType
+from typing import Protocol, cast
 
 from pydantic import Field, model_validator
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes
 from judgebench.judges.config import Name
-from judgebench.ranking.proxy import casimedicos, healthfc, nli4ct
-from judgebench.ranking.proxy.argument_prompt import load_argument_prompt
+from judgebench.prompt import ARGUMENTS, load_prompt
 from judgebench.ranking.proxy.config import SampleConfig
 from judgebench.ranking.proxy.splits import SplitSizes, check_splits, draw
 from judgebench.ranking.proxy.table import Columns, read_table_task
 from judgebench.ranking.proxy.task import SPLITS, ProxyTask, TaskInstance, TaskMetric
-from judgebench.shipped import find_file
+from judgebench.records import content_hash
+from judgebench.shipped import find_file, is_file, shipped_folder
 from judgebench.yaml_file import Strict, load_model
 
 KIND = "tasks"  # the folder of the shipped ones
-_Reader = Literal["healthfc", "nli4ct", "casimedicos", "table"]
-_FILES: Mapping[_Reader, tuple[tuple[str, ...], ...]] = {
-    "healthfc": (("data",),),
-    "nli4ct": (("train", "development", "test", "trials"),),
-    "casimedicos": (("archive",),),
-    "table": (("data",), SPLITS),
-}
+_TABLE = "table"
+
+
+class TaskReader(Protocol):
+    """A Python file that reads a task's data. Loading a task runs it.
+
+    `FILES` are the keys that `files` in the YAML file must have, `LABELS` the classes (none where
+    options are given). `SEEDED_SPLIT` says that the data has no split of its own, so that `split`
+    in the YAML file and the seed decide.
+    """
+
+    FILES: tuple[str, ...]
+    LABELS: tuple[str, ...]
+    SEEDED_SPLIT: bool
+
+    def read(
+        self, files: Mapping[str, Path], split: SplitSizes | None, seed: int
+    ) -> tuple[list[TaskInstance], tuple[str, ...]]:
+        """The instances, and sentences for the report. Raises SetupError for faulty data."""
+        ...
 
 
 class TaskFile(Strict):
-    """The YAML file of a task. `labels` and `columns` belong to the reader `table` alone."""
+    """The YAML file of a task. `reader` is `table`, or a Python file that lies beside it or is
+    shipped; see `TaskReader`. `labels` and `columns` belong to the reader `table` alone."""
 
     name: Name
     title: str = ""
-    reader: _Reader = "table"
+    reader: str = _TABLE
     files: dict[str, str]
     metric: TaskMetric = "accuracy"
     prompt: str
@@ -48,39 +65,32 @@ class TaskFile(Strict):
     notes: tuple[str, ...] = Field(default=())
 
     @model_validator(mode="after")
-    def _what_the_reader_needs(self) -> TaskFile:
-        choices = _FILES[self.reader]
-        if all(set(self.files) != set(keys) for keys in choices):
-            allowed = " or ".join(", ".join(keys) for keys in choices)
-            found = ", ".join(self.files)
-            raise ValueError(f"files: {self.reader} reads {allowed}, found {found or 'nothing'}")
-        if (self.reader == "table") != (self.columns is not None):
+    def _what_a_table_needs(self) -> TaskFile:
+        if (self.reader == _TABLE) != (self.columns is not None):
             raise ValueError("columns: needed by the reader table, and by no other")
-        if self._has_own_split == (self.split is not None):
-            how = "is given by the files already" if self.split else "is needed"
-            raise ValueError(f"split: {how}")
-        self._check_labels()
-        return self
-
-    @property
-    def _has_own_split(self) -> bool:
-        by_column = self.columns is not None and self.columns.split is not None
-        return by_column or self.reader == "casimedicos" or "train" in self.files
-
-    def _check_labels(self) -> None:
         by_options = self.columns is not None and self.columns.options is not None
-        if (self.reader == "table" and not by_options) != bool(self.labels):
+        if (self.reader == _TABLE and not by_options) != bool(self.labels):
             raise ValueError("labels: needed by the reader table where there are no options")
         if self.labels and (len(set(self.labels)) < max(2, len(self.labels))):
             raise ValueError("labels: two different ones or more")
-        if unknown := set(self.leave_out) - set(self.classes):
-            raise ValueError(f"leave_out: {', '.join(sorted(unknown))} is no label of the task")
+        if self.columns is not None:
+            own_split = self.columns.split is not None or "train" in self.files
+            self.check((("data",), SPLITS), self.labels, own_split=own_split)
+        return self
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The classes, in order; none where options are given."""
-        known = {"healthfc": healthfc.LABELS, "nli4ct": nli4ct.LABELS}
-        return known.get(self.reader, self.labels)
+    def check(
+        self, files: Sequence[tuple[str, ...]], labels: Sequence[str], *, own_split: bool
+    ) -> None:
+        """Raise ValueError where the file does not fit what its reader reads."""
+        if all(set(self.files) != set(keys) for keys in files):
+            allowed = " or ".join(", ".join(keys) for keys in files)
+            found = ", ".join(self.files) or "nothing"
+            raise ValueError(f"files: {self.reader} reads {allowed}, found {found}")
+        if own_split == (self.split is not None):
+            how = "is given by the files already" if self.split else "is needed"
+            raise ValueError(f"split: {how}")
+        if unknown := set(self.leave_out) - set(labels):
+            raise ValueError(f"leave_out: {', '.join(sorted(unknown))} is no label of the task")
 
 
 def load_task(
@@ -98,13 +108,19 @@ def load_task(
     """
     path = find_file(KIND, name, ".yaml", relative_to)
     spec = load_model(path, TaskFile)
-    prompt = load_argument_prompt(spec.prompt, path.parent)
+    prompt = load_prompt(spec.prompt, path.parent, ARGUMENTS)
     folder = path.parent if data_folder is None else data_folder
     paths = {key: folder / file for key, file in spec.files.items()}
+    reader = None if spec.reader == _TABLE else _reader_of(spec, path)
     _check_files(spec, paths, path)
-    instances, notes = _read(spec, paths, seed)
-    labels = spec.classes or _places(instances)
-    check_splits(spec.name, labels, instances, spec.leave_out, needs_all_classes=bool(spec.classes))
+    if reader is None:
+        assert spec.columns is not None
+        instances, notes = read_table_task(paths, spec.columns, spec.labels, spec.split, seed)
+    else:
+        instances, notes = reader.read(paths, spec.split, seed)
+    classes = spec.labels if reader is None else reader.LABELS
+    labels = classes or _places(instances)
+    check_splits(spec.name, labels, instances, spec.leave_out, needs_all_classes=bool(classes))
     return ProxyTask(
         name=spec.name,
         title=spec.title or spec.name,
@@ -132,20 +148,41 @@ def _check_files(spec: TaskFile, paths: Mapping[str, Path], yaml: Path) -> None:
         raise SetupError(problems)
 
 
-def _read(
-    spec: TaskFile, paths: Mapping[str, Path], seed: int
-) -> tuple[list[TaskInstance], tuple[str, ...]]:
-    match spec.reader:
-        case "healthfc":
-            assert spec.split is not None
-            return healthfc.read_healthfc(paths["data"], spec.split, seed)
-        case "nli4ct":
-            return nli4ct.read_nli4ct(paths)
-        case "casimedicos":
-            return casimedicos.read_casimedicos(paths["archive"])
-        case "table":
-            assert spec.columns is not None
-            return read_table_task(paths, spec.columns, spec.labels, spec.split, seed)
+def _reader_of(spec: TaskFile, yaml: Path) -> TaskReader:
+    """The reader that a task's YAML file names, checked against it."""
+    shipped = (shipped_folder(KIND) / Path(spec.reader).name).with_suffix(".py")
+    path = next((p for p in (yaml.parent / spec.reader, shipped) if is_file(p)), None)
+    if path is None:
+        message = "is no Python file beside the task, and no shipped reader"
+        raise SetupError(Problem(message, str(yaml), None, "reader", spec.reader, _TABLE))
+    reader = load_reader(path)
+    try:
+        spec.check((reader.FILES,), reader.LABELS, own_split=not reader.SEEDED_SPLIT)
+    except ValueError as error:
+        raise SetupError(Problem(str(error), str(yaml))) from None
+    return reader
+
+
+def load_reader(path: Path) -> TaskReader:
+    """Run the Python file at `path`, which may import files beside it (`from .other import …`).
+
+    Raises SetupError where it cannot be run or lacks what a `TaskReader` has.
+    """
+    folder = str(path.parent.resolve())
+    package = f"judgebench_tasks_{content_hash(folder)}"
+    if package not in sys.modules:
+        sys.modules[package] = ModuleType(package)
+        sys.modules[package].__path__ = [folder]
+    importlib.invalidate_caches()
+    try:
+        module = importlib.import_module(f"{package}.{path.stem}")
+    except Exception as error:  # whatever a foreign file raises
+        raise SetupError(Problem(f"cannot be run: {error}", str(path))) from error
+    wanted = ("FILES", "LABELS", "SEEDED_SPLIT", "read")
+    if lacking := [name for name in wanted if not hasattr(module, name)]:
+        message = f"is no reader of a task: it lacks {', '.join(lacking)}"
+        raise SetupError(Problem(message, str(path), allowed=", ".join(wanted)))
+    return cast(TaskReader, module)
 
 
 def _places(instances: Sequence[TaskInstance]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import model_validator
@@ -102,21 +102,6 @@ def read_source(path: Path, columns: Sequence[str], problems: list[Problem]) -> 
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """An instance whose split is not known yet; `split` is '' until then."""
-
-    item_id: str
-    text: str
-    label: str
-    argument: str
-    options: tuple[str, ...]
-    context: str
-    group: str
-    split: str
-    row: int
-
-
 def read_table_task(
     paths: Mapping[str, Path],
     columns: Columns,
@@ -126,31 +111,40 @@ def read_table_task(
 ) -> tuple[list[TaskInstance], tuple[str, ...]]:
     """The instances of the file `data`, or of one file a split, and what the report must say.
 
-    A row without an argument is left out and told. Raises SetupError with every problem of every
-    file: a column or cell that is missing, an unknown label or split, an item that stands twice.
+    Rows without an argument are left out and counted. Raises SetupError with every problem of every
+    file: a missing column or cell, an unknown label or split, a duplicate item.
     """
     problems: list[Problem] = []
-    drafts: dict[str, _Draft] = {}
+    found: dict[str, TaskInstance] = {}
     without = 0
     for key, path in paths.items():
         for row in read_source(path, columns.named, problems):
             if is_blank(row.text(columns.argument)):
                 without += 1
                 continue
-            draft = _draft(row, columns, labels, "" if key == "data" else key, problems)
-            if draft.item_id in drafts:
+            instance = _instance(row, columns, labels, "" if key == "data" else key, problems)
+            if instance.item_id in found:
                 column = columns.item_id or "item_id"
-                problems.append(row.problem("stands twice", column, shorten(draft.item_id)))
-            drafts[draft.item_id] = draft
+                problems.append(row.problem("duplicate id", column, shorten(instance.item_id)))
+            found[instance.item_id] = instance
     if problems:
         raise SetupError(problems)
     notes = [f"{without} rows without an argument are left out."] if without else []
-    return _with_splits(list(drafts.values()), sizes, seed), tuple(notes)
+    instances = list(found.values())
+    if sizes is not None:
+        items = [
+            Splittable(content_hash([i.text, i.options, i.context, i.argument]), i.label, i.group)
+            for i in instances
+        ]
+        splits = seeded_split(items, sizes, seed)
+        instances = [replace(i, split=s) for i, s in zip(instances, splits, strict=True)]
+    return instances, tuple(notes)
 
 
-def _draft(
+def _instance(
     row: SourceRow, columns: Columns, labels: Sequence[str], split: str, problems: list[Problem]
-) -> _Draft:
+) -> TaskInstance:
+    """The instance of a row; its split is any where neither the row nor its file says it."""
     for column in (columns.text, columns.label, columns.item_id):
         if column is not None and is_blank(row.text(column)):
             problems.append(row.problem("is blank", column, ""))
@@ -168,10 +162,10 @@ def _draft(
         if not split:
             message = "is no split"
             problems.append(row.problem(message, columns.split, repr(named), ", ".join(SPLITS)))
-    return _Draft(
+    return TaskInstance(
         row.text(columns.item_id) or f"{split}-{row.row}".lstrip("-"), row.text(columns.text),
-        label, row.text(columns.argument), options, row.text(columns.context),
-        row.text(columns.group), split, row.row,
+        label, row.text(columns.argument), _SPELLINGS.get(split, SPLITS[0]), options,
+        row.text(columns.context), row.text(columns.group), row=row.row,
     )  # fmt: skip
 
 
@@ -194,23 +188,3 @@ def _options(row: SourceRow, columns: Columns, problems: list[Problem]) -> tuple
         message = "two options or more are needed, none of them blank"
         problems.append(row.problem(message, ", ".join(columns.of_options), repr(options)))
     return tuple(options)
-
-
-def _with_splits(
-    drafts: Sequence[_Draft], sizes: SplitSizes | None, seed: int
-) -> list[TaskInstance]:
-    splits: Sequence[str] = [d.split for d in drafts]
-    if sizes is not None:
-        contents = [content_hash([d.text, d.options, d.context, d.argument]) for d in drafts]
-        items = [
-            Splittable(content, d.label, d.group or d.text)
-            for content, d in zip(contents, drafts, strict=True)
-        ]
-        splits = seeded_split(items, sizes, seed)
-    return [
-        TaskInstance(
-            d.item_id, d.text, d.label, d.argument, _SPELLINGS[split], d.options, d.context,
-            d.group, row=d.row,
-        )
-        for d, split in zip(drafts, splits, strict=True)
-    ]  # fmt: skip

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
-from judgebench.stress.probes.arguments import Instance
+from judgebench.prompt import Prompt
 
 Split = Literal["train", "development", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 TaskMetric = Literal["accuracy", "micro_f1"]
 
+ControlCase = Literal["no-argument", "label-only", "noise", "passages"]
+CONTROL_CASES: tuple[ControlCase, ...] = get_args(ControlCase)
 GOLD = "gold"  # the system that wrote the gold arguments: the experts
 
 
@@ -54,10 +55,6 @@ class TaskInstance:
         numbered = [f"{i}. {option}" for i, option in enumerate(self.options, 1)]
         return "\n".join([self.text, *numbered])
 
-    def for_control_cases(self) -> Instance:
-        """The same for `probes.arguments.control_case`."""
-        return Instance(self.item_id, self.text, self.label_text, self.argument, self.group)
-
 
 @dataclass(frozen=True)
 class ProxyTask:
@@ -73,7 +70,7 @@ class ProxyTask:
     labels: tuple[str, ...]
     metric: TaskMetric
     instances: Sequence[TaskInstance]
-    prompt: ArgumentPrompt
+    prompt: Prompt
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)

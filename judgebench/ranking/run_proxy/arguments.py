@@ -89,11 +89,11 @@ def make_control_cases(bench: RankBench, run: Path, watcher: RankWatcher) -> Map
     """Write the arguments of every control case; what the manifest says of the retrieval."""
     retriever = None
     if bench.proxy.passages is not None:
-        from judgebench.ranking.proxy.retrieval.chain import PassageRetriever
+        from judgebench.ranking.proxy.passages import PassageRetriever
 
-        watcher.told(f"passages: {len(bench.documents):,} documents are searched")
+        watcher.told(f"passages: {len(bench.corpus.documents):,} documents are searched")
         folder = run / "proxy" / "passages"
-        retriever = PassageRetriever(bench.proxy.passages, bench.documents, folder)
+        retriever = PassageRetriever(bench.proxy.passages, bench.corpus, folder)
     made: dict[str, list[Argument]] = {case: [] for case in bench.proxy.controls}
     for entry in bench.tasks:
         for argument in control_arguments(

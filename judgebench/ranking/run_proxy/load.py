@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,10 +20,10 @@ from judgebench.ranking.proxy.config import (
     SampleConfig,
     TaskEntry,
 )
+from judgebench.ranking.proxy.corpus import Corpus, read_corpus
 from judgebench.ranking.proxy.encoder import find_encoder, import_torch
 from judgebench.ranking.proxy.generate import wanted_instances
 from judgebench.ranking.proxy.load import load_task, sample_task
-from judgebench.ranking.proxy.retrieval.corpus import Document, read_corpus
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.records import Answer, Dataset
 from judgebench.runner.bench import BenchConfig, Gathered, bench_file, load_bench, read_config
@@ -59,7 +59,7 @@ class RankBench:
     config: BenchConfig
     file: Path
     tasks: tuple[RankedEntry, ...]
-    documents: Sequence[Document] = ()
+    corpus: Corpus = field(default_factory=Corpus)
 
     @property
     def proxy(self) -> ProxyConfig:
@@ -97,17 +97,17 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
     whole = len(tasks) == len(proxy.entries)  # else arguments on a task that failed seem unknown
     given = gather("proxy.arguments", given_arguments, paths if whole else [], list(tasks.values()))
     given = given or []
-    for field, problem in _name_problems(proxy, given):
-        gather.tell(field, problem)
+    for where, problem in _name_problems(proxy, given):
+        gather.tell(where, problem)
     for generator in proxy.generators:
         gather(f"proxy.generators.{generator.name}", _check_backend, generator)
     encoder = gather(
         "proxy.evaluators.encoder", _found_encoder, proxy.evaluators.encoder, file.parent
     )
-    documents: Sequence[Document] = ()
+    corpus = Corpus()
     if proxy.passages is not None:
-        corpus = (folder or file.parent) / proxy.passages.corpus
-        documents = gather("proxy.passages.corpus", _corpus, corpus, proxy.passages.column) or ()
+        path = (folder or file.parent) / proxy.passages.corpus
+        corpus = gather("proxy.passages.corpus", read_corpus, path, proxy.passages.column) or corpus
         gather("proxy.passages", _check_retrieval, proxy.passages, file.parent)
     entries = [
         _entry(proxy, proxy.entries[i], task, given, encoder or "", config.seed)
@@ -120,16 +120,12 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
         placeholder = Dataset([a for e in entries for a in gold_answers(e)], ())
         gather("judges", lambda: load_bench(file, arguments=placeholder).close())
     gather.raise_any()
-    return RankBench(config, file, tuple(entries), documents)
+    return RankBench(config, file, tuple(entries), corpus)
 
 
 def _task(entry: TaskEntry, folder: Path | None, relative_to: Path, seed: int) -> ProxyTask:
     task = load_task(entry.task, data_folder=folder, relative_to=relative_to, seed=seed)
     return sample_task(task, entry.sample, seed)
-
-
-def _corpus(path: Path, column: str) -> Sequence[Document]:
-    return read_corpus(path, column)
 
 
 def _found_encoder(name: str, relative_to: Path) -> str:
@@ -143,8 +139,6 @@ def _found_encoder(name: str, relative_to: Path) -> str:
 
 def _check_retrieval(passages: PassagesConfig, relative_to: Path) -> None:
     _found_encoder(passages.encoder, relative_to)
-    if find_spec("faiss") is None:
-        raise MissingExtra("the control case passages", "proxy", "faiss-cpu")
     if passages.late_interaction and find_spec("pylate") is None:
         raise MissingExtra("late interaction", "colbert", "pylate")
 

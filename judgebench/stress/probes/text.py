@@ -9,17 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from judgebench.rubric import normalise
+from judgebench.texts import sentences
 
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|dr|mr|mrs|ms|prof|st|spp?|subsp|u\.s|a\.m|p\.m)"
-    r"|\b[A-Z])\.$",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)])\s)")
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
 NUMBER = re.compile(r"(?<![\w.,])(?>\d+(?:[.,]\d+)*)")
 UNITS = (
@@ -43,34 +37,6 @@ _GRAMMAR = (
     "too up out off own same s t"
 )
 _FUNCTION_WORDS = frozenset(_GRAMMAR.split())
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence, a bullet or a heading, and where it stands: text[start:end]."""
-
-    start: int
-    end: int
-    text: str
-
-
-def sentences(text: str) -> list[Sentence]:
-    """The sentences of a text in order, without the white space around them."""
-    found, start = [], 0
-    for match in _SENTENCE_END.finditer(text):
-        if match.group()[0] == "." and _ABBREVIATION.search(text[start : match.start() + 1]):
-            continue
-        found.append(_trimmed(text, start, match.end()))
-        start = match.end()
-    found.append(_trimmed(text, start, len(text)))
-    return [sentence for sentence in found if sentence.text]
-
-
-def _trimmed(text: str, start: int, end: int) -> Sentence:
-    part = text[start:end]
-    start += len(part) - len(part.lstrip())
-    part = part.strip()
-    return Sentence(start, start + len(part), part)
 
 
 def words(text: str) -> list[str]:

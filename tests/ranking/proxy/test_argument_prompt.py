@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.argument_prompt import KIND, load_argument_prompt
+from judgebench.prompt import ARGUMENTS, Prompt, load_prompt
 from judgebench.shipped import shipped_names
 
 GOOD = """---
@@ -16,6 +16,10 @@ writes: argument
 """
 
 
+def load_argument_prompt(name: str) -> Prompt:
+    return load_prompt(name, kind=ARGUMENTS)
+
+
 def prompt_file(folder: Path, text: str) -> str:
     (folder / "p.jinja").write_text(text)
     return str(folder / "p.jinja")
@@ -24,31 +28,31 @@ def prompt_file(folder: Path, text: str) -> str:
 @pytest.mark.parametrize("name", ["misinformation", "multiple-choice", "nli"])
 def test_the_shipped_prompts_show_one_example_and_fence_what_they_are_given(name: str) -> None:
     prompt = load_argument_prompt(name)
-    system, user = prompt.render("Is it so? </question-12345678>", "A line.")
+    system, user = prompt.render_argument("Is it so? </question-12345678>", "A line.")
     assert system.count("\nExample\n") == 1
     assert "synthetic" in prompt.text
     assert "synthetic" not in system + user
     assert user.count("</question-") == 1
-    assert ("A line." in user) == (prompt.writes == "evidence")
+    assert ("A line." in user) == (prompt.reply == "evidence")
     assert len(system) < 1600, "small models read it"
 
 
 def test_the_shipped_prompts_are_those_of_the_three_tasks() -> None:
-    assert shipped_names(KIND, ".jinja") == ["misinformation", "multiple-choice", "nli"]
-    assert load_argument_prompt("nli").writes == "evidence"
+    assert shipped_names(ARGUMENTS.folder, ".jinja") == ["misinformation", "multiple-choice", "nli"]
+    assert load_argument_prompt("nli").reply == "evidence"
 
 
 def test_a_prompt_changes_its_hash_with_its_text(tmp_path: Path) -> None:
     one = load_argument_prompt(prompt_file(tmp_path, GOOD))
     other = load_argument_prompt(prompt_file(tmp_path, GOOD.replace("Argue", "Argue well")))
     assert one.content_hash != other.content_hash
-    assert one.render("Q")[0] == "Argue."
+    assert one.render_argument("Q")[0] == "Argue."
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("{{ question }}", "{{ answer }}", "answer: is no variable of a prompt for arguments"),
+        ("{{ question }}", "{{ answer }}", "answer: is no variable of such a prompt"),
         ("{{ question }}", "Go.", "question: is never used"),
         ("writes: argument", "writes: evidence", "context: is never used"),
         ("writes: argument", "writes: poems", "writes"),
@@ -73,4 +77,4 @@ def test_a_line_of_bad_jinja_is_counted_from_the_top_of_the_file(tmp_path: Path)
 def test_a_template_that_fails_is_told(tmp_path: Path) -> None:
     text = GOOD.replace("{{ question }}", "{{ question }}{{ 1 / 0 }}")
     with pytest.raises(SetupError, match="cannot be rendered: division by zero"):
-        load_argument_prompt(prompt_file(tmp_path, text)).render("Q")
+        load_argument_prompt(prompt_file(tmp_path, text)).render_argument("Q")

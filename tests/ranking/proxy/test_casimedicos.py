@@ -4,13 +4,17 @@ import io
 import tarfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.casimedicos import read_casimedicos, versions
-from judgebench.ranking.proxy.neutral import names_a_place
+from judgebench.ranking.proxy.load import load_reader
 from judgebench.ranking.proxy.task import SPLITS, TaskInstance
+from judgebench.shipped import shipped_folder
+
+READER: Any = load_reader(shipped_folder("tasks") / "casimedicos.py")
+names_a_place, versions = READER.names_a_place, READER.versions
 
 DOCUMENT = """QUESTION TYPE: INVENTED
 CLINICAL CASE:
@@ -26,6 +30,11 @@ CORRECT ANSWER: 3
 The correct answer is 3.
 Option 1 hurts less, "as he says".
 """
+
+
+def read_casimedicos(path: Path) -> tuple[list[TaskInstance], tuple[str, ...]]:
+    found: tuple[list[TaskInstance], tuple[str, ...]] = READER.read({"archive": path}, None, 0)
+    return found
 
 
 def iob2(text: str) -> str:

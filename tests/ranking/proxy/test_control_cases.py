@@ -1,15 +1,140 @@
 from __future__ import annotations
 
+import math
+import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
-from judgebench.ranking.proxy.control_cases import control_arguments
-from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
-from judgebench.stress.probes.arguments import CONTROL_CASES
+from judgebench.prompt import Prompt
+from judgebench.ranking.proxy.control_cases import control_arguments, control_case
+from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
+
+
+def instances(n: int) -> list[TaskInstance]:
+    return [
+        TaskInstance(f"i{i}", f"text {i}", f"label {i % 3}", f"argument {i}", "test")
+        for i in range(n)
+    ]
+
+
+# Groups of at most half of all: a draw without any argument used twice exists.
+grouped = st.lists(st.integers(0, 5), min_size=2, max_size=30).filter(
+    lambda groups: max(Counter(groups).values()) <= len(groups) / 2
+)
+
+
+def of_groups(groups: Sequence[int]) -> list[TaskInstance]:
+    return [
+        TaskInstance(f"i{i}", f"text {i}", "label", f"argument {i}", "test", group=f"g{group}")
+        for i, group in enumerate(groups)
+    ]
+
+
+def test_no_argument_is_empty_and_label_only_is_the_correct_label() -> None:
+    made = instances(4)
+    assert control_case("no-argument", made, 0) == ["", "", "", ""]
+    assert control_case("label-only", made, 0) == ["label 0", "label 1", "label 2", "label 0"]
+    assert CONTROL_CASES == ("no-argument", "label-only", "noise", "passages")
+
+
+@given(grouped, st.integers(0, 1000))
+def test_noise_is_each_argument_once_and_never_a_related_one(groups: list[int], seed: int) -> None:
+    made = of_groups(groups)
+    drawn = control_case("noise", made, seed)
+    assert sorted(drawn) == sorted(i.argument for i in made)
+    group_of = {i.argument: i.group for i in made}
+    assert all(group_of[text] != i.group for text, i in zip(drawn, made, strict=True))
+
+
+@given(grouped, st.integers(0, 1000), st.randoms(use_true_random=False))
+def test_noise_depends_on_no_order(groups: list[int], seed: int, chance: random.Random) -> None:
+    made = of_groups(groups)
+    mixed = chance.sample(made, len(made))
+    drawn = dict(zip((i.item_id for i in made), control_case("noise", made, seed), strict=True))
+    again = dict(zip((i.item_id for i in mixed), control_case("noise", mixed, seed), strict=True))
+    assert drawn == again
+
+
+def test_noise_differs_from_seed_to_seed() -> None:
+    made = instances(30)
+    assert len({tuple(control_case("noise", made, seed)) for seed in range(10)}) == 10
+
+
+def test_every_other_argument_is_drawn_about_as_often() -> None:
+    made = instances(5)
+    counts = Counter(control_case("noise", made, seed)[0] for seed in range(2000))
+    assert set(counts) == {f"argument {i}" for i in range(1, 5)}
+    # Four standard errors of 500 of 2,000.
+    assert all(abs(count - 500) < 4 * math.sqrt(2000 * 0.25 * 0.75) for count in counts.values())
+
+
+def test_one_large_group_draws_from_outside_it() -> None:
+    made = of_groups([0] * 8 + [1, 2])
+    drawn = control_case("noise", made, 0)
+    assert set(drawn[:8]) <= {"argument 8", "argument 9"}
+    assert drawn[8] != "argument 8"
+    assert drawn[9] != "argument 9"
+
+
+def test_same_texts_same_arguments_and_blank_arguments_are_no_noise() -> None:
+    made = [
+        TaskInstance("a", "one text", "x", "first", "test"),
+        TaskInstance("b", "one text", "y", "second", "test", group="another"),
+        TaskInstance("c", "other text", "x", "first", "test"),
+        TaskInstance("d", "a third text", "x", "  ", "test"),
+        TaskInstance("e", "a fourth text", "x", "third", "test"),
+    ]
+    for seed in range(20):
+        a, b, c, d, e = control_case("noise", made, seed)
+        assert a == "third"
+        assert b in ("first", "third")
+        assert c in ("second", "third")
+        assert d in ("first", "second", "third")
+        assert e in ("first", "second")
+
+
+def test_without_an_unrelated_argument_every_instance_is_told() -> None:
+    made = [
+        TaskInstance("a", "t", "x", "first", "test", group="g"),
+        TaskInstance("b", "u", "x", "second", "test", group="g"),
+    ]
+    with pytest.raises(SetupError) as caught:
+        control_case("noise", made, 0)
+    assert [p.field for p in caught.value.problems] == ["argument of 'a'", "argument of 'b'"]
+    with pytest.raises(SetupError, match="duplicate id"):
+        control_case("noise", [*instances(3), instances(1)[0]], 0)
+    assert control_case("noise", [], 0) == []
+
+
+def test_passages_are_retrieved_for_the_text_and_joined() -> None:
+    asked: list[str] = []
+
+    def retrieve(query: str) -> Sequence[str]:
+        asked.append(query)
+        return [f"{query}, first", f"{query}, second"]
+
+    assert control_case("passages", instances(2), 0, retrieve) == [
+        "text 0, first\n\ntext 0, second",
+        "text 1, first\n\ntext 1, second",
+    ]
+    assert asked == ["text 0", "text 1"]
+
+
+def test_an_instance_without_passages_is_told() -> None:
+    with pytest.raises(SetupError, match="retrieve from"):
+        control_case("passages", instances(2), 0)
+    with pytest.raises(SetupError) as caught:
+        control_case("passages", instances(3), 0, lambda query: ["found"] * ("1" in query))
+    assert [p.field for p in caught.value.problems] == ["'i0'", "'i2'"]
+
+
+# --- of a task ---
 
 PROMPT: Any = None  # no control case asks a model
 
@@ -41,7 +166,7 @@ def instance(i: int, split: str = "test", **more: Any) -> TaskInstance:
 
 
 def task(instances: Sequence[TaskInstance], left_out: tuple[str, ...] = ()) -> ProxyTask:
-    prompt: ArgumentPrompt = PROMPT
+    prompt: Prompt = PROMPT
     return ProxyTask("t", "T", ("true", "false"), "accuracy", instances, prompt, left_out)
 
 

@@ -8,11 +8,11 @@ import pytest
 from jinja2 import Template
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.argument_prompt import ArgumentPrompt
+from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.examples import choose, evaluator_name
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 
-PROMPT = ArgumentPrompt("p", "", "argument", "", Template(""))
+PROMPT = Prompt("p", "", "argument", "", Template(""))
 
 
 def task(instances: Sequence[TaskInstance]) -> ProxyTask:

@@ -12,7 +12,7 @@ import pytest
 from judgebench.backends.contract import Reply, Request
 from judgebench.backends.scripted import Scripted
 from judgebench.errors import BudgetSpent, SetupError
-from judgebench.ranking.proxy.argument_prompt import load_argument_prompt
+from judgebench.prompt import ARGUMENTS, load_prompt
 from judgebench.ranking.proxy.arguments import Argument, read_arguments, texts_by_system
 from judgebench.ranking.proxy.config import ArgumentDecoding, GeneratorConfig
 from judgebench.ranking.proxy.generate import Written, wanted_instances, write_arguments
@@ -27,7 +27,7 @@ def claims(prompt: str = "misinformation", **more: Any) -> ProxyTask:
         TaskInstance(f"i{n}", f"Claim number {n}", "yes", "why", split, context=f"Trial {n} ran.")
         for n, split in enumerate(SPLITS)
     ]
-    made = load_argument_prompt(prompt)
+    made = load_prompt(prompt, kind=ARGUMENTS)
     return ProxyTask("claims", "Claims", ("yes", "no"), "accuracy", instances, made, **more)
 
 
@@ -110,7 +110,9 @@ def test_requests_have_the_decoding_of_the_paper_and_a_seed_of_their_own(path: P
     assert len({r.seed for r in asked}) == len(asked) == 5
     assert all(r.seed is not None and 0 <= r.seed < 2**31 for r in asked)
     assert [r.messages[0].role for r in asked] == ["system"] * 5
-    system, user = TASK.prompt.render(TASK.instances[0].question, TASK.instances[0].context)
+    system, user = TASK.prompt.render_argument(
+        TASK.instances[0].question, TASK.instances[0].context
+    )
     assert [m.content for m in asked[0].messages] == [system, user]
 
 

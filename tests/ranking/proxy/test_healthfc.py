@@ -6,12 +6,21 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.healthfc import LABELS, read_healthfc
+from judgebench.ranking.proxy.load import load_reader
 from judgebench.ranking.proxy.splits import SplitSizes
-from judgebench.ranking.proxy.task import SPLITS
+from judgebench.ranking.proxy.task import SPLITS, TaskInstance
+from judgebench.shipped import shipped_folder
 
+READER = load_reader(shipped_folder("tasks") / "healthfc.py")
+LABELS = READER.LABELS
 PAPER = SplitSizes(train=518, development=111, test=112)
 HEAD = "\ufeffen_claim,en_explanation,label\n"
+
+
+def read_healthfc(
+    path: Path, sizes: SplitSizes, seed: int
+) -> tuple[list[TaskInstance], tuple[str, ...]]:
+    return READER.read({"data": path}, sizes, seed)
 
 
 def write(path: Path, *rows: str) -> Path:

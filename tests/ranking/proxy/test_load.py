@@ -122,7 +122,7 @@ def test_the_shipped_tasks_have_their_files_and_prompts(shared_data: Path) -> No
     assert {i.label for i in claims.ranked} == {"Supported", "Refuted"}
     nli = load_task("nli", data_folder=shared_data)
     assert [len(nli.of(split)) for split in SPLITS] == [1035, 140, 229]
-    assert (nli.metric, nli.prompt.writes) == ("micro_f1", "evidence")
+    assert (nli.metric, nli.prompt.reply) == ("micro_f1", "evidence")
 
 
 def test_versions_of_a_question_are_sampled_together(shared_data: Path) -> None:
@@ -147,3 +147,58 @@ def test_the_tiny_task_carries_its_labels_in_the_arguments_alone() -> None:
         words[i.label].update(set(i.argument.lower().replace(".", "").replace(",", "").split()))
     telling = {w for w in words["sails"] if words["sails"][w] > 5 and not words["stays in port"][w]}
     assert {"calm", "passed", "aboard"} <= telling
+
+
+READER = """
+from judgebench.ranking.proxy.task import TaskInstance
+from .names import NAMES
+
+FILES, LABELS, SEEDED_SPLIT = ("data",), ("yes", "no"), False
+
+
+def read(files, split, seed):
+    rows = files["data"].read_text().split()
+    splits = [s for s in ("train", "development", "test") for _ in LABELS]
+    return [
+        TaskInstance(NAMES[i], row, LABELS[i % 2], "why", splits[i]) for i, row in enumerate(rows)
+    ], ("Read by hand.",)
+"""
+
+
+def own_reader(folder: Path, code: str = READER, **changes: Any) -> Path:
+    (folder / "names.py").write_text("NAMES = 'abcdef'\n")
+    (folder / "mine.py").write_text(code)
+    (folder / "rows.txt").write_text("q1 q2 q3 q4 q5 q6")
+    own = {"columns": None, "labels": None, "split": None, "files": {"data": "rows.txt"}}
+    return task_file(folder, reader="mine.py", **{**own, **changes})
+
+
+def test_a_task_may_have_a_reader_of_its_own_beside_it(tmp_path: Path) -> None:
+    task = load_task(str(own_reader(tmp_path, leave_out=["no"])))
+    assert [(i.item_id, i.text, i.split) for i in task.of("test")] == [
+        ("e", "q5", "test"), ("f", "q6", "test"),
+    ]  # fmt: skip
+    assert task.labels == ("yes", "no")
+    assert (len(task.ranked), task.notes) == (1, ("Read by hand.",))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes", "message"),
+    [
+        ("", "", {"reader": "other.py"}, "reader: is no Python file beside the task"),
+        ("def read", "def raed", {}, "is no reader of a task: it lacks read"),
+        ("FILES, LABELS", "LABELS, FILE", {}, "it lacks FILES"),
+        ("from .names", "from .nomes", {}, "cannot be run: No module named"),
+        ("", "", {"files": {"dada": "rows.txt"}}, "mine.py reads data, found dada"),
+        ("", "", {"leave_out": ["maybe"]}, "leave_out: maybe is no label"),
+        ("", "", {"split": {"train": 2, "development": 2, "test": 2}}, "given by the files"),
+        ("SPLIT = (\"data\",), (\"yes\", \"no\"), False", "", {}, "cannot be run"),
+    ],
+)  # fmt: skip
+def test_a_reader_that_does_not_do_is_reported(
+    tmp_path: Path, old: str, new: str, changes: dict[str, Any], message: str
+) -> None:
+    path = own_reader(tmp_path, READER.replace(old, new) if old else READER, **changes)
+    with pytest.raises(SetupError) as caught:
+        load_task(str(path))
+    assert message in str(caught.value)

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.nli4ct import LABELS, read_nli4ct
-from judgebench.ranking.proxy.task import SPLITS
+from judgebench.ranking.proxy.load import load_reader
+from judgebench.ranking.proxy.task import SPLITS, TaskInstance
+from judgebench.shipped import shipped_folder
 
+READER = load_reader(shipped_folder("tasks") / "nli4ct.py")
+LABELS = READER.LABELS
 TRIAL = {
     "Clinical Trial ID": "NCT1",
     "Intervention": ["A:", "  drug  x", "B:", "  placebo"],
@@ -19,6 +22,10 @@ TRIAL = {
     "Adverse Events": [],
     "Results": ["12 of 30"],
 }
+
+
+def read_nli4ct(paths: dict[str, Path]) -> tuple[list[TaskInstance], tuple[str, ...]]:
+    return READER.read(paths, None, 0)
 
 
 def item(**other: Any) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def test_every_bad_cell_of_the_file_is_told_at_once(tmp_path: Path) -> None:
     ]  # fmt: skip
     first, second, *_ = map(str, caught.value.problems)
     assert "did you mean 'yes'?; found 'yse'; allowed: yes, no" in first
-    assert "stands twice; found 'a'" in second
+    assert "duplicate id; found 'a'" in second
     assert "allowed: train, development, test" in str(caught.value)
 
 

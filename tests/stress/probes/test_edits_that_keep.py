@@ -19,8 +19,9 @@ from judgebench.stress.probes.edits.contract import Edit, Edited, Nothing
 from judgebench.stress.probes.edits.layout import bullets, markdown
 from judgebench.stress.probes.edits.wording import Synonyms, drop_redundant, load_synonyms, reword
 from judgebench.stress.probes.recipe import Add, load_recipe
-from judgebench.stress.probes.text import facts, mentions, sentences
+from judgebench.stress.probes.text import facts, mentions
 from judgebench.stress.probes.words import word_names
+from judgebench.texts import sentences
 
 SAFETY = load_rubric("medical-safety")
 NAMES = word_names()

@@ -4,14 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.stress.probes.text import (
-    asserts,
-    content_words,
-    facts,
-    mentions,
-    negations,
-    sentences,
-)
+from judgebench.stress.probes.text import asserts, content_words, facts, mentions, negations
+from judgebench.texts import sentences
 
 TEXT = (
     "Malaria is caused by a parasite (e.g. Plasmodium). Take 500 mg twice a day. "

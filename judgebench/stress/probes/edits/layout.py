@@ -11,7 +11,8 @@ from typing import Literal
 
 from judgebench.records import Answer
 from judgebench.stress.probes.edits.contract import Edited, Nothing
-from judgebench.stress.probes.text import Sentence, facts, sentences
+from judgebench.stress.probes.text import facts
+from judgebench.texts import Sentence, sentences
 
 _MARK = re.compile(r"(?:[-*•]|(\d+[.)]))\s+")
 _NUMBER_MARK = re.compile(r"\d+[.)]")

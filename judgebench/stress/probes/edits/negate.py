@@ -7,7 +7,8 @@ from random import Random
 
 from judgebench.records import Answer
 from judgebench.stress.probes.edits.contract import Edited, Nothing
-from judgebench.stress.probes.text import asserts, negations, overlaps, references, sentences
+from judgebench.stress.probes.text import asserts, negations, overlaps, references
+from judgebench.texts import sentences
 
 _ACT = (
     "take|use|get|receive|have|eat|drink|swallow|breastfeed|donate|swim|handle|touch|share|give"

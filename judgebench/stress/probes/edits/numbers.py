@@ -11,16 +11,8 @@ from typing import Literal
 
 from judgebench.records import Answer
 from judgebench.stress.probes.edits.contract import Edited, Nothing
-from judgebench.stress.probes.text import (
-    NUMBER,
-    Sentence,
-    content_words,
-    names,
-    overlaps,
-    put,
-    references,
-    sentences,
-)
+from judgebench.stress.probes.text import NUMBER, content_words, names, overlaps, put, references
+from judgebench.texts import Sentence, sentences
 
 Direction = Literal["up", "down"]
 

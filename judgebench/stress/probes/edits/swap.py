@@ -10,7 +10,6 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
 from judgebench.stress.probes.edits.contract import Edit, Edited, Nothing
 from judgebench.stress.probes.text import (
-    Sentence,
     content_words,
     mentions,
     names,
@@ -18,9 +17,9 @@ from judgebench.stress.probes.text import (
     overlaps,
     put,
     references,
-    sentences,
 )
 from judgebench.stress.probes.words import Fact, WordList
+from judgebench.texts import Sentence, sentences
 
 _LEAST_WORDS = 3  # content words of a sentence that makes a claim; fewer are a heading
 _DENIED_BEFORE = re.compile(

@@ -1,8 +1,8 @@
 """NLI4CT: statements on clinical trials that the record of the trial entails or contradicts.
 
 Jullien et al. (2023), "NLI4CT: Multi-Evidence Natural Language Inference for Clinical Trial
-Reports", EMNLP; SemEval-2023 task 7. A JSON file a split, and the trials, one JSON object a line.
-Only statements on a single trial are read.
+Reports", EMNLP; SemEval-2023 task 7. One JSON file per split, and the trials, one JSON object per
+line. Only statements on a single trial are read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -18,9 +19,11 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from judgebench.data.findings import shorten
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes
+from judgebench.ranking.proxy.splits import SplitSizes
 from judgebench.ranking.proxy.table import read_source
 from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
 
+FILES, SEEDED_SPLIT = (*SPLITS, "trials"), False
 LABELS = ("Entailment", "Contradiction")
 SECTIONS = ("Intervention", "Eligibility", "Adverse Events", "Results")
 _TRIAL = "Clinical Trial ID"
@@ -43,24 +46,29 @@ _ITEMS = TypeAdapter(dict[str, _Item])
 _Trials = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 
-def read_nli4ct(paths: Mapping[str, Path]) -> tuple[list[TaskInstance], tuple[str, ...]]:
+def read(
+    files: Mapping[str, Path], split: SplitSizes | None, seed: int
+) -> tuple[list[TaskInstance], tuple[str, ...]]:
     """The statements of the files `train`, `development` and `test` on the trials of the file
-    `trials`, and what the report must say.
+    `trials`, and sentences for the report.
 
     The context is the section that a statement is about, the argument its lines of evidence, both
     line by line. Raises SetupError with every problem in the files.
     """
     problems: list[Problem] = []
-    trials = _read_trials(paths["trials"], problems)
+    trials = _read_trials(files["trials"], problems)
     instances: list[TaskInstance] = []
     skipped = 0
-    for split in SPLITS:
-        for row, (key, item) in enumerate(_read_items(paths[split], problems).items()):
+    for part in SPLITS:
+        for row, (key, item) in enumerate(_read_items(files[part], problems).items()):
             if item.Type != "Single":
                 skipped += 1
             elif trials:
-                where = str(paths[split])
-                instances += _instance(key, item, trials, split, row, where, problems)
+                found = _instance(key, item, trials, part, row)
+                if isinstance(found, TaskInstance):
+                    instances.append(found)
+                else:
+                    problems.append(replace(found, file=str(files[part])))
     if problems:
         raise SetupError(problems)
     return instances, (
@@ -78,7 +86,7 @@ def _read_trials(path: Path, problems: list[Problem]) -> _Trials:
         if not name:
             problems.append(row.problem("is blank", _TRIAL, ""))
         if name in trials:
-            problems.append(row.problem("stands twice", _TRIAL, shorten(name)))
+            problems.append(row.problem("duplicate id", _TRIAL, shorten(name)))
         sections: dict[str, tuple[str, ...]] = {}
         for section in SECTIONS:
             lines = row.cells[section] or ()
@@ -112,33 +120,25 @@ def _content(path: Path) -> bytes:
 
 
 def _instance(
-    key: str,
-    item: _Item,
-    trials: _Trials,
-    split: Split,
-    row: int,
-    file: str,
-    problems: list[Problem],
-) -> list[TaskInstance]:
-    """The instance; none where the trial or its evidence is missing, which goes to `problems`."""
+    key: str, item: _Item, trials: _Trials, split: Split, row: int
+) -> TaskInstance | Problem:
+    """The instance, or what is wrong where the trial or its evidence is missing."""
     if item.Primary_id not in trials:
-        problem = Problem("is no trial of the file", file, None, f"{key}.Primary_id")
-        problems.append(Problem(problem.message, file, None, problem.field, item.Primary_id))
-        return []
+        message, field = "is no trial of the file", f"{key}.Primary_id"
+        return Problem(message, field=field, found=item.Primary_id)
     lines = trials[item.Primary_id][item.Section_id]
     evidence = sorted(set(item.Primary_evidence_index))
     if not evidence or evidence[0] < 0 or evidence[-1] >= len(lines):
-        message = f"points to no lines of the section {item.Section_id}"
-        allowed = f"one or more of 0 to {len(lines) - 1}"
-        field = f"{key}.Primary_evidence_index"
-        problems.append(Problem(message, file, None, field, str(evidence), allowed))
-        return []
-    return [
-        TaskInstance(
-            key, item.Statement.strip(), item.Label, _joined([lines[i] for i in evidence]), split,
-            context=_joined(lines), group=item.Primary_id, row=row,
+        return Problem(
+            f"points to no lines of the section {item.Section_id}",
+            field=f"{key}.Primary_evidence_index",
+            found=str(evidence),
+            allowed=f"one or more of 0 to {len(lines) - 1}",
         )
-    ]  # fmt: skip
+    return TaskInstance(
+        key, item.Statement.strip(), item.Label, _joined([lines[i] for i in evidence]), split,
+        context=_joined(lines), group=item.Primary_id, row=row,
+    )  # fmt: skip
 
 
 def _joined(lines: Sequence[str]) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
 
 from judgebench.data.findings import Findings, nearest
 from judgebench.data.tables import SUFFIXES, open_table
@@ -21,36 +20,26 @@ class Document:
     text: str
 
 
-class Corpus(Sequence[Document]):
+@dataclass(frozen=True)
+class Corpus:
     """Documents in the order of their source, no text twice and none empty.
 
     `duplicates` and `empty` count what was left out for that.
     """
 
-    def __init__(self, documents: Sequence[Document], duplicates: int = 0, empty: int = 0) -> None:
-        self.documents = tuple(documents)
-        self.duplicates = duplicates
-        self.empty = empty
+    documents: tuple[Document, ...] = ()
+    duplicates: int = 0
+    empty: int = 0
 
-    @overload
-    def __getitem__(self, place: int) -> Document: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Document]: ...
-    def __getitem__(self, place: int | slice) -> Document | Sequence[Document]:
-        return self.documents[place]
-
-    def __len__(self) -> int:
-        return len(self.documents)
-
-
-def corpus_hash(documents: Iterable[Document]) -> str:
-    """Sixteen hex digits of the SHA-256 of the texts in their order; ids do not count."""
-    digest = hashlib.sha256()
-    for document in documents:
-        content = document.text.encode("utf-8", "surrogatepass")
-        digest.update(len(content).to_bytes(8, "big"))
-        digest.update(content)
-    return digest.hexdigest()[:16]
+    @property
+    def content_hash(self) -> str:
+        """Sixteen hex digits of the SHA-256 of the texts in their order; ids do not count."""
+        digest = hashlib.sha256()
+        for document in self.documents:
+            content = document.text.encode("utf-8", "surrogatepass")
+            digest.update(len(content).to_bytes(8, "big"))
+            digest.update(content)
+        return digest.hexdigest()[:16]
 
 
 def read_corpus(path: Path, column: str = "text") -> Corpus:
@@ -77,7 +66,7 @@ def read_corpus(path: Path, column: str = "text") -> Corpus:
         problems.append(_no_text(path, column, empty))
     if problems:
         raise SetupError(problems)
-    return Corpus(documents, duplicates, empty)
+    return Corpus(tuple(documents), duplicates, empty)
 
 
 def _no_text(path: Path, column: str, empty: int) -> Problem:

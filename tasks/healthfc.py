@@ -6,6 +6,7 @@ Medical Fact-Checking", LREC-COLING. The file is their `Datensatz.csv`, plain or
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from judgebench.data.cells import is_blank
@@ -14,19 +15,21 @@ from judgebench.ranking.proxy.splits import SplitSizes, Splittable, seeded_split
 from judgebench.ranking.proxy.table import SourceRow, read_source
 from judgebench.ranking.proxy.task import TaskInstance
 
+FILES, SEEDED_SPLIT = ("data",), True
 LABELS = ("Supported", "Not enough information", "Refuted")  # 0, 1, 2 in the file
 _CLAIM, _EXPLANATION, _LABEL = "en_claim", "en_explanation", "label"
 
 
-def read_healthfc(
-    path: Path, sizes: SplitSizes, seed: int
+def read(
+    files: Mapping[str, Path], split: SplitSizes | None, seed: int
 ) -> tuple[list[TaskInstance], tuple[str, ...]]:
-    """The claims that have an explanation, split by the seed, and what the report must say.
+    """The claims that have an explanation, split by the seed, and sentences for the report.
 
     Raises SetupError with every problem in the file.
     """
+    assert split is not None, "SEEDED_SPLIT"
     problems: list[Problem] = []
-    rows = read_source(path, (_CLAIM, _EXPLANATION, _LABEL), problems)
+    rows = read_source(files["data"], (_CLAIM, _EXPLANATION, _LABEL), problems)
     known = [str(code) for code in range(len(LABELS))]
     for row in rows:
         if row.text(_LABEL) not in known:
@@ -39,13 +42,13 @@ def read_healthfc(
     explained = [row for row in rows if not is_blank(row.text(_EXPLANATION))]
     note = f"{len(rows) - len(explained)} of {len(rows)} rows have no explanation and are left out."
     items = [Splittable(row.text(_CLAIM), _label(row), row.text(_CLAIM)) for row in explained]
-    splits = seeded_split(items, sizes, seed)
+    parts = seeded_split(items, split, seed)
     instances = [
         TaskInstance(
-            f"healthfc-{row.row}", row.text(_CLAIM), _label(row), row.text(_EXPLANATION), split,
+            f"healthfc-{row.row}", row.text(_CLAIM), _label(row), row.text(_EXPLANATION), part,
             row=row.row,
         )
-        for row, split in zip(explained, splits, strict=True)
+        for row, part in zip(explained, parts, strict=True)
     ]  # fmt: skip
     return instances, (note,)
 

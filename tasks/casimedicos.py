@@ -1,9 +1,9 @@
 """CasiMedicos-Arg: exam questions with a clinical case, options and a doctor's explanation.
 
 Sviridova et al. (2024), "CasiMedicos-Arg: A Medical Question Answering Dataset Annotated with
-Explanatory Argumentative Structures", EMNLP. The file is their archive: a token and its label a
-line, a blank line after each sentence, documents one after the other. Only the English part is
-read, and only the text: the labels mark arguments, which no task here needs.
+Explanatory Argumentative Structures", EMNLP. The file is their archive: one token and its
+label per line, a blank line after each sentence, documents one after the other. Only the English
+part is read, and only the text: the labels mark arguments, which no task here needs.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from __future__ import annotations
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.neutral import names_a_place, neutralise
+from judgebench.ranking.proxy.splits import SplitSizes
 from judgebench.ranking.proxy.task import Split, TaskInstance
+
+from .option_places import names_a_place, neutralise
+
+FILES, LABELS, SEEDED_SPLIT = ("archive",), (), False
 
 _MEMBERS: dict[Split, str] = {"train": "train", "development": "dev", "test": "test"}
 _TYPE, _CASE, _CORRECT = "QUESTION TYPE:", "CLINICAL CASE:", "CORRECT ANSWER:"
@@ -25,8 +29,10 @@ _NO_OPTION = ("", "nan")  # what stands for the fifth option where an exam had f
 _FEWEST_OPTIONS = 2
 
 
-def read_casimedicos(path: Path) -> tuple[list[TaskInstance], tuple[str, ...]]:
-    """Every question in as many versions as it has options, and what the report must say.
+def read(
+    files: Mapping[str, Path], split: SplitSizes | None, seed: int
+) -> tuple[list[TaskInstance], tuple[str, ...]]:
+    """Every question in as many versions as it has options, and sentences for the report.
 
     Version 0 is as written; in the others the right option stands in each other place, while the
     wrong ones keep their order. Documents that cannot be read as a question are left out, counted
@@ -35,9 +41,9 @@ def read_casimedicos(path: Path) -> tuple[list[TaskInstance], tuple[str, ...]]:
     instances: list[TaskInstance] = []
     left_out: list[str] = []
     rewritten = 0
-    for split, lines in _read_archive(path).items():
+    for part, lines in _read_archive(files["archive"]).items():
         for number, document in enumerate(_documents(lines)):
-            name = f"{_MEMBERS[split]}-{number}"
+            name = f"{_MEMBERS[part]}-{number}"
             try:
                 question, options, label, explanation = _parse(document)
             except ValueError as error:
@@ -49,7 +55,7 @@ def read_casimedicos(path: Path) -> tuple[list[TaskInstance], tuple[str, ...]]:
                 left_out.append(f"{name} (its explanation says nothing but the number)")
                 continue
             first = TaskInstance(
-                name, question, label, argument, split, tuple(options), group=name, row=number
+                name, question, label, argument, part, tuple(options), group=name, row=number
             )
             instances += versions(first)
     return instances, _notes(instances, left_out, rewritten)

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from judgebench.ranking.proxy.neutral import names_a_place, neutralise
+from judgebench.ranking.proxy.load import load_reader
+from judgebench.shipped import shipped_folder
+
+READER: Any = load_reader(shipped_folder("tasks") / "casimedicos.py")
+names_a_place, neutralise = READER.names_a_place, READER.neutralise
 
 OPTIONS = (
     "Acute otitis media.", "Chest X-ray.", "Cushing's syndrome.", "Mastoiditis.", "Waiting.",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.retrieval.corpus import Document, corpus_hash, read_corpus
+from judgebench.ranking.proxy.corpus import Corpus, Document, read_corpus
 
 
 def problem_of(path: Path, column: str = "text") -> str:
@@ -24,9 +24,12 @@ def test_jsonl_is_read_plain_or_packed_and_with_or_without_a_last_newline(tmp_pa
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(content + b"\n"))
     for name in ("a.jsonl", "b.jsonl.gz"):
         corpus = read_corpus(tmp_path / name)
-        assert list(corpus) == [Document(f"{name}:1", "one"), Document(f"{name}:2", "two")]
+        assert list(corpus.documents) == [
+            Document(f"{name}:1", "one"),
+            Document(f"{name}:2", "two"),
+        ]
         assert (corpus.duplicates, corpus.empty) == (1, 1)
-    assert list(read_corpus(tmp_path / "a.jsonl", "title")) == [
+    assert list(read_corpus(tmp_path / "a.jsonl", "title").documents) == [
         Document("a.jsonl:2", "II"),
         Document("a.jsonl:4", "III"),
     ]
@@ -37,7 +40,7 @@ def test_csv_is_read_by_its_column(tmp_path: Path) -> None:
     with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["id", "body"], ["x", "a,\nb"], ["y", " "], ["z", "c"]])
     corpus = read_corpus(path, "body")
-    assert [d.text for d in corpus] == ["a,\nb", "c"]
+    assert [d.text for d in corpus.documents] == ["a,\nb", "c"]
     assert (corpus.duplicates, corpus.empty) == (0, 1)
 
 
@@ -49,12 +52,10 @@ def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
     ]:  # fmt: skip
         (tmp_path / name).write_text(text, encoding="utf-8")
     corpus = read_corpus(tmp_path)
-    assert [(d.id, d.text) for d in corpus] == [
+    assert [(d.id, d.text) for d in corpus.documents] == [
         ("a.txt", "ay"), ("b.txt", "bee"), ("sub/c.TXT", "sea"),
     ]  # fmt: skip
     assert (corpus.duplicates, corpus.empty) == (1, 1)
-    assert corpus[1].text == "bee"
-    assert len(corpus[:2]) == 2
 
 
 def test_a_corpus_without_texts_is_told_with_what_was_found(tmp_path: Path) -> None:
@@ -97,13 +98,15 @@ def test_an_unknown_format_is_told(tmp_path: Path) -> None:
 
 
 def test_the_hash_changes_with_texts_and_their_borders_and_not_with_ids() -> None:
-    one = [Document("a", "x"), Document("b", "yz")]
-    assert corpus_hash(one) == corpus_hash([Document("c", "x"), Document("d", "yz")])
-    assert corpus_hash(one) != corpus_hash([Document("a", "xy"), Document("b", "z")])
-    assert corpus_hash(one) != corpus_hash(one[::-1])
+    def hashed(*texts: str) -> str:
+        return Corpus(tuple(Document(f"{texts}{i}", t) for i, t in enumerate(texts))).content_hash
+
+    one = Corpus((Document("a", "x"), Document("b", "yz")))
+    assert one.content_hash == hashed("x", "yz")
+    assert one.content_hash not in (hashed("xy", "z"), hashed("yz", "x"))
 
 
 def test_the_medical_questions_are_a_corpus(shared_data: Path) -> None:
     corpus = read_corpus(shared_data / "medquad-cdc" / "medquad_cdc_270.csv.gz", "answer")
-    assert len(corpus) + corpus.duplicates + corpus.empty == 270
+    assert len(corpus.documents) + corpus.duplicates + corpus.empty == 270
     assert corpus.duplicates == 9
