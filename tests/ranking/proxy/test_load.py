@@ -169,8 +169,8 @@ def own_reader(folder: Path, code: str = READER, **changes: Any) -> Path:
     (folder / "names.py").write_text("NAMES = 'abcdef'\n")
     (folder / "mine.py").write_text(code)
     (folder / "rows.txt").write_text("q1 q2 q3 q4 q5 q6")
-    own = {"columns": None, "labels": None, "split": None, "files": {"data": "rows.txt"}}
-    return task_file(folder, reader="mine.py", **{**own, **changes})
+    own = {"reader": "mine.py", "columns": None, "labels": None, "split": None}
+    return task_file(folder, **{**own, "files": {"data": "rows.txt"}, **changes})
 
 
 def test_a_task_may_have_a_reader_of_its_own_beside_it(tmp_path: Path) -> None:
