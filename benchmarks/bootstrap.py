@@ -25,7 +25,7 @@ from statistics import median
 
 import numpy as np
 
-from judgebench.stats.arrays import IntArray, value_counts
+from judgebench.stats.arrays import Clusters, IntArray, value_counts
 from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
 from judgebench.stats.consensus import median_label
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
@@ -64,8 +64,8 @@ def with_judgebench(metrics: list[tuple[IntArray, IntArray]], resampling: Resamp
         truth = median_label(ratings, "upper")
         for judged in judges.T:
             together = np.column_stack([ratings, judged])
-            confusion = confusion_by_cluster(truth, judged, CLUSTERS, K, QUESTIONS)
-            coincidences = coincidences_by_cluster(together, CLUSTERS, K, QUESTIONS)
+            confusion = confusion_by_cluster(truth, judged, Clusters(CLUSTERS, QUESTIONS), K)
+            coincidences = coincidences_by_cluster(together, Clusters(CLUSTERS, QUESTIONS), K)
             for counts, statistic in (
                 (confusion, ACCURACY),
                 (coincidences, krippendorff_alpha("ordinal")),

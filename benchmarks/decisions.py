@@ -29,7 +29,7 @@ from judgebench.decide.conditions import findings
 from judgebench.decide.counts import Counted, HumanSide, counted_of
 from judgebench.decide.rule import DecisionRule
 from judgebench.stats.alternative_test import alternative_annotator_test
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
 from judgebench.stats.consensus import median_label
 from judgebench.stats.thresholds import Choice, held_out_choice, why_no_choice
@@ -146,7 +146,12 @@ def study(found: Draw, rng: np.random.Generator) -> tuple[Counted, IntArray]:
         [median_label(np.delete(found.own, a, axis=1), "upper") for a in columns], axis=1
     )
     humans = HumanSide(
-        truth, found.own, others, found.clusters, int(found.clusters[-1]) + 1, found.k, found.k - 1
+        truth,
+        found.own,
+        others,
+        Clusters(found.clusters, int(found.clusters[-1]) + 1),
+        found.k,
+        found.k - 1,
     )
     shares = np.bincount(truth, minlength=found.k) / len(truth)
     controls = {
@@ -268,7 +273,7 @@ def _decide(
 
 def naive_rules(found: Draw, truth: IntArray) -> Iterator[tuple[str, bool]]:
     """What each naive rule would say of the study: whether the judge may replace annotators."""
-    C = confusion_by_cluster(truth, found.judged, np.zeros_like(truth), found.k, 1)[0]
+    C = confusion_by_cluster(truth, found.judged, Clusters(np.zeros_like(truth), 1), found.k)[0]
     yield "accuracy", bool(ACCURACY.formula(C) >= 0.9)
     yield "kappa", bool(cohen_kappa().formula(C) >= 0.6)
     test = alternative_annotator_test(found.own, found.judged, found.k, epsilon=0.1)

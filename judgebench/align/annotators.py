@@ -30,7 +30,7 @@ from judgebench.stats.interrater import (
     vote_pairs_by_cluster,
 )
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
-from judgebench.study.study import Study, renumbered
+from judgebench.study.study import Study
 from judgebench.study.truth import BlankPolicy, Labels, settle
 
 # Beyond this many annotators a table of pairs is no longer read by anybody.
@@ -57,13 +57,13 @@ def _agreement_of(
 ) -> Iterator[AgreementScore]:
     yield _alpha(study, metric, values, who)
     humans = study.humans[metric.id]
-    items, shared = len(study.answers), (values, humans.clusters, humans.n_clusters)
+    items, shared = len(study.answers), (values, humans.clusters)
     yield from _chance_corrected(study, metric, values, who)
     two = _of_items(at_least_two_agree(*shared, study.resampling), items)
     yield AgreementScore(metric.id, "at_least_two", who, two)
     every = _of_items(all_agree(*shared, study.resampling), items)
     yield AgreementScore(metric.id, "all_agree", who, every)
-    pairs = vote_pairs_by_cluster(*_with_k(shared, metric))
+    pairs = vote_pairs_by_cluster(*shared, len(metric.labels))
     n = round(pairs.sum())
     observed = cluster_bootstrap(pairs, OBSERVED_AGREEMENT, study.resampling, n=n)
     yield AgreementScore(metric.id, "observed", who, _of_pairs(observed))
@@ -72,8 +72,8 @@ def _agreement_of(
 def _alpha(study: Study, metric: Metric, values: IntArray, who: str) -> AgreementScore:
     level: Literal["nominal", "ordinal"] = metric.kind
     humans = study.humans[metric.id]
-    shared = (values, humans.clusters, humans.n_clusters)
-    counts = coincidences_by_cluster(*_with_k(shared, metric))
+    shared = (values, humans.clusters)
+    counts = coincidences_by_cluster(*shared, len(metric.labels))
     usable = int(((values >= 0).sum(axis=1) >= 2).sum())
     estimate = cluster_bootstrap(
         counts, krippendorff_alpha(level), study.resampling,
@@ -87,8 +87,8 @@ def _chance_corrected(
     study: Study, metric: Metric, values: IntArray, who: str
 ) -> Iterator[AgreementScore]:
     humans = study.humans[metric.id]
-    shared = (values, humans.clusters, humans.n_clusters)
-    counts = ClusterCounts(agreement_counts_by_cluster(*_with_k(shared, metric)))
+    shared = (values, humans.clusters)
+    counts = ClusterCounts(agreement_counts_by_cluster(*shared, len(metric.labels)))
     usable = int(((values >= 0).sum(axis=1) >= 2).sum())
     for chosen in (statistic("ac", metric), fleiss_kappa()):
         estimate = cluster_bootstrap(counts, chosen, study.resampling, n=usable)
@@ -99,8 +99,8 @@ def _chance_corrected(
 def _intraclass(study: Study, metric: Metric, values: IntArray) -> Iterator[AgreementScore]:
     """Of people, since a slot is somebody else on every item; on the items that all rated."""
     humans = study.humans[metric.id]
-    shared = (values, humans.clusters, humans.n_clusters)
-    sums = ClusterCounts(severity_sums_by_cluster(*_with_k(shared, metric), metric.severities))
+    shared = (values, humans.clusters)
+    sums = ClusterCounts(severity_sums_by_cluster(*shared, len(metric.labels), metric.severities))
     usable = int((values >= 0).all(axis=1).sum())
     who = f"{values.shape[1]} annotators, on the items that all rated"
     for chosen in (ICC_1, ICC_2_1, ICC_2_K):
@@ -116,8 +116,8 @@ def _pooled_agreement(study: Study, rubric: Rubric) -> Iterator[AgreementScore]:
     values = [ratings.values for ratings in made]
     width = max(v.shape[1] for v in values)
     padded = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
-    clusters = np.concatenate([study.clusters[ratings.rows] for ratings in made])
-    shared = (np.concatenate(padded), *renumbered(clusters, study.n_clusters), study.resampling)
+    clusters = study.clusters[np.concatenate([ratings.rows for ratings in made])].occurring()
+    shared = (np.concatenate(padded), clusters, study.resampling)
     cells = len(study.answers) * len(made)
     two, every = at_least_two_agree(*shared), all_agree(*shared)
     yield AgreementScore("all", "at_least_two", "all", _of_items(two, cells))
@@ -151,14 +151,14 @@ def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[Float
     truth = humans.truth_without(annotator)
     own = humans.ratings.of([annotator]).values[:, 0]
     k = len(metric.labels)
-    counts = confusion_by_cluster(truth, own, humans.clusters, k, humans.n_clusters)
+    counts = confusion_by_cluster(truth, own, humans.clusters, k)
     return counts, int(((own >= 0) & (truth < 0)).sum())
 
 
 def _ceiling_of_pairs(study: Study, metric: Metric) -> Iterator[CeilingScore]:
     humans = study.humans[metric.id]
-    shared = (humans.made.values, humans.clusters, humans.n_clusters)
-    pairs = vote_pairs_by_cluster(*_with_k(shared, metric))
+    shared = (humans.made.values, humans.clusters)
+    pairs = vote_pairs_by_cluster(*shared, len(metric.labels))
     for score in _ceiling_scores(study, "all", metric, pairs, 0):
         yield replace(score, estimate=_of_pairs(score.estimate))
 
@@ -194,13 +194,6 @@ def distribution(study: Study, metric: Metric) -> Iterator[LabelShare]:
 
 def _settled(study: Study, values: IntArray, metric: Metric) -> Labels:
     return settle(values, metric, study.config)
-
-
-def _with_k(
-    shared: tuple[IntArray, Labels, int], metric: Metric
-) -> tuple[IntArray, Labels, int, int]:
-    values, clusters, n_clusters = shared
-    return values, clusters, len(metric.labels), n_clusters
 
 
 def _of_pairs(estimate: Estimate) -> Estimate:

@@ -13,7 +13,7 @@ from judgebench.align.judges import paired_labels
 from judgebench.align.result import Comparison, Ranking, Score
 from judgebench.records import Estimate
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.p_values import holm
 from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
@@ -39,13 +39,12 @@ class Outcomes:
     """
 
     of: Mapping[str, NDArray[np.int8]]
-    clusters: Labels  # (truths,)
-    n_clusters: int
+    clusters: Clusters
 
     def pair(self, first: str, second: str) -> ClusterCounts:
         """The counts of `discordance_by_cluster` of two judges."""
         pair = self.of[first], self.of[second]
-        return ClusterCounts(discordance_by_cluster(*pair, self.clusters, self.n_clusters))
+        return ClusterCounts(discordance_by_cluster(*pair, self.clusters))
 
     def n_missing(self, first: str, second: str) -> int:
         """How many truths at least one of the two gave no label to."""
@@ -54,12 +53,12 @@ class Outcomes:
 
 def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> Outcomes:
     """Who was right on what."""
-    of, clusters, n_clusters = {}, np.zeros(0, dtype=np.int64), 0
+    of, clusters = {}, Clusters(np.zeros(0, dtype=np.int64), 0)
     for judge in judges:
-        truth, judged, clusters, n_clusters = paired_labels(study, judge, metric)
+        truth, judged, clusters = paired_labels(study, judge, metric)
         known = truth >= 0
         of[judge.name], clusters = _right(truth[known], judged[known]), clusters[known]
-    return Outcomes(of, clusters, n_clusters)
+    return Outcomes(of, clusters)
 
 
 def _right(truth: IntArray, judged: Labels) -> NDArray[np.int8]:

@@ -10,7 +10,7 @@ import numpy as np
 from judgebench.align.result import STATISTICS, Confusion, FailurePolicy, Score
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.association import KENDALL_TAU_B, SPEARMAN, pearson
 from judgebench.stats.confusion import (
     ACCURACY,
@@ -40,13 +40,13 @@ _NEEDS_SEVERITY = {
 
 def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score]:
     """Every statistic of one judge on one metric; three ways where it failed on some items."""
-    truth, judged, clusters, n_clusters = paired_labels(study, judge, metric)
+    truth, judged, clusters = paired_labels(study, judge, metric)
     failures = int(((truth >= 0) & (judged < 0)).sum())
     policies: tuple[FailurePolicy, ...] = ("left_out", "worst", "best")
     for policy in policies if failures else policies[:1]:
         k, ordinal = len(metric.labels), metric.kind == "ordinal"
         filled = fill_failures(truth, judged, policy, k, ordinal)
-        counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k, n_clusters))
+        counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k))
         missing = failures if policy == "left_out" else 0
         for name in STATISTICS:
             estimate = score_of(study, name, metric, counts, missing)
@@ -55,17 +55,17 @@ def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score
 
 def paired_labels(
     study: Study, judge: JudgeVerdicts, metric: Metric
-) -> tuple[IntArray, Labels, Labels, int]:
+) -> tuple[IntArray, Labels, Clusters]:
     """Truth, judge's label and cluster, one entry an item that any human rated (`each`: one a human
-    label), and how many clusters that are."""
+    label)."""
     humans = study.humans[metric.id]
     rows = humans.ratings.rows
     judged = study.judged(judge, metric)[rows]
     if study.config.rule != "each":
-        return humans.truth[rows], judged, humans.clusters, humans.n_clusters
+        return humans.truth[rows], judged, humans.clusters
     votes = humans.made.values
     rated, _ = np.nonzero(votes >= 0)
-    return votes[votes >= 0], judged[rated], humans.clusters[rated], humans.n_clusters
+    return votes[votes >= 0], judged[rated], humans.clusters[rated]
 
 
 def score_of(

@@ -15,7 +15,7 @@ from judgebench.align.probability_result import (
 )
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import FloatArray, IntArray, value_counts
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
 from judgebench.stats.calibration_error import (
     brier_decomposition,
     calibration_curve,
@@ -72,8 +72,8 @@ def probability_results(
     if p is None:
         return None
     judged = study.judged(judge, metric)
-    rows, truth, clusters, n_clusters = _truth(study, metric)
-    shared = (clusters, n_clusters, study.resampling)
+    rows, truth, clusters = _truth(study, metric)
+    shared = (clusters, study.resampling)
     named, said = (judge.name, metric.id), p[rows]
     found = [
         *_against_truth(said, judged[rows], truth, *shared),
@@ -87,24 +87,23 @@ def probability_results(
     )
 
 
-def _truth(study: Study, metric: Metric) -> tuple[Labels, IntArray, Labels, int]:
-    """Row, truth and cluster of each item that any human rated (`each`: of each human label), and
-    how many clusters that are."""
+def _truth(study: Study, metric: Metric) -> tuple[Labels, IntArray, Clusters]:
+    """Row, truth and cluster of each item that any human rated (`each`: of each human label)."""
     humans = study.humans[metric.id]
     rows = humans.ratings.rows
     if study.config.rule != "each":
         known = humans.truth[rows] >= 0
-        return rows[known], humans.truth[rows][known], humans.clusters[known], humans.n_clusters
+        return rows[known], humans.truth[rows][known], humans.clusters[known]
     votes = humans.made.values
     rated, _ = np.nonzero(votes >= 0)
-    return rows[rated], votes[votes >= 0], humans.clusters[rated], humans.n_clusters
+    return rows[rated], votes[votes >= 0], humans.clusters[rated]
 
 
 def _against_truth(
-    p: FloatArray, judged: Labels, truth: IntArray, clusters: Labels, n_clusters: int, r: Resampling
+    p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, r: Resampling
 ) -> Iterator[tuple[str, Source, Estimate]]:
     """Against one label an item: the Brier score and its parts, log loss, calibration error."""
-    shared, k = (clusters, n_clusters, r), p.shape[1]
+    shared, k = (clusters, r), p.shape[1]
     q = one_hot(truth, k)
     parts = brier_decomposition(p, q, *shared)
     yield "brier", "probabilities", parts.brier
@@ -125,7 +124,7 @@ def _against_annotators(
 ) -> Iterator[tuple[str, Source, Estimate]]:
     """Against the labels of the others, whoever is left out: what is said, and what a colleague
     and the base rates would reach on the same items."""
-    made, n_clusters = study.humans[metric.id].made, study.humans[metric.id].n_clusters
+    made = study.humans[metric.id].made
     n_uc = value_counts(made.values, len(metric.labels))
     there = n_uc.any(axis=1)
     n_uc, rows, clusters = n_uc[there], made.rows[there], study.humans[metric.id].clusters[there]
@@ -135,7 +134,7 @@ def _against_annotators(
     rates = same_items * base_rates(n_uc)
 
     def mean(scores: FloatArray) -> Estimate:
-        found = mean_score(scores, clusters, n_clusters, study.resampling)
+        found = mean_score(scores, clusters, study.resampling)
         return found if found.n else replace(found, reason=NO_OTHERS)
 
     for name, score in _DISTANCES.items():

@@ -32,7 +32,7 @@ def label_rates(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[
         return
     judged = study.judged(judge, metric)
     k = len(metric.labels)
-    counts = judged_counts(truth, judged, study.clusters, k, study.n_clusters)
+    counts = judged_counts(truth, judged, study.clusters, k)
     missing = int((judged < 0).sum())
     missing_labelled = int(((judged < 0) & (truth >= 0)).sum())
     unlabelled = bool(counts.kinds[:, k].any())

@@ -24,7 +24,7 @@ from judgebench.stats.confusion import (
 )
 from judgebench.stats.consensus import label_shares
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
-from judgebench.study.study import JudgeVerdicts, Study, renumbered
+from judgebench.study.study import JudgeVerdicts, Study
 
 
 def by_unanimity(
@@ -56,18 +56,17 @@ def _only(study: Study, metric: Metric, rows: NDArray[np.bool_]) -> Study:
     ratings = replace(
         found, rows=found.rows[rows], values=found.values[rows], blank=found.blank[rows]
     )
-    clusters, n_clusters = renumbered(humans.clusters[rows], humans.n_clusters)
-    part = replace(humans, ratings=ratings, clusters=clusters, n_clusters=n_clusters)
+    part = replace(humans, ratings=ratings, clusters=humans.clusters[rows].occurring())
     return replace(study, humans={**study.humans, metric.id: part})
 
 
 def _estimates(
     study: Study, judge: JudgeVerdicts, metric: Metric, share: FloatArray
 ) -> Iterator[tuple[str, Estimate]]:
-    truth, judged, clusters, n_clusters = paired_labels(study, judge, metric)
+    truth, judged, clusters = paired_labels(study, judge, metric)
     missing = int(((truth >= 0) & (judged < 0)).sum())
     k = len(metric.labels)
-    counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, k, n_clusters))
+    counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, k))
     yield "accuracy", score_of(study, "accuracy", metric, counts, missing)
     if metric.kind == "ordinal":
         yield "severe_recall", score_of(study, "severe_recall", metric, counts, missing)
@@ -79,7 +78,7 @@ def _soft_agreement(
 ) -> Estimate:
     humans = study.humans[metric.id]
     judged = study.judged(judge, metric)[humans.ratings.rows]
-    sums = soft_agreement_by_cluster(share, judged, humans.clusters, humans.n_clusters)
+    sums = soft_agreement_by_cluster(share, judged, humans.clusters)
     missing = int((judged < 0).sum())
     return cluster_bootstrap(
         sums, SOFT_AGREEMENT, study.resampling, n=len(judged) - missing, n_missing=missing

@@ -77,7 +77,7 @@ def _test(
     k, balanced = len(metric.labels), variant == "balanced"
     found = alternative_annotator_test(ratings, judged, k, epsilon=epsilon, balanced=balanced)
     advantage = average_advantage(
-        ratings, judged, humans.clusters, humans.n_clusters, k, balanced=balanced,
+        ratings, judged, humans.clusters, k, balanced=balanced,
         resampling=study.resampling,
     )  # fmt: skip
     guarded = None if found.passes is None else _guarded(found.passes, guard)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.resample import ClusterCounts
 
 Bools = NDArray[np.bool_]
@@ -30,8 +30,7 @@ class HumanSide:
     truth: IntArray
     own: IntArray
     others: IntArray
-    clusters: IntArray
-    n_clusters: int
+    clusters: Clusters
     k: int
     severe: int | None
 
@@ -112,23 +111,20 @@ class _Counter:
         self._humans = humans
 
     def __call__(self, rows: IntArray, label: IntArray, which: Bools | None = None) -> FloatArray:
-        """How many of each label (n_clusters, k), of those where `which` is true."""
-        k, n = self._humans.k, self._humans.n_clusters
+        """How many of each label (clusters, k), of those where `which` is true."""
         if which is not None:
             rows, label = rows[which], label[which]
-        cell = self._humans.clusters[rows].astype(np.int64) * k + label
-        return np.bincount(cell, minlength=n * k).reshape(n, k).astype(np.float64)
+        return self._humans.clusters[rows].table(label, self._humans.k)
 
     def number(self, rows: IntArray, weights: NDArray[np.generic] | None = None) -> FloatArray:
-        """How many (n_clusters,), or the sum of their weights."""
-        n = self._humans.n_clusters
-        counts = np.bincount(self._humans.clusters[rows], weights, minlength=n)
-        return counts.astype(np.float64)
+        """How many (clusters,), or the sum of their weights."""
+        clusters = self._humans.clusters[rows]
+        return clusters.sums(np.ones(len(rows)) if weights is None else weights)[:, 0]
 
     def stacked(self, found: Sequence[FloatArray]) -> FloatArray:
-        """(n_clusters, how many, k); how many may be 0."""
+        """(clusters, how many, k); how many may be 0."""
         if not found:
-            return np.zeros((self._humans.n_clusters, 0, self._humans.k))
+            return np.zeros((self._humans.clusters.n, 0, self._humans.k))
         return np.stack(found, axis=1)
 
 

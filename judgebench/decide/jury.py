@@ -43,7 +43,7 @@ def _value(study: Study, metric: Metric, voters: Sequence[JudgeVerdicts], seed: 
     def vote(labels: IntArray) -> IntArray:
         return settle(labels, metric, _VOTE)
 
-    shared = (columns, humans.truth[rows], humans.clusters, humans.n_clusters)
+    shared = (columns, humans.truth[rows], humans.clusters)
     correlations = error_correlations(*shared, study.resampling)
     scores = best_jury(*shared, vote, study.resampling, seed)
     return JuryValue(

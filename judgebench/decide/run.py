@@ -110,7 +110,7 @@ def _side(
     rows = humans.ratings.rows[rated]
     side = HumanSide(
         truth=humans.truth[rows], own=own[rated], others=others[rated],
-        clusters=humans.clusters[rated], n_clusters=humans.n_clusters,
+        clusters=humans.clusters[rated],
         k=len(metric.labels), severe=rule.severe_index(metric),
     )  # fmt: skip
     controls = {j.name: study.judged(j, metric)[rows] for j in judges if j.kind == "control"}

@@ -54,7 +54,7 @@ def triage_curves(
             rows = rated[metric_id]
             for name, signal in signals.items():
                 truth = np.where(asked, severe[metric_id], -1)
-                seen = (signal[rows], truth[rows], study.clusters[rows])
+                seen = (signal[rows], truth[rows], study.clusters.codes[rows])
                 yield _curve(judge.name, metric_id, name, *seen, rule, study.resampling.seed)
 
 
@@ -174,7 +174,7 @@ def _curve(
     name: str,
     signal: FloatArray,
     severe: Labels,
-    clusters: Labels,
+    clusters: IntArray,
     rule: DecisionRule,
     seed: int,
 ) -> TriageCurve:

@@ -9,7 +9,7 @@ import numpy as np
 from judgebench.ranking.matched import Matched, match
 from judgebench.ranking.result import RankAgreement, RankerScores
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.means import clustered_mean, means, sums_by_cluster
 from judgebench.stats.ranks import places, spearman, tau_b, top_match
 from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
@@ -65,7 +65,7 @@ def _of_averages(both: Matched, resampling: Resampling) -> Estimate:
     n, k = x.shape
     codes = np.unique(both.clusters, return_inverse=True)[1]
     ranks = np.hstack([places(x), places(y)])
-    sums = sums_by_cluster(ranks, codes, int(codes.max()) + 1)
+    sums = sums_by_cluster(ranks, Clusters(codes, int(codes.max()) + 1))
 
     def formula(sums: FloatArray) -> FloatArray:
         average = means(sums)

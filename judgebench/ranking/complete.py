@@ -9,14 +9,14 @@ import numpy as np
 
 from judgebench.ranking.matched import columns
 from judgebench.ranking.result import RankerScores, System
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray
 
 
 @dataclass(frozen=True)
 class Complete:
     """The instances on which every system has a score.
 
-    `score` and `values` are (instances, systems), `clusters` (instances,) numbers 0..n_clusters-1.
+    `score` and `values` are (instances, systems), `clusters` are those of the instances.
     `is_share` marks scores that are shares of right decisions. `unscored` names the systems that
     have no score at all and are left out.
     """
@@ -24,8 +24,7 @@ class Complete:
     systems: tuple[System, ...]
     score: FloatArray
     values: FloatArray
-    clusters: IntArray
-    n_clusters: int
+    clusters: Clusters
     n_missing: int
     is_share: bool
     unscored: tuple[str, ...]
@@ -59,8 +58,7 @@ def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
         tuple(s for s, yes in zip(known, kept, strict=True) if yes),
         score[whole][:, scored],
         values[whole][:, scored],
-        codes,
-        int(codes.max(initial=-1)) + 1,
+        Clusters(codes, int(codes.max(initial=-1)) + 1),
         scores.n_missing + int((~whole).sum()),
         scores.correct is not None,
         tuple(s.name for s, yes in zip(known, kept, strict=True) if not yes),

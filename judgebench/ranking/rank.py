@@ -62,7 +62,7 @@ def rank(
     ranks = places(table.values)
     loose = "" if firm else f"fewer than {FEWEST_CLUSTERS} groups: how firm places are is not known"
     average_ranks, controls_below = _ranked(table, ranks, resampling)
-    test = differ(ranks, table.clusters, table.n_clusters, resampling.level)
+    test = differ(ranks, table.clusters, resampling.level)
     place = places(table.score.mean(axis=0)).tolist()
     order = sorted(range(len(place)), key=lambda i: (place[i], table.systems[i].name))
     ranked = tuple(
@@ -89,7 +89,7 @@ def _scored(
         score = np.hstack([score, score[:, arguments].mean(axis=1, keepdims=True)])
     sample, found = _means(table, score, resampling, is_proportion=table.is_share)
     average = found[k] if arguments else NO_SCORE
-    if table.n_clusters < FEWEST_CLUSTERS:
+    if table.clusters.n < FEWEST_CLUSTERS:
         return found, average, None
     replicates = bootstrap_replicates(sample, _MEANS, resampling)[:, :k]
     return found, average, firmness(replicates, resampling.level)
@@ -113,7 +113,7 @@ def _means(
     table: Complete, x: FloatArray, resampling: Resampling, *, is_proportion: bool = False
 ) -> tuple[ClusterCounts, list[Estimate]]:
     """The mean of each column of x (instances, m), and the clusters' sums that it rests on."""
-    sample = ClusterCounts(sums_by_cluster(x, table.clusters, table.n_clusters))
+    sample = ClusterCounts(sums_by_cluster(x, table.clusters))
     statistics = (mean_of(j, NO_INSTANCE, is_proportion=is_proportion) for j in range(x.shape[1]))
     return sample, [
         cluster_bootstrap(sample, statistic, resampling, n=table.n, n_missing=table.n_missing)

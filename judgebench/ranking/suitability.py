@@ -21,7 +21,7 @@ import numpy as np
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks, rank_array
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, mean_of_defined
+from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.ranks import friedman
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, cluster_bootstrap
@@ -190,7 +190,7 @@ def alpha_of(
     ratings = np.where(np.isnan(values), 0, values).astype(np.int64) - 1  # 0 is no rank
     ratings = ratings.reshape(-1, ratings.shape[2])
     counts = coincidences_by_cluster(
-        ratings, np.repeat(clusters, values.shape[1]), len(RANKS), len(numbers)
+        ratings, Clusters(np.repeat(clusters, values.shape[1]), len(numbers)), len(RANKS)
     )
     return cluster_bootstrap(counts, _ALPHA, resampling, n=shared, n_missing=len(items) - shared)
 

@@ -23,6 +23,7 @@ from scipy.special import stdtr
 from judgebench.records import Estimate
 from judgebench.stats.arrays import (
     MISSING,
+    Clusters,
     FloatArray,
     IntArray,
     check_codes,
@@ -116,8 +117,7 @@ def alternative_annotator_test(
 def average_advantage(
     ratings: IntArray,
     judge: IntArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     k: int,
     *,
     least_items: int = 30,
@@ -127,16 +127,14 @@ def average_advantage(
 ) -> Estimate:
     """rho: the mean over annotators of the share of units on which W^f = 1, ties included.
 
-    Calderon et al. (2025), section 3, with a cluster bootstrap; `clusters` is (units,), ints
-    0..n_clusters-1. `n` counts pairs of a unit and a tested annotator, `n_missing` those that lack
-    a label of the judge (or, `balanced`, a majority of the others). Raises ValueError as
-    `alternative_annotator_test` does.
+    Calderon et al. (2025), section 3, with a cluster bootstrap. `n` counts pairs of a unit and a
+    tested annotator, `n_missing` those that lack a label of the judge (or, `balanced`, a majority
+    of the others). Raises ValueError as `alternative_annotator_test` does.
     """
-    check_codes(clusters, n_clusters, "clusters", least=0)
     counts, n_missing = [], 0
     for duel in _duels(ratings, judge, k, balanced, severities):
         if _is_tested(duel, least_items, balanced):
-            counts.append(_by_cluster(duel, clusters[duel.rows], n_clusters, k, balanced))
+            counts.append(_by_cluster(duel, clusters[duel.rows], k if balanced else 1))
             n_missing += duel.n_missing
     if not counts:
         reason = _why_nobody(ratings, least_items, balanced)
@@ -247,17 +245,11 @@ def _is_tested(duel: _Duel, least_items: int, balanced: bool) -> bool:
     return not balanced or bool((duel.label != duel.label[0]).any())
 
 
-def _by_cluster(
-    duel: _Duel, clusters: IntArray, n_clusters: int, k: int, balanced: bool
-) -> FloatArray:
-    """Units won and all units (n_clusters, labels, 2); one column of labels unless balanced."""
-    labels = k if balanced else 1
-    cell = clusters * labels + (duel.label if balanced else 0)
-    counts = [
-        np.bincount(cell, weights, minlength=n_clusters * labels).reshape(n_clusters, labels)
-        for weights in (duel.judge_wins, None)
-    ]
-    return np.stack(counts, axis=-1)
+def _by_cluster(duel: _Duel, clusters: Clusters, labels: int) -> FloatArray:
+    """Units won and all units (clusters, labels, 2); one column of labels unless balanced."""
+    cells = duel.label if labels > 1 else np.zeros_like(duel.label)
+    won = clusters.table(cells, labels, duel.judge_wins.astype(np.float64))
+    return np.stack([won, clusters.table(cells, labels)], axis=-1)
 
 
 def _result(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,58 @@ def check_codes(codes: IntArray, size: int, what: str, least: int = MISSING) -> 
         raise ValueError(
             f"{what} must lie in {least}..{size - 1}; found {codes.min()}..{codes.max()}"
         )
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Which cluster each item belongs to: `codes` (items,) from 0 to `n` - 1.
+
+    What the items of a cluster add up to is what whole clusters are resampled by. Raises
+    ValueError where a code is out of range.
+
+    >>> Clusters(np.array([0, 0, 2]), 3).sums(np.array([5, 1, 2])).tolist()
+    [[6.0], [0.0], [2.0]]
+    """
+
+    codes: IntArray
+    n: int
+
+    def __post_init__(self) -> None:
+        check_codes(self.codes, self.n, "clusters", least=0)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: IntArray | NDArray[np.bool_] | np.bool_) -> Clusters:
+        """The clusters of some of the items. Raises ValueError where lengths differ."""
+        if rows.dtype == np.bool_:
+            self._check_length(np.atleast_1d(rows))
+        return Clusters(self.codes[rows], self.n)
+
+    def occurring(self) -> Clusters:
+        """The clusters that have an item, renumbered 0..n-1 in the same order."""
+        occurs = np.zeros(self.n, dtype=np.bool_)
+        occurs[self.codes] = True
+        return Clusters((np.cumsum(occurs) - 1)[self.codes], int(occurs.sum()))
+
+    def sums(self, *columns: ArrayLike) -> FloatArray:
+        """Each column (items,) summed by cluster: (n, columns). Raises ValueError where lengths
+        differ."""
+        self._check_length(*map(np.asarray, columns))
+        found = [np.bincount(self.codes, column, minlength=self.n) for column in columns]
+        return np.stack(found, axis=-1).astype(np.float64)
+
+    def table(self, cells: IntArray, size: int, weights: FloatArray | None = None) -> FloatArray:
+        """How many items, or the weight of them, are in each cell (items,) of a cluster:
+        (n, size). Raises ValueError where lengths differ."""
+        self._check_length(cells)
+        place = self.codes.astype(np.int64) * size + cells
+        counts = np.bincount(place, weights, minlength=self.n * size)
+        return counts.reshape(self.n, size).astype(np.float64)
+
+    def _check_length(self, *columns: NDArray[Any]) -> None:
+        if any(len(column) != len(self.codes) for column in columns):
+            raise ValueError("values and clusters must have the same length")
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:

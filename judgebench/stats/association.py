@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from judgebench.stats.arrays import (
+    Clusters,
     FloatArray,
     IntArray,
-    check_codes,
     mean_of_defined,
     ratio,
     severity_of_labels,
@@ -108,18 +108,17 @@ ALL_CONSTANT = "fewer than two metrics have more than one label here: no correla
 NO_COMMON_PAIR = "no two metrics have more than one label on both sides: nothing to compare"
 
 
-def moments_by_cluster(severities: IntArray, clusters: IntArray, n_clusters: int) -> FloatArray:
-    """The moments (n_clusters, m + 1, m + 1) of severities (items, m).
+def moments_by_cluster(severities: IntArray, clusters: Clusters) -> FloatArray:
+    """The moments (clusters, m + 1, m + 1) of severities (items, m).
 
     Severities are whole numbers, so that sums are exact and a constant scale is seen to be one.
-    Raises ValueError where lengths differ or a cluster is out of range.
+    Raises ValueError where lengths differ.
     """
-    if clusters.shape != severities.shape[:1]:
+    if len(clusters) != len(severities):
         raise ValueError("severities and clusters must have the same length")
-    check_codes(clusters, n_clusters, "clusters", least=0)
     v = np.column_stack([np.ones(len(severities)), severities])
-    moments = np.zeros((n_clusters, v.shape[1], v.shape[1]))
-    np.add.at(moments, clusters, v[:, :, None] * v[:, None, :])
+    moments = np.zeros((clusters.n, v.shape[1], v.shape[1]))
+    np.add.at(moments, clusters.codes, v[:, :, None] * v[:, None, :])
     return moments
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, IntArray, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.probability_scores import NO_ITEM, one_hot, squared_distance
 from judgebench.stats.resample import (
@@ -68,14 +68,10 @@ def equal_mass_bins(x: FloatArray, bins: int) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(edges, x, side="left"))
 
 
-def cells_by_cluster(
-    code: IntArray, gap: FloatArray, clusters: IntArray, bins: int, n_clusters: int
-) -> FloatArray:
-    """Cells (n_clusters, bins, 6) of gaps (items,) whose bins and clusters are given."""
-    cell, size = clusters * bins + code, n_clusters * bins
-    n = np.bincount(cell, minlength=size).astype(np.float64)
-    S = np.bincount(cell, gap, minlength=size)
-    return np.stack([n, S, S * S, S * n, n * n, n > 0], axis=-1).reshape(n_clusters, bins, COLUMNS)
+def cells_by_cluster(code: IntArray, gap: FloatArray, clusters: Clusters, bins: int) -> FloatArray:
+    """Cells (clusters, bins, 6) of gaps (items,) whose bins and clusters are given."""
+    n, S = clusters.table(code, bins), clusters.table(code, bins, gap)
+    return np.stack([n, S, S * S, S * n, n * n, n > 0], axis=-1)
 
 
 def total_gap(cells: FloatArray, power: Power) -> FloatArray:
@@ -192,8 +188,7 @@ def calibration_curve(
 def expected_calibration_error(
     p: FloatArray,
     q: FloatArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> BiasCorrected:
     """ECE = sum_b n_b / N |share right_b - mean confidence_b| in bins of equal mass.
@@ -201,14 +196,13 @@ def expected_calibration_error(
     Naeini, Cooper and Hauskrecht (2015), "Obtaining well calibrated probabilities using Bayesian
     binning". Chance alone lifts it, the more so the fewer items a bin holds (Roelofs et al. 2022,
     "Mitigating bias in calibration error estimation", section 3): `debiased` takes that off, and
-    the interval is its. `clusters` is (items,).
+    the interval is its.
     """
     confidence, right = _of_likeliest(p, q)
     n, bins = len(confidence), bins_for(len(confidence))
-    groups, n_groups = random_groups(clusters, n_clusters, resampling.seed)
-    groups = groups[~np.isnan(p + q).any(axis=1)]
+    groups = random_groups(clusters, resampling.seed)[~np.isnan(p + q).any(axis=1)]
     code = equal_mass_bins(confidence, bins)
-    sample = ClusterCounts(cells_by_cluster(code, right - confidence, groups, bins, n_groups))
+    sample = ClusterCounts(cells_by_cluster(code, right - confidence, groups, bins))
     statistics = (
         _mean("ece", lambda cells: total_gap(cells, 1)),
         _mean("ece_debiased", lambda cells: debiased_gap(cells, 1)),
@@ -216,7 +210,7 @@ def expected_calibration_error(
     )
     return bias_corrected(
         sample, statistics, resampling,
-        told=bins_in_words(bins), n=n, n_missing=len(p) - n, n_clusters=n_clusters,
+        told=bins_in_words(bins), n=n, n_missing=len(p) - n, n_clusters=clusters.n,
     )  # fmt: skip
 
 
@@ -255,8 +249,7 @@ class BrierDecomposition:
 def brier_decomposition(
     p: FloatArray,
     q: FloatArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> BrierDecomposition:
     """BS = REL - RES + UNC: Murphy (1973), "A new vector partition of the probability score".
@@ -266,24 +259,24 @@ def brier_decomposition(
     share (for soft labels the variance of q_j), and RES is what makes the sum exact: Murphy's where
     the forecasts in a bin are equal, else the generalised resolution of Stephenson, Coelho and
     Jolliffe (2008), "Two extra components in the Brier score decomposition". Chance lifts REL and
-    RES alike; their intervals are without that. `clusters` is (items,).
+    RES alike; their intervals are without that.
     """
     there = ~np.isnan(p + q).any(axis=1)
     p, q, n_missing = p[there], q[there], int((~there).sum())
     bins, read = bins_for(len(p)), _Reading(p.shape[1])
-    groups, n_groups = random_groups(clusters, n_clusters, resampling.seed)
-    sample = ClusterCounts(_counts(p, q, groups[there], bins, n_groups))
+    groups = random_groups(clusters, resampling.seed)[there]
+    sample = ClusterCounts(_counts(p, q, groups, bins))
 
     def plain(formula: Formula, undefined: Callable[[FloatArray], str] = _undefined) -> Estimate:
         chosen = Statistic("brier", formula, undefined)
         found = cluster_bootstrap(sample, chosen, resampling, n=len(p), n_missing=n_missing)
-        return grouping_told(found, n_clusters)
+        return grouping_told(found, clusters.n)
 
     def lifted(least: float, *formulas: Formula) -> Estimate:
         told = f"{bins_in_words(bins)} a label"
         return bias_corrected(
             sample, [Statistic("brier", formula, _undefined) for formula in formulas], resampling,
-            told=told, n=len(p), n_missing=n_missing, n_clusters=n_clusters, least=least,
+            told=told, n=len(p), n_missing=n_missing, n_clusters=clusters.n, least=least,
         ).plug_in  # fmt: skip
 
     by_chance = partial(read.reliability_by_chance, of_sample=sample.total)
@@ -299,17 +292,16 @@ def brier_decomposition(
 Formula = Callable[[FloatArray], FloatArray]
 
 
-def _counts(
-    p: FloatArray, q: FloatArray, clusters: IntArray, bins: int, n_clusters: int
-) -> FloatArray:
-    """Counts (n_clusters, 3 + k + k bins 6), as the head of this module says."""
+def _counts(p: FloatArray, q: FloatArray, clusters: Clusters, bins: int) -> FloatArray:
+    """Counts (clusters, 3 + k + k bins 6), as the head of this module says."""
     columns = [np.ones(len(p)), squared_distance(p, q), np.square(q).sum(axis=1), *q.T]
-    sums = [np.bincount(clusters, c, minlength=n_clusters)[:, None] for c in columns]
     cells = [
-        cells_by_cluster(equal_mass_bins(said, bins), is_so - said, clusters, bins, n_clusters)
+        cells_by_cluster(equal_mass_bins(said, bins), is_so - said, clusters, bins)
         for said, is_so in zip(p.T, q.T, strict=True)
     ]
-    return np.concatenate([*sums, *(c.reshape(n_clusters, -1) for c in cells)], axis=1)
+    return np.concatenate(
+        [clusters.sums(*columns), *(c.reshape(clusters.n, -1) for c in cells)], axis=1
+    )
 
 
 def _undefined(C: FloatArray) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.stats.arrays import (
+    Clusters,
     FloatArray,
     IntArray,
     check_codes,
@@ -28,28 +29,24 @@ NO_ITEM = "no item has both a truth and a label of the judge"
 def confusion_by_cluster(
     truth: IntArray,
     judged: IntArray,
-    clusters: IntArray,
+    clusters: Clusters,
     k: int,
-    n_clusters: int,
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Confusion counts (n_clusters, k, k) of paired labels: rows truth, columns the judge.
+    """Confusion counts (clusters, k, k) of paired labels: rows truth, columns the judge.
 
-    `truth`, `judged`, `clusters` and `weights` are (items,); a pair with -1 on either side is
+    `truth`, `judged` and `weights` are (items,); a pair with -1 on either side is
     dropped. Without `weights` each pair counts 1. Raises ValueError where shapes differ or a
     code is out of range.
     """
-    if not truth.shape == judged.shape == clusters.shape:
+    if not truth.shape == judged.shape == clusters.codes.shape:
         raise ValueError("truth, judged and clusters must have the same shape")
     check_codes(truth, k, "truth")
     check_codes(judged, k, "judged labels")
-    check_codes(clusters, n_clusters, "clusters", least=0)
     both = (truth >= 0) & (judged >= 0)
-    cell = (clusters[both].astype(np.int64) * k + truth[both]) * k + judged[both]
-    counts = np.bincount(
-        cell, None if weights is None else weights[both], minlength=n_clusters * k * k
-    )
-    return counts.reshape(n_clusters, k, k).astype(np.float64)
+    cells = truth[both].astype(np.int64) * k + judged[both]
+    weights = None if weights is None else weights[both]
+    return clusters[both].table(cells, k * k, weights).reshape(-1, k, k)
 
 
 def _no_item(C: FloatArray) -> str:
@@ -176,20 +173,18 @@ NO_SOFT_ITEM = "no item has both a human label and a label of the judge"
 
 
 def soft_agreement_by_cluster(
-    share: FloatArray, judged: IntArray, clusters: IntArray, n_clusters: int
+    share: FloatArray, judged: IntArray, clusters: Clusters
 ) -> FloatArray:
-    """Sums for SOFT_AGREEMENT (n_clusters, 2): sum of s_i, and number of items.
+    """Sums for SOFT_AGREEMENT (clusters, 2): sum of s_i, and number of items.
 
     s_i is the share of the judged label among the labels of item i. `share` (items, k) are soft
-    labels, `judged` and `clusters` (items,). An item without a judged label (-1), or whose shares
+    labels, `judged` (items,). An item without a judged label (-1), or whose shares
     are all 0, is dropped. Raises ValueError for a code out of range.
     """
     check_codes(judged, share.shape[1], "judged labels")
-    check_codes(clusters, n_clusters, "clusters", least=0)
     both = (judged >= 0) & share.any(axis=1)
     s = share[both, judged[both]]
-    sums = [np.bincount(clusters[both], w, minlength=n_clusters) for w in (s, np.ones(len(s)))]
-    return np.stack(sums, axis=-1)
+    return clusters[both].sums(s, np.ones(len(s)))
 
 
 def _mean_share(sums: FloatArray) -> FloatArray:

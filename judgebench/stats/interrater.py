@@ -1,8 +1,8 @@
 """Agreement of any number of annotators: plain shares, Krippendorff, Gwet, Fleiss, intraclass.
 
-`ratings` is (units, annotators), ints with -1 where an annotator gave no label; `clusters` is
-(units,), ints 0..n_clusters-1. Only the intraclass correlations need column j to be the same
-person in every unit.
+`ratings` is (units, annotators), ints with -1 where an annotator gave no label; `clusters`
+are those of the units. Only the intraclass correlations need column j to be the same person in
+every unit.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import (
+    Clusters,
     FloatArray,
     IntArray,
     check_codes,
@@ -30,10 +31,8 @@ NO_PAIR = "no item was labelled by two annotators: agreement cannot be computed"
 Level = Literal["nominal", "ordinal", "interval"]
 
 
-def coincidences_by_cluster(
-    ratings: IntArray, clusters: IntArray, k: int, n_clusters: int
-) -> FloatArray:
-    """Krippendorff's coincidences o (n_clusters, k, k).
+def coincidences_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> FloatArray:
+    """Krippendorff's coincidences o (clusters, k, k).
 
     A unit with m >= 2 labels adds each ordered pair of them with weight 1 / (m - 1), so that it
     counts m in all; a unit with fewer adds nothing. Krippendorff (2011), "Computing
@@ -41,34 +40,27 @@ def coincidences_by_cluster(
     """
     n_uc = value_counts(ratings, k)
     m = n_uc.sum(axis=1)
-    return pairs_by_cluster(n_uc, 1 / np.maximum(m - 1, 1), clusters, n_clusters)
+    return pairs_by_cluster(n_uc, 1 / np.maximum(m - 1, 1), clusters)
 
 
-def vote_pairs_by_cluster(
-    ratings: IntArray, clusters: IntArray, k: int, n_clusters: int
-) -> FloatArray:
-    """Pairs of votes on the same unit (n_clusters, k, k).
+def vote_pairs_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> FloatArray:
+    """Pairs of votes on the same unit (clusters, k, k).
 
     Each unordered pair counts 1: half in cell [a, b] and half in [b, a]. A unit with many votes
     so weighs more than in Krippendorff's coincidences. The sum is the number of pairs.
     """
     n_uc = value_counts(ratings, k)
-    return pairs_by_cluster(n_uc, np.full(len(n_uc), 0.5), clusters, n_clusters)
+    return pairs_by_cluster(n_uc, np.full(len(n_uc), 0.5), clusters)
 
 
-def pairs_by_cluster(
-    n_uc: NDArray[np.int64], weight: FloatArray, clusters: IntArray, n_clusters: int
-) -> FloatArray:
+def pairs_by_cluster(n_uc: NDArray[np.int64], weight: FloatArray, clusters: Clusters) -> FloatArray:
     """Sum of weight[u] times the ordered pairs of labels of unit u, over the units of a cluster."""
-    if clusters.shape != n_uc.shape[:1]:
-        raise ValueError("ratings and clusters must have the same length")
-    check_codes(clusters, n_clusters, "clusters", least=0)
     k = n_uc.shape[1]
-    pairs = np.zeros((n_clusters, k, k))
+    pairs = np.zeros((clusters.n, k, k))
     for a in range(k):
         for b in range(a, k):
             of_unit = weight * n_uc[:, a] * (n_uc[:, b] - (a == b))
-            pairs[:, a, b] = pairs[:, b, a] = np.bincount(clusters, of_unit, minlength=n_clusters)
+            pairs[:, a, b] = pairs[:, b, a] = clusters.sums(of_unit)[:, 0]
     return pairs
 
 
@@ -93,11 +85,7 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
             return ""
         if not o.any():
             return NO_PAIR
-        if np.count_nonzero(o.sum(axis=-1)) == 1:
-            return "only one label was ever used, so chance-corrected agreement is undefined"
-        return (
-            "all labels in use have the same severity, so chance-corrected agreement is undefined"
-        )
+        return ONE_LABEL if np.count_nonzero(o.sum(axis=-1)) == 1 else ONE_SEVERITY
 
     return Statistic("alpha", alpha, undefined)
 
@@ -126,8 +114,7 @@ OBSERVED_AGREEMENT = Statistic("observed", diagonal_share, _no_pair, is_proporti
 
 def at_least_two_agree(
     ratings: IntArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Estimate:
     """The share of units, among those with two labels or more, to which two annotators gave the
@@ -138,13 +125,12 @@ def at_least_two_agree(
     """
     ordered = np.sort(ratings, axis=1)
     agree = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
-    return _share_of_units("at_least_two", agree, ratings, clusters, n_clusters, resampling)
+    return _share_of_units("at_least_two", agree, ratings, clusters, resampling)
 
 
 def all_agree(
     ratings: IntArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Estimate:
     """The share of units, among those with two labels or more, whose labels are all the same.
@@ -153,23 +139,18 @@ def all_agree(
     """
     top = ratings.max(axis=1, initial=-1)
     agree = ((ratings == top[:, None]) | (ratings < 0)).all(axis=1)
-    return _share_of_units("all_agree", agree, ratings, clusters, n_clusters, resampling)
+    return _share_of_units("all_agree", agree, ratings, clusters, resampling)
 
 
 def _share_of_units(
     name: str,
     agree: NDArray[np.bool_],
     ratings: IntArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     resampling: Resampling,
 ) -> Estimate:
-    check_codes(clusters, n_clusters, "clusters", least=0)
     usable = (ratings >= 0).sum(axis=1) >= 2
-    counts = np.stack(
-        [np.bincount(clusters[usable & yes], minlength=n_clusters) for yes in (agree, ~agree)],
-        axis=-1,
-    )
+    counts = clusters.sums(usable & agree, usable & ~agree)
     share = Statistic(
         name, lambda c: ratio(c[..., 0], c.sum(axis=-1)), _no_pair, is_proportion=True
     )
@@ -185,10 +166,8 @@ ONE_SEVERITY = (
 Weights = Literal["identity", "linear", "quadratic", "ordinal"]
 
 
-def agreement_counts_by_cluster(
-    ratings: IntArray, clusters: IntArray, k: int, n_clusters: int
-) -> FloatArray:
-    """What AC and Fleiss' kappa are functions of: counts (n_clusters, k + 1, k).
+def agreement_counts_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> FloatArray:
+    """What AC and Fleiss' kappa are functions of: counts (clusters, k + 1, k).
 
     `ratings` is (units, annotators), -1 where there is no label; `clusters` is (units,). Rows 0 to
     k - 1 hold the ordered pairs of labels of a unit with r >= 2 labels, each with weight
@@ -198,11 +177,10 @@ def agreement_counts_by_cluster(
     """
     r_ik = value_counts(ratings, k)
     r = r_ik.sum(axis=1)
-    pairs = pairs_by_cluster(r_ik, 1 / np.maximum(r * (r - 1), 1), clusters, n_clusters)
+    pairs = pairs_by_cluster(r_ik, 1 / np.maximum(r * (r - 1), 1), clusters)
     one = r == 1
-    cell = clusters[one].astype(np.int64) * k + r_ik[one].argmax(axis=1)
-    alone = np.bincount(cell, minlength=n_clusters * k).reshape(n_clusters, 1, k)
-    return np.concatenate([pairs, alone], axis=1)
+    alone = clusters[one].table(r_ik[one].argmax(axis=1), k)
+    return np.concatenate([pairs, alone[:, None]], axis=1)
 
 
 def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = None) -> Statistic:
@@ -299,27 +277,22 @@ NO_MEAN_SPREAD = (
 
 def severity_sums_by_cluster(
     ratings: IntArray,
-    clusters: IntArray,
+    clusters: Clusters,
     k: int,
-    n_clusters: int,
     severities: Sequence[float] | None = None,
 ) -> FloatArray:
-    """The sums (n_clusters, 3 + annotators) of the units that every annotator rated.
+    """The sums (clusters, 3 + annotators) of the units that every annotator rated.
 
     `ratings` is (units, annotators), ints 0..k-1 with -1 where there is no label; column j is
     always the same person. `severities` are those of the k labels, by default their positions;
     with whole numbers the sums are exact. Raises ValueError where lengths differ or a code is out
     of range.
     """
-    if clusters.shape != ratings.shape[:1]:
-        raise ValueError("ratings and clusters must have the same length")
     check_codes(ratings, k, "labels")
-    check_codes(clusters, n_clusters, "clusters", least=0)
     whole = (ratings >= 0).all(axis=1)
     x = severity_of_labels(severities, k)[ratings[whole]]
     terms = (np.ones(len(x)), x.sum(axis=1) ** 2, (x**2).sum(axis=1), *x.T)
-    where = clusters[whole]
-    return np.stack([np.bincount(where, t, minlength=n_clusters) for t in terms], axis=-1)
+    return clusters[whole].sums(*terms)
 
 
 class _MeanSquares(NamedTuple):

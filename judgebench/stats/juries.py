@@ -1,7 +1,7 @@
 """What several judges are worth together: how they err, and which of them to ask.
 
 `labels` (items, judges) and `truth` (items,) are ints 0..k-1 with -1 where there is none;
-`clusters` (items,) are ints 0..n_clusters-1. Only items that have a truth and a label of every
+Only items that have a truth and a label of every
 judge are used, so that all are compared on the same items; the others are counted missing.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, IntArray, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.association import MEAN_CORRELATION, moments_by_cluster
 from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
 
@@ -59,8 +59,7 @@ def _complete(labels: IntArray, truth: IntArray) -> NDArray[np.bool_]:
 def error_correlations(
     labels: IntArray,
     truth: IntArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     resampling: Resampling,
 ) -> Correlations:
     """Pearson's correlation of two judges' errors, 0 or 1 an item: phi, for each pair.
@@ -70,8 +69,8 @@ def error_correlations(
     """
     used = _complete(labels, truth)
     errs = (labels[used] != truth[used, None]).astype(np.int64)
-    groups = _groups(clusters[used], n_clusters, resampling.seed)
-    counts = ClusterCounts(moments_by_cluster(errs, groups, MOST_GROUPS))
+    groups = _groups(clusters[used], resampling.seed)
+    counts = ClusterCounts(moments_by_cluster(errs, Clusters(groups, MOST_GROUPS)))
     n, missing = int(used.sum()), int((~used).sum())
 
     def estimate(statistic: Statistic) -> Estimate:
@@ -139,8 +138,7 @@ def subsets(m: int) -> list[Subset]:
 def best_jury(
     labels: IntArray,
     truth: IntArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     vote: Vote,
     resampling: Resampling,
     seed: int = 0,
@@ -160,11 +158,11 @@ def best_jury(
     used = _complete(labels, truth)
     labels, truth, clusters = labels[used], truth[used], clusters[used]
     n, missing = len(truth), int((~used).sum())
-    if reason := _why_nothing_held_out(clusters):
+    if reason := _why_nothing_held_out(clusters.codes):
         none = Estimate(None, n=n, n_missing=missing, reason=reason, level=resampling.level)
         return JuryScores((), none, none, none)
     candidates = subsets(labels.shape[1])
-    groups = _groups(clusters, n_clusters, seed)
+    groups = _groups(clusters, seed)
     counts = ClusterCounts(_right_in_fold(labels, truth, groups, candidates, vote))
     how = f"held out in {FOLDS} folds, {len(candidates)} subsets of at most {len(candidates[-1])}; "
 
@@ -182,13 +180,11 @@ def _why_nothing_held_out(clusters: IntArray) -> str:
     return ONE_CLUSTER if (clusters == clusters[0]).all() else ""
 
 
-def _groups(clusters: IntArray, n_clusters: int, seed: int) -> IntArray:
+def _groups(clusters: Clusters, seed: int) -> IntArray:
     """The clusters of each item (items,) renumbered at random; more than `MOST_GROUPS` are dealt
     out into so many groups, which are then the sampling unit (Wolter, 2007, chapter 2)."""
-    occurring = np.unique(clusters)
-    group_of = np.zeros(n_clusters, dtype=np.int64)
-    group_of[occurring] = np.random.default_rng(seed).permutation(len(occurring)) % MOST_GROUPS
-    return group_of[clusters]
+    found = clusters.occurring()
+    return (np.random.default_rng(seed).permutation(found.n) % MOST_GROUPS)[found.codes]
 
 
 def _right_in_fold(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
 
 
@@ -26,18 +26,17 @@ def mean_and_sd(values: Sequence[float | None]) -> tuple[float | None, float | N
     return mean, sd
 
 
-def sums_by_cluster(x: FloatArray, clusters: IntArray, n_clusters: int) -> FloatArray:
-    """The sums (n_clusters, 2, m) of x (items, m), NaN left out; `clusters` is (items,).
+def sums_by_cluster(x: FloatArray, clusters: Clusters) -> FloatArray:
+    """The sums (clusters, 2, m) of x (items, m), NaN left out.
 
-    Raises ValueError where lengths differ or a cluster is out of range.
+    Raises ValueError where lengths differ.
     """
-    if clusters.shape != x.shape[:1]:
+    if len(clusters) != len(x):
         raise ValueError("x and clusters must have the same length")
-    check_codes(clusters, n_clusters, "clusters", least=0)
     defined = ~np.isnan(x)
-    sums = np.zeros((n_clusters, 2, x.shape[1]))
-    np.add.at(sums[:, 0], clusters, np.where(defined, x, 0.0))
-    np.add.at(sums[:, 1], clusters, defined.astype(np.float64))
+    sums = np.zeros((clusters.n, 2, x.shape[1]))
+    np.add.at(sums[:, 0], clusters.codes, np.where(defined, x, 0.0))
+    np.add.at(sums[:, 1], clusters.codes, defined.astype(np.float64))
     return sums
 
 
@@ -75,7 +74,7 @@ def clustered_mean(
     `mean_of`.
     """
     codes = np.unique(clusters, return_inverse=True)[1]
-    sums = sums_by_cluster(x[:, None], codes, int(codes.max(initial=-1)) + 1)
+    sums = sums_by_cluster(x[:, None], Clusters(codes, int(codes.max(initial=-1)) + 1))
     n = int((~np.isnan(x)).sum())
     statistic = mean_of(0, undefined, is_proportion=is_proportion)
     return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=n_missing + len(x) - n)

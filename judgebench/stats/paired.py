@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr, gammaln
 
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
 from judgebench.stats.confusion import mean_severity_error, overestimated
 from judgebench.stats.p_values import Alternative, permutation_test
 from judgebench.stats.resample import ClusterCounts, Statistic
@@ -23,23 +22,19 @@ NO_SHARED_TRUTH = "no item has a truth and a label of both"
 _FIRST, _SECOND, _ALIKE = range(3)  # the columns of `discordance_by_cluster`
 
 
-def discordance_by_cluster(
-    first: IntArray, second: IntArray, clusters: IntArray, n_clusters: int
-) -> NDArray[np.int64]:
-    """Counts (n_clusters, 3): pairs that only the first has right, only the second, both or none.
+def discordance_by_cluster(first: IntArray, second: IntArray, clusters: Clusters) -> FloatArray:
+    """Counts (clusters, 3): pairs that only the first has right, only the second, both or none.
 
-    `first`, `second` and `clusters` are (items,): 1 right, 0 wrong, -1 unknown, which drops the
+    `first` and `second` are (items,): 1 right, 0 wrong, -1 unknown, which drops the
     pair. Raises ValueError where shapes differ or a code is out of range.
     """
-    if not first.shape == second.shape == clusters.shape:
+    if not first.shape == second.shape == clusters.codes.shape:
         raise ValueError("first, second and clusters must have the same shape")
     check_codes(first, 2, "first")
     check_codes(second, 2, "second")
-    check_codes(clusters, n_clusters, "clusters", least=0)
     column = np.where(first > second, _FIRST, np.where(second > first, _SECOND, _ALIKE))
     both = (first >= 0) & (second >= 0)
-    cell = clusters.astype(np.int64) * 3 + column
-    return np.bincount(cell[both], minlength=n_clusters * 3).reshape(n_clusters, 3)
+    return clusters[both].table(column[both], 3)
 
 
 def _difference(C: FloatArray) -> FloatArray:
@@ -108,23 +103,17 @@ TURNED_YES = replace(overestimated(), name="turned_yes", undefined=_no_pair)
 NET_CHANGE = replace(mean_severity_error((0, 1)), name="net_change", undefined=_no_pair)
 
 
-def moves_by_cluster(
-    flipped: IntArray, shift: IntArray, clusters: IntArray, n_clusters: int
-) -> FloatArray:
-    """Counts (n_clusters, 5): pairs, flipped, more severe, less severe, summed shift.
+def moves_by_cluster(flipped: IntArray, shift: IntArray, clusters: Clusters) -> FloatArray:
+    """Counts (clusters, 5): pairs, flipped, more severe, less severe, summed shift.
 
-    All arguments are (pairs,): `flipped` is 1 where the label differs, else 0; `shift` is the
-    severity after minus that before. Raises ValueError where shapes differ or a code is out of
+    Both are (pairs,): `flipped` is 1 where the label differs, else 0; `shift` is the severity
+    after minus that before. Raises ValueError where shapes differ or a code is out of
     range.
     """
-    if not flipped.shape == shift.shape == clusters.shape:
+    if not flipped.shape == shift.shape == clusters.codes.shape:
         raise ValueError("flipped, shift and clusters must have the same shape")
     check_codes(flipped, 2, "flipped", least=0)
-    check_codes(clusters, n_clusters, "clusters", least=0)
-    columns = (np.ones(len(shift)), flipped, shift > 0, shift < 0, shift)
-    return np.stack(
-        [np.bincount(clusters, column, minlength=n_clusters) for column in columns], axis=-1
-    )
+    return clusters.sums(np.ones(len(shift)), flipped, shift > 0, shift < 0, shift)
 
 
 def _mean_of(name: str, column: int, *, is_proportion: bool) -> Statistic:

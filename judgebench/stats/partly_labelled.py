@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes
 from judgebench.stats.intervals import EXACT, clopper_pearson
 
 OTHER, THIS, UNLABELLED = range(3)  # the rows; the first two are the columns, too
@@ -47,33 +47,30 @@ class JudgedCounts:
         return LabelCounts(np.stack([rows.sum(axis=-1) - this, this], axis=-1), self.how_many)
 
 
-def judged_counts(
-    truth: IntArray, judged: IntArray, clusters: IntArray, k: int, n_clusters: int
-) -> JudgedCounts:
-    """Count the judged items by cluster. All arguments are (items,); -1 is no label.
+def judged_counts(truth: IntArray, judged: IntArray, clusters: Clusters, k: int) -> JudgedCounts:
+    """Count the judged items by cluster. `truth` and `judged` are (items,); -1 is no label.
 
     Raises ValueError where shapes differ or a code is out of range. A million clusters would fill
     hundreds of megabytes, so only one of each kind is counted: kinds are told apart by a random
     weighted sum of their items.
     """
-    if not truth.shape == judged.shape == clusters.shape:
+    if not truth.shape == judged.shape == clusters.codes.shape:
         raise ValueError("truth, judged and clusters must have the same shape")
     check_codes(truth, k, "truth")
     check_codes(judged, k, "judged labels")
-    check_codes(clusters, n_clusters, "clusters", least=0)
     given = judged >= 0
-    cluster, row = clusters[given], np.where(truth[given] < 0, k, truth[given])
+    cluster, row = clusters.codes[given], np.where(truth[given] < 0, k, truth[given])
     cell, size = row.astype(np.int64) * k + judged[given], (k + 1) * k
     keys, first, how_many = np.unique(
-        np.bincount(cluster, _weights(size)[cell], n_clusters),
+        np.bincount(cluster, _weights(size)[cell], clusters.n),
         return_index=True,
         return_counts=True,
     )
     first, how_many = first[keys > 0], how_many[keys > 0]  # an empty cluster's key is 0
-    kinds = _counts_of(first, cluster, cell, size, n_clusters)
+    kinds = _counts_of(first, cluster, cell, size, clusters.n)
     if not np.array_equal(how_many @ kinds, np.bincount(cell, minlength=size)):
         first = np.unique(cluster)  # unlike clusters shared a key
-        kinds, how_many = _counts_of(first, cluster, cell, size, n_clusters), np.ones_like(first)
+        kinds, how_many = _counts_of(first, cluster, cell, size, clusters.n), np.ones_like(first)
     return JudgedCounts(kinds.reshape(-1, k + 1, k), how_many)
 
 

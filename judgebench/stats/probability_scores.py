@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
     Resampling,
@@ -100,29 +100,22 @@ MEAN_SCORE = Statistic("mean_score", _mean, lambda counts: "" if counts.any() el
 
 def mean_score(
     scores: FloatArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Estimate:
     """The mean of the scores (items,) that are not NaN, which count as missing.
 
     The interval resamples clusters, or random groups of them where they are very many. Raises
-    ValueError where shapes differ or a code is out of range.
+    ValueError where shapes differ.
     """
-    if scores.shape != clusters.shape:
+    if scores.shape != clusters.codes.shape:
         raise ValueError("scores and clusters must have the same shape")
-    groups, n_groups = random_groups(clusters, n_clusters, resampling.seed)
     there = ~np.isnan(scores)
-    counts = np.stack(
-        [
-            np.bincount(groups[there], minlength=n_groups),
-            np.bincount(groups[there], scores[there], minlength=n_groups),
-        ],
-        axis=-1,
-    )
+    groups = random_groups(clusters, resampling.seed)[there]
+    counts = groups.sums(np.ones(len(groups)), scores[there])
     n = int(there.sum())
     mean = cluster_bootstrap(counts, MEAN_SCORE, resampling, n=n, n_missing=len(scores) - n)
-    return grouping_told(mean, n_clusters)
+    return grouping_told(mean, clusters.n)
 
 
 Score = Callable[[FloatArray, FloatArray], FloatArray]

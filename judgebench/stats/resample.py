@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.intervals import EXACT, clopper_pearson
 
 MOST_UNDEFINED = 0.1  # with a larger share of undefined resamples there is no honest interval
@@ -194,22 +193,18 @@ def _multiplicities(how_many: IntArray, resampling: Resampling) -> Iterator[Floa
 MOST_GROUPS = 2000
 
 
-def random_groups(
-    clusters: IntArray, n_clusters: int, seed: int = 0
-) -> tuple[NDArray[np.int64], int]:
-    """Codes of at most MOST_GROUPS groups, and how many there are: (items,) -> (items,).
+def random_groups(clusters: Clusters, seed: int = 0) -> Clusters:
+    """The clusters in at most MOST_GROUPS random groups.
 
     Up to MOST_GROUPS clusters stay as they are. More are dealt at random into groups of nearly
     equal numbers. Groups of independent clusters are as independent as these, so they may be
     resampled in their place; the estimated standard error then varies by about
     1 / sqrt(2 MOST_GROUPS), 1.6 %. Wolter (2007), "Introduction to Variance Estimation", chapter 2.
-    Raises ValueError where a code is out of range.
     """
-    check_codes(clusters, n_clusters, "clusters", least=0)
-    if n_clusters <= MOST_GROUPS:
-        return clusters.astype(np.int64), n_clusters
-    group_of = np.random.default_rng(seed).permutation(n_clusters) % MOST_GROUPS
-    return group_of[clusters].astype(np.int64), MOST_GROUPS
+    if clusters.n <= MOST_GROUPS:
+        return clusters
+    group_of = np.random.default_rng(seed).permutation(clusters.n) % MOST_GROUPS
+    return Clusters(group_of[clusters.codes], MOST_GROUPS)
 
 
 def grouping_told(estimate: Estimate, n_clusters: int) -> Estimate:

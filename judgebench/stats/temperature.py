@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes
 from judgebench.stats.calibration_error import expected_calibration_error
 from judgebench.stats.probability_scores import (
     LEAST_PROBABILITY,
@@ -79,8 +79,7 @@ def fitted_temperature(p: FloatArray, truth: IntArray) -> float:
 def temperature_scaling(
     p: FloatArray,
     truth: IntArray,
-    clusters: IntArray,
-    n_clusters: int,
+    clusters: Clusters,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> TemperatureScaling:
     """Fit on one half of the clusters, drawn by the seed, and score on the other; both ways.
@@ -91,7 +90,7 @@ def temperature_scaling(
     check_codes(truth, p.shape[1], "truth")
     usable = np.flatnonzero(~np.isnan(p).any(axis=1) & (truth >= 0))
     rng = np.random.default_rng(resampling.seed)
-    halves = _halves(usable, clusters[usable], rng)
+    halves = _halves(usable, clusters.codes[usable], rng)
     for rows in halves:
         if reason := _cannot_fit(p[rows], truth[rows]):
             nothing = Estimate(
@@ -108,7 +107,7 @@ def temperature_scaling(
     after[halves[1]] = at_temperature(p[halves[1]], first)
     temperatures = _told(first, len(halves[0])), _told(second, len(halves[1]))
     q = one_hot(truth, p.shape[1])
-    shared = (clusters, n_clusters, resampling)
+    shared = (clusters, resampling)
     before_loss, after_loss = cross_entropy(p, q), cross_entropy(after, q)
     return TemperatureScaling(
         temperatures,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import IntArray, value_counts
+from judgebench.stats.arrays import Clusters, IntArray, value_counts
 from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.paired import NET_CHANGE
 from judgebench.stats.resample import cluster_bootstrap
@@ -43,16 +43,26 @@ def _of_judge(
     for column, metric in enumerate(metrics):
         of_metric = (ratings[:, column], truth[:, column], clusters, len(metric.labels))
         yield _consistency(pairs, judge, metric.id, *of_metric)
-    stacked = ratings.reshape(-1, len(asked)), truth.ravel(), clusters.repeat(len(metrics))
+    stacked = (
+        ratings.reshape(-1, len(asked)),
+        truth.ravel(),
+        Clusters(clusters.codes.repeat(len(metrics)), clusters.n),
+    )
     most = max(len(m.labels) for m in metrics)
     yield _consistency(pairs, judge, EVERY, *stacked, most)
 
 
 def _consistency(
-    pairs: Pairs, judge: str, metric: str, ratings: Labels, truth: Labels, clusters: Labels, k: int
-) -> SelfConsistency:
+    pairs: Pairs,
+    judge: str,
+    metric: str,
+    ratings: Labels,
+    truth: Labels,
+    clusters: Clusters,
+    k: int,
+) -> SelfConsistency:  # fmt: skip
     study, asked = pairs.study, ratings.shape[1]
-    votes = vote_pairs_by_cluster(ratings, clusters, k, study.n_clusters)
+    votes = vote_pairs_by_cluster(ratings, clusters, k)
     n, possible = round(votes.sum()), len(ratings) * asked * (asked - 1) // 2
     agreement = cluster_bootstrap(
         votes, OBSERVED_AGREEMENT, study.resampling, n=n, n_missing=possible - n
@@ -64,7 +74,7 @@ def _consistency(
 
 
 def _majority_gain(
-    pairs: Pairs, ratings: Labels, truth: Labels, clusters: Labels, k: int
+    pairs: Pairs, ratings: Labels, truth: Labels, clusters: Clusters, k: int
 ) -> Estimate:
     """Accuracy of the majority minus accuracy of the first verdict, on items with a truth."""
     known = truth >= 0

@@ -79,7 +79,7 @@ def _correlation(pairs: Pairs, sides: list[Labels], rows: Labels, asked: int) ->
         np.column_stack([np.array(m.severities)[side[rows, c]] for c, m in enumerate(ordinal)])
         for side in sides
     ]
-    moments = [moments_by_cluster(s, study.clusters[rows], study.n_clusters) for s in severities]
+    moments = [moments_by_cluster(s, study.clusters[rows]) for s in severities]
     single = len(sides) == 1
     statistic = MEAN_CORRELATION if single else CORRELATION_DIFFERENCE
     counts = moments[0] if single else np.stack(moments, axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 from judgebench.align.judges import NOMINAL
 from judgebench.records import Estimate
 from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.p_values import holm
 from judgebench.stats.paired import (
     FLIPPED,
@@ -55,7 +56,7 @@ def invariances(pairs: Pairs) -> list[Invariance]:
     return found
 
 
-def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Labels]]:
+def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]:
     """Probe, judge, labels before and after (pairs, metrics), clusters (pairs,)."""
     same = [i for i, x in enumerate(pairs.items) if not x.must_worsen]
     for probe in dict.fromkeys(pairs.items[i].recipe for i in same):
@@ -73,7 +74,7 @@ def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Labels]]:
 
 def _asked_otherwise(
     pairs: Pairs, judge: str, variants: list[VariantVerdicts]
-) -> tuple[Labels, Labels, Labels]:
+) -> tuple[Labels, Labels, Clusters]:
     rows = [pairs.asked(variant.verdicts) for variant in variants]
     after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
     every = np.concatenate(rows)
@@ -97,15 +98,13 @@ def _moves(
 
 
 def _invariance(
-    pairs: Pairs, judge: str, probe: str, metric: str, moves: _Moves, clusters: Labels
+    pairs: Pairs, judge: str, probe: str, metric: str, moves: _Moves, clusters: Clusters
 ) -> Invariance:
     both = moves.flipped >= 0
     n, missing = int(both.sum()), int((~both).sum())
     ordinal = moves.shift is not None
     shift = np.zeros_like(moves.flipped) if moves.shift is None else moves.shift
-    counts = moves_by_cluster(
-        moves.flipped[both], shift[both], clusters[both], pairs.study.n_clusters
-    )
+    counts = moves_by_cluster(moves.flipped[both], shift[both], clusters[both])
     resampling = pairs.study.resampling
 
     def estimate(statistic: Statistic, has_severity: bool = ordinal) -> Estimate:

@@ -9,6 +9,7 @@ import numpy as np
 
 from judgebench.records import Answer, Estimate, HumanLabel, Verdict
 from judgebench.rubric import Rubric
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
@@ -117,9 +118,9 @@ def exact_share(outcome: Labels, level: float, why_none: str) -> Estimate:
 
 
 def yes_or_no(
-    study: Study, before: Labels, after: Labels, clusters: Labels, statistic: Statistic
+    study: Study, before: Labels, after: Labels, clusters: Clusters, statistic: Statistic
 ) -> Estimate:
     """A statistic of outcomes 1, 0 and -1 (missing), all (pairs,), over counts (..., 2, 2)."""
-    counts = confusion_by_cluster(before, after, clusters, 2, study.n_clusters)
+    counts = confusion_by_cluster(before, after, clusters, 2)
     n = int(counts.sum())
     return cluster_bootstrap(counts, statistic, study.resampling, n=n, n_missing=len(before) - n)

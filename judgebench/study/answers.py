@@ -9,7 +9,7 @@ from typing import overload
 import numpy as np
 
 from judgebench.records import Answer
-from judgebench.study.truth import Labels
+from judgebench.stats.arrays import Clusters
 
 
 class IndexedAnswers(Sequence[Answer]):
@@ -17,8 +17,7 @@ class IndexedAnswers(Sequence[Answer]):
 
     A whole answer is asked for again only where it is shown, so that a sequence that reads its
     answers from a file stays there. `row_of` gives an item's row and `content_hashes` (answers,)
-    follow the rows, as numbers. `clusters` (answers,) numbers the groups from 0 to
-    `n_clusters` - 1 as they are met.
+    follow the rows, as numbers. `clusters` numbers the groups as they are met.
     """
 
     def __init__(self, answers: Sequence[Answer]) -> None:
@@ -31,8 +30,7 @@ class IndexedAnswers(Sequence[Answer]):
             self.row_of[answer.item_id] = row
             self.content_hashes.append(int(answer.content_hash, 16))
             clusters.append(groups.setdefault(answer.group, len(groups)))
-        self.clusters: Labels = np.array(clusters, dtype=np.int64)
-        self.n_clusters = len(groups)
+        self.clusters = Clusters(np.array(clusters, dtype=np.int64), len(groups))
 
     def __len__(self) -> int:
         return len(self.content_hashes)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgebench.records import Answer, HumanLabel, Usage, Verdict
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.resample import Resampling
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.study.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
@@ -45,8 +45,8 @@ def backend_fact(about: Mapping[str, Any] | None, key: str) -> Any:
 class Humans:
     """One metric's human labels: everybody's, and which annotators make the truth.
 
-    `clusters` (rated,) are those of the rows of `ratings`, from 0 to `n_clusters` - 1: where few
-    answers have human labels, little is to be counted.
+    `clusters` are those of the rows of `ratings` alone: where few answers have human labels, little
+    is to be counted.
     """
 
     metric: Metric
@@ -54,8 +54,7 @@ class Humans:
     ratings: Ratings
     makers: tuple[str, ...]
     truth: Labels  # (items,)
-    clusters: Labels
-    n_clusters: int
+    clusters: Clusters
 
     @property
     def made(self) -> Ratings:
@@ -82,9 +81,9 @@ class Humans:
 class Study:
     """Everything that is known of some answers: what people said of them, and what judges said.
 
-    `clusters` has shape (items,), from 0 to n_clusters - 1. `judges` holds control judges
-    too. `notes` are sentences that every report repeats. `beside` holds, by the name
-    of a wing, what that wing read from the run folder for itself.
+    `clusters` are those of the items. `judges` holds control judges too. `notes` are sentences that
+    every report repeats. `beside` holds, by the name of a wing, what that wing read from the run
+    folder for itself.
     """
 
     rubric: Rubric
@@ -99,12 +98,8 @@ class Study:
     beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def clusters(self) -> Labels:
+    def clusters(self) -> Clusters:
         return self.answers.clusters
-
-    @property
-    def n_clusters(self) -> int:
-        return self.answers.n_clusters
 
     def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
         """The judge's label index of each item, -1 where there is none or it abstained."""
@@ -161,13 +156,5 @@ def _humans(
     makers = tuple(a for a in ratings.annotators if a in chosen)
     truth = np.full(len(answers), -1, dtype=np.int64)
     truth[ratings.rows] = settle(ratings.of(makers).values, metric, config)
-    clusters, n_clusters = renumbered(answers.clusters[ratings.rows], answers.n_clusters)
-    return Humans(metric, config, ratings, makers, truth, clusters, n_clusters)
-
-
-def renumbered(codes: Labels, size: int) -> tuple[Labels, int]:
-    """Codes 0..size-1 as 0..n-1 in the same order, and n, how many of them occur."""
-    occurs = np.zeros(size, dtype=np.bool_)
-    occurs[codes] = True
-    place = np.cumsum(occurs) - 1
-    return place[codes], int(occurs.sum())
+    clusters = answers.clusters[ratings.rows].occurring()
+    return Humans(metric, config, ratings, makers, truth, clusters)

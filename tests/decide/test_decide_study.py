@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.decide.counts import Counted, HumanSide, counted_of
+from judgebench.stats.arrays import Clusters
 
 # items        0        1        2         3
 OWN = np.array([[0, 0], [1, 1], [1, 0], [1, -1]])
@@ -16,7 +18,7 @@ TRUTH = np.array([0, 1, 1, 1])
 
 
 def _side(clusters: list[int]) -> HumanSide:
-    return HumanSide(TRUTH, OWN, OTHERS, np.array(clusters), max(clusters) + 1, 2, 1)
+    return HumanSide(TRUTH, OWN, OTHERS, Clusters(np.array(clusters), max(clusters) + 1), 2, 1)
 
 
 def _study(judged: list[int], asked: list[int] = [1, 1, 1, 1], clusters: list[int] | None = None):  # noqa: B006
@@ -86,7 +88,7 @@ def test_without_controls_there_is_an_empty_block() -> None:
 @given(st.lists(st.integers(-1, 1), min_size=4, max_size=4), st.permutations(range(4)))
 def test_the_order_of_items_does_not_matter(judged: list[int], order: list[int]) -> None:
     one = _study(judged)
-    side = HumanSide(TRUTH[order], OWN[order], OTHERS[order], np.arange(4), 4, 2, 1)
+    side = HumanSide(TRUTH[order], OWN[order], OTHERS[order], apart(4), 2, 1)
     other = counted_of(
         side, np.array(judged)[order], np.ones(4, dtype=bool),
         {"constant": np.zeros(4, dtype=np.int64)},

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from cluster_case import apart
 
 from judgebench.ranking.differ import differ
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.ranks import groups
 
 
@@ -15,7 +17,7 @@ def one_apart() -> np.ndarray:
 
 def test_pairs_are_not_told_apart_where_friedmans_test_finds_nothing() -> None:
     ranks = one_apart()
-    found = differ(ranks, np.arange(12), 12, 0.95)
+    found = differ(ranks, apart(12), 0.95)
     assert found.p > 0.05
     # Nemenyi's test alone would have told the first from the last.
     assert len(set(groups(ranks.mean(axis=0), found.critical_difference))) > 1
@@ -24,23 +26,23 @@ def test_pairs_are_not_told_apart_where_friedmans_test_finds_nothing() -> None:
 
 def test_the_level_is_that_of_test_and_groups() -> None:
     ranks = one_apart()
-    found = differ(ranks, np.arange(12), 12, 0.7)
+    found = differ(ranks, apart(12), 0.7)
     assert found.p <= 0.3
     assert found.letters == groups(ranks.mean(axis=0), found.critical_difference)
     assert len(set(found.letters)) > 1
-    assert found.critical_difference < differ(ranks, np.arange(12), 12, 0.95).critical_difference
+    assert found.critical_difference < differ(ranks, apart(12), 0.95).critical_difference
 
 
 def test_clusters_that_cancel_out_tie() -> None:
     ranks = np.array([[1.0, 2, 3], [3, 2, 1]] * 2)
-    found = differ(ranks, np.array([0, 0, 1, 1]), 2, 0.95)
+    found = differ(ranks, Clusters(np.array([0, 0, 1, 1]), 2), 0.95)
     assert found.p is None
     assert found.reason == "all systems tie in all 2 clusters"
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_ranks_that_all_agree_differ_at_any_level(level: float) -> None:
-    found = differ(np.tile([1.0, 2, 3, 4], (40, 1)), np.arange(40), 40, level)
+    found = differ(np.tile([1.0, 2, 3, 4], (40, 1)), apart(40), level)
     assert found.letters == ["a", "b", "c", "d"]
     assert found.chi_square == pytest.approx(120)
     assert found.reason == ""

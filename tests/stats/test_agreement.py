@@ -4,10 +4,12 @@ from itertools import combinations
 import krippendorff
 import numpy as np
 import pytest
+from cluster_case import apart, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.interrater import (
     OBSERVED_AGREEMENT,
     all_agree,
@@ -28,7 +30,7 @@ ragged = st.tuples(st.integers(1, 15), st.integers(1, 5)).flatmap(
 
 
 def in_one_cluster(by_cluster, ratings) -> np.ndarray:
-    return by_cluster(ratings, np.zeros(len(ratings), dtype=np.int64), K, 1)[0]
+    return by_cluster(ratings, together(len(ratings)), K)[0]
 
 
 def oracle_alpha(ratings: np.ndarray, level: str) -> float:
@@ -58,15 +60,15 @@ def test_alpha_is_vectorised_and_undefined_agrees_with_nan(samples) -> None:
     o = np.stack([in_one_cluster(coincidences_by_cluster, ratings) for ratings in samples])
     for level in ("nominal", "ordinal", "interval"):
         alpha = krippendorff_alpha(level)
-        together = alpha.formula(o)
-        np.testing.assert_allclose(together, [alpha.formula(each) for each in o])
-        assert [bool(alpha.undefined(each)) for each in o] == list(np.isnan(together))
+        at_once = alpha.formula(o)
+        np.testing.assert_allclose(at_once, [alpha.formula(each) for each in o])
+        assert [bool(alpha.undefined(each)) for each in o] == list(np.isnan(at_once))
 
 
 @given(ragged, st.integers(1, 3), st.randoms(use_true_random=False))
 def test_coincidences_of_clusters_add_up_and_count_pairable_labels(ratings, G, random) -> None:
     clusters = np.array([random.randrange(G) for _ in ratings])
-    by_cluster = coincidences_by_cluster(ratings, clusters, K, G)
+    by_cluster = coincidences_by_cluster(ratings, Clusters(clusters, G), K)
     whole = in_one_cluster(coincidences_by_cluster, ratings)
     np.testing.assert_allclose(by_cluster.sum(axis=0), whole)
     m = (ratings >= 0).sum(axis=1)
@@ -80,7 +82,7 @@ def test_alpha_of_a_worked_example() -> None:
     rows = ["1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3"]
     rows += [". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 ."]
     ratings = np.array([[-1 if x == "." else int(x) - 1 for x in row.split()] for row in rows]).T
-    o = coincidences_by_cluster(ratings, np.zeros(12, dtype=int), 5, 1)[0]
+    o = coincidences_by_cluster(ratings, together(12), 5)[0]
     for level, published in (("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)):
         assert round(float(krippendorff_alpha(level).formula(o)), 3) == published
 
@@ -94,7 +96,7 @@ def test_alpha_of_a_worked_example() -> None:
 )
 def test_undefined_alpha_says_why(ratings, reason: str) -> None:
     ratings = np.array(ratings)
-    counts = coincidences_by_cluster(ratings, np.arange(len(ratings)), 2, len(ratings))
+    counts = coincidences_by_cluster(ratings, apart(len(ratings)), 2)
     found = cluster_bootstrap(counts, krippendorff_alpha("nominal"), FEW, n=len(ratings))
     assert found.value is None
     assert re.search(reason, found.reason)
@@ -129,8 +131,8 @@ def test_agreement_of_units_by_brute_force(ratings) -> None:
     units = [[label for label in unit if label >= 0] for unit in ratings]
     usable = [labels for labels in units if len(labels) >= 2]
     clusters = np.arange(len(ratings)) % 3
-    two = at_least_two_agree(ratings, clusters, 3, FEW)
-    everyone = all_agree(ratings, clusters, 3, FEW)
+    two = at_least_two_agree(ratings, Clusters(clusters, 3), FEW)
+    everyone = all_agree(ratings, Clusters(clusters, 3), FEW)
     for found in (two, everyone):
         assert (found.n, found.n_missing) == (len(usable), len(units) - len(usable))
     if not usable:
@@ -144,25 +146,24 @@ def test_agreement_of_units_by_brute_force(ratings) -> None:
 def test_units_of_several_metrics_can_be_pooled() -> None:
     first = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 2]])
     second = np.array([[3, 3, -1], [4, 3, -1], [4, -1, -1]])
-    clusters = np.array([0, 1, 2])
-    pooled = np.concatenate([first, second]), np.concatenate([clusters, clusters])
-    two = at_least_two_agree(*pooled, 3)
+    pooled = np.concatenate([first, second]), Clusters(np.array([0, 1, 2, 0, 1, 2]), 3)
+    two = at_least_two_agree(*pooled)
     assert (two.value, two.n, two.n_missing) == (3 / 5, 5, 1)
-    assert all_agree(*pooled, 3).value == 2 / 5
+    assert all_agree(*pooled).value == 2 / 5
     assert "over 3 clusters" in two.method
 
 
 def test_bad_codes_are_refused() -> None:
     ratings = np.array([[0, 4]])
     with pytest.raises(ValueError, match=r"labels must lie in -1\.\.3"):
-        coincidences_by_cluster(ratings, np.array([0]), K, 1)
+        coincidences_by_cluster(ratings, Clusters(np.array([0]), 1), K)
     with pytest.raises(ValueError, match="clusters must lie in"):
-        vote_pairs_by_cluster(ratings - 1, np.array([1]), K, 1)
+        vote_pairs_by_cluster(ratings - 1, Clusters(np.array([1]), 1), K)
     with pytest.raises(ValueError, match="same length"):
-        vote_pairs_by_cluster(ratings - 1, np.array([0, 0]), K, 1)
+        vote_pairs_by_cluster(ratings - 1, Clusters(np.array([0, 0]), 1), K)
 
 
 def test_two_missing_labels_are_no_agreement() -> None:
     ratings = np.array([[0, -1, 1, -1], [2, 2, -1, -1]])
-    found = at_least_two_agree(ratings, np.array([0, 1]), 2, FEW)
+    found = at_least_two_agree(ratings, Clusters(np.array([0, 1]), 2), FEW)
     assert (found.value, found.n) == (0.5, 2)

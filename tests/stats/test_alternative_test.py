@@ -4,11 +4,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
+from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.p_values import benjamini_yekutieli
 from judgebench.stats.paired import discordance_by_cluster, mcnemar_clustered
 from judgebench.stats.resample import ClusterCounts, Resampling
@@ -30,7 +32,7 @@ def codes(row: str) -> np.ndarray:
 
 def advantage(ratings, judge, k: int, **more):
     n = len(judge)
-    return average_advantage(ratings, judge, np.arange(n), n, k, resampling=FEW, **more)
+    return average_advantage(ratings, judge, apart(n), k, resampling=FEW, **more)
 
 
 @pytest.mark.parametrize("how", ["accuracy", "neg_rmse"])
@@ -218,7 +220,7 @@ def passing(prevalence: float, noise: float | None, draws: int = 300) -> tuple[f
         )
         median = np.sort(ratings, axis=1)[:, 1]
         right, control = (judge == median).astype(int), (median == 0).astype(int)
-        counts = ClusterCounts(discordance_by_cluster(right, control, items, 200))
+        counts = ClusterCounts(discordance_by_cluster(right, control, Clusters(items, 200)))
         p = mcnemar_clustered(counts, "greater")
         passed += plain, balanced, plain and p is not None and p <= 0.05
     return tuple(passed / draws)

@@ -2,11 +2,13 @@ import re
 
 import numpy as np
 import pytest
+from cluster_case import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.association import KENDALL_TAU_B, SPEARMAN, pearson
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.resample import Resampling, cluster_bootstrap
@@ -24,7 +26,7 @@ pairs = st.integers(1, 30).flatmap(
 
 
 def counts_of(truth, judged) -> np.ndarray:
-    return confusion_by_cluster(truth, judged, np.zeros(len(truth), dtype=np.int64), K, 1)[0]
+    return confusion_by_cluster(truth, judged, together(len(truth)), K)[0]
 
 
 @settings(max_examples=200, deadline=None)
@@ -100,8 +102,8 @@ def test_whole_clusters_are_resampled() -> None:
     few = Resampling(resamples=500)
 
     def of(times: int, statistic):
-        labels = (np.tile(x, times) for x in (truth, judged, clusters))
-        counts = confusion_by_cluster(*labels, K, 40)
+        labels = (np.tile(x, times) for x in (truth, judged))
+        counts = confusion_by_cluster(*labels, Clusters(np.tile(clusters, times), 40), K)
         return cluster_bootstrap(counts, statistic, few, n=40 * times)
 
     for statistic in ALL.values():

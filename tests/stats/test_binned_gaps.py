@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.calibration_error import (
     LEAST_IN_BIN,
     MOST_BINS,
@@ -55,7 +57,7 @@ def grouped() -> np.ndarray:
     code = np.repeat(np.arange(3), n)
     hit = np.concatenate([np.arange(size) < k for size, k in zip(n, right, strict=True)])
     gap = hit - np.repeat(FROZEN["confidence"], n)
-    return cells_by_cluster(code, gap, np.arange(len(gap)), 3, len(gap)).sum(axis=0)
+    return cells_by_cluster(code, gap, apart(len(gap)), 3).sum(axis=0)
 
 
 def test_gaps_agree_with_the_uncertainty_calibration_package() -> None:
@@ -79,9 +81,9 @@ def test_items_that_go_together_count_as_one_for_the_variance() -> None:
     """Ten copies of every item tell no more than one of each."""
     rng = np.random.default_rng(1)
     gap, code = rng.normal(0.05, 0.3, 60), np.repeat([0, 1], 30)
-    once = cells_by_cluster(code, gap, np.arange(60), 2, 60).sum(axis=0)
+    once = cells_by_cluster(code, gap, apart(60), 2).sum(axis=0)
     copies = cells_by_cluster(
-        np.repeat(code, 10), np.repeat(gap, 10), np.repeat(np.arange(60), 10), 2, 60
+        np.repeat(code, 10), np.repeat(gap, 10), Clusters(np.repeat(np.arange(60), 10), 60), 2
     ).sum(axis=0)
     for power in (1, 2):
         assert debiased_gap(copies, power) == pytest.approx(10 * debiased_gap(once, power))
@@ -92,7 +94,7 @@ def test_items_that_go_together_count_as_one_for_the_variance() -> None:
 @given(gap=arrays(np.float64, (12,), elements=st.floats(-1, 1)), power=st.sampled_from([1, 2]))
 def test_a_sample_shows_no_chance_against_itself_and_bias_is_never_negative(gap, power) -> None:
     code, clusters = np.arange(12) % 2, np.arange(12) // 3
-    cells = cells_by_cluster(code, gap, clusters, 3, 4)
+    cells = cells_by_cluster(code, gap, Clusters(clusters, 4), 3)
     total = cells.sum(axis=0)
     assert gap_by_chance(total, power, total) == pytest.approx(0, abs=1e-12)
     assert debiased_gap(total, power) <= total_gap(total, power) + 1e-9

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -22,7 +23,7 @@ GROUPS = np.array([[0.7, 0.2, 0.1], [0.05, 0.8, 0.15], [0.3, 0.3, 0.4]])
 
 
 def decompose(p, q, resampling=FEW):
-    return brier_decomposition(p, q, np.arange(len(p)), len(p), resampling)
+    return brier_decomposition(p, q, apart(len(p)), resampling)
 
 
 def murphy(group: list[int], truth: list[int]) -> tuple[float, float, float]:

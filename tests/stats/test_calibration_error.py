@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve as sklearn_curve
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.calibration_error import calibration_curve, expected_calibration_error
 from judgebench.stats.probability_scores import NO_ITEM, one_hot
 from judgebench.stats.resample import Resampling
@@ -28,7 +30,7 @@ def judged(n: int, boldness: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_it_agrees_with_the_uncertainty_calibration_package() -> None:
-    found = expected_calibration_error(P, one_hot(TRUTH, 3), EACH, len(P), FEW)
+    found = expected_calibration_error(P, one_hot(TRUTH, 3), Clusters(EACH, len(P)), FEW)
     assert found.plug_in.value == pytest.approx(FROZEN["ece_em"]["value"])
     assert "6 bins of equal mass" in found.plug_in.method
 
@@ -52,7 +54,7 @@ def test_grouped_forecasts_are_bins_of_their_own() -> None:
     first, second = calibration_curve(p, truth)
     assert (first.confidence, first.right.value) == (0.5, 0.4)  # the first of equal labels
     assert (second.confidence, second.right.value) == (pytest.approx(0.8), 0.7)
-    found = expected_calibration_error(p, one_hot(truth, 2), np.arange(200), 200, FEW)
+    found = expected_calibration_error(p, one_hot(truth, 2), apart(200), FEW)
     assert found.plug_in.value == pytest.approx(0.1)
 
 
@@ -62,7 +64,7 @@ def test_the_interval_holds_the_true_error_and_debiasing_comes_nearer_to_it(bold
     held, plain, debiased = 0, [], []
     for seed in range(40):
         p, truth = judged(200, boldness, seed)
-        found = expected_calibration_error(p, one_hot(truth, 2), np.arange(200), 200, FEW)
+        found = expected_calibration_error(p, one_hot(truth, 2), apart(200), FEW)
         low, high = found.debiased.low, found.debiased.high
         assert low is not None
         assert high is not None
@@ -79,7 +81,7 @@ def test_the_interval_holds_the_true_error_and_debiasing_comes_nearer_to_it(bold
 def test_shares_of_annotators_count_as_shares_right() -> None:
     p = np.tile([0.3, 0.7], (50, 1))
     q = np.tile([0.25, 0.75], (50, 1))
-    found = expected_calibration_error(p, q, np.arange(50), 50, FEW)
+    found = expected_calibration_error(p, q, apart(50), FEW)
     assert found.plug_in.value == pytest.approx(0.05)
     assert found.plug_in.low is None  # every resample agrees
     assert found.plug_in.reason
@@ -89,10 +91,10 @@ def test_missing_rows_are_counted_and_nothing_has_a_reason() -> None:
     p, truth = judged(60, 1.0, 0)
     p[:10] = np.nan
     truth[10:20] = -1
-    found = expected_calibration_error(p, one_hot(truth, 2), np.arange(60), 60, FEW)
+    found = expected_calibration_error(p, one_hot(truth, 2), apart(60), FEW)
     assert (found.plug_in.n, found.plug_in.n_missing) == (40, 20)
     assert sum(point.right.n for point in calibration_curve(p, truth)) == 40
-    nothing = expected_calibration_error(p[:10], one_hot(truth[:10], 2), np.arange(10), 10, FEW)
+    nothing = expected_calibration_error(p[:10], one_hot(truth[:10], 2), apart(10), FEW)
     for estimate in (nothing.plug_in, nothing.debiased):
         assert (estimate.value, estimate.reason) == (None, NO_ITEM)
     assert calibration_curve(p[:10], truth[:10]) == ()
@@ -101,7 +103,7 @@ def test_missing_rows_are_counted_and_nothing_has_a_reason() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_few_items_are_no_error(n: int) -> None:
     p, truth = judged(n, 1.0, 1)
-    found = expected_calibration_error(p, one_hot(truth, 2), np.arange(n), n, FEW)
+    found = expected_calibration_error(p, one_hot(truth, 2), apart(n), FEW)
     expected = abs(p.max(axis=1).mean() - (p.argmax(axis=1) == truth).mean())
     assert found.plug_in.value == pytest.approx(expected)
     assert found.plug_in.low is not None or found.plug_in.reason

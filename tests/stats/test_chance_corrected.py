@@ -4,10 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cluster_case import apart, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import cohen_kappa, confusion_by_cluster
 from judgebench.stats.interrater import agreement_counts_by_cluster, fleiss_kappa, gwet_ac
 from judgebench.stats.resample import Resampling, cluster_bootstrap
@@ -26,7 +28,7 @@ ragged = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 
 def counts_of(ratings, k: int = K) -> np.ndarray:
     ratings = np.asarray(ratings)
-    return agreement_counts_by_cluster(ratings, np.zeros(len(ratings), dtype=np.int64), k, 1)[0]
+    return agreement_counts_by_cluster(ratings, together(len(ratings)), k)[0]
 
 
 def by_name(name: str, *args):
@@ -94,7 +96,7 @@ def test_formulas_are_vectorised_and_what_is_nan_says_why(samples, weights) -> N
 def test_counts_add_up_over_clusters_and_tell_how_many_units_there_are(ratings, random) -> None:
     clusters = np.array([random.randrange(3) for _ in ratings])
     whole = counts_of(ratings)
-    by_cluster = agreement_counts_by_cluster(ratings, clusters, K, 3)
+    by_cluster = agreement_counts_by_cluster(ratings, Clusters(clusters, 3), K)
     np.testing.assert_allclose(by_cluster.sum(axis=0), whole, atol=1e-12)
     r = (ratings >= 0).sum(axis=1)
     assert whole[:K].sum() == pytest.approx((r >= 2).sum())
@@ -105,7 +107,7 @@ def test_counts_add_up_over_clusters_and_tell_how_many_units_there_are(ratings, 
 @given(arrays(np.int64, (8, 2), elements=st.integers(0, K - 1)), st.sampled_from(WEIGHTS))
 def test_confusion_counts_are_the_counts_of_two_annotators(pair, weights) -> None:
     first, second = pair.T
-    C = confusion_by_cluster(first, second, np.zeros(8, dtype=np.int64), K, 1)[0]
+    C = confusion_by_cluster(first, second, together(8), K)[0]
     for name in ("ac", "fleiss"):
         statistic = by_name(name, weights, SEVERITIES)
         found, expected = statistic.formula(C), statistic.formula(counts_of(pair))
@@ -148,7 +150,7 @@ def test_of_two_constant_annotators_ac1_hardly_falls_where_kappa_is_0() -> None:
 def bootstrapped(name: str, ratings, weights="identity", severities=None):
     ratings = np.array(ratings)
     units = len(ratings)
-    counts = agreement_counts_by_cluster(ratings, np.arange(units), 3, units)
+    counts = agreement_counts_by_cluster(ratings, apart(units), 3)
     return cluster_bootstrap(counts, by_name(name, weights, severities), FEW, n=units)
 
 
@@ -190,8 +192,8 @@ def test_bad_codes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"labels must lie in -1\.\.3"):
         counts_of([[0, 4]])
     with pytest.raises(ValueError, match="clusters must lie in"):
-        agreement_counts_by_cluster(np.array([[0, 1]]), np.array([1]), K, 1)
+        agreement_counts_by_cluster(np.array([[0, 1]]), Clusters(np.array([1]), 1), K)
     with pytest.raises(ValueError, match="same length"):
-        agreement_counts_by_cluster(np.array([[0, 1]]), np.array([0, 0]), K, 1)
+        agreement_counts_by_cluster(np.array([[0, 1]]), Clusters(np.array([0, 0]), 1), K)
     with pytest.raises(ValueError, match="4 labels need 4 severities"):
         gwet_ac("linear", [0, 1]).formula(np.ones((K, K)))

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.means import clustered_mean, means, sums_by_cluster
 from judgebench.stats.resample import Resampling
 
@@ -13,7 +14,7 @@ FEW = Resampling(resamples=500)
 
 @given(arrays(np.float64, (7, 3), elements=st.sampled_from([0.0, 0.25, -1.0, 2.0, np.nan])))
 def test_sums_hold_the_mean_of_what_is_defined(x) -> None:
-    sums = sums_by_cluster(x, np.array([0, 1, 1, 0, 2, 2, 2]), 4)
+    sums = sums_by_cluster(x, Clusters(np.array([0, 1, 1, 0, 2, 2, 2]), 4))
     assert sums.shape == (4, 2, 3)
     for j, found in enumerate(means(sums.sum(axis=0))):
         defined = x[~np.isnan(x[:, j]), j]
@@ -51,6 +52,6 @@ def test_no_value_says_why(x) -> None:
 
 def test_clusters_out_of_range_or_of_another_length_are_refused() -> None:
     with pytest.raises(ValueError, match=r"0\.\.1"):
-        sums_by_cluster(np.zeros((2, 1)), np.array([0, 2]), 2)
+        sums_by_cluster(np.zeros((2, 1)), Clusters(np.array([0, 2]), 2))
     with pytest.raises(ValueError, match="same length"):
-        sums_by_cluster(np.zeros((2, 1)), np.array([0]), 2)
+        sums_by_cluster(np.zeros((2, 1)), Clusters(np.array([0]), 2))

@@ -4,10 +4,12 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.metrics
+from cluster_case import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -34,7 +36,7 @@ pairs = st.integers(1, 40).flatmap(
 
 def counts_of(truth, judged) -> np.ndarray:
     one = np.zeros(len(truth), dtype=np.int64)
-    return confusion_by_cluster(truth, judged, one, K, 1)[0]
+    return confusion_by_cluster(truth, judged, Clusters(one, 1), K)[0]
 
 
 def sklearn_score(function, *args, **kwargs) -> float:
@@ -152,7 +154,7 @@ def test_missing_pairs_are_dropped_and_clusters_kept_apart() -> None:
     truth = np.array([0, 1, -1, 1, 0])
     judged = np.array([0, -1, 1, 0, 1])
     clusters = np.array([0, 0, 1, 2, 2])
-    counts = confusion_by_cluster(truth, judged, clusters, 2, 4)
+    counts = confusion_by_cluster(truth, judged, Clusters(clusters, 4), 2)
     expected = np.zeros((4, 2, 2))
     expected[0, 0, 0] = expected[2, 1, 0] = expected[2, 0, 1] = 1
     assert np.array_equal(counts, expected)
@@ -160,9 +162,7 @@ def test_missing_pairs_are_dropped_and_clusters_kept_apart() -> None:
 
 def test_weights() -> None:
     truth, judged = np.array([0, 1, 1]), np.array([0, 1, 0])
-    counts = confusion_by_cluster(
-        truth, judged, np.zeros(3, dtype=int), 2, 1, weights=np.array([2.0, 0.5, 1.5])
-    )
+    counts = confusion_by_cluster(truth, judged, together(3), 2, weights=np.array([2.0, 0.5, 1.5]))
     assert np.array_equal(counts, [[[2, 0], [1.5, 0.5]]])
 
 
@@ -172,11 +172,11 @@ def test_weights() -> None:
 )
 def test_codes_out_of_range_are_refused(truth, judged, clusters) -> None:
     with pytest.raises(ValueError, match="must lie in"):
-        confusion_by_cluster(np.array(truth), np.array(judged), np.array(clusters), 2, 1)
+        confusion_by_cluster(np.array(truth), np.array(judged), Clusters(np.array(clusters), 1), 2)
 
 
 def test_shapes_and_severities_must_fit() -> None:
     with pytest.raises(ValueError, match="same shape"):
-        confusion_by_cluster(np.array([0, 1]), np.array([0]), np.array([0, 0]), 2, 1)
+        confusion_by_cluster(np.array([0, 1]), np.array([0]), Clusters(np.array([0, 0]), 1), 2)
     with pytest.raises(ValueError, match="3 labels need 3 severities"):
         mean_severity_error([0, 1]).formula(HAND)

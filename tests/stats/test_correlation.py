@@ -2,10 +2,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from cluster_case import together
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.association import (
     ALL_CONSTANT,
     CORRELATION_DIFFERENCE,
@@ -21,7 +23,7 @@ scales = st.tuples(st.integers(1, 15), st.integers(1, 5)).flatmap(
 
 
 def moments(x: np.ndarray) -> np.ndarray:
-    return moments_by_cluster(x, np.zeros(len(x), dtype=np.int64), 1)[0]
+    return moments_by_cluster(x, together(len(x)))[0]
 
 
 def by_numpy(x: np.ndarray) -> dict[tuple[int, int], float]:
@@ -58,7 +60,7 @@ def test_the_difference_is_over_pairs_that_vary_on_both_sides(x, random) -> None
 @given(arrays(np.int64, (12, 3), elements=st.integers(0, 2)))
 def test_moments_add_up_over_clusters_and_formulas_are_vectorised(x) -> None:
     clusters = np.arange(12) % 4
-    found = moments_by_cluster(x, clusters, 5)
+    found = moments_by_cluster(x, Clusters(clusters, 5))
     assert found.shape == (5, 4, 4)
     assert np.array_equal(found.sum(axis=0), moments(x))
     together = MEAN_CORRELATION.formula(found)
@@ -81,6 +83,6 @@ def test_without_items_it_is_undefined_and_says_why() -> None:
 
 def test_lengths_and_clusters_must_fit() -> None:
     with pytest.raises(ValueError, match="same length"):
-        moments_by_cluster(np.zeros((2, 2), dtype=int), np.array([0]), 1)
+        moments_by_cluster(np.zeros((2, 2), dtype=int), Clusters(np.array([0]), 1))
     with pytest.raises(ValueError, match="clusters must lie in"):
-        moments_by_cluster(np.zeros((1, 2), dtype=int), np.array([1]), 1)
+        moments_by_cluster(np.zeros((1, 2), dtype=int), Clusters(np.array([1]), 1))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cluster_case import together
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ cells = st.lists(
 
 
 def accuracy(truth, judged) -> float:
-    counts = confusion_by_cluster(truth, judged, np.zeros(len(truth), dtype=int), K, 1)[0]
+    counts = confusion_by_cluster(truth, judged, together(len(truth)), K)[0]
     return float(ACCURACY.formula(counts))
 
 
@@ -44,7 +45,7 @@ def test_worst_ordinal_is_the_farther_end_and_the_lower_of_two() -> None:
 @given(st.lists(st.integers(0, K - 1), min_size=1, max_size=20).map(np.array))
 def test_no_filling_is_farther_than_worst(truth) -> None:
     def error(judged) -> float:
-        C = confusion_by_cluster(truth, judged, np.zeros(len(truth), dtype=int), K, 1)[0]
+        C = confusion_by_cluster(truth, judged, together(len(truth)), K)[0]
         distance = np.abs(np.subtract.outer(range(K), range(K)))
         return float((C * distance).sum())
 

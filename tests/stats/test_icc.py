@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.interrater import ICC_1, ICC_2_1, ICC_2_K, severity_sums_by_cluster
 from judgebench.stats.resample import Resampling, cluster_bootstrap
 
@@ -25,7 +26,7 @@ tables = st.tuples(st.integers(2, 8), st.integers(2, 4)).flatmap(
 def sums_of(ratings, severities=None) -> np.ndarray:
     ratings = np.asarray(ratings)
     one = np.zeros(len(ratings), dtype=np.int64)
-    return severity_sums_by_cluster(ratings, one, K, 1, severities)[0]
+    return severity_sums_by_cluster(ratings, Clusters(one, 1), K, severities)[0]
 
 
 def test_published_figures_of_shrout_and_fleiss() -> None:
@@ -67,7 +68,7 @@ def test_equals_the_mean_squares_of_an_analysis_of_variance(x) -> None:
 @given(tables, st.randoms(use_true_random=False))
 def test_sums_add_up_over_clusters_and_formulas_are_vectorised(x, random) -> None:
     clusters = np.array([random.randrange(3) for _ in x])
-    found = severity_sums_by_cluster(x, clusters, K, 3)
+    found = severity_sums_by_cluster(x, Clusters(clusters, 3), K)
     assert found.shape == (3, 3 + x.shape[1])
     assert np.array_equal(found.sum(axis=0), sums_of(x))
     for icc in ALL.values():
@@ -103,7 +104,7 @@ def test_an_annotator_who_is_always_more_severe_lowers_absolute_agreement() -> N
 def test_items_that_somebody_did_not_rate_are_left_out() -> None:
     x = np.array([[0, 1], [-1, 3], [2, 2], [3, -1], [1, 0]])
     clusters = np.arange(5)
-    found = severity_sums_by_cluster(x, clusters, K, 5)
+    found = severity_sums_by_cluster(x, Clusters(clusters, 5), K)
     assert found[:, 0].tolist() == [1, 0, 1, 0, 1]
     assert np.array_equal(found.sum(axis=0), sums_of(x[[0, 2, 4]]))
     estimate = cluster_bootstrap(found, ICC_1, FEW, n=3, n_missing=2)
@@ -137,6 +138,6 @@ def test_bad_codes_are_refused() -> None:
     with pytest.raises(ValueError, match="labels must lie in"):
         sums_of([[0, K]])
     with pytest.raises(ValueError, match="same length"):
-        severity_sums_by_cluster(np.array([[0, 1]]), np.array([0, 0]), K, 1)
+        severity_sums_by_cluster(np.array([[0, 1]]), Clusters(np.array([0, 0]), 1), K)
     with pytest.raises(ValueError, match="clusters must lie in"):
-        severity_sums_by_cluster(np.array([[0, 1]]), np.array([1]), K, 1)
+        severity_sums_by_cluster(np.array([[0, 1]]), Clusters(np.array([1]), 1), K)

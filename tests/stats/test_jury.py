@@ -7,12 +7,14 @@ from math import comb
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef
 from sklearn.model_selection import PredefinedSplit
 
 from judgebench.records import Estimate
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.consensus import majority_label, median_label
 from judgebench.stats.juries import (
     FOLDS,
@@ -50,7 +52,7 @@ def test_error_correlations_equal_the_matthews_coefficient_of_scikit_learn() -> 
     labels[3, 1], truth[7] = -1, -1
     used = np.delete(np.arange(80), [3, 7])
     errs = labels[used] != truth[used, None]
-    found = error_correlations(labels, truth, np.arange(80) // 2, 40, FEW)
+    found = error_correlations(labels, truth, Clusters(np.arange(80) // 2, 40), FEW)
     expected = {p: matthews_corrcoef(*errs[:, p].T) for p in combinations(range(3), 2)}
     assert {p: e.value for p, e in found.pairs.items()} == pytest.approx(expected)
     assert found.mean.value == pytest.approx(np.mean(list(expected.values())))
@@ -64,23 +66,23 @@ def test_error_correlation_worked_by_hand() -> None:
     # Both err on 1 of 8 items, the first alone on 1, the second alone on 2, neither on 4:
     # (8 * 1 - 2 * 3) / sqrt(2 * 6 * 3 * 5)
     labels = np.array([[1, 1], [1, 0], [0, 1], [0, 1], *[[0, 0]] * 4])
-    found = error_correlations(labels, np.zeros(8, dtype=int), np.arange(8), 8, FEW)
+    found = error_correlations(labels, np.zeros(8, dtype=int), apart(8), FEW)
     assert found.pairs[0, 1].value == pytest.approx(2 / 180**0.5)
 
 
 def test_a_judge_without_errors_has_no_correlation_and_is_left_out_of_the_mean() -> None:
     labels, truth = drawn(60, [1.0, 0.5, 0.5], 3, seed=2)
-    found = error_correlations(labels, truth, np.arange(60), 60, FEW)
+    found = error_correlations(labels, truth, apart(60), FEW)
     assert (found.pairs[0, 1].value, found.pairs[0, 1].reason) == (None, NO_ERRORS)
     assert found.mean.value == pytest.approx(found.pairs[1, 2].value)
-    perfect = error_correlations(labels[:, [0, 0]], truth, np.arange(60), 60, FEW).mean
+    perfect = error_correlations(labels[:, [0, 0]], truth, apart(60), FEW).mean
     assert (perfect.value, perfect.reason) == (None, NO_ERRORS)
     assert effective_judges(perfect, 2).value is None
 
 
 def test_twins_are_worth_one_judge_and_strangers_as_many_as_they_are() -> None:
     labels, truth = drawn(2000, [0.5] * 4, 3, seed=3)
-    shared = (truth, np.arange(2000), 2000, FEW)
+    shared = (truth, apart(2000), FEW)
     twins = error_correlations(labels[:, [0, 0, 0]], *shared).mean
     assert effective_judges(twins, 3).value == pytest.approx(1)
     strangers = effective_judges(error_correlations(labels, *shared).mean, 4)
@@ -138,7 +140,7 @@ def slow_reference(labels, truth, clusters, seed):
 def test_the_best_jury_equals_a_slow_cross_validation(n: int, per: int) -> None:
     labels, truth = drawn(n, [0.7, 0.6, 0.6, 0.3], 4, seed=n)
     clusters = np.arange(n) // per
-    found = best_jury(labels, truth, clusters, clusters.max() + 1, vote, FEW, seed=7)
+    found = best_jury(labels, truth, Clusters(clusters, clusters.max() + 1), vote, FEW, seed=7)
     best, jury, single = slow_reference(labels, truth, clusters, 7)
     assert found.best == best
     assert (found.accuracy.value, found.single.value) == pytest.approx((jury, single))
@@ -150,7 +152,7 @@ def test_judges_that_draw_their_labels_gain_nothing() -> None:
     held, gained = [], []
     for seed in range(80):
         labels, truth = drawn(100, [0.0] * 4, 2, seed)
-        gain = best_jury(labels, truth, np.arange(100), 100, vote, FEW, seed).gain
+        gain = best_jury(labels, truth, apart(100), vote, FEW, seed).gain
         held.append(gain.low <= 0 <= gain.high)
         gained.append(gain.value)
     assert np.mean(held) >= 0.95
@@ -160,14 +162,14 @@ def test_judges_that_draw_their_labels_gain_nothing() -> None:
 
 def test_independent_judges_gain_by_voting() -> None:
     labels, truth = drawn(400, [0.5] * 5, 3, seed=5)
-    found = best_jury(labels, truth, np.arange(400), 400, vote, FEW)
+    found = best_jury(labels, truth, apart(400), vote, FEW)
     assert len(found.best) >= 3
     assert found.gain.low > 0.05
 
 
 def test_one_good_judge_among_bad_ones_is_left_alone() -> None:
     labels, truth = drawn(300, [0.95, 0.0, 0.0], 3, seed=6)
-    found = best_jury(labels, truth, np.arange(300), 300, vote, FEW)
+    found = best_jury(labels, truth, apart(300), vote, FEW)
     assert found.best == (0,)
     assert (found.gain.value, found.gain.low) == (0, None)
     assert found.gain.reason
@@ -183,8 +185,10 @@ def test_any_labels_give_a_share_or_a_reason(rows) -> None:
     table = np.array(rows, dtype=np.int64).reshape(-1, 5)
     labels, truth, clusters = table[:, :3], table[:, 3], table[:, 4]
     used = (table[:, :4] >= 0).all(axis=1)
-    found = best_jury(labels, truth, clusters, 6, lambda x: majority_label(x, 3, "upper"), FEW)
-    correlations = error_correlations(labels, truth, clusters, 6, FEW)
+    found = best_jury(
+        labels, truth, Clusters(clusters, 6), lambda x: majority_label(x, 3, "upper"), FEW
+    )
+    correlations = error_correlations(labels, truth, Clusters(clusters, 6), FEW)
     for estimate in (*found[1:], *correlations.pairs.values(), correlations.mean):
         assert (estimate.n, estimate.n_missing) == (used.sum(), (~used).sum())
         assert estimate.value is not None or estimate.reason

@@ -4,9 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
+from cluster_case import apart
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
@@ -32,7 +34,7 @@ def exact_p(b: int, c: int) -> float | None:
 
 def discordance(rows) -> np.ndarray:
     first, second, clusters = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return discordance_by_cluster(first, second, clusters, G)
+    return discordance_by_cluster(first, second, Clusters(clusters, G))
 
 
 @pytest.mark.parametrize("case", FROZEN["cases"], ids=lambda c: f"{c['b']}-{c['c']}")
@@ -71,7 +73,7 @@ def test_mid_p_is_below_exact_p_by_the_chance_of_what_was_seen(b: int, c: int) -
 @given(outcomes)
 def test_discordance_agrees_with_the_table_of_right_and_wrong(rows) -> None:
     first, second, clusters = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    table = confusion_by_cluster(first, second, clusters, 2, G)
+    table = confusion_by_cluster(first, second, Clusters(clusters, G), 2)
     found = discordance(rows)
     assert np.array_equal(found[:, 0], table[:, 1, 0])
     assert np.array_equal(found[:, 1], table[:, 0, 1])
@@ -91,7 +93,7 @@ def test_discordance_agrees_with_the_table_of_right_and_wrong(rows) -> None:
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60))
 def test_with_one_item_a_cluster_the_clustered_test_is_the_exact_one(rows) -> None:
     first, second = np.array(rows).T
-    found = discordance_by_cluster(first, second, np.arange(len(rows)), len(rows))
+    found = discordance_by_cluster(first, second, apart(len(rows)))
     expected = exact_p(*discordant(found.sum(axis=0)))
     clustered = mcnemar_clustered(ClusterCounts(found))
     assert clustered == (None if expected is None else pytest.approx(expected))
@@ -101,7 +103,7 @@ def test_clusters_that_repeat_themselves_do_not_count_as_more_evidence() -> None
     # 8 questions, on each of which all 5 answers say the same: 6 questions against 2
     first = np.repeat([1, 1, 1, 1, 1, 1, 0, 0], 5)
     clusters = np.repeat(np.arange(8), 5)
-    found = discordance_by_cluster(first, 1 - first, clusters, 8)
+    found = discordance_by_cluster(first, 1 - first, Clusters(clusters, 8))
     assert mcnemar_clustered(ClusterCounts(found)) == pytest.approx(exact_p(6, 2))
     assert exact_p(*discordant(found.sum(axis=0))) < 0.01
     one_sided = mcnemar_clustered(ClusterCounts(found), "greater")
@@ -119,7 +121,7 @@ def test_clusters_that_repeat_themselves_do_not_count_as_more_evidence() -> None
 )
 def test_what_is_out_of_range_is_refused(first, second, clusters, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        discordance_by_cluster(np.array(first), np.array(second), np.array(clusters), 2)
+        discordance_by_cluster(np.array(first), np.array(second), Clusters(np.array(clusters), 2))
 
 
 def test_negative_counts_are_refused() -> None:

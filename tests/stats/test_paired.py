@@ -4,6 +4,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import (
     confusion_by_cluster,
     diagonal_share,
@@ -34,13 +35,13 @@ p_values = st.lists(st.none() | st.floats(0, 1), max_size=12)
 
 def moves(rows) -> np.ndarray:
     before, after, clusters = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return moves_by_cluster((before != after).astype(int), after - before, clusters, G)
+    return moves_by_cluster((before != after).astype(int), after - before, Clusters(clusters, G))
 
 
 @given(labels)
 def test_moves_equal_the_statistics_of_the_table_of_before_and_after(rows) -> None:
     before, after, clusters = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    C = confusion_by_cluster(before, after, clusters, K, G)
+    C = confusion_by_cluster(before, after, Clusters(clusters, G), K)
     found = moves(rows)
     for statistic, formula in (
         (FLIPPED, lambda C: 1 - diagonal_share(C)),
@@ -62,7 +63,7 @@ def test_before_and_after_the_other_way_round_turns_the_shift_and_nothing_else(r
 
 def test_moves_worked_by_hand() -> None:
     flipped, shift = np.array([1, 0, 1, 1]), np.array([2, 0, -1, 0])
-    counts = moves_by_cluster(flipped, shift, np.array([0, 0, 1, 1]), 2)
+    counts = moves_by_cluster(flipped, shift, Clusters(np.array([0, 0, 1, 1]), 2))
     assert counts.tolist() == [[2, 1, 1, 0, 2], [2, 2, 0, 1, -1]]
     whole = counts.sum(axis=0)
     assert [s.formula(whole) for s in (FLIPPED, MORE_SEVERE, LESS_SEVERE, MEAN_SHIFT)] == [
@@ -76,7 +77,7 @@ def test_moves_worked_by_hand() -> None:
 )
 def test_moves_out_of_range_are_refused(flipped, clusters, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        moves_by_cluster(np.array(flipped), np.array([1, 0]), np.array(clusters), 2)
+        moves_by_cluster(np.array(flipped), np.array([1, 0]), Clusters(np.array(clusters), 2))
 
 
 def test_yes_or_no_worked_by_hand() -> None:

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from judgebench.stats import partly_labelled
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.partly_labelled import (
     JUDGED,
@@ -37,7 +39,8 @@ def columns(rows) -> np.ndarray:
 
 
 def counted(rows) -> JudgedCounts:
-    return judged_counts(*columns(rows), K, G)
+    truth, judged, clusters = columns(rows)
+    return judged_counts(truth, judged, Clusters(clusters, G), K)
 
 
 def of_clusters(found: JudgedCounts) -> list[list[int]]:
@@ -67,7 +70,7 @@ def test_unlike_clusters_that_share_a_key_are_kept_apart(monkeypatch) -> None:
 
 def test_a_million_like_clusters_are_one_kind() -> None:
     none = np.zeros(10_000, dtype=np.int64)
-    found = judged_counts(none, none, np.arange(10_000), 2, 10_000)
+    found = judged_counts(none, none, apart(10_000), 2)
     assert (found.kinds.shape, found.how_many.tolist()) == ((1, 3, 2), [10_000])
 
 
@@ -87,12 +90,12 @@ def test_the_counts_of_one_label_are_those_of_yes_or_no(rows, label: int) -> Non
 )  # fmt: skip
 def test_items_out_of_range_are_refused(truth, judged, clusters, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        judged_counts(np.array(truth), np.array(judged), np.array(clusters), K, G)
+        judged_counts(np.array(truth), np.array(judged), Clusters(np.array(clusters), G), K)
 
 
 def test_the_cluster_variance_equals_that_of_statsmodels() -> None:
     y, clusters = np.array(FROZEN["y"]), np.array(FROZEN["clusters"])
-    counts = judged_counts(y, 0 * y, clusters, 2, 12).of_label(1)
+    counts = judged_counts(y, 0 * y, Clusters(clusters, 12), 2).of_label(1)
     mean, influence = share_influence(counts, TRUTH_IS_THIS, LABELLED)
     assert mean == pytest.approx(FROZEN["mean"])
     assert counts.cluster_variance(influence) == pytest.approx(FROZEN["variance"], rel=1e-12)

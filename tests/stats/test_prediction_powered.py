@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.records import Estimate
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.partly_labelled import (
     ALL_ALIKE,
     ALL_LABELLED,
@@ -99,7 +100,7 @@ def test_the_cluster_robust_variance_is_the_one_written_out() -> None:
     clusters, judged = random.integers(0, 30, 200), random.integers(0, 2, 200)
     truth = np.where(random.random(200) < 0.8, judged, 1 - judged)
     truth[random.random(200) < 0.7] = -1  # most clusters have both kinds of items
-    tuned = power_tuned(judged_counts(truth, judged, clusters, 2, 30).of_label(1))
+    tuned = power_tuned(judged_counts(truth, judged, Clusters(clusters, 30), 2).of_label(1))
     expected = variance_item_by_item(truth, judged, clusters, tuned.tuning)
     assert tuned.variance == pytest.approx(expected)
     assert tuned.human_variance == pytest.approx(variance_item_by_item(truth, judged, clusters, 0))

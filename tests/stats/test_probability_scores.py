@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cluster_case import apart, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -9,6 +10,7 @@ from scipy.stats import entropy
 from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.probability_scores import (
     LEAST_PROBABILITY,
     NO_ITEM,
@@ -94,25 +96,25 @@ def test_a_gap_on_either_side_is_a_missing_score() -> None:
     q = one_hot(np.array([0, 1, -1]), 2)
     for score in (*DISTANCES, cross_entropy):
         assert np.isnan(score(p, q)).tolist() == [False, True, True]
-    found = mean_score(squared_distance(p, q), np.arange(3), 3, FEW)
+    found = mean_score(squared_distance(p, q), apart(3), FEW)
     assert (found.value, found.n, found.n_missing) == (0.5, 1, 2)
     assert found.low is None
     assert found.reason
 
 
 def test_without_an_item_there_is_a_reason() -> None:
-    nothing = mean_score(np.full(3, np.nan), np.arange(3), 3, FEW)
+    nothing = mean_score(np.full(3, np.nan), apart(3), FEW)
     assert (nothing.value, nothing.n, nothing.n_missing, nothing.reason) == (None, 0, 3, NO_ITEM)
-    assert mean_score(np.zeros(0), np.zeros(0, dtype=int), 0, FEW).reason == NO_ITEM
+    assert mean_score(np.zeros(0), Clusters(np.zeros(0, dtype=int), 0), FEW).reason == NO_ITEM
     with pytest.raises(ValueError, match="same shape"):
-        mean_score(np.zeros(2), np.zeros(1, dtype=int), 1)
+        mean_score(np.zeros(2), together(1))
 
 
 def test_the_interval_of_a_mean_is_that_of_its_standard_error_over_clusters() -> None:
     rng = np.random.default_rng(0)
     of_cluster = rng.normal(size=200)
     scores, clusters = np.repeat(of_cluster, 5), np.repeat(np.arange(200), 5)
-    found = mean_score(scores, clusters, 200)
+    found = mean_score(scores, Clusters(clusters, 200))
     assert found.value == pytest.approx(of_cluster.mean())
     assert found.low is not None
     assert found.high is not None
@@ -123,11 +125,11 @@ def test_the_interval_of_a_mean_is_that_of_its_standard_error_over_clusters() ->
 def test_very_many_clusters_are_resampled_in_random_groups_and_the_method_says_so() -> None:
     n = 5 * MOST_GROUPS
     scores = np.random.default_rng(1).normal(size=n)
-    found = mean_score(scores, np.arange(n), n)
+    found = mean_score(scores, apart(n))
     assert found.value == pytest.approx(scores.mean())
     assert found.low is not None
     assert found.high is not None
     assert found.high - found.low == pytest.approx(2 * 1.96 / np.sqrt(n), rel=0.08)
     assert f"random groups of {n:,} clusters" in found.method
-    few = mean_score(scores[:50], np.arange(50), 50)
+    few = mean_score(scores[:50], apart(50))
     assert "groups" not in few.method

@@ -14,7 +14,9 @@ from pathlib import Path
 import krippendorff
 import numpy as np
 import pytest
+from cluster_case import apart
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
 from judgebench.stats.interrater import (
     OBSERVED_AGREEMENT,
@@ -69,7 +71,7 @@ def test_agreement_between_experts_on_mtbench(mtbench, ties, pairs, published) -
     ratings, _, clusters, n_clusters = mtbench
     if not ties:
         ratings = np.where(ratings == TIE, -1, ratings)
-    counts = vote_pairs_by_cluster(ratings, clusters, 3, n_clusters)
+    counts = vote_pairs_by_cluster(ratings, Clusters(clusters, n_clusters), 3)
     found = cluster_bootstrap(counts, OBSERVED_AGREEMENT, n=int(counts.sum()))
     assert found.n == pairs
     assert found.value == pytest.approx(published, abs=0.0005)
@@ -83,7 +85,7 @@ def test_agreement_of_gpt4_with_experts_on_mtbench(mtbench, ties, votes, publish
         ratings, gpt4 = (np.where(labels == TIE, -1, labels) for labels in (ratings, gpt4))
     judged, of_question = (np.broadcast_to(x[:, None], ratings.shape) for x in (gpt4, clusters))
     counts = confusion_by_cluster(
-        ratings.ravel(), judged.ravel(), of_question.ravel(), 3, n_clusters
+        ratings.ravel(), judged.ravel(), Clusters(of_question.ravel(), n_clusters), 3
     )
     found = cluster_bootstrap(counts, ACCURACY, n=int(counts.sum()))
     assert found.n == votes
@@ -110,7 +112,7 @@ def test_alpha_of_the_crowd_on_the_severity_of_medical_queries(
     crowd_ratings, level, expected
 ) -> None:
     ratings = crowd_ratings
-    counts = coincidences_by_cluster(ratings, np.arange(861), 4, 861)
+    counts = coincidences_by_cluster(ratings, apart(861), 4)
     found = cluster_bootstrap(counts, krippendorff_alpha(level), n=861)
     assert found.value == pytest.approx(expected, abs=0.0005)
     assert found.low < expected < found.high
@@ -134,7 +136,7 @@ def test_the_crowds_agreement_and_its_interval_are_those_of_irrcac(
     crowd_ratings, statistic, value, low, high
 ) -> None:
     """Figures of irrCAC 0.4.4, whose interval is Gwet's, from a linearised variance."""
-    counts = agreement_counts_by_cluster(crowd_ratings, np.arange(861), 4, 861)
+    counts = agreement_counts_by_cluster(crowd_ratings, apart(861), 4)
     found = cluster_bootstrap(counts, statistic, n=861)
     assert found.value == pytest.approx(value, abs=1e-12)
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.003)

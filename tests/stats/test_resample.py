@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 import scipy.stats
+from cluster_case import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.arrays import ratio
+from judgebench.stats.arrays import Clusters, ratio
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster, recall
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
@@ -45,16 +46,14 @@ def test_same_distribution_as_drawing_cluster_indices_and_copying_rows() -> None
     rng = np.random.default_rng(3)
     G, size, k = 60, 4, 3
     truth, judged, clusters = clustered_labels(rng, G, size)
-    counts = confusion_by_cluster(truth, judged, clusters, k, G)
+    counts = confusion_by_cluster(truth, judged, Clusters(clusters, G), k)
     statistic = cohen_kappa("quadratic")
     found = cluster_bootstrap(counts, statistic, Resampling(8000), n=len(truth))
 
     plain = []
     for _ in range(4000):
         rows = (rng.integers(G, size=G)[:, None] * size + np.arange(size)).ravel()
-        copied = confusion_by_cluster(
-            truth[rows], judged[rows], np.zeros(len(rows), dtype=int), k, 1
-        )
+        copied = confusion_by_cluster(truth[rows], judged[rows], together(len(rows)), k)
         plain.append(statistic.formula(copied[0]))
     assert [found.low, found.high] == pytest.approx(np.quantile(plain, [0.025, 0.975]), abs=0.015)
 
@@ -102,7 +101,7 @@ def test_every_estimate_has_a_value_and_interval_or_says_why_not(counts, statist
 
 def test_the_seed_decides_and_is_told() -> None:
     truth, judged, clusters = clustered_labels(np.random.default_rng(1), 40, 3)
-    counts = confusion_by_cluster(truth, judged, clusters, 3, 40)
+    counts = confusion_by_cluster(truth, judged, Clusters(clusters, 40), 3)
     a, again, other = (
         cluster_bootstrap(counts, cohen_kappa(), Resampling(500, seed=seed), n=120)
         for seed in (5, 5, 6)

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.partly_labelled import (
     ALL_HAVE_IT,
     NO_LABEL,
@@ -72,10 +74,12 @@ def test_items_of_one_question_count_as_less() -> None:
     truth = np.repeat(random.integers(0, 2, 60), 5)
     judged = np.where(random.random(300) < 0.9, truth, 1 - truth)
     truth[100:] = -1
-    apart = rogan_gladen(judged_counts(truth, judged, np.arange(300), 2, 300).of_label(1))
-    whole = rogan_gladen(judged_counts(truth, judged, np.arange(300) // 5, 2, 60).of_label(1))
-    assert whole.value == apart.value
-    assert whole.high - whole.low > 1.3 * (apart.high - apart.low)
+    single = rogan_gladen(judged_counts(truth, judged, apart(300), 2).of_label(1))
+    whole = rogan_gladen(
+        judged_counts(truth, judged, Clusters(np.arange(300) // 5, 60), 2).of_label(1)
+    )
+    assert whole.value == single.value
+    assert whole.high - whole.low > 1.3 * (single.high - single.low)
     assert "20 clusters" in whole.method
 
 

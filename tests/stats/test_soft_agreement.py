@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from cluster_case import apart
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import (
     ACCURACY,
     NO_SOFT_ITEM,
@@ -28,7 +30,9 @@ cases = st.integers(1, 12).flatmap(
 def estimate(ratings, judged, clusters=None):
     share = label_shares(np.asarray(ratings), K).share
     clusters = np.arange(len(share)) if clusters is None else np.asarray(clusters)
-    sums = soft_agreement_by_cluster(share, np.asarray(judged), clusters, int(clusters.max()) + 1)
+    sums = soft_agreement_by_cluster(
+        share, np.asarray(judged), Clusters(clusters, int(clusters.max()) + 1)
+    )
     return cluster_bootstrap(sums, SOFT_AGREEMENT, FEW, n=len(share))
 
 
@@ -50,7 +54,7 @@ def test_the_mean_share_of_annotators_who_agree_by_brute_force(case) -> None:
 @given(cases)
 def test_it_is_accuracy_where_each_item_has_one_label(case) -> None:
     ratings, judged, clusters = case
-    counts = confusion_by_cluster(ratings[:, 0], judged, clusters, K, 3)
+    counts = confusion_by_cluster(ratings[:, 0], judged, Clusters(clusters, 3), K)
     accuracy = cluster_bootstrap(counts, ACCURACY, FEW, n=len(judged))
     found = estimate(ratings[:, :1], judged, clusters)
     if accuracy.value is None:
@@ -68,6 +72,6 @@ def test_a_judge_without_a_single_agreement_has_an_exact_interval() -> None:
 def test_codes_out_of_range_are_refused() -> None:
     share = np.eye(K)
     with pytest.raises(ValueError, match="judged labels must lie in"):
-        soft_agreement_by_cluster(share, np.array([0, 1, 3]), np.arange(3), 3)
+        soft_agreement_by_cluster(share, np.array([0, 1, 3]), apart(3))
     with pytest.raises(ValueError, match="clusters must lie in"):
-        soft_agreement_by_cluster(share, np.array([0, 1, 2]), np.arange(3), 2)
+        soft_agreement_by_cluster(share, np.array([0, 1, 2]), Clusters(np.arange(3), 2))

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.resample import Resampling
 from judgebench.stats.temperature import (
     BOUNDS,
@@ -31,7 +33,7 @@ def judged(n: int, boldness: float, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 
 
 def scaling(p, truth, resampling=FEW):
-    return temperature_scaling(p, truth, np.arange(len(p)), len(p), resampling)
+    return temperature_scaling(p, truth, apart(len(p)), resampling)
 
 
 def test_the_fit_agrees_with_netcal() -> None:
@@ -83,7 +85,7 @@ def test_each_half_is_scored_under_the_temperature_of_the_other() -> None:
     bold, timid = judged(60, 3.0, 1), judged(60, 1 / 3.0, 2)
     p, truth = (np.concatenate(pair) for pair in zip(bold, timid, strict=True))
     clusters = np.repeat([0, 1], 60)  # so that the halves are these
-    found = temperature_scaling(p, truth, clusters, 2, FEW)
+    found = temperature_scaling(p, truth, Clusters(clusters, 2), FEW)
     assert sorted(T.value > 1 for T in found.temperatures) == [False, True]
     assert found.change.value > 0.3
 
@@ -91,11 +93,11 @@ def test_each_half_is_scored_under_the_temperature_of_the_other() -> None:
 def test_the_halves_hold_whole_clusters_and_follow_the_seed() -> None:
     p, truth = judged(100, 2.0)
     clusters = np.repeat(np.arange(10), 10)
-    found = temperature_scaling(p, truth, clusters, 10, FEW)
+    found = temperature_scaling(p, truth, Clusters(clusters, 10), FEW)
     assert [T.n for T in found.temperatures] == [50, 50]
-    again = temperature_scaling(p, truth, clusters, 10, FEW)
+    again = temperature_scaling(p, truth, Clusters(clusters, 10), FEW)
     assert again == found
-    other = temperature_scaling(p, truth, clusters, 10, Resampling(200, seed=1))
+    other = temperature_scaling(p, truth, Clusters(clusters, 10), Resampling(200, seed=1))
     assert other.temperatures != found.temperatures
 
 

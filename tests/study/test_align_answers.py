@@ -34,8 +34,8 @@ def test_the_index_holds_rows_hashes_and_groups_in_the_order_met() -> None:
     found = indexed(items)
     assert found.row_of == {"i0": 0, "i1": 1, "i2": 2, "i3": 3}
     assert [f"{h:016x}" for h in found.content_hashes] == [a.content_hash for a in items]
-    assert found.clusters.tolist() == [0, 1, 1, 0]
-    assert found.n_clusters == 2
+    assert found.clusters.codes.tolist() == [0, 1, 1, 0]
+    assert found.clusters.n == 2
     assert list(found) == items
     assert (found[2], found[1:3], len(found)) == (items[2], items[1:3], 4)
     assert indexed(found) is found
