@@ -1,3 +1,107 @@
-"""judgebench: may this judge stand in for your human annotators?"""
+"""judgebench: can this LLM judge replace, or assist, your human annotators?
+
+>>> import judgebench as jb
+>>> jb.study.__name__
+'study'
+
+What stands in `__all__` is public; every other module is internal and may change.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from judgebench.api import align as align
+    from judgebench.api import analyse as analyse
+    from judgebench.api import check as check
+    from judgebench.api import decide as decide
+    from judgebench.api import load_bench as load_bench
+    from judgebench.api import open_run as open_run
+    from judgebench.api import rank as rank
+    from judgebench.api import report as report
+    from judgebench.api import run as run
+    from judgebench.api import stress as stress
+    from judgebench.api import study as study
+    from judgebench.backends.contract import Backend as Backend
+    from judgebench.backends.contract import Message as Message
+    from judgebench.backends.contract import Reply as Reply
+    from judgebench.backends.contract import Request as Request
+    from judgebench.decide.rule import DecisionRule as DecisionRule
+    from judgebench.errors import BudgetSpent as BudgetSpent
+    from judgebench.errors import DiskFailed as DiskFailed
+    from judgebench.errors import EndpointDown as EndpointDown
+    from judgebench.errors import JudgebenchError as JudgebenchError
+    from judgebench.errors import MissingExtra as MissingExtra
+    from judgebench.errors import Problem as Problem
+    from judgebench.errors import RunError as RunError
+    from judgebench.errors import RunLocked as RunLocked
+    from judgebench.errors import SetupError as SetupError
+    from judgebench.judges.contract import Judge as Judge
+    from judgebench.judges.contract import Task as Task
+    from judgebench.records import Answer as Answer
+    from judgebench.records import Estimate as Estimate
+    from judgebench.records import HumanLabel as HumanLabel
+    from judgebench.records import Status as Status
+    from judgebench.records import Usage as Usage
+    from judgebench.records import Verdict as Verdict
+    from judgebench.results.rows import Results as Results
+    from judgebench.rubric import Label as Label
+    from judgebench.rubric import Metric as Metric
+    from judgebench.rubric import Rubric as Rubric
+    from judgebench.runner.bench import Bench as Bench
+    from judgebench.stats.resample import Resampling as Resampling
+    from judgebench.study.study import Study as Study
+    from judgebench.study.truth import TruthConfig as TruthConfig
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "api": (
+        "align", "analyse", "check", "decide", "load_bench", "open_run", "rank", "report", "run",
+        "stress", "study",
+    ),
+    "backends.contract": ("Backend", "Message", "Reply", "Request"),
+    "decide.rule": ("DecisionRule",),
+    "errors": (
+        "BudgetSpent", "DiskFailed", "EndpointDown", "JudgebenchError", "MissingExtra", "Problem",
+        "RunError", "RunLocked", "SetupError",
+    ),
+    "judges.contract": ("Judge", "Task"),
+    "records": ("Answer", "Estimate", "HumanLabel", "Status", "Usage", "Verdict"),
+    "results.rows": ("Results",),
+    "rubric": ("Label", "Metric", "Rubric"),
+    "runner.bench": ("Bench",),
+    "stats.resample": ("Resampling",),
+    "study.study": ("Study",),
+    "study.truth": ("TruthConfig",),
+}  # fmt: skip
+_HOME = {name: f"judgebench.{home}" for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'judgebench' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _FrontDoor(ModuleType):
+    """Keeps `judgebench.align` the function: Python would put the package of that name in its place
+    as soon as anything imports it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FrontDoor

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from pydantic import Field, StringConstraints, model_validator
 from judgebench.errors import Problem, SetupError
 from judgebench.records import content_hash
 from judgebench.shipped import DECISION_RULE, find_file, shipped_names
-from judgebench.yaml_file import Strict, load_model
+from judgebench.yaml_file import Strict, load_model, validate
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -172,6 +172,39 @@ class Rubric(Strict):
         if twice:
             raise ValueError(f"two metrics share the id or title {', '.join(twice)}")
         return self
+
+    @classmethod
+    def from_labels(
+        cls, labels: Mapping[str, Sequence[str]], *, nominal: Collection[str] = ()
+    ) -> Rubric:
+        """The rubric of metrics and their labels, each from the least to the most severe.
+
+        The labels of the metrics in `nominal` are in no order. Raises SetupError with every
+        problem.
+
+        >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Curt", "Rude"]})
+        >>> rubric.metrics[0].id, rubric.metrics[0].most_severe
+        ('tone', 'Rude')
+        """
+        metrics = [
+            {
+                "id": re.sub("[^a-z0-9]+", "_", normalise(title)).strip("_"),
+                "title": title,
+                "question": f"Which label does the answer deserve for {title}?",
+                "kind": "nominal" if title in nominal else "ordinal",
+                "labels": [{"text": text} for text in texts],
+            }
+            for title, texts in labels.items()
+        ]
+        value = {
+            "name": "labels",
+            "version": "1",
+            "instructions": "Give each answer one label for each metric.",
+            "metrics": metrics,
+        }
+        rubric = validate(value, cls, file="rubric")
+        rubric.only(list(nominal))  # raises where one of them is no metric
+        return rubric
 
     @property
     def content_hash(self) -> str:

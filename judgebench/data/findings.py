@@ -31,6 +31,7 @@ ERRORS = frozenset(
         "no_rows",
         "ragged_row",
         "spreadsheet_label",
+        "unknown_column",
         "unknown_format",
         "unknown_item",
         "unknown_label",
@@ -59,6 +60,7 @@ WARNINGS = frozenset(
         "stripped_space",
         "unchecked_items",
         "unnamed_column",
+        "unread_verdict",
         "unused_column",
     }
 )
@@ -70,6 +72,7 @@ _LOSES_ROWS = frozenset(
         "duplicate_column",
         "malformed",
         "missing_column",
+        "unknown_column",
         "unknown_format",
         "unreadable_file",
         "unrecognised_file",

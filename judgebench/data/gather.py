@@ -6,7 +6,7 @@ import unicodedata
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from judgebench.data.cells import spreadsheet_damage
 from judgebench.data.findings import Findings, nearest, shorten
@@ -17,6 +17,9 @@ from judgebench.rubric import Rubric
 
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _NEAR_AMONG = 5_000  # known ids among which it is looked up
+
+
+Who = Literal["annotator", "judge"]
 
 
 class Key(NamedTuple):
@@ -43,6 +46,9 @@ class Gathered:
         self.findings = findings
         self.labels: dict[Key, tuple[str | None, Place]] = {}
         self.left_out: set[str] = set()  # ids of rows that were skipped or reported
+        self.who: Who = "annotator"  # whose labels are read: what their column is called
+        self.unread: dict[Key, str] = {}  # what a judge said that is no label
+        self.without_texts = False  # whether items need no text: every id is one
         self.blank = 0
         self.ignore_unknown = False
         self.sources: dict[str, str] = {}
@@ -58,6 +64,10 @@ class Gathered:
     def n_answers(self) -> int:
         """How many different items there are so far."""
         return len(self._rows)
+
+    def text_of(self, row: int) -> str:
+        """The text of the answer in that row."""
+        return self._answers[row].text
 
     def answers(self) -> Sequence[Answer]:
         """The answers in the order in which they were read; no more may be added after."""
@@ -106,6 +116,12 @@ class Gathered:
         )
         self._conflicts.append((key, message, place, column, label))
 
+    def begin_verdicts(self) -> list[HumanLabel]:
+        """Read the labels of judges from now on; returns those of people."""
+        labels = list(self.human_labels())
+        self.labels, self._conflicts, self.who = {}, [], "judge"
+        return labels
+
     def settle(self) -> None:
         """Once all is read: labels that differ, or whose items do not exist, are reported.
 
@@ -117,7 +133,7 @@ class Gathered:
         self._check_items()
 
     def _check_items(self) -> None:
-        if self.findings.lost_rows or not self.labels:
+        if self.findings.lost_rows or self.without_texts or not self.labels:
             return
         if not self.n_answers and not self.left_out:
             message = "no answers among these files, so the labels' items were not checked"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import judgebench
 from judgebench.data.findings import Findings
@@ -16,7 +17,7 @@ from judgebench.data.recognise import recognise, stem
 from judgebench.data.resolve import resolve
 from judgebench.data.rows import read_table
 from judgebench.data.spec import DataSpec
-from judgebench.data.tables import open_table
+from judgebench.data.tables import Table, frame_table, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Dataset, Origin, content_hash
 from judgebench.rubric import Rubric
@@ -152,6 +153,14 @@ def _is_yaml(path: Path) -> bool:
     return path.suffix.lower() in (".yaml", ".yml")
 
 
+def read_into(gathered: Gathered, source: Any, name: str) -> None:
+    """Read one more file or DataFrame into what was gathered; `name` stands for a DataFrame."""
+    if isinstance(source, str | Path):
+        _read_paths([Path(source)], None, gathered)
+    else:
+        _read_table(frame_table(source, name, gathered.findings), name, gathered)
+
+
 def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Gathered) -> None:
     for path in paths:
         _note_source(str(path), path, gathered)
@@ -181,9 +190,12 @@ def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Gathered) -> N
 
 
 def _read_plain(path: Path, gathered: Gathered) -> None:
-    table = open_table(path, gathered.findings)
-    if table and (spec := recognise(table, gathered.rubric, gathered.findings)):
-        read_table(table, spec, stem(path), gathered)
+    _read_table(open_table(path, gathered.findings), stem(path), gathered)
+
+
+def _read_table(table: Table | None, name: str, gathered: Gathered) -> None:
+    if table and (spec := recognise(table, gathered)):
+        read_table(table, spec, name, gathered)
 
 
 def _note_source(name: str, path: Path, gathered: Gathered) -> None:

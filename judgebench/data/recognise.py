@@ -6,41 +6,53 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judgebench.data.findings import Findings, nearest
+from judgebench.data.gather import Gathered
 from judgebench.data.spec import FileLabelSpec, FileSpec, IdSource, ItemSpec, LabelSpec, Source
 from judgebench.data.tables import Table
 from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
 _LABEL = ("annotator", "metric", "label")
+NO_TEXT = "(no text)"  # of an item that is known by its id alone
 _NEEDED = (
     "item_id and text (answers); item_id, annotator, metric and label (long labels); "
     "item_id, annotator and a column for each metric (wide labels)"
 )
 
 
-def recognise(table: Table, rubric: Rubric, findings: Findings) -> FileSpec | None:
-    """What the file's columns say it holds; None where they say nothing, which is reported."""
+def recognise(table: Table, gathered: Gathered) -> FileSpec | None:
+    """What the table's columns say it holds; None where they say nothing, which is reported.
+
+    Where items need no text, a column `question` or `group` says which belong together.
+    """
+    rubric, findings, who = gathered.rubric, gathered.findings, gathered.who
     named: dict[str, str] = {}
     for column in filter(None, table.columns):
         if named.setdefault(column.casefold(), column) != column:
             message = f"differs from the column {named[column.casefold()]!r} only in its case"
             findings.add("duplicate_column", message, table.file, 1, column)
-    labels = _labels(named, table, rubric, findings)
+    labels = _labels(named, table, gathered)
+    rest = _rest(named, labels)
+    kept = "text" in named and labels is None
+    wanted = ["item_id"] + ([who] if labels else ["text", "metric", "label"])
+    wanted += [] if labels else [m.id for m in rubric.metrics]
+    if not kept and _misspelt([w for w in wanted if w not in named], rest, table, findings):
+        return None
     if "item_id" not in named or not (labels or "text" in named):
         columns = ", ".join(named.values())
         message = f"its columns ({columns}) are none that we know: write a data.yaml for it"
-        findings.add("unrecognised_file", message, table.file, allowed=_NEEDED)
+        allowed = _NEEDED.replace("annotator", who)
+        findings.add("unrecognised_file", message, table.file, allowed=allowed)
         return None
     item_id = IdSource(column=named["item_id"])
-    rest = _rest(named, labels)
-    kept = "text" in named and labels is None
     _report_unused(rest, labels, kept, table, rubric, findings)
-    if "text" not in named:
+    grouped = gathered.without_texts and not named.keys().isdisjoint(("question", "group"))
+    if "text" not in named and not grouped:
         assert labels is not None
         return FileSpec(path=table.file, labels=(FileLabelSpec(item_id=item_id, **dict(labels)),))
     item = ItemSpec(
         item_id=item_id,
-        text=Source(column=named["text"]),
+        text=_source(named, "text") or Source(value=NO_TEXT),
         question=_source(named, "question"),
         system=_source(named, "system"),
         reference=_source(named, "reference"),
@@ -51,20 +63,29 @@ def recognise(table: Table, rubric: Rubric, findings: Findings) -> FileSpec | No
     return FileSpec(path=table.file, items=(item,))
 
 
+def _misspelt(
+    wanted: Sequence[str], columns: Sequence[str], table: Table, findings: Findings
+) -> bool:
+    """Whether a column that is wanted is there under a similar name, which is reported."""
+    near = {column: nearest(column, wanted, cutoff=0.7) for column in columns}
+    for column in filter(near.get, near):
+        findings.add("unknown_column", f"is not read{near[column]}", table.file, 1, column)
+    return any(near.values())
+
+
 def _source(named: dict[str, str], name: str) -> Source | None:
     return Source(column=named[name]) if name in named else None
 
 
-def _labels(
-    named: dict[str, str], table: Table, rubric: Rubric, findings: Findings
-) -> LabelSpec | None:
+def _labels(named: dict[str, str], table: Table, gathered: Gathered) -> LabelSpec | None:
     """The labels among the columns: long if there are `metric` and `label`, else wide."""
-    annotator = _source(named, "annotator")
+    rubric, findings = gathered.rubric, gathered.findings
+    annotator = _source(named, gathered.who)
     if "metric" in named and "label" in named:
         return LabelSpec(annotator=annotator, metric=named["metric"], label=named["label"])
     metrics: dict[str, str] = {}
     for name, column in named.items():
-        metric = None if name in _ANSWER + _LABEL else rubric.find(column)
+        metric = None if name in (*_ANSWER, *_LABEL, gathered.who) else rubric.find(column)
         if metric is None:
             continue
         if metric.id in metrics:
@@ -79,7 +100,7 @@ def _rest(named: dict[str, str], labels: LabelSpec | None) -> list[str]:
     read = {named[name] for name in _ANSWER if name in named}
     if labels is not None:
         read |= {c for c in (labels.metric, labels.label, *labels.metrics.values()) if c}
-        read |= {named[name] for name in ("annotator",) if name in named}
+        read |= {labels.annotator.column or ""} if labels.annotator else set()
     return [column for column in named.values() if column not in read]
 
 

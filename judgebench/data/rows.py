@@ -324,6 +324,9 @@ class _Reader:
             reading = read_label(metric, text, labels.spellings.get(metric.id, {}))
             labels.read[metric.id, text] = reading
         column = self.table.columns[place]
+        if reading.kind in ERRORS and self.gathered.who == "judge":
+            self.gathered.unread[key] = text
+            reading = Reading(None, "unread_verdict", f"is no label of {metric.id}: left unread")
         if reading.kind:
             self._note(reading.kind, reading.message, row, column, text, reading.allowed)
         if reading.kind in ERRORS:

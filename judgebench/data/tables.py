@@ -53,11 +53,23 @@ def open_table(path: Path, findings: Findings, format: str | None = None) -> Tab
 
     Problems inside the rows are reported as the rows are read.
     """
-    file = str(path)
     format = format or _format_of(path, findings)
     if format is None:
         return None
-    rows = _guarded(_read(path, format, findings), file, findings)
+    return as_table(str(path), _read(path, format, findings), findings)
+
+
+def frame_table(frame: Any, name: str, findings: Findings) -> Table | None:
+    """The table in a pandas DataFrame, whose rows are counted as in a file: the header is row 1.
+
+    A missing value is a blank cell. Problems name the frame by `name`.
+    """
+    return as_table(name, _frame_rows(frame), findings)
+
+
+def as_table(file: str, rows: Iterator[Row], findings: Findings) -> Table | None:
+    """The table in `rows`, the first of which names the columns; None where there are none."""
+    rows = _guarded(rows, file, findings)
     header = next(rows, None)
     if header is None:
         if not findings.has(file, "malformed", "unreadable_file"):
@@ -202,6 +214,26 @@ def _report_forbidden(cell: str, file: str, line: int, column: str, findings: Fi
         findings.add("control_character", message, file, line, column, cell)
 
 
+# DataFrames ----------------------------------------------------------------------------------
+
+
+def _frame_rows(frame: Any) -> Iterator[Row]:
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()  # an index with a name is a column like any other
+    yield Row(1, [str(column) for column in frame.columns])
+    values = frame.astype(object).where(frame.notna(), None)
+    for line, cells in enumerate(values.itertuples(index=False, name=None), start=2):
+        yield Row(line, tuple(map(_object_cell, cells)))
+
+
+def _object_cell(value: Any) -> Cell:
+    """A value of a DataFrame or a Parquet file; numpy's numbers and lists as Python's."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, list | tuple):
+        return json_cell([_parquet_scalar(v) for v in value])
+    return json_cell(_parquet_scalar(value))
+
+
 # Delimited text ------------------------------------------------------------------------------
 
 
@@ -260,15 +292,9 @@ def _read_parquet(data: IO[bytes], file: str, findings: Findings) -> Iterator[Ro
         for batch in table.iter_batches(batch_size=1024):
             for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 line += 1
-                yield Row(line, tuple(map(_parquet_cell, values)))
+                yield Row(line, tuple(map(_object_cell, values)))
     except pa.ArrowException as error:
         findings.add("unreadable_file", f"is not Parquet: {error}", file)
-
-
-def _parquet_cell(value: Any) -> Cell:
-    if isinstance(value, list):
-        return json_cell([_parquet_scalar(v) for v in value])
-    return json_cell(_parquet_scalar(value))
 
 
 def _parquet_scalar(value: Any) -> Any:

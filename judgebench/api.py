@@ -1,0 +1,288 @@
+"""The public functions of judgebench: everything that the command line does is one of them.
+
+Inputs are DataFrames or paths; what comes back prints itself and has `to_frame()`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgebench.errors import Problem, SetupError
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.study.study import JudgeVerdicts, Study, study_of
+from judgebench.study.truth import TruthConfig
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgebench.align import Alignment
+    from judgebench.backends.contract import Backend
+    from judgebench.check import Outcome
+    from judgebench.data.given import GivenData
+    from judgebench.decide.result import Decisions
+    from judgebench.decide.rule import DecisionRule
+    from judgebench.judges.contract import Judge
+    from judgebench.ranking.result import Rankings
+    from judgebench.runner.bench import Bench
+    from judgebench.stress.result import StressResult
+
+Truth = TruthConfig | Mapping[str, Any] | str
+"""How human labels become a truth: a rule's name, some keys of a TruthConfig, or a whole one."""
+
+
+def study(
+    labels: pd.DataFrame | str | Path,
+    verdicts: pd.DataFrame | str | Path | None = None,
+    answers: pd.DataFrame | str | Path | None = None,
+    *,
+    rubric: Rubric | str | Path,
+    truth: Truth = TruthConfig(),
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Study:
+    """The study of human labels and judges' verdicts, with control judges fitted.
+
+    Labels have the columns `item_id`, `annotator`, `metric` and `label`, or one column per metric
+    instead of the last two; verdicts have `judge` in place of `annotator`. A verdict that is no
+    label of the metric counts as unreadable, a blank one as a failure. `answers` (`item_id`,
+    `text`, `question`, …) may be left out; a column `question` or `group` of the labels then says
+    which items belong together, and without it each item is a group of its own.
+
+    Raises SetupError with every problem of all tables, and warns of what was left out or repaired.
+
+    >>> import judgebench as jb
+    >>> import pandas as pd
+    >>> labels = pd.DataFrame({
+    ...     "item_id": ["a", "a", "b", "b"],
+    ...     "annotator": ["Ann", "Bob", "Ann", "Bob"],
+    ...     "tone": ["Friendly", "Curt", "Rude", "Rude"],
+    ... })
+    >>> verdicts = pd.DataFrame({
+    ...     "item_id": ["a", "b"], "judge": "my-judge", "tone": ["Friendly", "Rude"],
+    ... })
+    >>> rubric = jb.Rubric.from_labels({"tone": ["Friendly", "Curt", "Rude"]})
+    >>> jb.study(labels, verdicts, rubric=rubric).judges[0].name
+    'my-judge'
+    """
+    from judgebench.data.given import read_given
+    from judgebench.study.given_verdicts import judges_of
+
+    whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
+    given = read_given(labels, verdicts, answers, whole)
+    if given.warnings:
+        warnings.warn("\n".join(map(str, given.warnings)), stacklevel=2)
+    used = {label.metric for label in (*given.labels, *given.verdicts)}
+    measured = whole.only([metric.id for metric in whole.metrics if metric.id in used])
+    config = _truth(truth, TruthConfig())
+    found = study_of(measured, given.answers, given.labels, config, resampling)
+    judges = judges_of(given.verdicts, given.unread, found.answers)
+    controls = _control_judges(found, given)
+    notes = tuple(f"In the data: {warning}." for warning in given.warnings)
+    return replace(found, judges=(*judges, *controls), notes=notes)
+
+
+def _control_judges(study: Study, given: GivenData) -> list[JudgeVerdicts]:
+    """The control judges that need no more than what was given."""
+    from judgebench.judges.contract import Task
+    from judgebench.judges.control import CONTROLS, control_judges
+
+    names = [name for name in CONTROLS if given.has_texts or name != "longest-answer"]
+    seed = study.resampling.seed
+    return [
+        JudgeVerdicts(
+            judge.name, "control", judge.signature,
+            {v.item_id: v for v in judge.judge(map(Task, given.answers))}, about=judge.describe(),
+        )
+        for judge in control_judges(names, study.rubric, given.answers, given.labels, seed)
+    ]  # fmt: skip
+
+
+def open_run(
+    folder: str | Path, *, truth: Truth | None = None, as_judges: Sequence[str] = ()
+) -> Study:
+    """The study that a run folder holds. `truth` replaces some of the run's own settings.
+
+    The annotators `as_judges` stand among the judges and have no part in the truth. Raises
+    SetupError where the folder holds no run.
+
+    >>> import judgebench as jb
+    >>> jb.open_run("runs/small", truth="majority").config.rule
+    'majority'
+    >>> jb.open_run("runs/small", as_judges=["annotator-1"]).judges[0].name
+    'annotator-1'
+    """
+    from judgebench.ranking.run import rank_folder
+    from judgebench.runner.bench import BenchConfig
+    from judgebench.store.folder import RunFolder
+    from judgebench.store.open import open_run as open_folder
+    from judgebench.stress.read import stress_run
+
+    found = RunFolder.existing(Path(folder))
+    settings = BenchConfig.model_validate(found.manifest().get("settings"))
+    resampling = Resampling(settings.report.resamples, settings.seed, settings.report.level)
+    config = _truth({} if truth is None else truth, settings.truth)
+    stressed = stress_run(found, config, resampling, settings.stress.half_width)
+    beside = {"stress": stressed, "ranking": rank_folder(found, resampling)}
+    return replace(open_folder(found, config, resampling, as_judges), beside=beside)
+
+
+def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
+    from judgebench.yaml_file import validate
+
+    if isinstance(given, TruthConfig):
+        return given
+    changes = {"rule": given} if isinstance(given, str) else dict(given)
+    return validate({**usual.model_dump(), **changes}, TruthConfig, file="truth")
+
+
+def align(study: Study) -> Alignment:
+    """How every judge agrees with the humans, and the humans with each other.
+
+    >>> import judgebench as jb
+    >>> found = jb.align(jb.open_run("runs/small"))
+    """
+    from judgebench.align import align as compare
+
+    return compare(study)
+
+
+def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decisions:
+    """Whether each judge can replace the annotators, assist them, or neither, metric by metric.
+
+    `rule` is a YAML file or a shipped rule. Where the study has a stress test, it counts.
+
+    >>> import judgebench as jb
+    >>> found = jb.decide(jb.open_run("runs/small"))
+    """
+    _need("decide")
+    from judgebench.decide.rule import DecisionRule, load_rule
+    from judgebench.decide.run import decide as decide_study
+    from judgebench.shipped import DECISION_RULE
+
+    chosen = rule if isinstance(rule, DecisionRule) else load_rule(rule or DECISION_RULE)
+    return decide_study(study, chosen, study.beside.get("stress"))
+
+
+def stress(study: Study) -> StressResult:
+    """What the stress test of a run shows: attacks that were noticed, verdicts that held."""
+    _need("stress")
+    found: StressResult = _beside(study, "stress", "stress test")
+    return found
+
+
+def rank(study: Study) -> Rankings:
+    """What the arguments of a run are worth to those who decide by them."""
+    _need("ranking")
+    found: Rankings = _beside(study, "ranking", "ranking of arguments")
+    return found
+
+
+def _need(wing: str) -> None:
+    """Raises SetupError where that part of judgebench was taken out."""
+    from judgebench.features import WINGS
+
+    if wing not in WINGS:
+        raise SetupError(f"this installation of judgebench lacks judgebench/{wing}")
+
+
+def _beside(study: Study, wing: str, what: str) -> Any:
+    found = study.beside.get(wing)
+    if found is None:
+        raise SetupError(Problem(f"{study.name} holds no {what}"))
+    return found
+
+
+def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict[str, Any]:
+    """Everything that can be said of a study, by the name of the analysis.
+
+    >>> import judgebench as jb
+    >>> list(jb.analyse(jb.open_run("runs/small")))
+    ['align', 'decide']
+    """
+    found: dict[str, Any] = {"align": align(study)}
+    if study.n_labels:
+        found["decide"] = decide(study, rule)
+    found.update({name: shown for name, shown in study.beside.items() if shown is not None})
+    return found
+
+
+def report(
+    study: Study, folder: str | Path, rule: DecisionRule | str | Path | None = None
+) -> Mapping[str, Path]:
+    """Write the report of a study: one HTML page, Markdown, LaTeX, CSV and figures.
+
+    Returns the path of each file. Raises DiskFailed where one cannot be written.
+
+    >>> import judgebench as jb
+    >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
+    'report.html'
+    """
+    from judgebench.report.old.write import write_report
+
+    found = analyse(study, rule)
+    return write_report(
+        found["align"], Path(folder), found.get("stress"), found.get("decide"),
+        found.get("ranking"),
+    )  # fmt: skip
+
+
+def load_bench(
+    path: str | Path, *, limit: int | None = None, data_folder: str | Path | None = None
+) -> Bench:
+    """The benchmark of a bench.yaml or of a shipped example, checked whole. Calls no model.
+
+    Raises SetupError with every problem of the file and of all files that it names.
+
+    >>> import judgebench as jb
+    >>> bench = jb.load_bench("bench.yaml", limit=10)
+    >>> len(bench.dataset.answers)
+    10
+    >>> bench.close()
+    """
+    from judgebench.runner.bench import load_bench as load
+
+    return load(Path(path), limit=limit, data_folder=Path(data_folder) if data_folder else None)
+
+
+def run(
+    bench: Bench | str | Path,
+    folder: str | Path | None = None,
+    *,
+    judges: Mapping[str, Judge | Backend] = {},
+    budget: float | None = None,
+) -> Study:
+    """Judge what is not judged yet, and open the run folder (default: runs/NAME).
+
+    Safe to interrupt; run it again to resume.
+
+    >>> import judgebench as jb
+    >>> jb.run("bench.yaml", "runs/small").name
+    'small'
+    """
+    from judgebench import runner
+    from judgebench.runner.bench import Bench, default_run_folder
+    from judgebench.store.folder import RunFolder
+
+    loaded = bench if isinstance(bench, Bench) else load_bench(bench)
+    found = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
+    try:
+        runner.run(loaded, found, budget=budget)
+    finally:
+        loaded.close()
+    return open_run(found.path)
+
+
+def check(files: Sequence[str | Path], rubric: str | Path = "medical-safety") -> Outcome:
+    """Every problem in files of any kind, with file and row. Calls no model.
+
+    >>> import judgebench as jb
+    >>> jb.check(["answers.csv", "labels.csv"]).errors
+    []
+    """
+    from judgebench.check import check_all
+
+    return check_all([Path(file) for file in files], str(rubric))

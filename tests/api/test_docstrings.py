@@ -1,0 +1,34 @@
+"""Every public function has an example in its docstring, and the example runs."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from pathlib import Path
+
+import pytest
+
+import judgebench as jb
+
+FUNCTIONS = sorted(
+    name
+    for name in jb.__all__
+    if inspect.isfunction(getattr(jb, name)) and name not in ("rank", "stress")
+)
+
+
+def examples(found: object, name: str) -> list[doctest.DocTest]:
+    return [t for t in doctest.DocTestFinder(recurse=False).find(found, name) if t.examples]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_example_of_a_public_function_runs(here: Path, name: str) -> None:
+    (test,) = examples(getattr(jb, name), name)
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
+
+
+def test_the_other_examples_run() -> None:
+    assert doctest.testmod(jb).failed == 0
+    (test,) = examples(jb.Rubric.from_labels, "from_labels")
+    test.globs["Rubric"] = jb.Rubric
+    assert doctest.DocTestRunner().run(test).failed == 0

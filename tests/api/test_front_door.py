@@ -1,0 +1,59 @@
+"""`import judgebench`: what is public, how fast it is there, and that packages never hide it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import judgebench as jb
+
+REPO = Path(__file__).resolve().parents[2]
+SLOW = {"numpy", "pandas", "pydantic", "scipy", "yaml", "matplotlib", "typer"}
+
+
+def run(script: str) -> str:
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_takes_less_than_150_ms_and_nothing_slow() -> None:
+    script = (
+        "import sys, time; start = time.perf_counter(); import judgebench; "
+        "print(time.perf_counter() - start, *sys.modules)"
+    )
+    results = [run(script).split() for _ in range(3)]
+    assert min(float(seconds) for seconds, *_ in results) < 0.150
+    assert not SLOW & set(results[0])
+
+
+@pytest.mark.parametrize("name", jb.__all__)
+def test_every_public_name_is_there_and_is_no_module(name: str) -> None:
+    assert getattr(jb, name) is not None
+    assert name in dir(jb)
+    assert type(getattr(jb, name)).__name__ != "module"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nothing"):
+        jb.nothing  # noqa: B018
+
+
+def test_a_package_of_the_same_name_does_not_take_the_place_of_a_function() -> None:
+    for name in ("align", "decide", "report", "study"):
+        import_module(f"judgebench.{name}")
+        assert callable(getattr(jb, name))
+    out = run("import judgebench.align.run, judgebench as jb; print(callable(jb.align))")
+    assert out.strip() == "True"
+
+
+def test_without_a_wing_its_functions_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judgebench.features.WINGS", ())
+    for function in (jb.decide, jb.stress, jb.rank):
+        with pytest.raises(jb.SetupError, match="this installation of judgebench lacks"):
+            function(object())  # type: ignore[arg-type]

@@ -1,0 +1,178 @@
+"""`jb.study`: whatever shape labels and verdicts come in, it is the same study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from python_api import METRICS, rubric
+
+import judgebench as jb
+
+TONES = ["Friendly", "Curt", "Rude"]
+TONE = jb.Rubric.from_labels({"tone": TONES})
+LABELS = pd.DataFrame(
+    {
+        "item_id": ["a", "a", "b", "b", "c", "c"],
+        "annotator": ["Ann", "Bob"] * 3,
+        "tone": ["Friendly", "Curt", "Rude", "Rude", "Curt", None],
+    }
+)
+VERDICTS = pd.DataFrame({"item_id": ["a", "b"], "judge": "m", "tone": ["Friendly", "Rude"]})
+
+
+def tables(place: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    return tuple(pd.read_csv(place / f"{n}.csv") for n in ("labels", "verdicts", "answers"))  # type: ignore[return-value]
+
+
+def long(frame: pd.DataFrame, who: str) -> pd.DataFrame:
+    return frame.melt(["item_id", who], METRICS, "metric", "label")
+
+
+def same_study(a: jb.Study, b: jb.Study) -> None:
+    assert [answer.item_id for answer in a.answers] == [answer.item_id for answer in b.answers]
+    assert (a.clusters == b.clusters).all()
+    assert a.n_labels == b.n_labels
+    for metric in a.rubric.metrics:
+        one, other = a.humans[metric.id], b.humans[metric.id]
+        assert (one.truth == other.truth).all()
+        assert (one.ratings.values == other.ratings.values).all()
+        for judge in a.judges:
+            (twin,) = (j for j in b.judges if j.name == judge.name)
+            assert (a.judged(judge, metric) == b.judged(twin, metric)).all()
+    assert len(a.judges) == len(b.judges)
+
+
+def test_frames_paths_wide_and_long_are_the_same_study(place: Path) -> None:
+    labels, verdicts, answers = tables(place)
+    wide = jb.study(labels, verdicts, answers, rubric=rubric())
+    same_study(
+        wide, jb.study(long(labels, "annotator"), long(verdicts, "judge"), answers, rubric=rubric())
+    )
+    paths = [str(place / f"{n}.csv") for n in ("labels", "verdicts", "answers")]
+    same_study(wide, jb.study(*paths, rubric="medical-safety"))
+    indexed = labels.set_index(["item_id", "annotator"])
+    same_study(wide, jb.study(indexed, verdicts, place / "answers.csv", rubric=rubric()))
+
+
+def test_a_study_of_tables_is_the_study_of_the_run_that_gave_them(place: Path) -> None:
+    opened = jb.open_run(place / "runs" / "small")
+    given = jb.study(*tables(place), rubric=rubric(), truth=opened.config)
+    same_study(opened, given)
+
+
+def test_labels_and_verdicts_alone_with_the_questions_as_groups(place: Path) -> None:
+    labels, verdicts, answers = tables(place)
+    whole = jb.study(labels, verdicts, answers, rubric=rubric())
+    grouped = labels.merge(answers[["item_id", "question"]])
+    bare = jb.study(grouped, verdicts, rubric=rubric())
+    assert bare.n_clusters == whole.n_clusters < len(bare.answers)
+    assert (bare.judged(bare.judges[0], rubric().metrics[0]) >= 0).all()
+    controls = [j.name for j in bare.judges if j.kind == "control"]
+    assert controls == ["constant-majority", "constant-fixed", "random", "prior"]
+    alone = jb.study(labels, verdicts, rubric=rubric())
+    assert alone.n_clusters == len(alone.answers)
+    assert {answer.text for answer in alone.answers} == {""}
+
+
+def test_what_is_no_label_is_unread_and_a_blank_is_a_failure() -> None:
+    verdicts = pd.DataFrame(
+        {"item_id": ["a", "b", "c"], "judge": "m", "tone": ["Freindly", None, "rude"]}
+    )
+    with pytest.warns(UserWarning, match="verdicts:2: tone: is no label of tone"):
+        study = jb.study(LABELS, verdicts, rubric=TONE)
+    found = study.judges[0].verdicts
+    assert [found[i].status for i in "abc"] == ["unparsed", "failed", "ok"]
+    assert found["a"].raw == "Freindly"
+    assert found["c"].labels == {"tone": "Rude"}
+    assert study.asked(study.judges[0]).all()
+
+
+def test_an_item_without_a_row_was_not_asked_about() -> None:
+    study = jb.study(LABELS, VERDICTS, rubric=TONE)
+    assert study.asked(study.judges[0]).tolist() == [True, True, False]
+
+
+def test_only_metrics_that_occur_are_measured(place: Path) -> None:
+    labels, verdicts, answers = tables(place)
+    study = jb.study(labels, verdicts, answers, rubric="medical-safety")
+    assert [m.id for m in study.rubric.metrics] == list(METRICS)
+
+
+def test_labels_may_stand_alone() -> None:
+    study = jb.study(LABELS, rubric=TONE)
+    assert all(judge.kind == "control" for judge in study.judges)
+    assert study.n_labels == 5
+
+
+def test_truth_by_its_rule_or_by_some_keys() -> None:
+    assert jb.study(LABELS, rubric=TONE, truth="majority").config.rule == "majority"
+    study = jb.study(LABELS, rubric=TONE, truth={"annotators": ["Ann"], "ties": "lower"})
+    assert study.humans["tone"].makers == ("Ann",)
+    assert study.config.ties == "lower"
+    with pytest.raises(jb.SetupError, match="truth: rule"):
+        jb.study(LABELS, rubric=TONE, truth="mean")
+
+
+def test_numbers_as_labels_and_ids() -> None:
+    scores = jb.Rubric.from_labels({"grade": ["0", "1", "2"]})
+    labels = pd.DataFrame({"item_id": [1, 2, 3], "annotator": 7, "grade": np.array([0, 1, np.nan])})
+    with pytest.warns(UserWarning, match="number with .0"):
+        study = jb.study(labels, rubric=scores)
+    assert [answer.item_id for answer in study.answers] == ["1", "2", "3"]
+    assert study.humans["grade"].truth.tolist() == [0, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdicts", "expected"),
+    [
+        (LABELS.rename(columns={"annotator": "anotator"}), None,
+         ["labels:1: anotator: is not read; did you mean 'annotator'?"]),
+        (LABELS.rename(columns={"item_id": "item"}), None, ["did you mean 'item_id'?"]),
+        (LABELS.rename(columns={"tone": "tones"}), None, ["did you mean 'tone'"]),
+        (LABELS.assign(tone="Grumpy"), VERDICTS.rename(columns={"judge": "juge"}),
+         ["labels:2: tone: is no label of tone; found 'Grumpy'; allowed: Friendly, Curt, Rude",
+          "labels:7", "verdicts:1: juge: is not read; did you mean 'judge'?"]),
+        (LABELS, VERDICTS.assign(item_id=["x", "y"]), ["verdicts", "has a human label", "'x'"]),
+        (LABELS.assign(tone=None), None, ["labels", "no human label"]),
+        (pd.concat([LABELS, LABELS.assign(tone="Rude")]), None,
+         ["labels:8", "'Ann' said 'Friendly' of 'a' on tone in row 2"]),
+        (LABELS.iloc[:0], None, ["labels", "no rows"]),
+    ],
+)  # fmt: skip
+def test_every_problem_is_reported_with_table_row_and_column(labels, verdicts, expected) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(jb.SetupError) as error:
+        jb.study(labels, verdicts, rubric=TONE)
+    for part in expected:
+        assert part in str(error.value)
+    assert "--" not in str(error.value)
+
+
+def test_unknown_items_are_errors_where_there_are_answers(place: Path) -> None:
+    labels, verdicts, answers = tables(place)
+    wrong = verdicts.assign(item_id=verdicts.item_id.replace("q01-a", "q01a"))
+    with pytest.raises(jb.SetupError, match="did you mean 'q01-a'"):
+        jb.study(labels, wrong, answers, rubric=rubric())
+
+
+def test_other_formats_of_the_data_readers(tmp_path: Path) -> None:
+    LABELS.to_parquet(tmp_path / "labels.parquet")
+    lines = [json.dumps(row) for row in VERDICTS.to_dict("records")]
+    (tmp_path / "verdicts.jsonl").write_text("\n".join(lines) + "\n")
+    files = tmp_path / "labels.parquet", tmp_path / "verdicts.jsonl"
+    same_study(jb.study(*files, rubric=TONE), jb.study(LABELS, VERDICTS, rubric=TONE))
+
+
+def test_a_rubric_of_labels() -> None:
+    made = jb.Rubric.from_labels({"Tone of voice": TONES, "Topic": ["A", "B"]}, nominal=["Topic"])
+    assert [(m.id, m.kind) for m in made.metrics] == [
+        ("tone_of_voice", "ordinal"),
+        ("topic", "nominal"),
+    ]
+    with pytest.raises(jb.SetupError, match=r"metrics\.0\.labels"):
+        jb.Rubric.from_labels({"tone": ["Friendly"]})
+    with pytest.raises(jb.SetupError, match="Topics"):
+        jb.Rubric.from_labels({"tone": TONES}, nominal=["Topics"])
