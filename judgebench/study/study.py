@@ -77,7 +77,7 @@ class Humans:
         return {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """Everything that is known of some answers: what people said of them, and what judges said.
 
@@ -96,6 +96,15 @@ class Study:
     judges: tuple[JudgeVerdicts, ...] = ()
     notes: tuple[str, ...] = ()
     beside: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        people = {a for humans in self.humans.values() for a in humans.ratings.annotators}
+        judges = ", ".join(judge.name for judge in self.judges) or "none"
+        return (
+            f"Study {self.name!r}: {len(self.answers):,} answers in {self.clusters.n:,} groups, "
+            f"{self.n_labels:,} labels by {len(people):,} annotators on "
+            f"{', '.join(self.humans)}; judges: {judges}"
+        )
 
     @property
     def clusters(self) -> Clusters:

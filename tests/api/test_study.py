@@ -34,7 +34,7 @@ def long(frame: pd.DataFrame, who: str) -> pd.DataFrame:
 
 def same_study(a: jb.Study, b: jb.Study) -> None:
     assert [answer.item_id for answer in a.answers] == [answer.item_id for answer in b.answers]
-    assert (a.clusters == b.clusters).all()
+    assert (a.clusters.codes == b.clusters.codes).all()
     assert a.n_labels == b.n_labels
     for metric in a.rubric.metrics:
         one, other = a.humans[metric.id], b.humans[metric.id]
@@ -69,12 +69,12 @@ def test_labels_and_verdicts_alone_with_the_questions_as_groups(place: Path) -> 
     whole = jb.study(labels, verdicts, answers, rubric=rubric())
     grouped = labels.merge(answers[["item_id", "question"]])
     bare = jb.study(grouped, verdicts, rubric=rubric())
-    assert bare.n_clusters == whole.n_clusters < len(bare.answers)
+    assert bare.clusters.n == whole.clusters.n < len(bare.answers)
     assert (bare.judged(bare.judges[0], rubric().metrics[0]) >= 0).all()
     controls = [j.name for j in bare.judges if j.kind == "control"]
     assert controls == ["constant-majority", "constant-fixed", "random", "prior"]
     alone = jb.study(labels, verdicts, rubric=rubric())
-    assert alone.n_clusters == len(alone.answers)
+    assert alone.clusters.n == len(alone.answers)
     assert {answer.text for answer in alone.answers} == {""}
 
 
@@ -176,3 +176,10 @@ def test_a_rubric_of_labels() -> None:
         jb.Rubric.from_labels({"tone": ["Friendly"]})
     with pytest.raises(jb.SetupError, match="Topics"):
         jb.Rubric.from_labels({"tone": TONES}, nominal=["Topics"])
+
+
+def test_a_study_says_what_it_holds_in_one_line() -> None:
+    assert repr(jb.study(LABELS, VERDICTS, rubric=TONE)) == (
+        "Study 'study': 3 answers in 3 groups, 5 labels by 2 annotators on tone; "
+        "judges: m, constant-majority, constant-fixed, random, prior"
+    )
