@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 
 from judgebench.data.cells import spreadsheet_damage
 from judgebench.data.findings import Findings, nearest, shorten
-from judgebench.data.ids import IdTable
 from judgebench.data.spool import AnswerSpool
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
+from judgebench.study.answers import IdTable
 
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _NEAR_AMONG = 5_000  # known ids among which it is looked up
@@ -153,7 +153,7 @@ class Gathered:
                 self._report_unknown(key.item_id, place, guess=len(told) <= _GUESSES)
 
     def _has(self, item_id: str) -> bool:
-        return self._rows.find(item_id) is not None
+        return self._rows.find(item_id) >= 0
 
     def _collides(self, item_id: str, place: Place) -> bool:
         """Whether the id differs from another only in how accents are stored: nobody sees that."""

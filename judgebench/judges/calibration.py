@@ -18,7 +18,7 @@ from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.label_prior import batch_prior, content_free_prior, without_prior
-from judgebench.store.answer_file import keys_of
+from judgebench.study.answers import keys_of
 
 CONTENT_FREE = ("N/A", "", "[MASK]")  # Zhao et al., arXiv:2102.09690, section 5
 _TIE = 1e-9  # natural logarithms closer than this differ by rounding alone

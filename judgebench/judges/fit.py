@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgebench.records import Answer, HumanLabel, canonical_json
 from judgebench.rubric import Rubric
-from judgebench.store.answer_file import head_of, ids_and_groups, text_lengths
+from judgebench.study.answers import head_of, ids_and_groups, text_lengths
 
 # A share of human labels by metric id: counts in the metric's label order.
 Priors = Mapping[str, Sequence[int]]

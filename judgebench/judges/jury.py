@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from judgebench.judges.config import JuryConfig
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric
+from judgebench.study.answers import keys_of
 from judgebench.study.truth import TruthConfig, settle
 
 # One member's label of every answer, by metric: its place in the metric, -1 where it gave none.
@@ -44,12 +45,12 @@ def jury_verdicts(
         m.id: settle(np.stack([votes[m.id] for votes in members], axis=1), m, truth)
         for m in rubric.metrics
     }
-    for row, answer in enumerate(answers):
+    for row, (item_id, hashed) in enumerate(keys_of(answers)):
         chosen = {m.id: int(settled[m.id][row]) for m in rubric.metrics}
         missing = [metric for metric, index in chosen.items() if index < 0]
         yield Verdict(
-            item_id=answer.item_id,
-            content_hash=answer.content_hash,
+            item_id=item_id,
+            content_hash=hashed,
             judge=config.name,
             signature=signature,
             status=Status.UNPARSED if missing else Status.OK,

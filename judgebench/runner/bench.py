@@ -33,11 +33,11 @@ from judgebench.ranking.proxy.config import ProxyConfig
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import is_file, shipped_folder, shipped_names
-from judgebench.store.answer_file import ids_and_groups
 from judgebench.stress.probes.ask import Variant, variants
 from judgebench.stress.probes.attacks import StressSettings, load_attacks
 from judgebench.stress.probes.plan import Plan, make_plan
 from judgebench.stress.probes.recipe import Ask
+from judgebench.study.answers import ids_and_groups
 from judgebench.study.truth import TruthConfig
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 

@@ -13,15 +13,16 @@ from judgebench.judges.config import CalibrationConfig, JuryConfig
 from judgebench.judges.jury import jury_about, jury_verdicts
 from judgebench.records import Verdict, content_hash
 from judgebench.runner.bench import Bench
-from judgebench.runner.judging import Answers, Work
-from judgebench.runner.ledger import label_rows, with_rows
+from judgebench.runner.judging import Work
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import VerdictWriter
+from judgebench.store.verdicts import FiledVerdicts
+from judgebench.study.answers import IndexedAnswers, indexed
 
 Entries = dict[str, Any]  # what the manifest says of each judge, by name
 
 
-def derive(bench: Bench, answers: Answers, work: Work, manifest: dict[str, Any]) -> None:
+def derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[str, Any]) -> None:
     """Write the verdicts of juries and calibrations, and add both to the manifest."""
     entries: Entries = manifest["judges"]
     for jury in bench.juries:
@@ -53,17 +54,14 @@ def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
 
 
 def _jury(
-    jury: JuryConfig, bench: Bench, answers: Answers, folder: RunFolder, entries: Entries
+    jury: JuryConfig, bench: Bench, answers: IndexedAnswers, folder: RunFolder, entries: Entries
 ) -> Iterator[Verdict]:
-    n = len(answers.all)
-    members = [
-        label_rows(
-            with_rows(folder.verdicts(name), answers.index, entries[name]["signature"]),
-            n,
-            bench.rubric,
-        )
-        for name in jury.jury
-    ]
+    metrics = bench.rubric.metrics
+    members = []
+    for name in jury.jury:
+        files, member = folder.verdict_files(name), entries[name]["signature"]
+        found = FiledVerdicts(files, member, answers, metrics)
+        members.append({m.id: found.label_indices(m, answers) for m in metrics})
     signature = entries[jury.name]["signature"]
     return jury_verdicts(jury, bench.rubric, answers.all, members, signature)
 
@@ -73,9 +71,10 @@ def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolde
     if calibration.method != "content-free":
         return None
     (free,) = (f for f in bench.content_free if f.of == calibration.calibrate)
-    return _judged(Answers.of(free.answers), folder, free.judge.name, free.judge.signature)
+    return _judged(indexed(free.answers), folder, free.judge.name, free.judge.signature)
 
 
-def _judged(answers: Answers, folder: RunFolder, name: str, signature: str) -> Judged:
-    found = with_rows(folder.verdicts(name), answers.index, signature)
-    return Judged(answers.all, found)
+def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: str) -> Judged:
+    ours = (v for v in folder.verdicts(name) if v.signature == signature)
+    rows = ((answers.row_of(v.item_id, v.content_hash), v) for v in ours)
+    return Judged(answers.all, (found for found in rows if found[0] >= 0))

@@ -10,9 +10,9 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer
 from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Answers
 from judgebench.runner.ledger import Ledger, rows_of_shard
 from judgebench.store.folder import RunFolder
+from judgebench.study.answers import IndexedAnswers, indexed
 
 CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English; forecasts say "roughly"
 _SAMPLE = 50  # answers rendered for a forecast
@@ -38,9 +38,9 @@ class Forecast:
 
 def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
     """What is left to ask of each language model; calls nobody and writes nothing."""
-    shared = Answers.of(bench.dataset.answers)
+    shared = indexed(bench.dataset.answers)
     return [
-        _forecast(judge, shared if answers is None else Answers.of(answers), folder)
+        _forecast(judge, shared if answers is None else indexed(answers), folder)
         for judge, answers in _asked(bench)
     ]
 
@@ -55,13 +55,13 @@ def _asked(bench: Bench) -> Iterator[tuple[LLMJudge, Sequence[Answer] | None]]:
         yield free.judge, free.answers
 
 
-def _forecast(judge: LLMJudge, answers: Answers, folder: RunFolder) -> Forecast:
-    ledger = Ledger(answers.index, judge.signature, judge.config.reasks)
+def _forecast(judge: LLMJudge, answers: IndexedAnswers, folder: RunFolder) -> Forecast:
+    ledger = Ledger(answers, judge.signature, judge.config.reasks)
     ledger.note_files(folder.verdict_files(judge.name))
-    rows = rows_of_shard(len(answers.all))
+    rows = rows_of_shard(len(answers))
     left = len(rows) - ledger.done(rows)
     open_rows = [*ledger.never_ended(rows).tolist(), *(row for row, _ in ledger.to_reask(rows))]
-    sample = [answers.all[row] for row in sorted(open_rows)[:: max(1, left // _SAMPLE)]]
+    sample = [answers[row] for row in sorted(open_rows)[:: max(1, left // _SAMPLE)]]
     parts = judge.calls_an_answer
     characters = [
         sum(len(m.content) for m in judge.request(Task(a), part).messages)
@@ -76,7 +76,7 @@ def _forecast(judge: LLMJudge, answers: Answers, folder: RunFolder) -> Forecast:
     if price is not None:
         cost = (prompt * price.prompt + completion * price.completion) / 1e6
     return Forecast(
-        judge.name, len(answers.all), len(answers.all) - left, left * parts, prompt, completion,
+        judge.name, len(answers), len(answers) - left, left * parts, prompt, completion,
         cost,
     )  # fmt: skip
 

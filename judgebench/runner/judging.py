@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import Lock
 
 from judgebench.judges.contract import Judge, Task
 from judgebench.progress import Progress
-from judgebench.records import Answer, Verdict
+from judgebench.records import Verdict
 from judgebench.runner.budget import Budget
-from judgebench.runner.ledger import AnswerIndex, Ledger, Rows, each, rows_of_shard
+from judgebench.runner.ledger import Ledger, Rows, each, rows_of_shard
 from judgebench.runner.stop import StopSign
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.verdict_file import VerdictWriter
+from judgebench.study.answers import IndexedAnswers
 
 
 class Writers:
@@ -37,23 +38,6 @@ class Writers:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The answers that a judge is given, and where to find each."""
-
-    all: Sequence[Answer]
-    index: AnswerIndex
-
-    @classmethod
-    def of(cls, answers: Sequence[Answer]) -> Answers:
-        """These answers, indexed."""
-        return cls(answers, AnswerIndex(answers))
-
-    def task(self, row: int, previous: Verdict | None = None) -> Task:
-        """The answer of that row, to be judged, or judged again after an unreadable reply."""
-        return Task(self.all[row], previous, self.index.content_hash(row))
-
-
-@dataclass(frozen=True)
 class Work:
     """What all judges of a run share. With a `shard`, only its part is done."""
 
@@ -69,22 +53,27 @@ class Work:
         """What the files of this part of the work are called by."""
         return self.shard.part if self.shard else ""
 
-    def rows(self, answers: Answers) -> Rows:
+    def rows(self, answers: IndexedAnswers) -> Rows:
         """The rows that this process is to judge."""
-        n = len(answers.all)
+        n = len(answers)
         return (
             rows_of_shard(n, self.shard.number, self.shard.of) if self.shard else rows_of_shard(n)
         )
 
 
-def judge_answers(judge: Judge, answers: Answers, work: Work, reasks: int = 0) -> None:
+def task_of(answers: IndexedAnswers, row: int, previous: Verdict | None = None) -> Task:
+    """The answer of that row, to be judged, or judged again after an unreadable reply."""
+    return Task(answers[row], previous, answers.content_hash(row))
+
+
+def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work, reasks: int = 0) -> None:
     """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
     path = work.folder.verdict_path(judge.name, work.part)
     rows = work.rows(answers)
     with work.writers.add(VerdictWriter(path)) as writer:
         if writer.torn_bytes:
             work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
-        ledger = Ledger(answers.index, judge.signature, reasks)
+        ledger = Ledger(answers, judge.signature, reasks)
         other = ledger.note_files(work.folder.verdict_files(judge.name))
         if other:
             work.progress.say(
@@ -92,10 +81,10 @@ def judge_answers(judge: Judge, answers: Answers, work: Work, reasks: int = 0) -
                 "kept unused"
             )
         work.progress.start(judge.name, len(rows), ledger.done(rows))
-        first = (answers.task(row) for row in each(ledger.never_ended(rows)))
+        first = (task_of(answers, row) for row in each(ledger.never_ended(rows)))
         ask(judge, first, writer, ledger, work)
         for _ in range(reasks):
-            again = (answers.task(row, last) for row, last in ledger.to_reask(rows))
+            again = (task_of(answers, row, last) for row, last in ledger.to_reask(rows))
             ask(judge, again, writer, ledger, work)
 
 

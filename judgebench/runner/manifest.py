@@ -15,8 +15,8 @@ import judgebench
 from judgebench.judges.contract import Judge
 from judgebench.records import Answer
 from judgebench.runner.bench import Bench
-from judgebench.store.answer_file import keys_of
 from judgebench.store.folder import RunFolder
+from judgebench.study.answers import keys_of
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 MOST_NOTES = 20  # warnings about the data that a report repeats

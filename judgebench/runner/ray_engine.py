@@ -28,10 +28,11 @@ from judgebench.progress import NoProgress
 from judgebench.prompt import parse_prompt
 from judgebench.rubric import Rubric
 from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Answers, Work, ask
+from judgebench.runner.judging import Work, ask, task_of
 from judgebench.runner.ledger import Ledger, Rows, each
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import VerdictTail, VerdictWriter, merge_parts
+from judgebench.study.answers import IndexedAnswers, indexed
 
 _MOST_IN_A_BATCH = 256
 _BATCHES_A_WORKER = 4  # at least, so that none waits long for the slowest
@@ -40,7 +41,7 @@ _STOP = ".stop"
 
 
 def judge_on_ray(
-    judge: LLMJudge, answers: Answers, work: Work, workers: int | None, reasks: int
+    judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: int | None, reasks: int
 ) -> None:
     """Bring one judge's verdicts up to date on the cluster that Ray finds, else on this machine.
 
@@ -49,7 +50,7 @@ def judge_on_ray(
     """
     ray = _import_ray()
     folder = work.folder
-    ledger = Ledger(answers.index, judge.signature, reasks)
+    ledger = Ledger(answers, judge.signature, reasks)
     tail = VerdictTail(folder.path, judge.name)
     ledger.note_all(tail.new())
     rows = work.rows(answers)
@@ -145,9 +146,9 @@ class _Worker:
         if Path(self._cwd).is_dir():  # paths in settings are seen from where the command was called
             os.chdir(self._cwd)
         self._judge = self._described.judge()
-        self._answers = Answers.of(self._folder.answers())
+        self._answers = indexed(self._folder.answers())
         reasks = self._judge.config.reasks
-        self._ledger = Ledger(self._answers.index, self._judge.signature, reasks)
+        self._ledger = Ledger(self._answers, self._judge.signature, reasks)
         self._tail = VerdictTail(self._folder.path, self._judge.name)
         part = f"ray-{uuid.uuid4().hex[:12]}"
         self._writer = VerdictWriter(self._folder.verdict_path(self._judge.name, part))
@@ -169,9 +170,9 @@ class _Worker:
         self._ledger.note_all(self._tail.new())  # also what a worker wrote that then died
         answers = self._answers
         if self._again:
-            tasks = (answers.task(row, last) for row, last in self._ledger.to_reask(rows))
+            tasks = (task_of(answers, row, last) for row, last in self._ledger.to_reask(rows))
         else:
-            tasks = (answers.task(row) for row in each(self._ledger.never_ended(rows)))
+            tasks = (task_of(answers, row) for row in each(self._ledger.never_ended(rows)))
         ask(self._judge, tasks, self._writer, self._ledger, self._work)
 
 

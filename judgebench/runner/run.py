@@ -16,13 +16,14 @@ from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
 from judgebench.runner.derive import derive
 from judgebench.runner.forecast import budget_of
-from judgebench.runner.judging import Answers, Work, judge_answers
+from judgebench.runner.judging import Work, judge_answers
 from judgebench.runner.lanes import run_lanes
 from judgebench.runner.ledger import Ledger, rows_of_shard
 from judgebench.runner.manifest import manifest_of, now
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.verdict_file import disk_errors, judges_with_parts, merge_parts
+from judgebench.study.answers import IndexedAnswers, indexed
 
 Engine = Literal["threads", "ray"]
 _REMOTE = ("litellm", "openai-compatible")
@@ -54,7 +55,7 @@ def run(
         manifest = _begin(bench, folder, shown)
         stop = Stop()
         work = Work(folder, shown, budget_of(bench, folder, budget), stop, shard)
-        answers = Answers.of(bench.dataset.answers)
+        answers = indexed(bench.dataset.answers)
         with _ending(manifest, work):
             with ctrl_c(stop, shown.say), _cut_off(work):
                 run_lanes(_lanes(bench, answers, work, engine, workers), stop, shown)
@@ -133,7 +134,7 @@ def _cut_off(work: Work) -> Iterator[None]:
 
 
 def _lanes(
-    bench: Bench, answers: Answers, work: Work, engine: Engine, workers: int | None
+    bench: Bench, answers: IndexedAnswers, work: Work, engine: Engine, workers: int | None
 ) -> Mapping[str, Callable[[], None]]:
     """A lane for each remote judge, and one for all engines inside this process."""
     lanes: dict[str, Callable[[], None]] = {}
@@ -152,7 +153,7 @@ def _lanes(
     return lanes
 
 
-def _judge_on_ray(bench: Bench, answers: Answers, work: Work, workers: int | None) -> None:
+def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
     from judgebench.runner.ray_engine import judge_on_ray
 
     for judge in bench.judges:
@@ -164,31 +165,35 @@ def _judge_content_free(bench: Bench, judge: LLMJudge, work: Work) -> None:
     """A few texts that say nothing, where a calibration needs what the judge makes of them."""
     for free in bench.content_free:
         if free.of == judge.name:
-            judge_answers(free.judge, Answers.of(free.answers), work, judge.config.reasks)
+            judge_answers(free.judge, indexed(free.answers), work, judge.config.reasks)
 
 
 def _is_remote(judge: LLMJudge) -> bool:
     return split_spec(judge.config.backend)[0] in _REMOTE
 
 
-def _controls(bench: Bench, answers: Answers, work: Work) -> None:
+def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
     quiet = Work(work.folder, NoProgress(), Budget(None), work.stop, None, work.writers)
     for control in bench.controls:
         judge_answers(control, answers, quiet)
 
 
-def _judge_and_variants(bench: Bench, judges: list[LLMJudge], answers: Answers, work: Work) -> None:
+def _judge_and_variants(
+    bench: Bench, judges: list[LLMJudge], answers: IndexedAnswers, work: Work
+) -> None:
     for judge in judges:
         reasks = judge.config.reasks
         judge_answers(judge, answers, work, reasks)
         for variant in bench.variants:
             if variant.of == judge.name:
-                judge_answers(variant.judge, Answers.of(variant.answers), work, reasks)
+                judge_answers(variant.judge, indexed(variant.answers), work, reasks)
         _judge_content_free(bench, judge, work)
         judge.close()
 
 
-def _finish_shards(bench: Bench, folder: RunFolder, answers: Answers, progress: Progress) -> None:
+def _finish_shards(
+    bench: Bench, folder: RunFolder, answers: IndexedAnswers, progress: Progress
+) -> None:
     """What the last shard to end does for all of them; the others leave it to that one."""
     try:
         with folder.locked():
@@ -207,7 +212,7 @@ def _finish_shards(bench: Bench, folder: RunFolder, answers: Answers, progress: 
         progress.say("other shards are still at work")
 
 
-def _untouched(judge: LLMJudge, answers: Answers, folder: RunFolder) -> int:
-    ledger = Ledger(answers.index, judge.signature)
+def _untouched(judge: LLMJudge, answers: IndexedAnswers, folder: RunFolder) -> int:
+    ledger = Ledger(answers, judge.signature)
     ledger.note_files(folder.verdict_files(judge.name))
-    return ledger.untouched(rows_of_shard(len(answers.all)))
+    return ledger.untouched(rows_of_shard(len(answers)))

@@ -31,35 +31,6 @@ _HEAD = re.compile(rb'{"item_id":"([^"]*)","group":"([^"]*)",')
 _plain = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def keys_of(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
-    """The item id and the content hash of every answer, in order."""
-    if isinstance(answers, AnswerFile):
-        return zip(answers.item_ids(), answers.content_hashes(), strict=True)
-    return ((answer.item_id, answer.content_hash) for answer in answers)
-
-
-def ids_and_groups(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
-    """The item id and the group of every answer, in order."""
-    if isinstance(answers, AnswerFile):
-        return answers.ids_and_groups()
-    return ((answer.item_id, answer.group) for answer in answers)
-
-
-def head_of(answers: Sequence[Answer], row: int) -> tuple[str, str, str]:
-    """The item id, the group and the content hash of one answer."""
-    if isinstance(answers, AnswerFile):
-        return answers.head(row)
-    answer = answers[row]
-    return answer.item_id, answer.group, answer.content_hash
-
-
-def text_lengths(answers: Sequence[Answer]) -> Iterator[int]:
-    """How many characters each answer's text has, in order."""
-    if isinstance(answers, AnswerFile):
-        return answers.text_lengths()
-    return (len(answer.text) for answer in answers)
-
-
 def write_answers(file: IO[bytes], answers: Iterable[Answer]) -> None:
     """Append the answers to an open file, one a line, as `AnswerFile.open` reads them."""
     if isinstance(answers, AnswerFile):
@@ -150,10 +121,6 @@ class AnswerFile(Sequence[Answer]):
             self._file, self._starts[start : stop + 1], known, self._first_row + start
         )
 
-    def item_ids(self) -> Iterator[str]:
-        """Every item id, in order, without reading the texts."""
-        return (item_id for item_id, _ in self.ids_and_groups())
-
     def ids_and_groups(self) -> Iterator[tuple[str, str]]:
         """Every item id with its group, in order, without reading the texts."""
         return (self._head(line, row) for row, line in enumerate(self._lines()))
@@ -162,9 +129,10 @@ class AnswerFile(Sequence[Answer]):
         """One answer's item id, group and content hash."""
         return (*self._head(self._line(row), row), f"{self._known()[0][row]:016x}")
 
-    def content_hashes(self) -> Iterator[str]:
-        """The content hash of every answer, in order."""
-        return (f"{number:016x}" for number in self._known()[0])
+    def keys(self) -> Iterator[tuple[str, str]]:
+        """Every item id with its content hash, in order."""
+        hashes = (f"{number:016x}" for number in self._known()[0])
+        return ((item_id, next(hashes)) for item_id, _ in self.ids_and_groups())
 
     def text_lengths(self) -> Iterator[int]:
         """How many characters each text has, in order."""

@@ -11,6 +11,7 @@ import struct
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import compress
 from operator import itemgetter
 from pathlib import Path
 
@@ -67,7 +68,6 @@ class FiledVerdicts(Mapping[str, Verdict]):
             self._read(file, path, signature)
 
     def _read(self, file: int, path: Path, signature: str) -> None:
-        row_of, hashes = self._answers.row_of, self._answers.content_hashes
         usage, cost = self.usage, self.cost
         for number, offset, line in whole_lines(path):
             verdict = verdict_of(read_object(line, path, number), path, number)
@@ -75,8 +75,8 @@ class FiledVerdicts(Mapping[str, Verdict]):
                 continue
             usage += verdict.usage
             cost = add_known(cost, verdict.cost)
-            row = row_of.get(verdict.item_id, -1)
-            if row >= 0 and f"{hashes[row]:016x}" == verdict.content_hash:
+            row = self._answers.row_of(verdict.item_id, verdict.content_hash)
+            if row >= 0:
                 try:
                     self._note_labels(row, verdict.labels)
                 except (AttributeError, TypeError):
@@ -132,8 +132,8 @@ class FiledVerdicts(Mapping[str, Verdict]):
 
     def _rows_of(self, answers: IndexedAnswers) -> Labels:
         """The row here of each of these answers, -1 where it has none."""
-        row_of = self._answers.row_of
-        return np.array([row_of.get(item_id, -1) for item_id in answers.row_of], dtype=np.int64)
+        found = map(self._answers.row, answers.item_ids())
+        return np.fromiter(found, dtype=np.int64, count=len(answers))
 
     def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
         """Like the function of that name below."""
@@ -153,8 +153,8 @@ class FiledVerdicts(Mapping[str, Verdict]):
         return {s: int(n) for s, n in zip(_STATUSES, counts, strict=True) if n}
 
     def __getitem__(self, item_id: str) -> Verdict:
-        row = self._answers.row_of[item_id]
-        if self._offsets[row] == _NOWHERE:
+        row = self._answers.row(item_id)
+        if row < 0 or self._offsets[row] == _NOWHERE:
             raise KeyError(item_id)
         path = self._paths[self._file_of[row]]
         with path.open("rb") as file:
@@ -162,11 +162,11 @@ class FiledVerdicts(Mapping[str, Verdict]):
             return verdict_of(read_object(file.readline(), path), path)
 
     def __contains__(self, item_id: object) -> bool:
-        row = self._answers.row_of.get(item_id, -1)  # type: ignore[call-overload]
+        row = self._answers.row(item_id) if isinstance(item_id, str) else -1
         return bool(row >= 0 and self._offsets[row] != _NOWHERE)
 
     def __iter__(self) -> Iterator[str]:
-        return (i for i, row in self._answers.row_of.items() if self._offsets[row] != _NOWHERE)
+        return compress(self._answers.item_ids(), self._there.tolist())
 
     def __len__(self) -> int:
         return int(self._there.sum())

@@ -50,11 +50,11 @@ def _judge(
     signature = content_hash(about)
     verdicts = {
         item_id: Verdict(
-            item_id, f"{answers.content_hashes[answers.row_of[item_id]]:016x}", name, signature,
+            item_id, answers.content_hash(row), name, signature,
             Status.OK, labels,
         )
         for item_id, labels in items.items()
-        if item_id in answers.row_of
+        if (row := answers.row(item_id)) >= 0
     }  # fmt: skip
     return JudgeVerdicts(name, "judge", signature, verdicts, about=about)
 

@@ -135,7 +135,7 @@ def study_of(
     """Goes through answers and labels once. Raises SetupError where `config.annotators` fits
     nobody or a label is none of the rubric."""
     found, tally = indexed(answers), _Tally()
-    ratings = ratings_by_metric(rubric.metrics, found.row_of, tally.counting(labels))
+    ratings = ratings_by_metric(rubric.metrics, found.row, tally.counting(labels))
     chosen = set(config.choose(tally.annotators))
     humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
     return Study(rubric, found, humans, tally.n_labels, config, resampling)

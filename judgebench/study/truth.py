@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -138,17 +138,17 @@ class Ratings:
 
 
 def ratings_by_metric(
-    metrics: Sequence[Metric], row_of: Mapping[str, int], labels: Iterable[HumanLabel]
+    metrics: Sequence[Metric], row_of: Callable[[str], int], labels: Iterable[HumanLabel]
 ) -> Mapping[str, Ratings]:
     """One matrix a metric with all its annotators (sorted); the labels are gone through once.
 
-    `row_of` gives each item's row; labels of other items and metrics are left out. Raises
-    SetupError for a label that the metric does not know.
+    `row_of` gives an item's row, -1 where it has none; labels of other items and metrics are left
+    out. Raises SetupError for a label that the metric does not know.
     """
     cells = {m.id: _Cells(m) for m in metrics}
     for label in labels:
-        of_metric, row = cells.get(label.metric), row_of.get(label.item_id)
-        if of_metric is not None and row is not None:
+        of_metric, row = cells.get(label.metric), row_of(label.item_id)
+        if of_metric is not None and row >= 0:
             of_metric.add(row, label.annotator, label.label)
     return {m.id: cells[m.id].ratings() for m in metrics}
 

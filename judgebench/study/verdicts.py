@@ -66,8 +66,8 @@ def label_probabilities(
     read = itemgetter(*weighed(metric))
     for item_id, verdict in verdicts.items():
         given = verdict.probabilities and verdict.probabilities.get(metric.id)
-        if given and given.keys() >= set(weighed(metric)) and item_id in answers.row_of:
-            found[answers.row_of[item_id]] = read(given)
+        if given and given.keys() >= set(weighed(metric)) and (row := answers.row(item_id)) >= 0:
+            found[row] = read(given)
     return shares(found, metric)
 
 
@@ -80,16 +80,21 @@ def label_indices(
     """
     if isinstance(verdicts, Indexed):
         return verdicts.label_indices(metric, answers)
-    found = (verdicts.get(item_id) for item_id in answers.row_of)
-    labels = (verdict.labels.get(metric.id) if verdict else None for verdict in found)
-    return np.array([-1 if x is None else metric.index(x) for x in labels], dtype=np.int64)
+    found = np.full(len(answers), -1, dtype=np.int64)
+    for item_id, verdict in verdicts.items():
+        label, row = verdict.labels.get(metric.id), answers.row(item_id)
+        if label is not None and row >= 0:
+            found[row] = metric.index(label)
+    return found
 
 
 def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
     """Whether there is a verdict on each answer (answers,), also one without a label."""
     if isinstance(verdicts, Indexed):
         return verdicts.was_asked(answers)
-    return np.array([item_id in verdicts for item_id in answers.row_of], dtype=np.bool_)
+    found = np.zeros(len(answers), dtype=np.bool_)
+    found[[row for row in map(answers.row, verdicts) if row >= 0]] = True
+    return found
 
 
 def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.data import DataSpec, check_files, is_kept, keep_data, load_data, spool
-from judgebench.data.ids import IdTable
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, write_answers
+from judgebench.study.answers import IdTable
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -56,7 +56,7 @@ def test_an_id_table_finds_what_a_dictionary_finds(ids: list[str], other: str) -
         assert row == rows.setdefault(item_id, len(rows))
     assert len(table) == len(rows)
     for item_id in [*ids, other]:
-        assert table.find(item_id) == rows.get(item_id)
+        assert table.find(item_id) == rows.get(item_id, -1)
 
 
 def test_ids_whose_hashes_are_equal_are_told_apart() -> None:
@@ -70,7 +70,7 @@ def test_ids_whose_hashes_are_equal_are_told_apart() -> None:
     table = IdTable(kept.__getitem__)
     assert [table.find_or_add(item_id) for item_id in kept] == list(range(100))
     assert [table.find(item_id) for item_id in kept] == list(range(100))
-    assert table.find(Same("another")) is None
+    assert table.find(Same("another")) == -1
 
 
 # On disk as in memory ------------------------------------------------------------------------

@@ -17,15 +17,8 @@ from hypothesis import strategies as st
 from judgebench.data.spool import AnswerSpool
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.records import Answer
-from judgebench.store.answer_file import (
-    AnswerFile,
-    answer_line,
-    head_of,
-    ids_and_groups,
-    keys_of,
-    text_lengths,
-    write_answers,
-)
+from judgebench.store.answer_file import AnswerFile, answer_line, write_answers
+from judgebench.study.answers import head_of, ids_and_groups, keys_of, text_lengths
 
 TEXT = st.text(st.characters(), max_size=20)  # with lone surrogates and control characters
 ANSWER = st.builds(

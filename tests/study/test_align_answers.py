@@ -1,12 +1,14 @@
-"""Answers are gone through once, and only a few are looked at again."""
+"""Answers by row and by item id; only a few are looked at again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import pytest
 from align_case import FEW, answers, labels, rubric, verdicts
 from aligned import align
 
+from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.study.answers import indexed
 
@@ -32,8 +34,9 @@ class Counted(Sequence[Answer]):
 def test_the_index_holds_rows_hashes_and_groups_in_the_order_met() -> None:
     items = answers(4, "baab")
     found = indexed(items)
-    assert found.row_of == {"i0": 0, "i1": 1, "i2": 2, "i3": 3}
-    assert [f"{h:016x}" for h in found.content_hashes] == [a.content_hash for a in items]
+    assert [found.row(i) for i in ("i0", "i1", "i2", "i3", "i4")] == [0, 1, 2, 3, -1]
+    assert [found.content_hash(row) for row in range(4)] == [a.content_hash for a in items]
+    assert list(found.item_ids()) == ["i0", "i1", "i2", "i3"]
     assert found.clusters.codes.tolist() == [0, 1, 1, 0]
     assert found.clusters.n == 2
     assert list(found) == items
@@ -41,9 +44,14 @@ def test_the_index_holds_rows_hashes_and_groups_in_the_order_met() -> None:
     assert indexed(found) is found
 
 
-def test_answers_are_read_once_and_again_only_where_judges_and_humans_differ() -> None:
+def test_an_item_id_stands_for_one_answer() -> None:
+    with pytest.raises(SetupError, match="duplicate item_id; found i1"):
+        indexed([*answers(3), answers(3)[1]])
+
+
+def test_answers_are_gone_through_and_again_only_where_judges_and_humans_differ() -> None:
     items = Counted(answers(6))
     judges = [verdicts("m", "aabbcc", items.items), verdicts("k", "aabbca", items.items)]
     found = align("x", rubric(), items, labels({"ann": "aabbcc"}), judges, resampling=FEW)
     assert [d.answer.item_id for d in found.disagreements] == ["i5"]
-    assert (items.passes, items.single) == (1, 1)
+    assert (items.passes, items.single) == (2, 1), "once for ids and hashes, once for groups"

@@ -16,6 +16,10 @@ SOLVES, POLITE, CHANNEL = TONE.metrics
 ROW_OF = {"i0": 0, "i1": 1, "i2": 2, "i3": 3}
 
 
+def row_of(item_id: str) -> int:
+    return ROW_OF.get(item_id, -1)
+
+
 def human(item: str, annotator: str, label: str | None, metric=SOLVES) -> HumanLabel:
     return HumanLabel(item, annotator, metric.id, label)
 
@@ -39,7 +43,7 @@ def settled(rows, metric=SOLVES, **config) -> list[int]:
 
 
 def test_ratings_are_a_matrix_of_rated_items_and_sorted_annotators() -> None:
-    found = ratings_by_metric(TONE.metrics, ROW_OF, LABELS)
+    found = ratings_by_metric(TONE.metrics, row_of, LABELS)
     solves = found[SOLVES.id]
     assert solves.annotators == ("ann", "bob")
     assert solves.rows.tolist() == [0, 1, 2]
@@ -53,20 +57,20 @@ def test_ratings_are_a_matrix_of_rated_items_and_sorted_annotators() -> None:
 
 
 def test_blank_cells_are_missing_or_the_least_severe_label_and_abstentions_stay_missing() -> None:
-    solves = ratings_by_metric([SOLVES], ROW_OF, LABELS)[SOLVES.id]
+    solves = ratings_by_metric([SOLVES], row_of, LABELS)[SOLVES.id]
     assert solves.with_blanks("missing").tolist() == [[2, 0], [-1, 1], [-1, -1]]
     assert solves.with_blanks("least_severe").tolist() == [[2, 0], [0, 1], [-1, -1]]
 
 
 def test_some_annotators_columns() -> None:
-    solves = ratings_by_metric([SOLVES], ROW_OF, LABELS)[SOLVES.id]
+    solves = ratings_by_metric([SOLVES], row_of, LABELS)[SOLVES.id]
     assert solves.of(["bob"]).values.tolist() == [[0], [1], [-1]]
     assert solves.of(["bob", "ann"]).values.tolist() == [[0, 2], [1, -1], [-1, -1]]
     assert solves.of([]).values.shape == (3, 0)
 
 
 def test_who_gave_one_item_which_label() -> None:
-    found = ratings_by_metric(TONE.metrics, ROW_OF, LABELS)
+    found = ratings_by_metric(TONE.metrics, row_of, LABELS)
     assert [found[SOLVES.id].given(row) for row in ROW_OF.values()] == [
         [("ann", 2), ("bob", 0)], [("bob", 1)], [], [],
     ]  # fmt: skip
@@ -76,7 +80,7 @@ def test_who_gave_one_item_which_label() -> None:
 def test_of_two_labels_in_one_cell_the_later_counts() -> None:
     twice = [human("i0", "ann", "Fully"), human("i0", "ann", "Partly")]
     for labels, index in ((twice, 1), (twice[::-1], 0)):
-        found = ratings_by_metric([SOLVES], ROW_OF, labels)[SOLVES.id]
+        found = ratings_by_metric([SOLVES], row_of, labels)[SOLVES.id]
         assert found.values.tolist() == [[index]]
 
 
@@ -88,12 +92,14 @@ def test_a_scale_of_many_labels_keeps_them_apart() -> None:
     )  # fmt: skip
     rows = {f"i{i}": i for i in range(200)}
     labels = [HumanLabel(f"i{i}", "ann", "scale", text) for i, text in enumerate(texts)]
-    assert ratings_by_metric([scale], rows, labels)["scale"].values[:, 0].tolist() == [*range(200)]
+    assert ratings_by_metric([scale], rows.__getitem__, labels)["scale"].values[:, 0].tolist() == [
+        *range(200)
+    ]
 
 
 def test_a_label_outside_the_rubric_is_named() -> None:
     with pytest.raises(SetupError, match="is no label of solves_problem; found mostly"):
-        ratings_by_metric([SOLVES], ROW_OF, [human("i0", "ann", "mostly")])
+        ratings_by_metric([SOLVES], row_of, [human("i0", "ann", "mostly")])
 
 
 # --- who makes the truth -------------------------------------------------------------------------
