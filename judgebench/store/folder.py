@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from time import sleep
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from judgebench.errors import Problem, RunLocked, SetupError
 from judgebench.files import read_lines, read_object, to_json, to_line, write_atomically
@@ -31,9 +32,13 @@ from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, write_answers
 from judgebench.store.verdict_file import disk_errors, read_verdicts, verdict_files, verdict_path
+from judgebench.store.verdicts import FiledVerdicts
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.sets import read_set, to_set_line
+from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.yaml_file import validate
+
+Kept = TypeVar("Kept")
 
 ATTACKS, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
 _MOST_IN_MEMORY = 4 << 20  # bytes of answers
@@ -70,6 +75,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._read: dict[str, tuple[object, Any]] = {}  # what was read, and of which files
 
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
@@ -176,6 +182,25 @@ class RunFolder:
         found = AnswerFile.open(path)
         return found if path.stat().st_size > _MOST_IN_MEMORY else tuple(found)
 
+    def indexed_answers(self) -> IndexedAnswers:
+        """The answers as judged, by row and by item id; read once."""
+        return self._once("answers", [self.path / "answers.jsonl"], lambda: indexed(self.answers()))
+
+    def latest_verdicts(self, judge: str, signature: str) -> FiledVerdicts:
+        """The last verdict of this signature on every answer as it stands; each file is read
+        once."""
+        files, answers = self.verdict_files(judge), self.indexed_answers()
+        read = partial(FiledVerdicts, files, signature, answers, self.rubric().metrics)
+        return self._once(f"verdicts of {judge}, {signature}", [*files, answers], read)
+
+    def _once(self, what: str, basis: Sequence[object], read: Callable[[], Kept]) -> Kept:
+        """What `read` gives, unless it did before and no file has changed."""
+        key = [(str(b), *_stat_of(b)) if isinstance(b, Path) else id(b) for b in basis]
+        if what not in self._read or self._read[what][0] != key:
+            self._read[what] = key, read()
+        found: Kept = self._read[what][1]
+        return found
+
     def labels(self) -> list[HumanLabel]:
         """The human labels as read."""
         path = self.path / "labels.jsonl"
@@ -209,6 +234,14 @@ class RunFolder:
                 os.replace(temporary, self.path / name)
             finally:
                 temporary.unlink(missing_ok=True)
+
+
+def _stat_of(path: Path) -> tuple[int, int]:
+    """What changes with a file; (0, 0) where there is none."""
+    if not path.is_file():
+        return 0, 0
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store.folder import RunFolder
-from judgebench.store.verdicts import FiledVerdicts
 from judgebench.stress.probes.altered import unaltered
 from judgebench.study.answers import indexed
 from judgebench.study.as_judge import annotators_as_judges, truth_of_others
@@ -33,7 +32,7 @@ def open_run(
     if not {"name", "judges"} <= manifest.keys():
         raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
     altered = folder.attacks()
-    every = folder.answers()
+    every = folder.indexed_answers()
     answers = indexed(unaltered(every, altered) if altered else every)
     rubric, labels = folder.rubric(), folder.labels()
     judges = [
@@ -66,8 +65,7 @@ def verdicts_of(
 
     What was said of an older text is left out.
     """
-    metrics = folder.rubric().metrics
-    found = FiledVerdicts(folder.verdict_files(name), about["signature"], indexed(answers), metrics)
+    found = folder.latest_verdicts(name, about["signature"]).only(indexed(answers))
     return JudgeVerdicts(
         name, about["kind"], about["signature"], found, found.usage, found.cost, about["about"]
     )

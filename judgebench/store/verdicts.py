@@ -10,10 +10,12 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from itertools import compress
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,17 +57,31 @@ class FiledVerdicts(Mapping[str, Verdict]):
         # them is asked when they are counted, as an older line may be wrong without harm.
         self._numbers: list[dict[str, int]] = [{} for _ in metrics]
         size = len(answers)
-        self._offsets = array("q", [_NOWHERE]) * size
-        self._file_of = array("i", [0]) * size
-        self._status_of = array("b", [0]) * size
+        self._offsets: array[int] | NDArray[Any] = array("q", [_NOWHERE]) * size
+        self._file_of: array[int] | NDArray[Any] = array("i", [0]) * size
+        self._status_of: array[int] | NDArray[Any] = array("b", [0]) * size
         self._row = struct.Struct(f"={len(metrics)}i")
         self._packed = lru_cache(_MOST_COMBINATIONS)(self._pack)
-        self._labels = bytearray(self._row.size * size)  # (answers, metrics) of int32
+        # (answers, metrics) of int32
+        self._labels: bytearray | NDArray[Any] = bytearray(self._row.size * size)
         self._probabilities = _FiledProbabilities(metrics, size)
         self.usage = Usage()
         self.cost: float | None = None
         for file, path in enumerate(paths):
             self._read(file, path, signature)
+
+    def only(self, answers: IndexedAnswers) -> FiledVerdicts:
+        """The same for some of the answers, without reading the files again."""
+        if answers is self._answers:
+            return self
+        found, rows = copy(self), self._rows_of(answers)
+        found._answers = answers
+        found._offsets = np.append(np.frombuffer(self._offsets, np.int64), _NOWHERE)[rows]
+        found._file_of = np.frombuffer(self._file_of, np.int32)[rows]
+        found._status_of = np.frombuffer(self._status_of, np.int8)[rows]
+        found._labels = np.frombuffer(self._labels, np.int32).reshape(-1, len(self._metrics))[rows]
+        found._probabilities = self._probabilities.only(rows)
+        return found
 
     def _read(self, file: int, path: Path, signature: str) -> None:
         usage, cost = self.usage, self.cost
@@ -200,6 +216,15 @@ class _FiledProbabilities:
             except KeyError:
                 said += missing
         self._row.pack_into(self._kept, row * self._row.size, *said)
+
+    def only(self, rows: Labels) -> _FiledProbabilities:
+        """Those of some rows."""
+        found = copy(self)
+        if self._kept:
+            found._size = len(rows)
+            kept = np.frombuffer(self._kept, dtype=np.float32).reshape(self._size, -1)[rows]
+            found._kept = bytearray(kept)
+        return found
 
     def of(self, metric: str) -> NDArray[np.float32] | None:
         """That metric's columns; None where no verdict had any probability."""

@@ -41,7 +41,7 @@ def _judge(
         raw = [unread[key] for metric in lacking if (key := (item_id, name, metric)) in unread]
         status = Status.OK if not lacking else Status.UNPARSED if raw else Status.FAILED
         verdicts[item_id] = Verdict(
-            item_id, f"{answers.content_hashes[answers.row_of[item_id]]:016x}", name, signature,
+            item_id, answers.content_hash(answers.row(item_id)), name, signature,
             status, labels, raw="; ".join(raw),
             reason=f"no label for {', '.join(lacking)}" if lacking else "",
         )  # fmt: skip

@@ -301,3 +301,16 @@ def test_the_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
         _ = 1 / 0
     with folder.locked(), pytest.raises(RunLocked), RunFolder(tmp_path).locked():
         pass
+
+
+def test_verdicts_are_read_again_only_where_a_file_has_changed(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    answer = Answer("i0", "A text.")
+    folder.write_inputs(SAFETY, [answer], [])
+    said = verdict(signature="s", content_hash=answer.content_hash)
+    write(folder.verdict_path("m"), said)
+    found = folder.latest_verdicts("m", "s")
+    assert dict(found) == {"i0": said}
+    assert folder.latest_verdicts("m", "s") is found
+    write(folder.verdict_path("m"), replace(said, attempt=1))
+    assert folder.latest_verdicts("m", "s")["i0"].attempt == 1

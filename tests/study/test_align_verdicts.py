@@ -90,13 +90,17 @@ def test_the_last_line_of_an_answer_as_it_stands_is_its_verdict(files) -> None:
             == Counter(v.status for v in latest.values())
         )
         for order in (ITEMS, ITEMS[::-1], ITEMS[1:3], [*ITEMS, *answers(7)[5:]]):
+            some = indexed(order)
+            part = found.only(some)
+            assert repr(dict(part)) == repr({i: latest[i] for i in some.item_ids() if i in latest})
+            assert status_counts(part) == Counter(v.status for v in part.values())
             for one in METRICS:
-                expected = label_indices(latest, one, indexed(order))
-                assert label_indices(found, one, indexed(order)).tolist() == expected.tolist()
-                weights = label_probabilities(latest, one, indexed(order))
-                np.testing.assert_array_equal(
-                    label_probabilities(found, one, indexed(order)), weights
-                )
+                expected = label_indices(latest, one, some).tolist()
+                weights = label_probabilities(latest, one, some)
+                for verdicts in (found, part):
+                    assert label_indices(verdicts, one, some).tolist() == expected
+                    read = label_probabilities(verdicts, one, some)
+                    np.testing.assert_array_equal(read, weights)
 
 
 def test_only_what_is_there_is_in_it(tmp_path: Path) -> None:
