@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from killed_run import ANSWERS, REPLY, bench_file, finished, start
 from loopback import Loopback, said
-from test_kill_and_resume import ANSWERS, REPLY, bench_file, finished, start
 
 SIZE = 256 << 10
 ROOM = 52 << 10  # for the inputs and for some of the verdicts

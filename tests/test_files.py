@@ -8,22 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from odd_texts import NASTY
 
 from judgebench.errors import SetupError
 from judgebench.files import drop_torn_line, read_object, to_line, write_atomically
-
-NASTY = [
-    "line\nline\r\nline\rline",
-    "\u2028\u2029\x85\x0b\x0c\x1c\x1e",
-    "lone \ud800 surrogate",
-    "\udfff",
-    "nul \x00 bell \x07",
-    "😀 ﷽ ñ",
-    '"quoted" \\ {"status": "ok"}',
-    "",
-    " ",
-    "\ufeff",
-]
 
 
 @pytest.mark.parametrize("text", NASTY)

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from judgebench.features import WINGS as NAMES
+
 PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 GROUND = {"errors", "records", "files", "texts", "yaml_file", "shipped", "stats"}
 CORE = {
     "rubric", "prompt", "data", "backends", "judges", "store", "study", "runner", "align",
     "report", "results", "web", "progress", "writer",
 }  # fmt: skip
-WINGS = {"decide", "stress", "ranking"}
+WINGS = set(NAMES)
 ENTRANCE = {"", "__main__", "api", "cli", "check", "features"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",

@@ -6,8 +6,8 @@ import json
 import signal
 from pathlib import Path
 
+from killed_run import ANSWERS, REPLY, bench_file, finished, start
 from loopback import Loopback, said, until
-from test_kill_and_resume import ANSWERS, REPLY, bench_file, finished, start
 
 from judgebench.files import read_lines
 

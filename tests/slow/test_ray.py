@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from killed_run import ANSWERS, HELD, REPLY, bench_file, item_of
 from lanes import judged, labels_of
 from loopback import PATIENCE, Body, Loopback, said
-from test_kill_and_resume import ANSWERS, HELD, REPLY, bench_file, item_of
 
 from judgebench.errors import SetupError
 from judgebench.runner import run

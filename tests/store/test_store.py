@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_files import NASTY
+from odd_texts import NASTY, verdicts
 
 from judgebench.errors import RunLocked, SetupError
 from judgebench.files import read_lines, to_line
@@ -21,30 +21,6 @@ from judgebench.store.verdict_file import VerdictWriter
 from judgebench.stress.probes.altered import AlteredAnswer, span_diff
 
 SAFETY = load_rubric("medical-safety")
-
-# Two lone surrogates side by side may form a pair, which JSON reads as the one character it means.
-texts = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(NASTY)
-counts = st.integers(0, 2**40)
-unknown_or = lambda values: st.none() | values  # noqa: E731
-verdicts = st.builds(
-    Verdict,
-    item_id=texts,
-    content_hash=texts,
-    judge=texts,
-    signature=texts,
-    status=st.sampled_from(Status),
-    labels=st.dictionaries(texts, texts, max_size=3),
-    probabilities=unknown_or(
-        st.dictionaries(texts, st.dictionaries(texts, st.floats(0, 1), max_size=3), max_size=2)
-    ),
-    attempt=counts,
-    repeat=counts,
-    reason=texts,
-    raw=texts,
-    usage=st.builds(Usage, counts, unknown_or(counts), unknown_or(counts)),
-    cost=unknown_or(st.floats(0, 1e6)),
-    latency=st.integers(0, 10**12).map(lambda micros: micros / 1e6),
-)
 
 
 def verdict(n: int = 0, **more) -> Verdict:

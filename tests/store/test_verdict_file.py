@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loopback import until
-from test_store import verdicts
+from odd_texts import verdicts
 
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.records import Status, Verdict
