@@ -257,20 +257,37 @@ def run(
 ) -> Study:
     """Judge what is not judged yet, and open the run folder (default: runs/NAME).
 
-    Safe to interrupt; run it again to resume.
+    `judges` are more judges by name: objects that meet the contract `jb.Judge`, or `jb.Backend`s,
+    which are asked as the language models of a bench.yaml are. `budget` is what the run folder may
+    cost in all, in US dollars. Safe to interrupt; run it again to resume.
+
+    Raises SetupError where an object does not meet its contract, and RunError where judging failed;
+    what was judged by then is kept.
 
     >>> import judgebench as jb
-    >>> jb.run("bench.yaml", "runs/small").name
-    'small'
+    >>> class Always:
+    ...     name, signature = "always", "always the least severe label, 1"
+    ...     def describe(self): return {"judge": "rule"}
+    ...     def judge(self, tasks):
+    ...         for task in tasks:
+    ...             labels = {m.id: m.label_texts[0] for m in bench.rubric.metrics}
+    ...             yield jb.Verdict(task.answer.item_id, task.content_hash, self.name,
+    ...                              self.signature, jb.Status.OK, labels)
+    ...     def close(self): pass
+    >>> bench = jb.load_bench("bench.yaml")
+    >>> [judge.name for judge in jb.run(bench, "runs/two", judges={"always": Always()}).judges][0]
+    'always'
     """
     from judgebench import runner
+    from judgebench.judges.from_python import judges_from
     from judgebench.runner.bench import Bench, default_run_folder
     from judgebench.store.folder import RunFolder
 
     loaded = bench if isinstance(bench, Bench) else load_bench(bench)
     found = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
     try:
-        runner.run(loaded, found, budget=budget)
+        others = judges_from(judges, loaded.rubric, loaded.names)
+        runner.run(replace(loaded, others=others), found, budget=budget)
     finally:
         loaded.close()
     return open_run(found.path)

@@ -104,11 +104,18 @@ class Bench:
     calibrations: tuple[CalibrationConfig, ...] = ()
     content_free: tuple[ContentFree, ...] = ()  # what the calibrations ask beside the answers
     controls: tuple[Judge, ...] = ()
+    others: tuple[Judge, ...] = ()  # judges that were handed over as Python objects
     plan: Plan | None = None  # of a stress test; `dataset` then holds the altered answers too
     variants: tuple[Variant, ...] = ()
 
+    @property
+    def names(self) -> set[str]:
+        """What judges of any kind are called."""
+        kinds = (self.judges, self.juries, self.calibrations, self.controls, self.others)
+        return {judge.name for kind in kinds for judge in kind}
+
     def close(self) -> None:
-        for judge in self.judges:
+        for judge in (*self.judges, *self.others):
             judge.close()
 
 

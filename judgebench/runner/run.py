@@ -10,6 +10,7 @@ from typing import Any, Literal
 from judgebench.backends import split_spec
 from judgebench.data import is_kept, keep_data
 from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
+from judgebench.judges.contract import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.runner.bench import Bench
@@ -75,6 +76,9 @@ def _check_shares(
         problems.append(Problem(message, field="budget"))
     if engine == "ray" and shard:
         problems.append(Problem("is Ray's own business with the engine ray", field="shard"))
+    if engine == "ray" and bench.others:
+        names = ", ".join(judge.name for judge in bench.others)
+        problems.append(Problem("cannot be sent to a cluster", field="judges", found=names))
     if engine == "ray" and bench.variants:
         problems.append(Problem("does not run stress tests", field="engine", found="ray"))
     if engine != "ray" and workers is not None:
@@ -143,6 +147,7 @@ def _lanes(
     if engine == "ray":
         lanes["ray"] = partial(_judge_on_ray, bench, answers, work, workers)
         return lanes
+    lanes.update({j.name: partial(_judge_from_python, j, answers, work) for j in bench.others})
     local = [judge for judge in bench.judges if not _is_remote(judge)]
     for judge in bench.judges:
         if _is_remote(judge):
@@ -151,6 +156,11 @@ def _lanes(
         names = ", ".join(judge.name for judge in local)
         lanes[names] = partial(_judge_and_variants, bench, local, answers, work)
     return lanes
+
+
+def _judge_from_python(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
+    judge_answers(judge, answers, work, judge.config.reasks if isinstance(judge, LLMJudge) else 0)
+    judge.close()
 
 
 def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
