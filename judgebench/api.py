@@ -115,19 +115,16 @@ def open_run(
     >>> jb.open_run("runs/small", as_judges=["annotator-1"]).judges[0].name
     'annotator-1'
     """
-    from judgebench.ranking.run import rank_folder
-    from judgebench.runner.bench import BenchConfig
+    from judgebench.features import with_wings
+    from judgebench.runner.bench import settings_of
     from judgebench.store.folder import RunFolder
     from judgebench.store.open import open_run as open_folder
-    from judgebench.stress.read import stress_run
 
     found = RunFolder.existing(Path(folder))
-    settings = BenchConfig.model_validate(found.manifest().get("settings"))
+    settings = settings_of(found.manifest())
     resampling = Resampling(settings.report.resamples, settings.seed, settings.report.level)
     config = _truth({} if truth is None else truth, settings.truth)
-    stressed = stress_run(found, config, resampling, settings.stress.half_width)
-    beside = {"stress": stressed, "ranking": rank_folder(found, resampling)}
-    return replace(open_folder(found, config, resampling, as_judges), beside=beside)
+    return with_wings(open_folder(found, config, resampling, as_judges), found)
 
 
 def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
@@ -159,25 +156,26 @@ def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decis
     >>> found = jb.decide(jb.open_run("runs/small"))
     """
     _need("decide")
-    from judgebench.decide.rule import DecisionRule, load_rule
+    from judgebench.decide.rule import rule_for
     from judgebench.decide.run import decide as decide_study
-    from judgebench.shipped import DECISION_RULE
+    from judgebench.features import analyses
 
-    chosen = rule if isinstance(rule, DecisionRule) else load_rule(rule or DECISION_RULE)
-    return decide_study(study, chosen, study.beside.get("stress"))
+    chosen = rule_for(rule, study.rubric)
+    stressed: Any = analyses(study, "stress").get("stress")
+    return decide_study(study, chosen, stressed)
 
 
 def stress(study: Study) -> StressResult:
     """What the stress test of a run shows: attacks that were noticed, verdicts that held."""
     _need("stress")
-    found: StressResult = _beside(study, "stress", "stress test")
+    found: StressResult = _found(study, "stress", "stress test")
     return found
 
 
 def rank(study: Study) -> Rankings:
     """What the arguments of a run are worth to those who decide by them."""
     _need("ranking")
-    found: Rankings = _beside(study, "ranking", "ranking of arguments")
+    found: Rankings = _found(study, "ranking", "ranking of arguments")
     return found
 
 
@@ -189,8 +187,10 @@ def _need(wing: str) -> None:
         raise SetupError(f"this installation of judgebench lacks judgebench/{wing}")
 
 
-def _beside(study: Study, wing: str, what: str) -> Any:
-    found = study.beside.get(wing)
+def _found(study: Study, wing: str, what: str) -> Any:
+    from judgebench.features import analyses
+
+    found = analyses(study, wing).get(wing)
     if found is None:
         raise SetupError(Problem(f"{study.name} holds no {what}"))
     return found
@@ -203,11 +203,10 @@ def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict
     >>> list(jb.analyse(jb.open_run("runs/small")))
     ['align', 'decide']
     """
-    found: dict[str, Any] = {"align": align(study)}
-    if study.n_labels:
-        found["decide"] = decide(study, rule)
-    found.update({name: shown for name, shown in study.beside.items() if shown is not None})
-    return found
+    from judgebench.features import analyses
+
+    asked = replace(study, beside={**study.beside, "decide": rule}) if rule else study
+    return {"align": align(study), **analyses(asked)}
 
 
 def report(

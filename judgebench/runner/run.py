@@ -80,7 +80,8 @@ def _check_shares(
         names = ", ".join(judge.name for judge in bench.others)
         problems.append(Problem("cannot be sent to a cluster", field="judges", found=names))
     if engine == "ray" and bench.variants:
-        problems.append(Problem("does not run stress tests", field="engine", found="ray"))
+        message = "does not ask judges in another way, as stress tests do"
+        problems.append(Problem(message, field="engine", found="ray"))
     if engine != "ray" and workers is not None:
         problems.append(Problem("is for the engine ray alone", field="workers"))
     if problems:
@@ -104,17 +105,17 @@ def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
 
 def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any]:
     """The inputs and the manifest, written."""
-    plan = bench.plan
-    dataset = bench.dataset
+    extension, dataset = bench.extension, bench.dataset
     folder.write_rubric(bench.rubric)
     kept = is_kept(folder.path, dataset)
     if not kept:
         folder.write_data(dataset.answers, dataset.labels)
         with disk_errors(folder.path):
             keep_data(folder.path, dataset)
-    if plan is None and folder.has_attacks:
-        progress.say("the stress test in this folder is put aside; `judgebench stress` goes on")
-    folder.write_attacks(plan.items if plan else (), plan.rejected if plan else ())
+    if extension is None and folder.has_beside:
+        progress.say("the altered answers in this folder are put aside; make them again to go on")
+    lines = (extension.lines, extension.rejected) if extension else ((), ())
+    folder.write_beside(*lines)
     manifest = manifest_of(bench, folder, kept=kept)
     folder.write_manifest(manifest)
     return manifest

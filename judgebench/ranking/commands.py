@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.attack import INTERRUPTED
+from judgebench.cli.options import INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""`judgebench attack`: make sets of altered answers, check them, and let people review them."""
+"""`judgebench stress` and `judgebench attack`: run a stress test; make, check and review sets."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgebench.cli.options import (
+    INTERRUPTED,
+    BenchPath,
+    Budget,
+    DataFolder,
+    DryRun,
+    Limit,
+    RunOption,
+)
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from judgebench.judges.config import JudgeConfig
     from judgebench.stress.probes.make import Yield
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -24,6 +32,32 @@ app = typer.Typer(
 
 SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object a line.")]
 RubricName = Annotated[str, typer.Option("--rubric", help="Path or shipped name.")]
+
+
+def stress(
+    bench: BenchPath = Path("stress"),
+    run: RunOption = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="At most N altered answers a recipe.")
+    ] = None,
+    reviewed: Annotated[
+        bool, typer.Option("--reviewed", help="Count only what people accepted in its sheet.")
+    ] = False,
+    limit: Limit = None,
+    budget: Budget = None,
+    dry_run: DryRun = False,
+    data_folder: DataFolder = None,
+) -> None:
+    """Judge altered answers too: what must worsen a verdict, and what must not move it.
+
+    Without an argument the shipped example runs with the embedded model. Verdicts of an earlier
+    `judgebench run` in the same folder are used; Ctrl-C keeps what is done.
+    """
+    from judgebench.cli.benchmark import Asked, benchmark
+    from judgebench.stress.attacking import Attacking
+
+    asked = Asked(bench, run, limit, budget, data_folder, dry_run)
+    benchmark(asked, Attacking(sample=sample, reviewed=reviewed))
 
 
 @app.command(
