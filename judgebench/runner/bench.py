@@ -183,7 +183,7 @@ def load_bench(
     assert dataset is not None
     checked = {name: prompt for name, prompt in prompts.items() if prompt is not None}
     judges = [
-        gather(f"judges.{name}", _open, spec, rubric, checked[name])
+        gather(f"judges.{name}", _open, spec, rubric, checked[name], file.parent)
         for name, spec in models.items()
     ]
     opened = tuple(judge for judge in judges if judge is not None)
@@ -362,8 +362,8 @@ def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file:
     return prompt
 
 
-def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt) -> LLMJudge:
-    return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings))
+def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt, folder: Path) -> LLMJudge:
+    return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings, folder))
 
 
 def _limited(dataset: Dataset, limit: int | None) -> Dataset:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Literal
 
-from judgebench.backends import split_spec
+from judgebench.backends import kind_of
 from judgebench.data import is_kept, keep_data
 from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
 from judgebench.judges.contract import Judge
@@ -27,7 +27,6 @@ from judgebench.store.verdict_file import disk_errors, judges_with_parts, merge_
 from judgebench.study.answers import IndexedAnswers, indexed
 
 Engine = Literal["threads", "ray"]
-_REMOTE = ("litellm", "openai-compatible")
 
 
 def run(
@@ -180,7 +179,7 @@ def _judge_content_free(bench: Bench, judge: LLMJudge, work: Work) -> None:
 
 
 def _is_remote(judge: LLMJudge) -> bool:
-    return split_spec(judge.config.backend)[0] in _REMOTE
+    return kind_of(judge.config.backend).remote
 
 
 def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
