@@ -89,22 +89,19 @@ def make(
     Ctrl-C keeps what is done: the same command goes on from there.
     """
     from judgebench.data import load_data
+    from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
-    from judgebench.stress.probes.make import make_set
+    from judgebench.stress.probes.make import SetOrder, make_set
 
     console = _console()
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    with _Bar(console) as bar:
+    order = SetOrder(_judge(by), _judge(second), seed, limit)
+    with ProgressDisplay(console) as display:
         try:
-            found = make_set(
-                recipe, answers, whole, target,
-                by=_judge(by), second=_judge(second), seed=seed, limit=limit,
-                started=bar.start, watch=bar.step,
-            )  # fmt: skip
+            found = make_set(recipe, answers, whole, target, order, display)
         except KeyboardInterrupt:
-            bar.stop()
             typer.echo(f"Stopped. What is done is kept in {target}.", err=True)
             raise typer.Exit(INTERRUPTED) from None
     _tell(console, found, target)
@@ -202,29 +199,3 @@ def _console() -> Console:
     from rich.console import Console
 
     return Console()
-
-
-class _Bar:
-    """A progress bar on a terminal; nothing elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-        columns = (BarColumn(), MofNCompleteColumn(), "left", TimeRemainingColumn())
-        self._bars = Progress(*columns, console=console, disable=not console.is_terminal)
-
-    def __enter__(self) -> _Bar:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
-
-    def start(self, total: int) -> None:
-        self._task = self._bars.add_task("", total=total)
-
-    def step(self, item: object) -> None:
-        self._bars.advance(self._task)
-
-    def stop(self) -> None:
-        self._bars.stop()

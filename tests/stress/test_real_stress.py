@@ -18,7 +18,7 @@ from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
 from judgebench.store.folder import RunFolder
 from judgebench.stress.attacking import Attacking
-from judgebench.stress.probes.make import make_set
+from judgebench.stress.probes.make import SetOrder, make_set
 from judgebench.stress.probes.set_file import rejected_path
 from judgebench.stress.probes.sets import read_set
 from judgebench.stress.result import EVERY
@@ -77,7 +77,7 @@ def test_a_real_model_attacks_and_its_yield_is_told_honestly(tmp_path: Path, smo
         }
     )
     path = tmp_path / "s.jsonl"
-    found = make_set("consensus-violation", answers, SAFETY, path, by=attacker)
+    found = make_set("consensus-violation", answers, SAFETY, path, SetOrder(by=attacker))
     assert (found.asked, found.no_reply) == (2, 0)
     assert found.accepted + found.rejected == 2
     kept = read_set(path, SAFETY) if path.exists() else []
