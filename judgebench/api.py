@@ -69,7 +69,7 @@ def study(
     'my-judge'
     """
     from judgebench.data.given import read_given
-    from judgebench.study.given_verdicts import judges_of
+    from judgebench.study.given_verdicts import gaps, judges_of
 
     whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
     given = read_given(labels, verdicts, answers, whole)
@@ -81,8 +81,9 @@ def study(
     found = study_of(measured, given.answers, given.labels, config, resampling)
     judges = judges_of(given.verdicts, given.unread, found.answers)
     controls = _control_judges(found, given)
-    notes = tuple(f"In the data: {warning}." for warning in given.warnings)
-    return replace(found, judges=(*judges, *controls), notes=notes)
+    notes = [f"In the data: {warning}." for warning in given.warnings]
+    judged = replace(found, judges=(*judges, *controls))
+    return replace(judged, notes=(*notes, *gaps(judged)))
 
 
 def _control_judges(study: Study, given: GivenData) -> list[JudgeVerdicts]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import cast
 
 from judgebench.backends.contract import Backend
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig
-from judgebench.judges.contract import Judge
+from judgebench.judges.contract import Judge, Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
+from judgebench.records import Status, Verdict
 from judgebench.rubric import Rubric
 
 JUDGE = ("name", "signature", "describe", "judge", "close")
@@ -50,9 +51,40 @@ def _problems(name: str, given: object, taken: Collection[str]) -> list[Problem]
 
 def _judge(name: str, given: Judge | Backend, rubric: Rubric) -> Judge:
     if hasattr(given, "judge"):
-        return cast(Judge, given)
+        return CheckedJudge(cast(Judge, given), rubric)
     kind = type(given)
     config = JudgeConfig.model_construct(
         name=name, backend=f"python:{kind.__module__}:{kind.__qualname__}"
     )
     return LLMJudge(config, rubric, load_prompt(config.prompt), given)
+
+
+class CheckedJudge:
+    """Somebody's judge, of whose verdicts only sound ones are let through to the run folder."""
+
+    def __init__(self, judge: Judge, rubric: Rubric) -> None:
+        self._judge, self._rubric = judge, rubric
+        self.name, self.signature = judge.name, judge.signature
+        self.describe, self.close = judge.describe, judge.close
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        """Raises SetupError for a verdict that is none of this judge's, or not by the rubric."""
+        for verdict in self._judge.judge(tasks):
+            if problems := list(self._unsound(verdict)):
+                raise SetupError(problems)
+            yield verdict
+
+    def _unsound(self, verdict: Verdict) -> Iterator[Problem]:
+        where = f"judges.{self.name}: {verdict.item_id}"
+        for part, wanted in (("judge", self.name), ("signature", self.signature)):
+            if (found := getattr(verdict, part)) != wanted:
+                yield Problem("is not its own", "", None, f"{where}: {part}", found, wanted)
+        for metric in self._rubric.metrics:
+            label = verdict.labels.get(metric.id)
+            if label is not None and label not in metric.options:
+                allowed = ", ".join(metric.options)
+                field = f"{where}: {metric.id}"
+                yield Problem("is no label of the metric", "", None, field, label, allowed)
+            elif label is None and verdict.status == Status.OK:
+                message = "has no label, so the status cannot be ok"
+                yield Problem(message, field=f"{where}: {metric.id}")

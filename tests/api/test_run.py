@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from python_api import ITEMS, rubric
@@ -120,6 +121,30 @@ def test_what_python_judges_cost_counts_towards_the_budget(place: Path, tmp_path
         with pytest.raises(jb.BudgetSpent):
             jb.run(alone, tmp_path / "run", judges={"rule": dear}, budget=5)
     assert dear.judged == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"labels": {**LEAST, "empathy": "Warm"}},
+            "empathy: is no label of the metric; found Warm",
+        ),
+        ({"labels": {}}, "has no label, so the status cannot be ok"),
+        ({"signature": "another"}, "signature: is not its own; found another"),
+    ],
+)
+def test_an_unsound_verdict_is_reported_and_not_kept(
+    place: Path, tmp_path: Path, changes: dict[str, Any], expected: str
+) -> None:
+    class Wrong(Rule):
+        def judge(self, tasks: Iterator[jb.Task]) -> Iterator[jb.Verdict]:
+            return (replace(verdict, **changes) for verdict in super().judge(tasks))
+
+    with pytest.raises(jb.SetupError, match=expected):
+        jb.run(place / "bench.yaml", tmp_path / "run", judges={"rule": Wrong()})
+    study = jb.run(place / "bench.yaml", tmp_path / "run", judges={"rule": Rule()})
+    assert all(judge.verdicts for judge in study.judges)
 
 
 def test_errors_name_no_flags(tmp_path: Path, place: Path) -> None:
