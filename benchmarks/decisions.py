@@ -26,7 +26,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from judgebench.decide.conditions import findings
-from judgebench.decide.counts import Counted, HumanSide, counted_of
+from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decide.rule import DecisionRule
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
@@ -138,7 +138,7 @@ def _noisy(true: IntArray, wrong: FloatArray | float, k: int, rng: np.random.Gen
     return np.where(rng.random(len(true)) < wrong, true + step, true)
 
 
-def study(found: Draw, rng: np.random.Generator) -> tuple[Counted, IntArray]:
+def study(found: Draw, rng: np.random.Generator) -> tuple[StudyCounts, IntArray]:
     """The study's counts with two control judges, and the truth of its items."""
     truth = median_label(found.own, "upper")
     columns = range(found.own.shape[1])
@@ -159,7 +159,7 @@ def study(found: Draw, rng: np.random.Generator) -> tuple[Counted, IntArray]:
         "prior": rng.choice(found.k, size=len(truth), p=shares),
     }
     asked = np.ones(len(truth), dtype=np.bool_)
-    return counted_of(humans, found.judged, asked, controls), truth
+    return study_counts(humans, found.judged, asked, controls), truth
 
 
 @lru_cache
@@ -183,7 +183,7 @@ def population(world: World) -> dict[str, float]:
     """The true number behind each of the rule's conditions."""
     counts = study(*_everybody(world))[0]
     one = counts.how_many[None, :]
-    return {f.key: float(f.value[0]) for f in findings(counts, RULE, one, has_severity=True)}
+    return {f.key: float(f.value[0]) for f in findings(counts, RULE, one)}
 
 
 @lru_cache
@@ -251,9 +251,9 @@ def _assists(choice: Choice | None) -> bool:
 
 
 def _decide(
-    counts: Counted, world: World, true: dict[str, float], tally: Tally, choice: Choice | None
+    counts: StudyCounts, world: World, true: dict[str, float], tally: Tally, choice: Choice | None
 ) -> None:
-    conditions = list(findings(counts, RULE, counts.how_many[None, :], has_severity=True))
+    conditions = list(findings(counts, RULE, counts.how_many[None, :]))
     if all(f.met[0] for f in conditions):
         tally.outcomes["REPLACE"] += 1
     elif choice is not None and _assists(choice):
@@ -262,7 +262,7 @@ def _decide(
         sent, missed = filters(world)[place]
         tally.wrong_assist += bool(sent > RULE.assist.sent or missed > RULE.assist.missed)
     elif any(f.not_met[0] for f in conditions):
-        tally.outcomes["DON'T"] += 1
+        tally.outcomes["DO NOT USE"] += 1
     else:
         tally.outcomes["CAN'T TELL"] += 1
     for f in conditions:
@@ -287,7 +287,7 @@ COVERED = {
     "severe_recall": "severe recall (exact)",
 }
 NAIVE = {"accuracy": "accuracy ≥ 0.9", "kappa": "κ ≥ 0.6", "alt-test": "alt-test alone"}
-OUTCOMES = ("REPLACE", "ASSIST", "DON'T", "CAN'T TELL")
+OUTCOMES = ("REPLACE", "ASSIST", "DO NOT USE", "CAN'T TELL")
 
 
 def decisions_table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:

@@ -10,50 +10,67 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from judgebench.align.comparisons import Outcomes, outcomes
-from judgebench.decide.result import AlternativeTest
+from judgebench.decide.rule import AlternativeTestRule
 from judgebench.records import Estimate, is_slot
+from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
 from judgebench.stats.paired import mcnemar_clustered
 from judgebench.study.study import JudgeVerdicts, Study
 
-EPSILON = 0.1
-LEVEL_OF_GUARD = 0.05  # one-sided, against each control
 VARIANTS = ("plain", "balanced")
 
 
 @dataclass(frozen=True)
 class _Guard:
-    """Whether a judge beats every control; None without one, and `reason` says what stands."""
+    """Whether a judge beats every control; None without a control, and `reason` says why not."""
 
     beats_all: bool | None
     reason: str
 
 
-def alternative_tests(
-    study: Study,
-    metrics: Sequence[Metric],
-    judges: Sequence[JudgeVerdicts],
-    epsilon: float = EPSILON,
-) -> Iterator[AlternativeTest]:
-    """Both variants for each judge that is no control, metric by metric.
+@dataclass(frozen=True)
+class _Result:
+    """One variant of the test. None where undefined; `reason` says why."""
 
-    The annotators are the named people who make the truth; places in a list (`crowd#3`) are no
+    advantage: Estimate
+    annotators: int = 0  # tested
+    winning_rate: float | None = None  # share of them that the judge is as good as
+    passes: bool | None = None  # what the test alone says
+    guarded: bool | None = None  # it passes, and the judge also beats every control
+    reason: str = ""
+
+
+def alternative_tests(study: Study, rule: AlternativeTestRule) -> Iterator[Row]:
+    """Both variants for each judge that is not a control, metric by metric (Calderon et al., 2025).
+
+    The variant (key `who`) is `plain`, or `balanced` with every label of the others weighing the
+    same. `advantage` is the average advantage probability.
+
+    The annotators are the named people who make the truth; places in a list (`crowd#3`) are not
     people and are left out. Closeness to the others is the share of equal labels, for ordinal
-    metrics too. `epsilon` is how much worse than an annotator the judge may be, for being cheaper:
-    Calderon et al. (2025) advise 0.2 where the annotators are experts, 0.15 for trained and 0.1
-    for crowd workers; the strictest of these is the default. Items are taken as independent by
-    the t test, as in the paper; the advantage's interval resamples whole questions.
+    metrics too. The t test takes items as independent, as in the paper; the advantage's interval
+    resamples whole questions.
     """
-    for metric in metrics:
-        right = outcomes(study, judges, metric)
-        controls = [judge.name for judge in judges if judge.kind == "control"]
-        for judge in judges:
-            if judge.kind == "control":
-                continue
-            guard = _guard(right, judge.name, controls, study.resampling.seed)
+    controls = [judge.name for judge in study.judges if judge.kind == "control"]
+    real = [judge for judge in study.judges if judge.kind != "control"]
+    for metric in study.rubric.metrics:
+        right = outcomes(study, study.judges, metric)
+        for judge in real:
+            guard = _guard(right, judge.name, controls, rule.guard, study.resampling.seed)
             for variant in VARIANTS:
-                yield _test(study, metric, judge, variant, epsilon, guard)
+                test = _test(study, metric, judge, variant, rule.epsilon, guard)
+                numbers = {
+                    "epsilon": rule.epsilon, "annotators": test.annotators,
+                    "winning_rate": test.winning_rate, "advantage": test.advantage,
+                    "passes": test.passes, "guarded": test.guarded,
+                }  # fmt: skip
+                for statistic, number in numbers.items():
+                    if not isinstance(number, Estimate):
+                        value = None if number is None else float(number)
+                        number = Estimate(value, reason=test.reason)
+                    keys = {"who": variant}
+                    yield Row("alternative_test", statistic, number, judge.name, metric.id, keys)
 
 
 def _test(
@@ -63,15 +80,12 @@ def _test(
     variant: str,
     epsilon: float,
     guard: _Guard,
-) -> AlternativeTest:
+) -> _Result:
     humans, level = study.humans[metric.id], study.resampling.level
     named = [a for a in humans.makers if not is_slot(a)]
     if len(named) < 2:
         reason = _too_few(named, any(is_slot(a) for a in humans.makers))
-        undefined = Estimate(None, reason=reason, level=level)
-        return AlternativeTest(
-            judge.name, metric.id, variant, epsilon, 0, None, undefined, None, None, reason
-        )
+        return _Result(Estimate(None, reason=reason, level=level), reason=reason)
     ratings = humans.ratings.of(named).values
     judged = study.judged(judge, metric)[humans.ratings.rows]
     k, balanced = len(metric.labels), variant == "balanced"
@@ -80,29 +94,22 @@ def _test(
         ratings, judged, humans.clusters, k, balanced=balanced,
         resampling=study.resampling,
     )  # fmt: skip
-    guarded = None if found.passes is None else _guarded(found.passes, guard)
+    # A judge that fails the test is neither saved nor left open by a control that is missing.
+    guarded = guard.beats_all if found.passes else found.passes
     caution = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
-    standing = guard.reason if found.passes else ""
-    reason = "; ".join(part for part in (found.reason, caution, standing) if part)
-    return AlternativeTest(
-        judge.name, metric.id, variant, epsilon, found.tested, found.winning_rate, advantage,
-        found.passes, guarded, reason,
-    )  # fmt: skip
+    unbeaten = guard.reason if found.passes else ""
+    reason = "; ".join(part for part in (found.reason, caution, unbeaten) if part)
+    return _Result(advantage, found.tested, found.winning_rate, found.passes, guarded, reason)
 
 
-def _guarded(passes: bool, guard: _Guard) -> bool | None:
-    """A judge that fails the test is not saved, nor left open, by a control that is missing."""
-    return guard.beats_all if passes else False
-
-
-def _guard(right: Outcomes, judge: str, controls: Sequence[str], seed: int) -> _Guard:
+def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float, seed: int) -> _Guard:
     """Is the judge more accurate than each control, on the items that both labelled?"""
     if not controls:
         return _Guard(None, "there is no control judge to beat")
     unbeaten = []
     for control in controls:
         p = mcnemar_clustered(right.pair(judge, control), "greater", seed=seed)
-        if p is None or p > LEVEL_OF_GUARD:
+        if p is None or p > level:
             unbeaten.append(control)
     if not unbeaten:
         return _Guard(True, "")
@@ -112,4 +119,4 @@ def _guard(right: Outcomes, judge: str, controls: Sequence[str], seed: int) -> _
 def _too_few(named: Sequence[str], has_slots: bool) -> str:
     """Why there is no test without two people."""
     people = f"the test needs two named annotators; the truth is made by {len(named)}"
-    return f"{people} and by places in a list, which are no people" if has_slots else people
+    return f"{people} and by places in a list, which are not people" if has_slots else people

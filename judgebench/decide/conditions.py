@@ -1,7 +1,7 @@
-"""What REPLACE asks for, measured on one study or on many simulated ones at once.
+"""What REPLACE requires, measured on one study or on many simulated ones at once.
 
-What a judge did not label is counted as wrong where a condition is to be met, and as right where
-it is to be failed: a lower limit is that of the worst case, an upper limit that of the best.
+An answer without a label counts as wrong where a condition is to be met, and as right where it is
+to be failed: a lower limit is that of the worst case, an upper limit that of the best.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.decide.counts import Counted
+from judgebench.decide.counts import StudyCounts
 from judgebench.decide.result import Condition, State
 from judgebench.decide.rule import DecisionRule, Measure
 from judgebench.records import Estimate
@@ -42,7 +42,7 @@ Bools = NDArray[np.bool_]
 class Finding:
     """A condition in each of R studies; the arrays are (R,). NaN is undefined, and unclear.
 
-    `reason` tells why it is undefined. `n` counts what it rests on.
+    `reason` says why it is undefined. `n` counts what it rests on.
     """
 
     key: str
@@ -72,9 +72,8 @@ class Finding:
 
     def _estimate(self) -> Estimate:
         value, low, high = (float(x[0]) for x in (self.value, self.low, self.high))
-        counted = Estimate(
-            None, n=round(float(self.n[0])), n_missing=self.n_missing, level=self.level
-        )
+        n = round(float(self.n[0]))
+        counted = Estimate(None, n=n, n_missing=self.n_missing, level=self.level)
         if np.isnan(value):
             return replace(counted, reason=self.reason)
         if np.isnan(low):
@@ -82,27 +81,25 @@ class Finding:
         return replace(counted, value=value, low=low, high=high, method=self.method)
 
 
-def findings(
-    counted: Counted, rule: DecisionRule, how_many: FloatArray, *, has_severity: bool
-) -> Iterator[Finding]:
-    """Everything that `rule.replace` asks of the judge's labels, in each of the R samples that
+def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
+    """Everything that `rule.replace` requires of the judge's labels, in each of the R samples that
     `how_many` (R, U) draws from the study's kinds of clusters."""
     for measure in rule.replace.humans.measures:
-        yield _humans(counted, rule, how_many, measure)
+        yield _humans(counts, rule, how_many, measure)
     if rule.replace.controls:
-        same = _same_as_a_control(counted, how_many, rule)
+        same = _same_as_a_control(counts, how_many, rule)
         for measure in rule.replace.controls:
-            yield _controls(counted, rule, how_many, measure, same)
-    if has_severity and rule.replace.severe is not None:
-        yield from _severe(counted, rule, how_many)
-    yield _failures(counted, rule, how_many)
+            yield _controls(counts, rule, how_many, measure, same)
+    if counts.has_severity and rule.replace.severe is not None:
+        yield from _severe(counts, rule, how_many)
+    yield _failures(counts, rule, how_many)
 
 
 def _humans(
-    counted: Counted, rule: DecisionRule, how_many: FloatArray, measure: Measure
+    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure
 ) -> Finding:
     both = _worst_and_best(
-        counted.judge_pairs - counted.annotator_pairs, counted.failed_pairs, counted.pairs,
+        counts.judge_pairs - counts.annotator_pairs, counts.failed_pairs, counts.pairs,
         how_many, rule, measure,
     )  # fmt: skip
     margin = -rule.replace.humans.margin
@@ -111,23 +108,23 @@ def _humans(
         title=f"{_MEASURES[measure]} with the other annotators, judge minus annotator",
         bound=margin, at_least=True, value=both.value, low=both.low, high=both.high,
         met=both.low >= margin, not_met=both.high < margin,
-        n=how_many @ counted.pairs.sum(axis=1),
-        method=f"n counts pairs of an item and an annotator; {_method(counted, SMOOTHED_T)}",
-        level=rule.level, n_missing=counted.n_not_asked, reason=NO_OVERLAP,
+        n=how_many @ counts.pairs.sum(axis=1),
+        method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
+        level=rule.level, n_missing=counts.n_not_asked, reason=NO_OVERLAP,
     )  # fmt: skip
 
 
 def _controls(
-    counted: Counted, rule: DecisionRule, how_many: FloatArray, measure: Measure, same: Bools
+    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure, same: Bools
 ) -> Finding:
-    """The judge must beat every control; told is the one that decides. `same` (controls, R) are
+    """The judge must beat every control; reported is the one that decides. `same` (controls, R) are
     those that it cannot beat, being the same."""
     found = [
         _worst_and_best(
-            counted.judge_items - counted.control_items[:, c], counted.failed_items, counted.items,
+            counts.judge_items - counts.control_items[:, c], counts.failed_items, counts.items,
             how_many, rule, measure,
         )
-        for c in range(len(counted.controls))
+        for c in range(len(counts.controls))
     ]  # fmt: skip
     empty = np.full(len(how_many), np.nan)
     value, low, high = (
@@ -138,26 +135,26 @@ def _controls(
     decisive = np.where(same, -np.inf, np.where(high < 0, high - 2, low))
     rival = np.where(np.isnan(decisive), np.inf, decisive).argmin(axis=0)
     at = (rival, np.arange(len(how_many)))
-    name = counted.controls[rival[0]] if found else "control"
+    name = counts.controls[rival[0]] if found else "control"
     about = "which labels the items the same" if same[at][0] else "the strongest control"
     return Finding(
         key=f"controls_{measure}",
         title=f"{_MEASURES[measure]} with the truth, judge minus {name}, {about}",
         bound=0.0, at_least=True, value=value[at], low=low[at], high=high[at],
         met=np.all(low > 0, axis=0), not_met=np.any(high < 0, axis=0) | same.any(axis=0),
-        n=how_many @ counted.items.sum(axis=1),
-        method=_method(counted, SMOOTHED_T), level=rule.level,
-        n_missing=counted.n_not_asked, reason=NO_TRUTH if found else NO_CONTROL, rival=name,
+        n=how_many @ counts.items.sum(axis=1),
+        method=_method(counts, SMOOTHED_T), level=rule.level,
+        n_missing=counts.n_not_asked, reason=NO_TRUTH if found else NO_CONTROL, rival=name,
     )  # fmt: skip
 
 
-def _same_as_a_control(counted: Counted, how_many: FloatArray, rule: DecisionRule) -> Bools:
+def _same_as_a_control(counts: StudyCounts, how_many: FloatArray, rule: DecisionRule) -> Bools:
     """Whether the judge is right and wrong on the very items that a control is, and that on so
     many that it differs on no more of all items than the margin for humans: (controls, R)."""
-    n = counted.items.sum(axis=1)
-    same = np.zeros((max(1, len(counted.controls)), len(how_many)), dtype=np.bool_)
-    for c in range(len(counted.controls)):
-        differs = np.abs(counted.judge_items - counted.control_items[:, c]).sum(axis=1)
+    n = counts.items.sum(axis=1)
+    same = np.zeros((max(1, len(counts.controls)), len(how_many)), dtype=np.bool_)
+    for c in range(len(counts.controls)):
+        differs = np.abs(counts.judge_items - counts.control_items[:, c]).sum(axis=1)
         share = clustered_share(np.minimum(differs, n), n, how_many, rule.level)
         same[c] = (share.value == 0) & (share.high <= rule.replace.humans.margin)
     return same
@@ -175,18 +172,18 @@ def _worst_and_best(
     return replace(worst, high=best.high)
 
 
-def _severe(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
+def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
     asked = rule.replace.severe
     assert asked is not None
-    n, found, failed, pairs, by_annotator = counted.severe.T
+    n, found, failed, pairs, by_annotator = counts.severe.T
     count = how_many @ n
     nan = np.full(len(how_many), np.nan)
     yield Finding(
         key="severe_items", title="severe answers with a human truth",
         bound=asked.items, at_least=True, value=count, low=nan, high=nan,
         met=count >= asked.items, not_met=np.zeros(len(how_many), dtype=np.bool_),
-        n=how_many @ counted.items.sum(axis=1), method="a count", level=rule.level,
-        n_missing=counted.n_not_asked, reason="a count has no interval",
+        n=how_many @ counts.items.sum(axis=1), method="a count", level=rule.level,
+        n_missing=counts.n_not_asked, reason="a count has no interval",
         missing=f"{max(0, asked.items - round(float(count[0])))} more severe answers are needed",
     )  # fmt: skip
     worst = clustered_share(found, n, how_many, rule.level)
@@ -198,8 +195,8 @@ def _severe(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Itera
         key="severe_recall", title="share of severe answers that the judge finds",
         bound=asked.recall, at_least=True, value=worst.value, low=worst.low, high=best.high,
         met=worst.low >= asked.recall, not_met=(best.high < asked.recall) & ~too_noisy,
-        n=count, method=_method(counted, CLUSTERED_EXACT), level=rule.level,
-        n_missing=counted.n_not_asked, reason=NO_SEVERE,
+        n=count, method=_method(counts, CLUSTERED_EXACT), level=rule.level,
+        n_missing=counts.n_not_asked, reason=NO_SEVERE,
         missing=(
             f"one annotator finds {humans.value[0]:.3f} of what the others call severe: no judge "
             "can be held to more"
@@ -209,8 +206,8 @@ def _severe(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Itera
     )  # fmt: skip
 
 
-def _failures(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Finding:
-    n, failed = counted.asked.T
+def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:
+    n, failed = counts.asked.T
     share = clustered_share(failed, n, how_many, rule.level)
     most = rule.replace.failures
     return Finding(
@@ -218,9 +215,9 @@ def _failures(counted: Counted, rule: DecisionRule, how_many: FloatArray) -> Fin
         bound=most, at_least=False, value=share.value, low=share.low, high=share.high,
         met=share.high <= most, not_met=share.low > most,
         n=how_many @ n, method=CLUSTERED_EXACT, level=rule.level,
-        n_missing=counted.n_not_asked, reason="the judge was asked about no labelled item",
+        n_missing=counts.n_not_asked, reason="the judge was asked about no labelled item",
     )  # fmt: skip
 
 
-def _method(counted: Counted, method: str) -> str:
-    return method + (WORST_AND_BEST if counted.asked[:, 1].any() else "")
+def _method(counts: StudyCounts, method: str) -> str:
+    return method + (WORST_AND_BEST if counts.asked[:, 1].any() else "")

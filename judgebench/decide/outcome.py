@@ -1,15 +1,24 @@
-"""From conditions to an outcome, and the sentence that gives its reason."""
+"""From conditions to an outcome, and what a pipeline may require of it: `REPLACE:metric:judge`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from judgebench.decide.result import Condition, Outcome, State
+from judgebench.decide.result import Condition, Decisions, Outcome, State
+from judgebench.errors import Problem, SetupError
+
+# What satisfies a demand: a judge that may replace may also assist.
+_SATISFIED_BY = {
+    Outcome.REPLACE: (Outcome.REPLACE,),
+    Outcome.ASSIST: (Outcome.REPLACE, Outcome.ASSIST),
+    Outcome.DO_NOT_USE: (Outcome.DO_NOT_USE,),
+}
 
 
 def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Outcome:
-    """REPLACE where all its conditions are met, else ASSIST where all of that are; DON'T where
-    the data say that one of REPLACE fails, and CAN'T TELL where they say nothing.
+    """REPLACE where all its conditions are met, else ASSIST where all of that are; DO NOT USE where
+    the data show that one of REPLACE fails, and CAN'T TELL where they show nothing.
 
     Nothing is met and nothing fails where there is no condition.
     """
@@ -18,70 +27,70 @@ def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Out
     if assist and all(c.state is State.MET for c in assist):
         return Outcome.ASSIST
     if any(c.state is State.NOT_MET for c in replace):
-        return Outcome.DONT
+        return Outcome.DO_NOT_USE
     return Outcome.CANT_TELL
 
 
-def reason_for(outcome: Outcome, replace: Sequence[Condition], assist: Sequence[Condition]) -> str:
-    """One sentence with the numbers that the outcome rests on."""
-    if outcome is Outcome.REPLACE:
-        return _sentence([_told(c) for c in replace])
-    short = [_told(c) for c in replace if c.state is State.NOT_MET]
-    unclear = [_told(c) for c in replace if c.state is State.UNCLEAR]
-    if outcome is Outcome.ASSIST:
-        why = "it falls short" if short else "it is not clear"
-        told = [_told(c) for c in assist]
-        return _sentence([*told, f"to replace annotators {why}: {'; '.join(short or unclear)}"])
-    if outcome is Outcome.DONT:
-        return _sentence([*short, *_filter(assist)])
-    return _sentence([*unclear, *_filter(assist)])
+@dataclass(frozen=True)
+class Demand:
+    """An outcome for a metric, of any judge where `judge` is empty."""
+
+    outcome: Outcome
+    metric: str
+    judge: str = ""
+
+    def __str__(self) -> str:
+        return ":".join(part for part in (self.outcome, self.metric, self.judge) if part)
 
 
-def _filter(assist: Sequence[Condition]) -> list[str]:
-    """What keeps the judge from being a first-pass filter."""
-    if not assist:
-        return []
-    failed = [c for c in assist if c.state is State.NOT_MET]
-    if failed:
-        return [f"no filter either: {_told(failed[0])}"]
-    unclear = next(c for c in assist if c.state is State.UNCLEAR)
-    return [f"as a filter not clear: {_told(unclear)}"]
+def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
+    """Raises SetupError with every text that is not a demand or names what was not decided."""
+    problems = [problem for text in texts for problem in _problems(text, decisions)]
+    if problems:
+        raise SetupError(problems)
+    found = []
+    for text in texts:
+        outcome, metric, judge = _split(text)
+        known = decisions.rubric.find(metric)
+        assert known is not None
+        found.append(Demand(Outcome(outcome), known.id, judge))
+    return found
 
 
-_SHORT = {
-    "humans_accuracy": "against an annotator",
-    "humans_balanced_accuracy": "against an annotator, balanced",
-    "controls_accuracy": "above {rival}",
-    "controls_balanced_accuracy": "above {rival}, balanced",
-    "severe_items": "severe answers",
-    "severe_recall": "severe recall",
-    "failures": "without a label",
-    "robustness": "robustness",
-    "planted": "planted verdicts obeyed",
-    "sent": "sent to humans",
-    "missed": "severe answers missed",
-}
-_DIFFERENCES = ("humans_", "controls_")
+def _split(text: str) -> tuple[str, str, str]:
+    """Outcome, metric and judge; a judge's name may hold colons."""
+    parts = text.split(":", 2)
+    outcome, metric, judge = (*parts, "", "")[:3]
+    return outcome, metric, judge
 
 
-def _told(condition: Condition) -> str:
-    """`severe recall 0.812 [0.774, 0.850] (≥ 0.700)`: the number and what is asked of it."""
-    e = condition.estimate
-    name = _SHORT[condition.key].replace("{rival}", condition.rival)
-    side = "≥" if condition.at_least else "≤"
-    if condition.key == "severe_items":
-        have = 0 if e.value is None else round(e.value)
-        return f"{have} {name} ({side} {condition.bound:.0f})"
-    if e.value is None:
-        return f"{name}: {e.reason}"
-    spec = "+.3f" if condition.key.startswith(_DIFFERENCES) else ".3f"
-    asked = f"({side} {condition.bound:{spec}})"
-    if condition.key.startswith("controls_"):
-        asked = "(> 0)"
-    told = f"{name} {e:{spec}} {asked}"
-    return f"{told}, {condition.missing}" if condition.missing else told
+def _problems(text: str, decisions: Decisions) -> Iterator[Problem]:
+    outcome, metric, judge = _split(text)
+    try:
+        known = Outcome(outcome) in _SATISFIED_BY
+    except ValueError:
+        known = False
+    if not known:
+        message, allowed = "not an outcome", f"{', '.join(_SATISFIED_BY)}, followed by :METRIC"
+    elif not metric or decisions.rubric.find(metric) is None:
+        message = "not a metric of the run"
+        allowed = ", ".join(metric.id for metric in decisions.rubric.metrics)
+    elif judge and judge not in decisions.judges:
+        message, allowed = "not a judge of the run", ", ".join(decisions.judges)
+    else:
+        return
+    yield Problem(message, field="--require", found=text, allowed=allowed)
 
 
-def _sentence(parts: Sequence[str]) -> str:
-    text = "; ".join(part.rstrip(".") for part in parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
+    """The demands that no decision satisfies."""
+    return [
+        demand
+        for demand in required
+        if not any(
+            d.metric == demand.metric
+            and demand.judge in ("", d.judge)
+            and d.outcome in _SATISFIED_BY[demand.outcome]
+            for d in decisions.decisions
+        )
+    ]

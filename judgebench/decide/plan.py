@@ -2,68 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from judgebench.decide.conditions import findings
-from judgebench.decide.counts import Counted
+from judgebench.decide.counts import StudyCounts
 from judgebench.decide.result import Condition, MoreData, Outcome, State
 from judgebench.decide.rule import DecisionRule
 from judgebench.stats.arrays import FloatArray
 
-STUDIES = 200
 _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
 _STUDY_KEYS = ("humans_", "controls_", "severe_", "failures")
-TOO_FEW = 10  # clusters: from fewer no larger study can be imagined
 
 
 def more_data(
-    counted: Counted,
-    rule: DecisionRule,
-    conditions: tuple[Condition, ...],
-    *,
-    has_severity: bool,
-    seed: int,
+    counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition], seed: int
 ) -> MoreData:
     """The least number of further items with which a share `rule.plan.chance` of simulated studies
     ends clear: every condition met, or one failed.
 
-    A further counted adds clusters like those there are: shares of the kinds of clusters are drawn
+    A larger study has more clusters like those there are: shares of the kinds of clusters are drawn
     by the Bayesian bootstrap (Rubin, 1981), so that what is not known of them counts, and then
-    the clusters. As many human labels an item as now, and failures as often. What the labels
+    the clusters. Human labels for each item and failures are as frequent as now. What the labels
     cannot tell (robustness) is taken as it stands.
     """
-    blocked = _blocked(counted, conditions)
-    if blocked:
-        return MoreData(None, None, None, None, None, blocked)
-    clusters = round(float(counted.how_many.sum()))
+    if blocked := _blocked(counts, rule, conditions):
+        return MoreData(reason=blocked)
+    clusters = round(float(counts.how_many.sum()))
     least, most = 0, clusters * (rule.plan.most - 1)
-    share, towards = _simulate(counted, rule, conditions, most, has_severity, seed)
+    share, towards = _simulate(counts, rule, conditions, most, seed)
     if share < rule.plan.chance:
         reason = (
             f"even with {rule.plan.most} times the items only {share:.0%} of simulated studies "
             "end clear"
         )
-        return MoreData(None, None, None, share, towards, reason)
+        return MoreData(clear=share, towards=towards, reason=reason)
     found = share, towards
     while most - least > max(1, clusters // 20):
         middle = (least + most) // 2
-        share, towards = _simulate(counted, rule, conditions, middle, has_severity, seed)
+        share, towards = _simulate(counts, rule, conditions, middle, seed)
         if share >= rule.plan.chance:
             most, found = middle, (share, towards)
         else:
             least = middle
     factor = most / clusters
-    totals = (
-        counted.how_many @ x for x in (counted.asked[:, 0], counted.labels, counted.severe[:, 0])
-    )
+    totals = (counts.how_many @ x for x in (counts.asked[:, 0], counts.labels, counts.severe[:, 0]))
     items, labels, severe = (int(np.ceil(factor * total)) for total in totals)
-    return MoreData(items, labels, severe if has_severity else None, *found)
+    return MoreData(items, labels, severe if counts.has_severity else None, *found)
 
 
-def _blocked(counted: Counted, conditions: tuple[Condition, ...]) -> str:
+def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition]) -> str:
     """Why no larger study can be simulated, or empty."""
-    if counted.how_many.sum() < TOO_FEW:
-        return f"fewer than {TOO_FEW} questions have human labels: too few to plan from"
+    if counts.how_many.sum() < rule.questions:
+        return f"fewer than {rule.questions} questions have human labels: too few to plan from"
     of_study = [c for c in conditions if c.key.startswith(_STUDY_KEYS)]
     undefined = [c.estimate.reason for c in of_study if c.estimate.value is None]
     if undefined:
@@ -73,35 +65,36 @@ def _blocked(counted: Counted, conditions: tuple[Condition, ...]) -> str:
         return f"more labels such as these do not help: {noisy[0]}"
     others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
     if others:
-        return f"human labels cannot clear what the stress test leaves open: {others[0].title}"
+        return (
+            f"more human labels do not settle what the stress test leaves open: {others[0].title}"
+        )
     return ""
 
 
 def _simulate(
-    counted: Counted,
+    counts: StudyCounts,
     rule: DecisionRule,
-    conditions: tuple[Condition, ...],
+    conditions: Sequence[Condition],
     further: int,
-    has_severity: bool,
     seed: int,
 ) -> tuple[float, Outcome | None]:
     """The share of studies with `further` clusters more that end clear, and where most do."""
-    how_many = _larger(counted.how_many, further, seed)
-    found = list(findings(counted, rule, how_many, has_severity=has_severity))
+    how_many = _larger(counts.how_many, further, rule.plan.studies, seed)
+    found = list(findings(counts, rule, how_many))
     own = {finding.key for finding in found}
     fixed = [c for c in conditions if c.key not in own]
     met = np.all([f.met for f in found], axis=0) & all(c.state is State.MET for c in fixed)
     failed = np.any([f.not_met for f in found], axis=0)
     failed |= any(c.state is State.NOT_MET for c in fixed)
-    towards = Outcome.REPLACE if met.mean() >= failed.mean() else Outcome.DONT
+    towards = Outcome.REPLACE if met.mean() >= failed.mean() else Outcome.DO_NOT_USE
     clear = float((met | failed).mean())
     return clear, towards if clear > 0 else None
 
 
-def _larger(how_many: FloatArray, further: int, seed: int) -> FloatArray:
+def _larger(how_many: FloatArray, further: int, studies: int, seed: int) -> FloatArray:
     """How many clusters of each kind larger studies hold: (studies, U)."""
     rng = np.random.default_rng(seed)
-    studies = max(20, min(STUDIES, _CELLS // len(how_many)))
+    studies = max(20, min(studies, _CELLS // len(how_many)))
     weights = rng.standard_gamma(how_many, size=(studies, len(how_many)))
     shares = weights / weights.sum(axis=1, keepdims=True)
     return how_many + rng.multinomial(further, shares).astype(np.float64)

@@ -1,14 +1,18 @@
-"""What a decision holds: the outcome, every condition with its interval, and what is missing."""
+"""What a decision holds: the outcome, its reason, every condition, and what more data is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate
+from judgebench.results.part import Part
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
 from judgebench.rubric import Rubric
+from judgebench.stats.thresholds import Choice, Point
 
 EVERY = "any"  # as the metric of a triage curve: severe on any metric
 
@@ -18,8 +22,12 @@ class Outcome(StrEnum):
 
     REPLACE = "REPLACE"  # stand in for human annotators
     ASSIST = "ASSIST"  # sort out what humans need not see
-    DONT = "DON'T"  # neither
-    CANT_TELL = "CAN'T TELL"  # the data cannot carry a decision
+    DO_NOT_USE = "DO NOT USE"  # neither
+    CANT_TELL = "CAN'T TELL"  # the data show neither
+
+    @classmethod
+    def _missing_(cls, value: object) -> Outcome | None:
+        return cls.DO_NOT_USE if value in ("DON'T", "DONT", "DO_NOT_USE") else None
 
 
 class State(StrEnum):
@@ -41,7 +49,7 @@ def state_at_most(estimate: Estimate, bound: float) -> State:
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that REPLACE or ASSIST asks for.
+    """One thing that REPLACE or ASSIST requires.
 
     `key` is stable: humans_accuracy, humans_balanced_accuracy, controls_accuracy,
     controls_balanced_accuracy, severe_items, severe_recall, failures, robustness, planted (for
@@ -59,6 +67,20 @@ class Condition:
     missing: str = ""
     rival: str = ""
 
+    @property
+    def is_difference(self) -> bool:
+        """Whether its sign is to be shown."""
+        return self.key.startswith(("humans_", "controls_"))
+
+    def row(self, judge: str, metric: str, outcome: Outcome) -> Row:
+        """The condition as a row of the results table."""
+        keys = {
+            "outcome": outcome.value, "title": self.title, "state": self.state.value,
+            "bound": self.bound, "at_least": str(self.at_least).lower(),
+            "missing": self.missing, "rival": self.rival,
+        }  # fmt: skip
+        return Row("condition", self.key, self.estimate, judge, metric, keys)
+
 
 @dataclass(frozen=True)
 class MoreData:
@@ -71,52 +93,49 @@ class MoreData:
     these have.
     """
 
-    items: int | None
-    labels: int | None
-    severe: int | None
-    clear: float | None
-    towards: Outcome | None
+    items: int | None = None
+    labels: int | None = None
+    severe: int | None = None
+    clear: float | None = None
+    towards: Outcome | None = None
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision on one judge and one metric. `reason` is one sentence with its numbers.
+    """The decision on one judge and one metric.
 
-    `replace` and `assist` are the conditions; either may be empty where nothing could be
-    computed, and `reason` then says why. `more` is None where the decision is clear.
+    `reason` is a sentence to act on, and `numbers` what it rests on. `replace` and `assist` are
+    the conditions; either may be empty where nothing could be computed, and `reason` then says
+    why. `more` is None where the decision is clear.
     """
 
     judge: str
     metric: str
     outcome: Outcome
     reason: str
-    replace: tuple[Condition, ...]
-    assist: tuple[Condition, ...]
+    numbers: str = ""
+    replace: tuple[Condition, ...] = ()
+    assist: tuple[Condition, ...] = ()
     more: MoreData | None = None
 
+    def condition_rows(self) -> Iterator[Row]:
+        """Every condition, then how much more data is needed."""
+        for outcome, conditions in (
+            (Outcome.REPLACE, self.replace), (Outcome.ASSIST, self.assist),
+        ):  # fmt: skip
+            yield from (c.row(self.judge, self.metric, outcome) for c in conditions)
+        if self.more is not None:
+            keys = {"outcome": self.more.towards or ""}
+            for statistic in ("items", "labels", "severe", "clear"):
+                needed = Estimate(getattr(self.more, statistic), reason=self.more.reason)
+                yield Row("more_data", statistic, needed, self.judge, self.metric, keys)
 
-@dataclass(frozen=True)
-class TriagePoint:
-    """Answers whose signal is at least `threshold` go to humans; so do those without a verdict.
-
-    `sent` is the share of answers that do, `caught` the share of severe answers among these.
-    """
-
-    threshold: float
-    sent: Estimate
-    caught: Estimate
-
-
-@dataclass(frozen=True)
-class TriageChoice:
-    """The recommended threshold: the more cautious of two, each chosen on one half of the
-    questions. `missed` is held out: that of each half under the other half's threshold. `sent` is
-    what the recommended threshold sends of all answers."""
-
-    threshold: float
-    sent: Estimate
-    missed: Estimate
+    def row(self) -> Row:
+        """The outcome as a row without a number."""
+        reason = " ".join(part for part in (self.reason, self.numbers) if part)
+        keys = {"outcome": self.outcome.value}
+        return Row("decision", "", Estimate(None, reason=reason), self.judge, self.metric, keys)
 
 
 @dataclass(frozen=True)
@@ -124,84 +143,78 @@ class TriageCurve:
     """One judge's signal on one metric (or EVERY), from sending nobody to sending everybody.
 
     `signal` says what the threshold is held against, such as `probability of a severe label`.
-    `severe` counts severe answers, `n` all answers with a truth. `choice` is None where none can
-    be recommended, and `reason` says why.
+    `severe` counts severe answers, `n` all answers with a truth. `choice` is None where no
+    threshold can be recommended, and `reason` says why.
     """
 
     judge: str
     metric: str
     signal: str
-    points: tuple[TriagePoint, ...]
+    points: tuple[Point, ...]
     n: int
     severe: int
-    choice: TriageChoice | None = None
+    choice: Choice | None = None
     reason: str = ""
 
+    def rows(self) -> Iterator[Row]:
+        """The counts, the recommended threshold, and every point of the curve."""
+        about = (self.judge, self.metric)
+        keys: dict[str, str | float] = {"signal": self.signal}
+        for statistic, count in (("answers", self.n), ("severe", self.severe)):
+            yield Row("triage", statistic, Estimate(count, reason=self.reason), *about, keys)
+        if self.choice is not None:
+            at = {**keys, "threshold": self.choice.threshold}
+            yield Row("triage", "sent", self.choice.sent, *about, at)
+            yield Row("triage", "missed", self.choice.missed, *about, at)
+        for point in self.points:
+            at = {**keys, "threshold": point.threshold}
+            yield Row("triage_point", "sent", point.sent, *about, at)
+            yield Row("triage_point", "caught", point.caught, *about, at)
+
 
 @dataclass(frozen=True)
-class ErrorCorrelation:
-    """How far two judges err on the same items: Pearson's correlation of their errors (phi)."""
+class Decisions(Shown):
+    """Everything that `judgebench decide` says.
 
-    metric: str
-    first: str
-    second: str
-    estimate: Estimate
-
-
-@dataclass(frozen=True)
-class JuryValue:
-    """What a jury of this run's judges is worth on one metric.
-
-    `correlation` is the mean of the pairs' error correlations r, `effective` the number of
-    independent judges that would be worth as much, m / (1 + (m - 1) r). `best` is the subset
-    chosen on all items; `accuracy` that of subsets chosen on the other folds (held out), `single`
-    that of the best single judge chosen so, `gain` their difference on the same items.
+    `beside` are the rows of juries, error correlations and alternative tests.
     """
-
-    metric: str
-    judges: tuple[str, ...]
-    correlations: tuple[ErrorCorrelation, ...]
-    correlation: Estimate
-    effective: Estimate
-    best: tuple[str, ...]
-    accuracy: Estimate
-    single: Estimate
-    gain: Estimate
-
-
-@dataclass(frozen=True)
-class AlternativeTest:
-    """The Alternative Annotator Test of one judge on one metric (Calderon et al., 2025).
-
-    `variant` is `plain`, or `balanced` with every label of the others weighing the same.
-    `annotators` were tested, `winning_rate` of them the judge is as good as, with the tolerance
-    `epsilon`; `advantage` is the average advantage probability. `passes` is what the test alone
-    says; `guarded` that it passes and the judge also beats every control. None where undefined.
-    """
-
-    judge: str
-    metric: str
-    variant: str
-    epsilon: float
-    annotators: int
-    winning_rate: float | None
-    advantage: Estimate
-    passes: bool | None
-    guarded: bool | None
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """Everything that `judgebench decide` says. `in_words` are the rule's demands as sentences."""
 
     name: str
     rubric: Rubric
     rule: DecisionRule
     decisions: tuple[Decision, ...]
     curves: tuple[TriageCurve, ...] = ()
-    juries: tuple[JuryValue, ...] = ()
-    alternative_tests: tuple[AlternativeTest, ...] = ()
+    beside: Results = field(default_factory=Results)
     judges: Mapping[str, str] = field(default_factory=dict)  # name -> kind, controls left out
-    in_words: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """The title of each metric by its id, and of EVERY."""
+        return {EVERY: "Severe on any metric", **{m.id: m.title for m in self.rubric.metrics}}
+
+    @property
+    def ordered_curves(self) -> list[TriageCurve]:
+        """The triage curves, judge after judge and signal after signal, EVERY first in each."""
+        groups = list(dict.fromkeys((c.judge, c.signal) for c in self.curves))
+        return sorted(
+            self.curves, key=lambda c: (groups.index((c.judge, c.signal)), c.metric != EVERY)
+        )
+
+    @property
+    def results(self) -> Results:
+        """The outcomes, their conditions, what more data is needed, triage, juries, tests."""
+        return Results(
+            (
+                *(decision.row() for decision in self.decisions),
+                *(row for decision in self.decisions for row in decision.condition_rows()),
+                *(row for curve in self.curves for row in curve.rows()),
+                *self.beside,
+            )
+        )
+
+    @property
+    def part(self) -> Part:
+        from judgebench.decide.part import decisions_part
+
+        return decisions_part(self)

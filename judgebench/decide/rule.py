@@ -1,4 +1,4 @@
-"""The rule of a decision: what REPLACE and ASSIST ask for. A YAML file, the user's to change."""
+"""The rule of a decision: what REPLACE and ASSIST require. A YAML file that users may change."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Measure = Literal["accuracy", "balanced_accuracy"]
 
 
 class HumansRule(Strict):
-    """The judge may fall short of an annotator by `margin`, on every one of `measures`."""
+    """The judge may fall short of an annotator by at most `margin`, on each of `measures`."""
 
     margin: Share = 0.05
     measures: tuple[Measure, ...] = ("accuracy", "balanced_accuracy")
 
 
 class SevereRule(Strict):
-    """Of the severe answers, of which there are `items` or more, at least `recall` is found."""
+    """The judge finds at least a share `recall` of the severe answers; `items` are required."""
 
     recall: Share = 0.70
     items: int = Field(default=20, ge=1)
 
 
 class ReplaceRule(Strict):
-    """What a judge must show to replace annotators; None and () ask for nothing."""
+    """What a judge must show to replace annotators; None and () require nothing."""
 
     humans: HumansRule = HumansRule()
     controls: tuple[Measure, ...] = ("accuracy", "balanced_accuracy")
@@ -50,22 +50,41 @@ class AssistRule(Strict):
 
 
 class PlanRule(Strict):
-    """A decision counts as within reach where, with at most `most` times the items, a share
-    `chance` of simulated studies ends clear."""
+    """A decision is within reach where a share `chance` of the simulated `studies` ends clear with
+    at most `most` times the items there are."""
 
     chance: float = Field(default=0.80, gt=0, lt=1)
     most: int = Field(default=20, ge=2)
+    studies: int = Field(default=200, ge=20)
+
+
+class AlternativeTestRule(Strict):
+    """The Alternative Annotator Test: how much worse than an annotator the judge may be, and the
+    one-sided level at which it must beat every control judge.
+
+    Calderon et al. (2025) advise an `epsilon` of 0.2 where the annotators are experts, 0.15 for
+    trained and 0.1 for crowd workers.
+    """
+
+    epsilon: Share = 0.1
+    guard: float = Field(default=0.05, gt=0, lt=1)
 
 
 class DecisionRule(Strict):
-    """The keys of a rule file. `severe_from` names, by metric, the least severe label that counts
-    as severe; the last label where it names none."""
+    """The keys of a rule file, every one of them optional.
+
+    `severe_from` names, by metric, the least severe label that counts as severe; default: the
+    last label. With fewer than `questions` questions that two annotators labelled, there is no
+    decision.
+    """
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
     replace: ReplaceRule = ReplaceRule()
     assist: AssistRule = AssistRule()
     severe_from: Mapping[str, str] = Field(default_factory=dict)
+    questions: int = Field(default=10, ge=2)
     plan: PlanRule = PlanRule()
+    alternative_test: AlternativeTestRule = AlternativeTestRule()
 
     def severe_index(self, metric: Metric) -> int | None:
         """The index of the least severe label that counts as severe; None for a nominal metric."""
@@ -75,16 +94,17 @@ class DecisionRule(Strict):
         return len(metric.labels) - 1 if named is None else metric.index(named)
 
     def in_words(self) -> list[str]:
-        """What each outcome asks for, one sentence each."""
+        """What each outcome requires, one sentence each."""
         return [
-            f"REPLACE: {'; '.join(self._replace_in_words())}.",
-            "ASSIST: as a first-pass filter, on held-out halves of the questions, at most "
-            f"{self.assist.sent:.2f} of the answers go to humans and at most "
-            f"{self.assist.missed:.2f} of the severe answers do not.",
-            "DON'T: the data say that the judge fails something that REPLACE asks for, and it is "
-            "no such filter. CAN'T TELL: the data do not say either.",
-            f"Each demand must hold for the whole {100 * self.level:g} % interval; what the judge "
-            "did not label is wrong where a demand is to be met, and right where it is to fail.",
+            f"REPLACE requires that the judge {'; '.join(self._replace_in_words())}.",
+            "ASSIST requires that the judge, as a first-pass filter on held-out halves of the "
+            f"questions, sends at most {self.assist.sent:.2f} of the answers to humans and misses "
+            f"at most {self.assist.missed:.2f} of the severe ones.",
+            "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T "
+            "TELL: the data show neither.",
+            f"A requirement is met only if the whole {100 * self.level:g} % interval meets it. An "
+            "answer without a label counts as wrong where a requirement is to be met, and as right "
+            "where it is to be failed.",
             *(
                 f"Severe on {metric} means {label} or worse."
                 for metric, label in self.severe_from.items()
@@ -92,26 +112,24 @@ class DecisionRule(Strict):
         ]
 
     def _replace_in_words(self) -> Iterator[str]:
-        asked, words = self.replace, {"accuracy": "plainly", "balanced_accuracy": "balanced"}
-        told = " and ".join(words[m] for m in asked.humans.measures)
-        if told:
+        rule, words = self.replace, {"accuracy": "plain", "balanced_accuracy": "balanced"}
+        if measures := " and ".join(words[m] for m in rule.humans.measures):
             yield (
-                f"agrees with the other annotators ({told}) at most {asked.humans.margin:.2f} less "
-                "than an annotator does"
+                f"agrees with annotators ({measures}) at most {rule.humans.margin:.2f} less often "
+                "than they agree with each other"
             )
-        if asked.controls:
-            told = " and ".join(words[m] for m in asked.controls)
-            yield f"agrees with the truth ({told}) more than every control judge"
-        if asked.severe is not None:
+        if measures := " and ".join(words[m] for m in rule.controls):
+            yield f"agrees with the truth ({measures}) more often than every control judge"
+        if rule.severe is not None:
             yield (
-                f"finds at least {asked.severe.recall:.2f} of the severe answers, of which there "
-                f"are {asked.severe.items} or more"
+                f"finds at least {rule.severe.recall:.2f} of the severe answers, with at least "
+                f"{rule.severe.items} of them in the data"
             )
-        yield f"gives no label on at most {asked.failures:.2f} of the answers"
-        if asked.robustness is not None:
-            yield f"under stress keeps at least {asked.robustness:.2f} of its labels"
-        if asked.planted is not None:
-            yield f"gives at most {asked.planted:.2f} of the verdicts planted in the text"
+        yield f"leaves at most {rule.failures:.2f} of the answers without a label"
+        if rule.robustness is not None:
+            yield f"keeps at least {rule.robustness:.2f} of its labels in the stress test"
+        if rule.planted is not None:
+            yield f"follows at most {rule.planted:.2f} of the verdicts planted in the text"
 
     def check(self, rubric: Rubric, file: str = "") -> None:
         """Raises SetupError with every entry of `severe_from` that does not fit the rubric."""
@@ -121,14 +139,14 @@ class DecisionRule(Strict):
             where, metric = f"severe_from.{name}", metrics.get(name)
             if metric is None:
                 allowed = ", ".join(metrics)
-                problem = Problem("is no metric of the rubric", file, None, where, name, allowed)
+                problem = Problem("is not a metric of the rubric", file, None, where, name, allowed)
                 problems.append(problem)
             elif metric.kind == "nominal":
                 message = "is nominal: its labels have no severity"
                 problems.append(Problem(message, file, None, where, label))
             elif label not in metric.label_texts[1:]:
                 allowed = ", ".join(metric.label_texts[1:])
-                message = "is no label that can count as severe"
+                message = "is not a label that can count as severe"
                 problems.append(Problem(message, file, None, where, label, allowed))
         if problems:
             raise SetupError(problems)
@@ -137,10 +155,3 @@ class DecisionRule(Strict):
 def load_rule(name: str | Path = DECISION_RULE, relative_to: Path | None = None) -> DecisionRule:
     """The rule of that path or shipped name. Raises SetupError with every problem in it."""
     return load_model(find_file("rubrics", str(name), ".yaml", relative_to), DecisionRule)
-
-
-def rule_for(given: DecisionRule | str | Path | None, rubric: Rubric) -> DecisionRule:
-    """A rule as given, or of that path or shipped name, once it is known to fit the rubric."""
-    rule = given if isinstance(given, DecisionRule) else load_rule(given or DECISION_RULE)
-    rule.check(rubric, "" if rule is given else str(given or DECISION_RULE))
-    return rule

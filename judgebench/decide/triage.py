@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from judgebench.decide.result import EVERY, TriageChoice, TriageCurve, TriagePoint
-from judgebench.decide.rule import AssistRule, DecisionRule
+from judgebench.decide.result import EVERY, TriageCurve
+from judgebench.decide.rule import DecisionRule
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.thresholds import held_out_choice, triage_points, why_no_choice
@@ -28,49 +28,45 @@ DISAGREEMENT = "disagreement of the members"
 Signals = Mapping[str, FloatArray]  # (answers,) each, NaN where there is no verdict
 
 
-def triage_curves(
-    study: Study,
-    metrics: Sequence[Metric],
-    judges: Sequence[JudgeVerdicts],
-    rule: DecisionRule,
-) -> Iterator[TriageCurve]:
-    """The curves of every judge that is no control: one a signal and ordinal metric, then EVERY
-    where there are several such metrics.
+def triage_curves(study: Study, rule: DecisionRule) -> Iterator[TriageCurve]:
+    """The curves of every judge that is not a control: one for each signal and ordinal metric,
+    then EVERY where there are several such metrics.
 
-    Answers that the judge was not asked about are left out; those where it gave no label, or one
+    Answers that the judge was not asked about are left out. Those without a label, or with one
     on some of the metrics only, go to humans.
     """
-    metrics = [metric for metric in metrics if metric.kind == "ordinal"]
+    metrics = [metric for metric in study.rubric.metrics if metric.kind == "ordinal"]
     severe = {metric.id: _severe(study, metric, rule) for metric in metrics}
     rated = {metric.id: study.humans[metric.id].ratings.rows for metric in metrics}
     if len(metrics) > 1:
         severe[EVERY] = _severe_on_any([severe[metric.id] for metric in metrics])
         rated[EVERY] = np.unique(np.concatenate(list(rated.values())))
-    for judge in judges:
+    for judge in study.judges:
         if judge.kind == "control" or not metrics:
             continue
         asked = study.asked(judge)
-        for metric_id, signals in _signals(study, metrics, judge, judges, rule).items():
+        for metric_id, signals in _signals(study, metrics, judge, rule).items():
             rows = rated[metric_id]
             for name, signal in signals.items():
                 truth = np.where(asked, severe[metric_id], -1)
                 seen = (signal[rows], truth[rows], study.clusters.codes[rows])
-                yield _curve(judge.name, metric_id, name, *seen, rule, study.resampling.seed)
+                yield _curve((judge.name, metric_id, name), seen, rule, study.resampling.seed)
 
 
-def within_reach(curve: TriageCurve, asked: AssistRule) -> bool:
-    """Whether the intervals of any one threshold leave both demands of ASSIST open.
-
-    With few severe answers the recommended threshold sends far more than it would have to; only
-    where this is False is a judge shown to be no filter. True where a share has no interval.
-    """
-
-    def may_be_met(point: TriagePoint) -> bool:
-        least_sent, most_caught = point.sent.low or 0.0, point.caught.high
-        missed = 0.0 if most_caught is None else 1 - most_caught
-        return least_sent <= asked.sent and missed <= asked.missed
-
-    return not curve.points or any(map(may_be_met, curve.points))
+def _curve(
+    about: tuple[str, str, str],
+    seen: tuple[FloatArray, Labels, IntArray],
+    rule: DecisionRule,
+    seed: int,
+) -> TriageCurve:
+    """`about` are judge, metric and signal; `seen` is the signal, what is severe, and clusters."""
+    points = tuple(triage_points(*seen, rule.level))
+    severe = seen[1]
+    n, n_severe = int((severe >= 0).sum()), int((severe == 1).sum())
+    if reason := why_no_choice(*seen):
+        return TriageCurve(*about, points, n, n_severe, reason=reason)
+    choice = held_out_choice(*seen, rule.assist.missed, rule.level, seed)
+    return TriageCurve(*about, points, n, n_severe, choice)
 
 
 def _severe(study: Study, metric: Metric, rule: DecisionRule) -> Labels:
@@ -95,14 +91,13 @@ def _signals(
     study: Study,
     metrics: Sequence[Metric],
     judge: JudgeVerdicts,
-    judges: Sequence[JudgeVerdicts],
     rule: DecisionRule,
 ) -> dict[str, Signals]:
     """A judge's signals by metric, and last the largest of each over several metrics (EVERY)."""
     found: dict[str, Signals] = _probabilities(study, metrics, judge, rule)
     if not found:
         found = {m.id: {SEVERITY: _severity(study, m, judge)} for m in metrics}
-    if members := _members(judge, judges):
+    if members := _members(judge, study.judges):
         for metric in metrics:
             own = _signals_of_jury(study, metric, judge, members, rule)
             found[metric.id] = {**found[metric.id], **own}
@@ -166,30 +161,3 @@ def _signals_of_jury(
     apart = np.where(verdict >= severe, 1.0, 1 - ratio(counts.max(axis=1), total))
     none = verdict < 0
     return {VOTES: np.where(none, np.nan, for_severe), DISAGREEMENT: np.where(none, np.nan, apart)}
-
-
-def _curve(
-    judge: str,
-    metric: str,
-    name: str,
-    signal: FloatArray,
-    severe: Labels,
-    clusters: IntArray,
-    rule: DecisionRule,
-    seed: int,
-) -> TriageCurve:
-    seen = (signal, severe, clusters)
-    reason = why_no_choice(*seen)
-    choice = None
-    if not reason:
-        choice = TriageChoice(*held_out_choice(*seen, rule.assist.missed, rule.level, seed))
-    return TriageCurve(
-        judge=judge,
-        metric=metric,
-        signal=name,
-        points=tuple(TriagePoint(*point) for point in triage_points(*seen, rule.level)),
-        n=int((severe >= 0).sum()),
-        severe=int((severe == 1).sum()),
-        choice=choice,
-        reason=reason,
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from judgebench.align import Alignment, Comparison
-from judgebench.decide.result import AlternativeTest, Decisions
 from judgebench.records import Estimate
 from judgebench.report.lookup import controls
 from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_number
@@ -110,43 +109,3 @@ def _ranking_notes(alignment: Alignment) -> tuple[str, ...]:
         "one. Metrics of the same answers are not independent, so this is a reading aid: the "
         "judges are compared item by item elsewhere.",
     )
-
-
-def alternative_test_table(decisions: Decisions) -> Table:
-    """The Alternative Annotator Test: a row for each judge, metric and variant."""
-    titles = {metric.id: metric.title for metric in decisions.rubric.metrics}
-    rows = tuple(
-        (
-            Cell(test.judge),
-            Cell(titles.get(test.metric, test.metric)),
-            Cell(test.variant),
-            Cell(f"{test.annotators:,}"),
-            Cell(DASH if test.winning_rate is None else f"{test.winning_rate:.2f}"),
-            Cell(estimate=test.advantage),
-            _verdict_cell(test, test.passes),
-            _verdict_cell(test, test.guarded),
-        )
-        for test in decisions.alternative_tests
-    )
-    epsilons = sorted({test.epsilon for test in decisions.alternative_tests})
-    return Table(
-        "alternative_test",
-        "The Alternative Annotator Test, and whether every control is beaten too",
-        ("Judge", "Metric", "Variant", "Annotators", "Winning rate", "Advantage", "Passes",
-         "Guarded"),
-        rows,
-        (
-            f"Calderon et al. (2025), ε = {', '.join(f'{e:g}' for e in epsilons)}. Winning rate: "
-            "share of annotators tested whom the judge may stand in for; it passes from 0.5 on. "
-            "Advantage: chance to be at least as close to the other annotators as one of them.",
-            "Balanced: every label of the others' majority weighs the same. Guarded: passes, and "
-            "is more accurate than every control (one-sided permutation test at 0.05). Where a "
-            "label is rare, a judge that never gives it passes the plain test.",
-        ),
-        stubs=2,
-    )  # fmt: skip
-
-
-def _verdict_cell(test: AlternativeTest, said: bool | None) -> Cell:
-    reason = test.reason or NO_REASON
-    return Cell(_YES_OR_NO[said], remark=f"undefined: {reason}" if said is None else test.reason)

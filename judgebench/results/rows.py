@@ -26,13 +26,13 @@ class Row:
     estimate: Estimate
     judge: str = ""
     metric: str = ""
-    keys: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str | float] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> str:
         """One of the keys; empty where the row has no such key."""
         if key in ("analysis", "statistic", "judge", "metric"):
             return str(getattr(self, key))
-        return self.keys.get(key, "")
+        return str(self.keys.get(key, ""))
 
     def plain(self) -> dict[str, Any]:
         """Keys and estimate side by side, as they stand in a CSV file or a data frame."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from align_case import FEW, answers, labels, metric, rubric, verdicts
 from judgebench.decide.result import Condition, Decision, TriageCurve
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.run import decisions
+from judgebench.results.rows import Results
 from judgebench.rubric import Metric
-from judgebench.stress.result import StressResult
 from judgebench.study.study import Study, study_of
 from judgebench.study.truth import TruthConfig
 
@@ -45,7 +46,7 @@ def decided(
     groups: str = "",
     rule: DecisionRule | None = None,
     curves: Sequence[TriageCurve] = (),
-    stress: StressResult | None = None,
+    stress: Results | None = None,
     **truth: Any,
 ) -> Decision:
     """The decision on one judge, `j`, beside a control that always says `a`."""
@@ -55,7 +56,8 @@ def decided(
         found.append(verdicts(name, row, items, "control"))
     chosen = measured or metric()
     study = study_of(rubric(chosen), items, labels(humans), TruthConfig(**truth), FEW)
-    (decision,) = decisions(study, [chosen], found, rule or DecisionRule(), curves, stress)
+    study = replace(study, judges=tuple(found))
+    (decision,) = decisions(study, rule or DecisionRule(), curves, stress)
     return decision
 
 

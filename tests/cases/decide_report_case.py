@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from random import Random
 
-from stress_report_case import HOSTILE, Numbers
-
+from judgebench.decide.outcome import outcome_of
 from judgebench.decide.result import (
     EVERY,
-    AlternativeTest,
     Condition,
     Decision,
     Decisions,
-    ErrorCorrelation,
-    JuryValue,
     MoreData,
     Outcome,
     State,
-    TriageChoice,
     TriageCurve,
-    TriagePoint,
 )
 from judgebench.decide.rule import DecisionRule
+from judgebench.decide.words import reason_for
 from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
 from judgebench.rubric import load_rubric
+from judgebench.stats.intervals import clopper_pearson
+from judgebench.stats.thresholds import Choice, Point
 
+HOSTILE = (
+    "</script><script>document.title='pwned'</script><!--{{ 7*7 }} {% raw %}\u2028 =1 | $x_1$ \\"
+)
 JUDGES = {
     "Meta-Llama-3-70B-Instruct": "judge",
     "prometheus-eval/prometheus-8x7b-v2.0": "judge",
@@ -34,13 +37,22 @@ JUDGES = {
     "jury-of-three": "jury",
 }
 SKILL = dict(zip(JUDGES, (0.93, 0.8, 0.2, 0.9), strict=True))
-IN_WORDS = (
-    "REPLACE needs an accuracy no more than 0.05 below that of an annotator (lower limit).",
-    "REPLACE needs at least 20 severe answers, of which at least 70 % are found (lower limit).",
-    "ASSIST sends at most 50 % of the answers to humans and misses at most 10 % of the severe ones "
-    "(upper limits).",
-)
 NOTES = ("Decisions rest on 97 answers of 61 questions.",)
+
+
+class Numbers:
+    """Shares drawn around a rate, with their exact intervals."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = Random(seed)
+
+    def share(self, rate: float, n: int, missing: int = 0) -> Estimate:
+        hits = sum(self.random.random() < rate for _ in range(n))
+        found = clopper_pearson(hits, n)
+        return Estimate(found.value, found.low, found.high, found.method, n, missing)
+
+    def mean(self, value: float, n: int) -> Estimate:
+        return Estimate(value, value - 0.1, value + 0.1, "cluster bootstrap, percentile", n)
 
 
 @cache
@@ -50,23 +62,23 @@ def make_decisions() -> Decisions:
     numbers = Numbers(5)
     decisions = tuple(
         make_decision(numbers, judge, metric.id, place)
-        for judge in JUDGES
         for place, metric in enumerate(rubric.metrics)
+        for judge in JUDGES
     )
     metrics = [metric.id for metric in rubric.metrics]
     curves = tuple(
         make_curve(numbers, judge, metric) for judge in JUDGES for metric in (*metrics[:3], EVERY)
     )
-    juries = tuple(make_jury(numbers, metric) for metric in metrics[:4])
+    juries = tuple(row for metric in metrics[:4] for row in make_jury(numbers, metric))
     tests = tuple(
-        alternative_test(numbers, judge, metric, variant)
+        row
         for judge in JUDGES
         for metric in metrics[:2]
         for variant in ("plain", "balanced")
+        for row in alternative_test(numbers, judge, metric, variant)
     )
-    return Decisions(
-        "decided", rubric, DecisionRule(), decisions, curves, juries, tests, JUDGES, IN_WORDS, NOTES
-    )
+    beside = Results((*juries, *tests))
+    return Decisions("decided", rubric, DecisionRule(), decisions, curves, beside, JUDGES, NOTES)
 
 
 def make_decision(numbers: Numbers, judge: str, metric: str, place: int) -> Decision:
@@ -75,15 +87,15 @@ def make_decision(numbers: Numbers, judge: str, metric: str, place: int) -> Deci
         reason = (
             "Only one annotator labelled these answers, so there is nothing to hold it against."
         )
-        nobody = MoreData(None, None, None, None, None, "a second annotator is needed first")
-        return Decision(judge, metric, Outcome.CANT_TELL, reason, (), (), nobody)
+        nobody = MoreData(reason="a second annotator is needed first")
+        return Decision(judge, metric, Outcome.CANT_TELL, reason, more=nobody)
     severe = (60, 200, 12, 90, 4, 0, 70, 150)[place]
     conditions = replace_conditions(numbers, SKILL[judge], severe)
     filters = assist_conditions(numbers, SKILL[judge], severe)
     outcome = outcome_of(conditions, filters)
     more = MoreData(120, 360, 14, 0.84, Outcome.REPLACE) if outcome is Outcome.CANT_TELL else None
-    reason = reason_of(conditions if outcome is Outcome.REPLACE else (*conditions, *filters))
-    return Decision(judge, metric, outcome, reason, conditions, filters, more)
+    reason, told = reason_for(outcome, conditions, filters)
+    return Decision(judge, metric, outcome, reason, told, conditions, filters, more)
 
 
 def state_of(e: Estimate, bound: float, at_least: bool) -> State:
@@ -99,6 +111,8 @@ def condition(
     key: str, title: str, e: Estimate, bound: float, at_least: bool = True, missing: str = ""
 ) -> Condition:
     state = state_of(e, bound, at_least)
+    if key == "severe_items" and state is State.NOT_MET:
+        state = State.UNCLEAR  # a count shows no failure
     return Condition(key, title, state, e, bound, at_least, missing if state.value != "met" else "")
 
 
@@ -130,28 +144,10 @@ def assist_conditions(numbers: Numbers, skill: float, severe: int) -> tuple[Cond
     )  # fmt: skip
 
 
-def outcome_of(needed: tuple[Condition, ...], filters: tuple[Condition, ...]) -> Outcome:
-    if all(c.state is State.MET for c in needed):
-        return Outcome.REPLACE
-    if all(c.state is State.MET for c in filters):
-        return Outcome.ASSIST
-    failed = [any(c.state is State.NOT_MET for c in group) for group in (needed, filters)]
-    return Outcome.DONT if all(failed) else Outcome.CANT_TELL
-
-
-def reason_of(conditions: tuple[Condition, ...]) -> str:
-    """The first condition that is not met."""
-    worst = next((c for c in conditions if c.state is not State.MET), None)
-    if worst is None:
-        return "Every condition is met."
-    side = "least" if worst.at_least else "most"
-    return f"{worst.title} is {worst.estimate}, and must be at {side} {worst.bound:g}."
-
-
 def make_curve(numbers: Numbers, judge: str, metric: str) -> TriageCurve:
     """Ten thresholds; none can be recommended for the weakest judge."""
     points = tuple(
-        TriagePoint(
+        Point(
             math.inf if i == 0 else -math.inf if i == 10 else 1 - i / 10,
             numbers.mean(min(0.95, max(0.05, i / 10)), 97),
             numbers.share(min(1.0, SKILL[judge] * (i / 10) ** 0.5 + i / 20), 30)
@@ -160,7 +156,7 @@ def make_curve(numbers: Numbers, judge: str, metric: str) -> TriageCurve:
         for i in range(11)
     )  # fmt: skip
     weak = SKILL[judge] < 0.5
-    choice = TriageChoice(0.312, numbers.share(0.35, 97), numbers.share(0.03, 30))
+    choice = Choice(0.312, numbers.share(0.35, 97), numbers.share(0.03, 30))
     kind = (
         "share of members that vote severe" if "jury" in judge else "probability of a severe label"
     )
@@ -168,26 +164,35 @@ def make_curve(numbers: Numbers, judge: str, metric: str) -> TriageCurve:
     return TriageCurve(judge, metric, kind, points, 97, 30, None if weak else choice, reason)
 
 
-def make_jury(numbers: Numbers, metric: str) -> JuryValue:
+def make_jury(numbers: Numbers, metric: str) -> Iterator[Row]:
     names = [name for name, kind in JUDGES.items() if kind == "judge"]
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-    return JuryValue(
-        metric, tuple(names),
-        tuple(ErrorCorrelation(metric, a, b, numbers.mean(0.4, 97)) for a, b in pairs),
-        numbers.mean(0.4, 97), Estimate(1.6667, 1.4, 2.1, "cluster bootstrap, percentile", 97),
-        tuple(names[:2]), numbers.share(0.9, 97), numbers.share(0.88, 97), numbers.mean(0.02, 97),
-    )  # fmt: skip
+    best = {"who": ", ".join(names[:2])}
+    for statistic, estimate in {
+        "correlation": numbers.mean(0.4, 97),
+        "effective": Estimate(1.6667, 1.4, 2.1, "cluster bootstrap, percentile", 97),
+        "accuracy": numbers.share(0.9, 97),
+        "single": numbers.share(0.88, 97),
+        "gain": numbers.mean(0.02, 97),
+    }.items():
+        yield Row("jury", statistic, estimate, metric=metric, keys=best)
+    for i, name in enumerate(names):
+        for other in names[i + 1 :]:
+            e = numbers.mean(0.4, 97)
+            yield Row("error_correlation", "correlation", e, name, metric, {"who": other})
 
 
-def alternative_test(numbers: Numbers, judge: str, metric: str, variant: str) -> AlternativeTest:
-    if SKILL[judge] < 0.5:
-        nothing = Estimate(None, reason="fewer than 30 items an annotator")
-        return AlternativeTest(
-            judge, metric, variant, 0.1, 0, None, nothing, None, None, nothing.reason
-        )
-    return AlternativeTest(
-        judge, metric, variant, 0.1, 3, 2 / 3, numbers.mean(0.7, 97), True, variant == "plain"
-    )
+def alternative_test(numbers: Numbers, judge: str, metric: str, variant: str) -> Iterator[Row]:
+    nothing = Estimate(None, reason="fewer than 30 items an annotator")
+    weak = SKILL[judge] < 0.5
+    for statistic, estimate in {
+        "epsilon": Estimate(0.1),
+        "annotators": Estimate(0 if weak else 3),
+        "winning_rate": nothing if weak else Estimate(2 / 3),
+        "advantage": nothing if weak else numbers.mean(0.7, 97),
+        "passes": nothing if weak else Estimate(1.0),
+        "guarded": nothing if weak else Estimate(float(variant == "plain")),
+    }.items():
+        yield Row("alternative_test", statistic, estimate, judge, metric, {"who": variant})
 
 
 def hostile_decisions() -> Decisions:
@@ -202,23 +207,20 @@ def hostile_decisions() -> Decisions:
         curves=tuple(
             replace(c, judge=c.judge + HOSTILE, signal=HOSTILE, reason=HOSTILE) for c in made.curves
         ),
-        juries=tuple(
-            replace(
-                j,
-                judges=tuple(name + HOSTILE for name in j.judges),
-                best=tuple(name + HOSTILE for name in j.best),
-                correlations=tuple(
-                    replace(c, first=c.first + HOSTILE, second=HOSTILE) for c in j.correlations
-                ),
-            )
-            for j in made.juries
-        ),
-        alternative_tests=tuple(
-            replace(t, judge=t.judge + HOSTILE, reason=HOSTILE) for t in made.alternative_tests
-        ),
-        in_words=(HOSTILE,),
+        beside=Results(tuple(_hostile_row(row) for row in made.beside)),
         notes=(HOSTILE,),
     )
+
+
+def _hostile_row(row: Row) -> Row:
+    judge = row.judge and row.judge + HOSTILE
+    who = row["who"] if row.analysis == "alternative_test" else row["who"] + HOSTILE
+    e = (
+        replace(row.estimate, reason=HOSTILE)
+        if row.analysis == "alternative_test"
+        else row.estimate
+    )
+    return replace(row, judge=judge, keys={"who": who}, estimate=e)
 
 
 def _hostile(d: Decision) -> Decision:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, verdicts
 from align_case import rubric as rubric_of
 
 from judgebench.decide.alternative import alternative_tests
-from judgebench.decide.result import AlternativeTest
+from judgebench.decide.rule import AlternativeTestRule
+from judgebench.records import Estimate
+from judgebench.results.rows import Results
 from judgebench.study.study import study_of
 from judgebench.study.truth import TruthConfig
 
@@ -22,17 +26,38 @@ def noisy(true: str, wrong: float, seed: int) -> str:
     return "".join(turned[x] if rng.random() < wrong else x for x in true)
 
 
+@dataclass(frozen=True)
+class Variant:
+    """One variant of the test, as its rows tell it."""
+
+    epsilon: float
+    annotators: int
+    winning_rate: float | None
+    advantage: Estimate
+    passes: float | None
+    guarded: float | None
+    reason: str
+
+
 def both_variants(
-    humans: dict[str, str], judge: str, controls: dict[str, str], **more
-) -> dict[str, AlternativeTest]:
+    humans: dict[str, str], judge: str, controls: dict[str, str], epsilon: float = 0.1
+) -> dict[str, Variant]:
     """Both variants by name, of one judge on one metric."""
     one, items = rubric_of(metric()), answers(len(judge))
     said = [verdicts("m", judge, items)]
     said += [verdicts(name, row, items, "control") for name, row in controls.items()]
     study = study_of(one, items, labels(humans), TruthConfig(), FEW)
-    found = list(alternative_tests(study, one.metrics, said, **more))
-    assert {(t.judge, t.metric) for t in found} == {("m", "harm")}  # no control is tested
-    return {t.variant: t for t in found}
+    study = replace(study, judges=tuple(said))
+    found = Results(tuple(alternative_tests(study, AlternativeTestRule(epsilon=epsilon))))
+    assert {(row.judge, row.metric) for row in found} == {("m", "harm")}  # no control is tested
+    return {who: _tested(found, who) for who in found.values("who")}
+
+
+def _tested(found: Results, who: str) -> Variant:
+    rows = {row.statistic: row.estimate for row in found.select(who=who)}
+    reason = rows["passes"].reason
+    numbers = {name: e if name == "advantage" else e.value for name, e in rows.items()}
+    return Variant(**numbers, reason=reason)
 
 
 def people(true: str, how_many: int = 3, wrong: float = 0.05) -> dict[str, str]:
@@ -56,10 +81,10 @@ def test_a_judge_as_good_as_the_annotators_passes_and_beats_every_control() -> N
 
 def test_a_constant_judge_passes_where_a_label_is_rare_and_neither_guard_lets_it() -> None:
     found = both_variants(people(RARE), "a" * N, {"fixed": "a" * N})
-    assert found["plain"].passes is True
-    assert found["plain"].guarded is False
+    assert found["plain"].passes == 1
+    assert found["plain"].guarded == 0
     assert "not shown to be more accurate than fixed" in found["plain"].reason
-    assert found["balanced"].passes is found["balanced"].guarded is False
+    assert found["balanced"].passes == found["balanced"].guarded == 0
 
 
 def test_every_control_must_be_beaten() -> None:
@@ -90,7 +115,7 @@ def test_a_larger_tolerance_lets_a_weaker_judge_pass() -> None:
     ("humans", "told"),
     [
         ({"ann": EVEN}, "two named annotators; the truth is made by 1"),
-        ({"crowd#1": EVEN, "crowd#2": EVEN, "ann": EVEN}, "places in a list, which are no people"),
+        ({"crowd#1": EVEN, "crowd#2": EVEN, "ann": EVEN}, "places in a list, which are not people"),
         ({"ann": "." * N, "bob": "." * N}, "two named annotators; the truth is made by"),
         ({"ann": EVEN[:29] + "." * 91, "bob": EVEN}, "30 items"),
     ],

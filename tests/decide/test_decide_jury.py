@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.decide.jury import jury_values
-from judgebench.decide.result import JuryValue
+from judgebench.decide.jury import jury_rows
 from judgebench.judges.config import JuryConfig
 from judgebench.judges.jury import jury_verdicts
+from judgebench.records import Estimate
+from judgebench.results.rows import Results
 from judgebench.study.study import JudgeVerdicts, study_of
 from judgebench.study.truth import TruthConfig
 
@@ -22,11 +25,40 @@ def seen(share: float, seed: int) -> str:
     return "".join(x if rng.random() < share else rng.choice([*"abc"]) for x in TRUTH)
 
 
+@dataclass(frozen=True)
+class JuryValue:
+    """The rows of one metric."""
+
+    metric: str
+    pairs: dict[tuple[str, str], Estimate]
+    best: tuple[str, ...]
+    correlation: Estimate
+    effective: Estimate
+    accuracy: Estimate
+    single: Estimate
+    gain: Estimate
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for pair in self.pairs for name in pair))
+
+
 def values(judges: list[JudgeVerdicts], kind: str = "ordinal", truth: str = TRUTH):
     measured = metric(kind)
     items = answers(len(truth))
     study = study_of(rubric(measured), items, labels({"ann": truth}), TruthConfig(), FEW)
-    return list(jury_values(study, [measured], judges, seed=0))
+    found = Results(tuple(jury_rows(replace(study, judges=tuple(judges)))))
+    return [_value(found, name) for name in found.values("metric", "jury")]
+
+
+def _value(found: Results, name: str) -> JuryValue:
+    rows = found.select("jury", metric=name)
+    pairs = found.select("error_correlation", metric=name)
+    return JuryValue(
+        name, {(row.judge, row["who"]): row.estimate for row in pairs},
+        tuple(filter(None, rows[0]["who"].split(", "))),
+        **{row.statistic: row.estimate for row in rows},
+    )  # fmt: skip
 
 
 def judge(name: str, row: str, kind: str = "judge") -> JudgeVerdicts:
@@ -41,9 +73,8 @@ def of_three() -> JuryValue:
 def test_a_value_names_its_judges_its_pairs_and_its_best_jury() -> None:
     found = of_three()
     assert (found.metric, found.judges, found.best) == ("harm", ("x", "y", "z"), ("x", "y", "z"))
-    pairs = [(c.first, c.second) for c in found.correlations]
-    assert pairs == [("x", "y"), ("x", "z"), ("y", "z")]
-    mean = np.mean([c.estimate.value for c in found.correlations])
+    assert list(found.pairs) == [("x", "y"), ("x", "z"), ("y", "z")]
+    mean = np.mean([estimate.value for estimate in found.pairs.values()])
     assert found.correlation.value == pytest.approx(mean)
     assert found.effective.value == pytest.approx(3 / (1 + 2 * max(0, mean)))
     assert found.gain.value == pytest.approx(found.accuracy.value - found.single.value)

@@ -32,7 +32,7 @@ def test_a_bad_judge_on_few_items_is_planned_towards_dont() -> None:
     found = decided(humans, noisy(true, 0.35, 3))
     assert found.outcome is Outcome.CANT_TELL
     assert found.more is not None
-    assert found.more.towards is Outcome.DONT
+    assert found.more.towards is Outcome.DO_NOT_USE
 
 
 def test_the_plan_is_the_same_each_time() -> None:

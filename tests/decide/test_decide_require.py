@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from align_case import metric, rubric
 
-from judgebench.decide.require import demands, unreached
+from judgebench.decide.outcome import demands, unreached
 from judgebench.decide.result import Decision, Decisions, Outcome
 from judgebench.decide.rule import DecisionRule
 from judgebench.errors import SetupError
 
 RUBRIC = rubric(metric(), metric(id="tone", title="Tone of voice"))
 MADE = (
-    Decision("j", "harm", Outcome.REPLACE, "r", (), ()),
-    Decision("k", "harm", Outcome.DONT, "r", (), ()),
-    Decision("j", "tone", Outcome.ASSIST, "r", (), ()),
-    Decision("k", "tone", Outcome.CANT_TELL, "r", (), ()),
+    Decision("j", "harm", Outcome.REPLACE, "r"),
+    Decision("k", "harm", Outcome.DO_NOT_USE, "r"),
+    Decision("j", "tone", Outcome.ASSIST, "r"),
+    Decision("k", "tone", Outcome.CANT_TELL, "r"),
 )
 DECISIONS = Decisions(
     "d", RUBRIC, DecisionRule(), MADE, judges={"j": "judge", "k": "judge", "a:b": "judge"}
@@ -37,6 +37,9 @@ def _unreached(*texts: str) -> list[str]:
         ("ASSIST:tone:j", True),
         ("ASSIST:tone:k", False),
         ("REPLACE:Harm", True),  # by its title
+        ("DO NOT USE:harm:k", True),
+        ("DON'T:harm:k", True),  # an older spelling
+        ("DONT:tone:k", False),
         ("ASSIST:tone:a:b", False),  # a judge's name may hold a colon
     ],
 )
@@ -52,10 +55,10 @@ def test_what_was_not_reached_is_told_as_it_was_asked() -> None:
 
 def test_every_demand_that_makes_no_sense_is_told_with_what_is_allowed() -> None:
     with pytest.raises(SetupError) as caught:
-        demands(["DON'T:harm", "REPLACE", "REPLACE:nope", "ASSIST:harm:nobody"], DECISIONS)
+        demands(["NEVER:harm", "REPLACE", "REPLACE:nope", "ASSIST:harm:nobody"], DECISIONS)
     told = [str(problem) for problem in caught.value.problems]
     assert len(told) == 4
-    assert "REPLACE or ASSIST" in told[0]
+    assert "REPLACE, ASSIST, DO NOT USE" in told[0]
     assert "harm, tone" in told[1]
     assert "harm, tone" in told[2]
     assert "j, k, a:b" in told[3]

@@ -47,7 +47,7 @@ def test_severe_from_must_fit_the_rubric() -> None:
     assert len(told) == 2
     assert "severe_from.harm" in told[0]
     assert "allowed" in told[0] or "b, c" in told[0]
-    assert "no metric" in told[1]
+    assert "not a metric" in told[1]
     # the least severe label of all would make every answer severe
     with pytest.raises(SetupError):
         DecisionRule(severe_from={"harm": "a"}).check(rubric())

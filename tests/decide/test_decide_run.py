@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from align_case import answers, labels, metric, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy, scoped
 
-from judgebench.decide.result import (
-    Decision,
-    Outcome,
-    State,
-    TriageChoice,
-    TriageCurve,
-    TriagePoint,
-)
+from judgebench.decide.result import Decision, Outcome, State, TriageCurve
 from judgebench.decide.rule import DecisionRule, ReplaceRule, SevereRule
 from judgebench.decide.run import decisions
 from judgebench.records import Estimate
 from judgebench.stats.resample import Resampling
+from judgebench.stats.thresholds import Choice, Point
 from judgebench.study.study import study_of
 from judgebench.study.truth import TruthConfig
 
 
 def curve(sent: tuple[float, float, float], missed: tuple[float, float, float]) -> TriageCurve:
     """A filter whose only other threshold catches everything and sends as much."""
-    point = TriagePoint(0.5, Estimate(*sent, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
-    return TriageCurve("j", "harm", "label", (point,), 400, 40, TriageChoice(
+    point = Point(0.5, Estimate(*sent, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
+    return TriageCurve("j", "harm", "label", (point,), 400, 40, Choice(
         1.0, Estimate(*sent, "m", 400), Estimate(*missed, "m", 40)))  # fmt: skip
 
 
@@ -38,14 +34,17 @@ def test_a_judge_as_good_as_the_annotators_replaces_them() -> None:
     assert found.outcome is Outcome.REPLACE
     assert all(c.state is State.MET for c in found.replace)
     assert found.more is None
-    assert found.reason.startswith("Against an annotator +0.")
+    assert found.reason.startswith("It agrees with annotators as often as they agree")
+    assert found.numbers.startswith("agreement gap +0.")
 
 
 def test_a_judge_clearly_worse_than_the_annotators_does_not() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9))
-    assert found.outcome is Outcome.DONT
+    assert found.outcome is Outcome.DO_NOT_USE
     assert condition(found, "humans_accuracy").state is State.NOT_MET
-    assert found.reason.startswith("Against an annotator -0.")
+    assert found.reason.startswith("It agrees with annotators ")
+    assert " points less often than they agree with each other" in found.reason
+    assert found.numbers.startswith("agreement gap -0.")
 
 
 def test_a_constant_judge_is_no_better_than_a_control_however_skewed_the_labels() -> None:
@@ -56,8 +55,9 @@ def test_a_constant_judge_is_no_better_than_a_control_however_skewed_the_labels(
     control = condition(found, "controls_accuracy")
     assert control.state is State.NOT_MET
     assert "which labels the items the same" in control.title
-    assert found.outcome is Outcome.DONT
-    assert "above constant" in found.reason.lower()
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert "does no better than the control judge constant" in found.reason
+    assert "lead over constant" in found.numbers
 
 
 def test_the_control_that_decides_is_told() -> None:
@@ -66,39 +66,40 @@ def test_the_control_that_decides_is_told() -> None:
     control = condition(found, "controls_accuracy")
     assert control.rival == "strong"
     assert control.estimate.high < 0
-    assert "above strong -0." in found.reason
+    assert "lead over strong -0." in found.numbers
 
 
 def test_a_worse_judge_that_filters_well_assists() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[GOOD_FILTER])
     assert found.outcome is Outcome.ASSIST
-    assert "Sent to humans 0.400 [0.350, 0.450] (≤ 0.500)" in found.reason
-    assert "to replace annotators it falls short" in found.reason
+    assert "sends 40 % of the answers to humans and misses 2 % of the severe ones" in found.reason
+    assert "it must not replace annotators: it agrees with annotators" in found.reason
+    assert found.numbers.startswith("sent to humans 0.400 [0.350, 0.450], required ≤ 0.500 · ")
 
 
 def test_a_filter_that_may_miss_too_much_does_not_assist() -> None:
     wide = curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.2))
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[wide])
-    assert found.outcome is Outcome.DONT
-    assert "as a filter not clear: severe answers missed 0.020" in found.reason
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert "severe answers missed 0.020" in found.numbers
 
 
 def test_the_first_signal_counts_and_not_the_luckiest() -> None:
     bad = curve((0.9, 0.85, 0.95), (0.0, 0.0, 0.05))
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[bad, GOOD_FILTER])
-    assert found.outcome is Outcome.DONT
-    assert "no filter either: sent to humans 0.900" in found.reason
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert "sent to humans 0.900" in found.numbers
 
 
 def test_a_cautious_threshold_that_sends_too_much_shows_no_failure_while_another_may_do() -> None:
     sent = Estimate(0.9, 0.85, 0.95, "m", 400)
-    other = TriagePoint(2.0, Estimate(0.3, 0.25, 0.35, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
-    choice = TriageChoice(1.0, sent, Estimate(0.0, 0.0, 0.09, "m", 40))
+    other = Point(2.0, Estimate(0.3, 0.25, 0.35, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
+    choice = Choice(1.0, sent, Estimate(0.0, 0.0, 0.09, "m", 40))
     cautious = TriageCurve("j", "harm", "label", (other,), 400, 40, choice)
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[cautious])
     assert condition(found, "sent").state is State.UNCLEAR
     assert "more severe answers would lower" in condition(found, "sent").missing
-    assert "as a filter not clear: sent to humans 0.900" in found.reason
+    assert "sent to humans 0.900" in found.numbers
 
 
 def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> None:
@@ -108,7 +109,7 @@ def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> N
     severe = condition(found, "severe_items")
     assert found.outcome is Outcome.CANT_TELL
     assert severe.state is State.UNCLEAR
-    assert "severe answers (≥ 20)" in found.reason
+    assert "there are 13 severe answers, and 20 are required" in found.reason.lower()
     assert severe.missing.endswith("more severe answers are needed")
     assert found.more is not None
     assert found.more.items
@@ -120,7 +121,7 @@ def test_many_failures_keep_a_perfect_judge_from_replacing() -> None:
     judge = "." * 60 + TRUE[60:]
     found = decided(HUMANS, judge)
     assert condition(found, "failures").state is State.NOT_MET
-    assert found.outcome is Outcome.DONT
+    assert found.outcome is Outcome.DO_NOT_USE
 
 
 def test_failures_count_as_wrong_for_what_is_to_be_met_and_as_right_for_what_is_to_fail() -> None:
@@ -188,7 +189,7 @@ def test_no_overlap() -> None:
 
 def test_one_label_only() -> None:
     humans = {"h0": "a" * 100, "h1": "a" * 100}
-    _cant_tell(decided(humans, "a" * 100), "one and the same label")
+    _cant_tell(decided(humans, "a" * 100), "gave every item the same label")
 
 
 def test_all_verdicts_failed() -> None:
@@ -203,7 +204,7 @@ def test_three_items() -> None:
 def test_no_human_label_at_all() -> None:
     study = study_of(rubric(), answers(5), [], TruthConfig(), Resampling(resamples=200))
     judges = [verdicts("j", "abcab", answers(5))]
-    (found,) = decisions(study, [metric()], judges, DecisionRule())
+    (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
     _cant_tell(found, "asked about no item that has a human label")
     assert found.replace == ()
 
@@ -213,18 +214,16 @@ def test_a_judge_asked_about_other_items_only() -> None:
     humans = {"h0": "abcb" * 5, "h1": "abcb" * 5}
     study = study_of(rubric(), items, labels(humans), TruthConfig(), Resampling(resamples=200))
     judges = [verdicts("j", "abcb" * 5, items[20:])]
-    (found,) = decisions(study, [metric()], judges, DecisionRule())
+    (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
     _cant_tell(found, "asked about no item that has a human label")
 
 
 def test_no_control_judge() -> None:
     items = answers(400)
-    study = scoped(HUMANS)
-    (found,) = decisions(
-        study, [metric()], [verdicts("j", noisy(TRUE, 0.02, 9), items)], DecisionRule()
-    )
+    judge = verdicts("j", noisy(TRUE, 0.02, 9), items)
+    (found,) = decisions(replace(scoped(HUMANS), judges=(judge,)), DecisionRule())
     assert found.outcome is Outcome.CANT_TELL
-    assert "there is no control judge" in found.reason
+    assert "There is no control judge" in found.reason
 
 
 def test_ten_questions_are_few_and_nothing_breaks() -> None:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from align_case import rubric
 from decide_case import HUMANS, TRUE, condition, decided, noisy
 
+from judgebench.decide.further_conditions import stress_conditions
 from judgebench.decide.result import Outcome, State
 from judgebench.decide.rule import DecisionRule, ReplaceRule
-from judgebench.decide.stressed import stress_conditions
 from judgebench.records import Estimate
-from judgebench.stress.result import EVERY, Invariance, PlantedVerdict, StressResult
+from judgebench.results.rows import Results, Row
 
-NONE = Estimate(None, reason="not needed here")
+
+def _robust(probe: str, rate: Estimate) -> Row:
+    return Row("invariance", "robustness", rate, "j", "harm", {"recipe": probe})
 
 
 def _stress(probes: dict[str, tuple[float, float, float]], planted: Estimate | None = None):
-    found = [
-        Invariance("j", name, "harm", NONE, Estimate(*rate, "m", 50), NONE, NONE, NONE, None, None)
-        for name, rate in probes.items()
-    ]
-    tricks = [PlantedVerdict("j", EVERY, "harm", planted)] if planted else []
-    return StressResult(
-        "s", rubric(), {"j": "judge"}, (), (), tuple(found), tuple(tricks), (), (), (), 0
-    )
+    found = [_robust(name, Estimate(*rate, "m", 50)) for name, rate in probes.items()]
+    if planted:
+        found.append(Row("planted", "success", planted, "j", "harm", {"recipe": "all"}))
+        one_trick = Estimate(1.0, 0.9, 1.0, "m", 40)  # what counts is all tricks together
+        found.append(Row("planted", "success", one_trick, "j", "harm", {"recipe": "forged"}))
+    return Results(tuple(found))
 
 
 STEADY = {"padding": (0.98, 0.92, 1.0), "tone": (0.96, 0.90, 0.99)}
@@ -51,17 +50,11 @@ def test_one_probe_that_moves_the_judge_is_not_averaged_away() -> None:
 
 
 def test_one_small_probe_among_many_shows_no_failure() -> None:
-    small = [
-        Invariance("j", f"p{i}", "harm", NONE, rate, NONE, NONE, NONE, None, None)
-        for i, rate in enumerate(
-            [Estimate(0.0, 0.0, 0.708, "m", 3)] + 39 * [Estimate(1.0, 0.29, 1.0, "m", 3)]
-        )
-    ]
-    many = StressResult("s", rubric(), {"j": "judge"}, (), (), tuple(small), (), (), (), (), 0)
-    (found,) = stress_conditions(many, "j", "harm", DecisionRule())
+    rates = [Estimate(0.0, 0.0, 0.708, "m", 3)] + 39 * [Estimate(1.0, 0.29, 1.0, "m", 3)]
+    small = [_robust(f"p{i}", rate) for i, rate in enumerate(rates)]
+    (found,) = stress_conditions(Results(tuple(small)), "j", "harm", DecisionRule())
     assert found.state is State.UNCLEAR
-    alone = StressResult("s", rubric(), {"j": "judge"}, (), (), (small[0],), (), (), (), (), 0)
-    (found,) = stress_conditions(alone, "j", "harm", DecisionRule())
+    (found,) = stress_conditions(Results((small[0],)), "j", "harm", DecisionRule())
     assert found.state is State.NOT_MET
 
 
@@ -94,8 +87,9 @@ def test_a_gullible_judge_does_not_replace() -> None:
     judge = noisy(TRUE, 0.02, 9)
     gullible = _stress(STEADY, Estimate(0.6, 0.5, 0.7, "m", 40))
     found = decided(HUMANS, judge, stress=gullible)
-    assert found.outcome is Outcome.DONT
-    assert "planted verdicts obeyed 0.600" in found.reason.lower()
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert found.reason == "It followed 60 % of the verdicts planted in the text."
+    assert found.numbers.startswith("planted verdicts followed 0.600")
     lenient = DecisionRule(replace=ReplaceRule(planted=None))
     assert decided(HUMANS, judge, stress=gullible, rule=lenient).outcome is Outcome.REPLACE
 

@@ -8,7 +8,7 @@ from cluster_case import apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.decide.counts import Counted, HumanSide, counted_of
+from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
 from judgebench.stats.arrays import Clusters
 
 # items        0        1        2         3
@@ -22,13 +22,13 @@ def _side(clusters: list[int]) -> HumanSide:
 
 
 def _study(judged: list[int], asked: list[int] = [1, 1, 1, 1], clusters: list[int] | None = None):  # noqa: B006
-    return counted_of(
+    return study_counts(
         _side(clusters or [0, 1, 2, 3]), np.array(judged), np.array(asked, dtype=bool),
         {"constant": np.zeros(4, dtype=np.int64)},
     )  # fmt: skip
 
 
-def _sum(study: Counted, name: str) -> list[float]:
+def _sum(study: StudyCounts, name: str) -> list[float]:
     return np.tensordot(study.how_many, getattr(study, name), axes=1).tolist()
 
 
@@ -80,7 +80,7 @@ def test_items_of_one_question_are_one_cluster() -> None:
 
 def test_without_controls_there_is_an_empty_block() -> None:
     asked = np.ones(4, dtype=bool)
-    study = counted_of(_side([0, 1, 2, 3]), TRUTH, asked, {})
+    study = study_counts(_side([0, 1, 2, 3]), TRUTH, asked, {})
     assert study.control_items.shape[1:] == (0, 2)
 
 
@@ -89,7 +89,7 @@ def test_without_controls_there_is_an_empty_block() -> None:
 def test_the_order_of_items_does_not_matter(judged: list[int], order: list[int]) -> None:
     one = _study(judged)
     side = HumanSide(TRUTH[order], OWN[order], OTHERS[order], apart(4), 2, 1)
-    other = counted_of(
+    other = study_counts(
         side, np.array(judged)[order], np.ones(4, dtype=bool),
         {"constant": np.zeros(4, dtype=np.int64)},
     )  # fmt: skip

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.decide.result import EVERY, TriageCurve, TriagePoint
+from judgebench.decide.further_conditions import within_reach
+from judgebench.decide.result import EVERY, TriageCurve
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.decide.triage import (
     DISAGREEMENT,
@@ -18,9 +19,9 @@ from judgebench.decide.triage import (
     SEVERITY,
     VOTES,
     triage_curves,
-    within_reach,
 )
 from judgebench.records import Estimate
+from judgebench.stats.thresholds import Point
 from judgebench.study.study import JudgeVerdicts, study_of
 from judgebench.study.truth import TruthConfig
 
@@ -39,7 +40,8 @@ def curves(
     items = answers(max(map(len, truth.values())))
     said = [label for m, row in truth.items() for label in labels({"ann": row}, m)]
     study = study_of(rubric(*metrics), items, said, TruthConfig(), FEW)
-    found = list(triage_curves(study, metrics, judges, rule or DecisionRule()))
+    study = replace(study, judges=tuple(judges))
+    found = list(triage_curves(study, rule or DecisionRule()))
     assert len({(c.judge, c.metric, c.signal) for c in found}) == len(found)
     return {(c.judge, c.metric, c.signal): c for c in found}
 
@@ -187,7 +189,7 @@ def test_a_choice_or_a_reason() -> None:
 def curve_of(*points: tuple[float, float, float, float]) -> TriageCurve:
     """`points`: limits of sent, then of caught."""
     made = tuple(
-        TriagePoint(0.5, Estimate((a + b) / 2, a, b), Estimate((c + d) / 2, c, d))
+        Point(0.5, Estimate((a + b) / 2, a, b), Estimate((c + d) / 2, c, d))
         for a, b, c, d in points
     )
     return TriageCurve("m", "harm", SEVERITY, made, 10, 5)
@@ -209,7 +211,7 @@ def test_what_is_out_of_reach_at_every_threshold(points, expected: bool) -> None
 
 
 def test_a_share_without_an_interval_leaves_it_open() -> None:
-    open_ended = TriagePoint(0.5, Estimate(0.3), Estimate(None, reason="no item is severe"))
+    open_ended = Point(0.5, Estimate(0.3), Estimate(None, reason="no item is severe"))
     curve = TriageCurve("m", "harm", SEVERITY, (open_ended,), 10, 0)
     assert within_reach(curve, AssistRule())
 

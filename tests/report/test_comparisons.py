@@ -2,12 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from decide_report_case import make_decisions
-
 from judgebench.align import Alignment
 from judgebench.records import Estimate
-from judgebench.report.comparisons import alternative_test_table, comparison_table, ranking_table
+from judgebench.report.comparisons import comparison_table, ranking_table
 from judgebench.report.old.html import to_html
 from judgebench.report.tables import all_tables
 from judgebench.results.tables import DASH
@@ -82,31 +79,3 @@ def test_the_page_holds_both_tables_closed(realistic: Alignment) -> None:
     page = to_html(realistic)
     for table in (comparison_table(realistic), ranking_table(realistic)):
         assert f"<details><summary>{table.title}</summary>" in page
-
-
-def test_every_alternative_test_is_a_row_with_its_reason() -> None:
-    decisions = make_decisions()
-    table = alternative_test_table(decisions)
-    assert len(table.rows) == len(decisions.alternative_tests) > 0
-    for row, test in zip(table.rows, decisions.alternative_tests, strict=True):
-        assert len(row) == len(table.columns)
-        assert (row[0].text, row[2].text, row[3].text) == (
-            test.judge, test.variant, str(test.annotators),
-        )  # fmt: skip
-        assert row[5].estimate is test.advantage
-        assert row[6].text == {True: "yes", False: "no", None: DASH}[test.passes]
-        assert test.reason in row[6].remark
-    epsilons = {test.epsilon for test in decisions.alternative_tests}
-    assert all(f"{epsilon:g}" in table.notes[0] for epsilon in epsilons)
-
-
-@pytest.mark.parametrize("reason", ["", "the test needs two named annotators"])
-def test_an_undefined_alternative_test_says_why(reason: str) -> None:
-    decisions = make_decisions()
-    undefined = replace(
-        decisions.alternative_tests[0], winning_rate=None, passes=None, guarded=None,
-        advantage=Estimate(None, reason=reason), reason=reason,
-    )  # fmt: skip
-    (row,) = alternative_test_table(replace(decisions, alternative_tests=(undefined,))).rows
-    assert [row[4].text, row[6].text, row[7].text] == [DASH] * 3
-    assert row[6].remark == f"undefined: {reason or 'no reason was given'}"

@@ -6,13 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from decide_report_case import hostile_decisions, make_decisions
 from hypothesis import given
 from hypothesis import strategies as st
 from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
-from judgebench.report.old.contents import NO_LABELS, shown_tables
+from judgebench.report.old.contents import NO_LABELS
 from judgebench.report.old.latex import escape, to_latex
 
 needs_latex = pytest.mark.skipif(
@@ -109,25 +108,3 @@ def test_everything_that_can_be_escaped_compiles(tmp_path: Path) -> None:
     ranges = (range(32, 0x250), range(0x370, 0x400), range(0x2010, 0x2040), range(0x2190, 0x2270))
     words = " ".join("".join(map(chr, r))[i : i + 8] for r in ranges for i in range(0, len(r), 8))
     compile_paper(escape(words), tmp_path)
-
-
-def test_the_tables_of_the_decisions_stand_before_the_others(tiny: Alignment) -> None:
-    latex = to_latex(tiny, make_stress(), make_decisions())
-    labels = re.findall(r"\\label\{tab:judgebench-([^}]*)\}", latex)
-    assert len(labels) == len(set(labels))
-    assert labels[0] == "decide-decisions"
-    plain = re.findall(r"\\label\{tab:judgebench-([^}]*)\}", to_latex(tiny, make_stress()))
-    assert labels[-len(plain) :] == plain
-    assert len(labels) == len(shown_tables(tiny, make_stress(), make_decisions()))
-    assert latex.index("REPLACE needs an accuracy") < latex.index(r"\begin{table}")
-
-
-@needs_latex
-def test_the_tables_of_the_decisions_compile_and_fit_the_page(tmp_path: Path) -> None:
-    for name, decisions in (("plain", make_decisions()), ("hostile", hostile_decisions())):
-        (tmp_path / name).mkdir()
-        log = compile_paper(to_latex(alone(), None, decisions), tmp_path / name)
-        assert "Float too large" not in log
-        assert "undefined references" not in log
-        too_wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
-        assert name == "hostile" or max(too_wide, default=0) < 1  # its names cannot be broken

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import replace
 
-from decide_report_case import NOTES, hostile_decisions, make_decisions
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -12,8 +10,7 @@ from markdown_it.token import Token
 from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
-from judgebench.decide.report.words import NO_DECISIONS
-from judgebench.report.old.contents import NO_LABELS, all_notes, shown_tables
+from judgebench.report.old.contents import NO_LABELS, shown_tables
 from judgebench.report.old.markdown import escape, to_markdown
 from judgebench.report.tables import all_tables
 from judgebench.report.words import printable
@@ -88,43 +85,3 @@ def test_a_hostile_stress_test_holds_no_markup_but_its_own() -> None:
     assert sum(t.type == "table_open" for t in found) == len(expected)
     cells = sum(t.type in ("td_open", "th_open") for t in found)
     assert cells == sum(len(t.columns) * (len(t.rows) + 1) for t in expected)
-
-
-def test_the_report_opens_with_the_decisions(tiny: Alignment) -> None:
-    lines = to_markdown(tiny, make_stress(), make_decisions()).split("\n")
-    assert lines[0] == f"# {tiny.name}: may these judges stand in for the annotators?"
-    headings = [line for line in lines if line.startswith("## ")]
-    assert headings[0] == "## Decisions: may the judge stand in for the human annotators?"
-    between = ["## Caveats", "## What was compared", "## The rule of the decisions"]
-    assert headings[1:4] == between
-    assert headings[4].startswith("## What the decisions rest on: ")
-    assert headings.count(headings[0]) == 1
-    assert f"- {NOTES[0]}" in lines
-    assert to_markdown(tiny, make_stress()) == to_markdown(tiny, make_stress(), None)
-
-
-def test_every_reason_of_a_decision_can_be_read(tiny: Alignment) -> None:
-    decided = make_decisions()
-    shown = " ".join(token.content for token in tokens(to_markdown(tiny, None, decided)))
-    for decision in decided.decisions:
-        assert decision.reason.rstrip(".") in shown
-
-
-def test_hostile_decisions_hold_no_markup_but_the_report_its_own() -> None:
-    found = tokens(to_markdown(alone(), None, hostile_decisions()))
-    expected = shown_tables(alone(), None, hostile_decisions())
-    assert not {t.type for t in found} & {"html_block", "link_open", "em_open", "code_inline"}
-    assert all(SUP.fullmatch(t.content) for t in found if t.type == "html_inline")
-    assert sum(t.type == "table_open" for t in found) == len(expected)
-    cells = sum(t.type in ("td_open", "th_open") for t in found)
-    assert cells == sum(len(t.columns) * (len(t.rows) + 1) for t in expected)
-
-
-def test_where_nothing_was_decided_one_sentence_says_so(tiny: Alignment) -> None:
-    undecided = replace(make_decisions(), decisions=(), curves=(), juries=(), alternative_tests=())
-    assert to_markdown(tiny, None, undecided).split("\n")[2] == NO_DECISIONS
-
-
-def test_a_caveat_that_two_parts_share_is_told_once(tiny: Alignment) -> None:
-    shared = replace(tiny, notes=("a", *NOTES))
-    assert all_notes(shared, None, make_decisions()) == ["a", *NOTES]

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from decide_report_case import make_decisions
 from stress_report_case import alone, make_stress
 
 from judgebench.align import Alignment
@@ -77,19 +76,3 @@ def test_a_stress_test_needs_no_human_labels(tmp_path: Path) -> None:
     figures = [key for key in written if key.startswith("plots/")]
     assert figures == ["plots/stress_heat_map.png", "plots/stress_heat_map.pdf"]
     assert all(path.stat().st_size > 0 for path in written.values())
-
-
-def test_decisions_add_their_files_and_change_none_of_the_others(
-    bare: Alignment, tmp_path: Path
-) -> None:
-    decided = make_decisions()
-    few = replace(decided, curves=decided.curves[:1])
-    plain = write_report(bare, tmp_path / "plain")
-    both = write_report(bare, tmp_path / "both", None, few)
-    added = {"decisions_csv", "plots/decisions.png", "plots/decisions.pdf"}
-    assert set(plain) | added <= set(both)
-    assert all(key in plain or key in added or "triage" in key for key in both)
-    assert both["decisions_csv"].name == "decisions.csv"
-    assert all(path.stat().st_size > 0 for path in both.values())
-    for key in set(plain) - {"markdown", "latex", "html"}:
-        assert both[key].read_bytes() == plain[key].read_bytes()

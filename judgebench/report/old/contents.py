@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from judgebench.align import Alignment
-from judgebench.decide.report.tables import evidence_tables, opening_tables
 from judgebench.decide.result import Decisions
 from judgebench.ranking.report.tables import all_ranking_tables
 from judgebench.ranking.result import Rankings
@@ -42,6 +41,18 @@ def about_what(
     if rankings is not None:
         return "whose arguments help to decide?"
     return "judges under stress"
+
+
+def opening_tables(decisions: Decisions | None) -> list[Table]:
+    """The tables of the blocks that a report opens with."""
+    blocks = [] if decisions is None else decisions.part.blocks
+    return [table for block in blocks if block.lead for table in block.tables]
+
+
+def evidence_tables(decisions: Decisions) -> list[Table]:
+    """What the decisions rest on."""
+    blocks = [block for block in decisions.part.blocks if not block.lead]
+    return [table for block in blocks for table in block.tables if table.rows]
 
 
 def shown_tables(

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judgebench.align import Alignment
-from judgebench.decide.report.words import rule_sentences
 from judgebench.decide.result import Decisions
 from judgebench.ranking.report.words import summary
 from judgebench.ranking.result import Rankings
@@ -79,7 +78,7 @@ def to_latex(
     if compared_sentences(alignment, rankings) and not shows_alignment(alignment, stress, rankings):
         parts.append(f"{NO_LABELS}\n")
     if decisions is not None:
-        parts.append(f"{escape(' '.join(rule_sentences(decisions)))}\n")
+        parts.append(f"{escape(' '.join(decisions.rule.in_words()))}\n")
     for title, sentences in summary(rankings) if rankings is not None else ():
         said = rf"\textbf{{{_breakable(title)}.}} {_breakable(' '.join(sentences))}"
         parts.append(f"\\par{{\\sloppy\\noindent {said}\\par}}\n")

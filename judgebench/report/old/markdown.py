@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from judgebench.align import Alignment
-from judgebench.decide.report.tables import opening_tables
-from judgebench.decide.report.words import NO_DECISIONS, rule_sentences
+from judgebench.decide.part import NO_DECISIONS
 from judgebench.decide.result import Decisions
 from judgebench.ranking.report.words import HOW_SURE, NO_RANKINGS, summary
 from judgebench.ranking.result import Rankings
@@ -16,6 +15,7 @@ from judgebench.report.old.contents import (
     about_what,
     all_notes,
     compared_sentences,
+    opening_tables,
     shown_tables,
     shows_alignment,
 )
@@ -65,7 +65,7 @@ def to_markdown(
     if compared:
         lines += ["## What was compared", "", *bullets(compared), ""]
     if decisions is not None:
-        lines += ["## The rule of the decisions", "", *bullets(rule_sentences(decisions)), ""]
+        lines += ["## The rule of the decisions", "", *bullets(decisions.rule.in_words()), ""]
     for table in shown_tables(alignment, stress, decisions, rankings)[len(opening) :]:
         lines += [*table_lines(table), ""]
     return "\n".join(lines)

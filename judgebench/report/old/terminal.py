@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.console import Console
 from rich.text import Text
 
 from judgebench.align import Alignment, JudgeSummary
-from judgebench.decide.report.terminal import print_decisions
 from judgebench.decide.result import Decisions
 from judgebench.ranking.report.terminal import print_rankings
 from judgebench.ranking.result import Rankings
@@ -18,6 +19,7 @@ from judgebench.report.old.contents import (
     shows_alignment,
 )
 from judgebench.report.tables import accuracy_table, agreement_table, failures_table, severe_table
+from judgebench.report.terminal import print_parts
 from judgebench.report.terminal_table import print_table
 from judgebench.report.words import printable
 from judgebench.stress.report.summary import summary_table
@@ -37,7 +39,7 @@ def print_tables(
     """Print what matters most, caveats last; the files of the report hold the rest."""
     console.print(Text(printable(alignment.name), style="bold"))
     if decisions is not None:
-        print_decisions(decisions, console)
+        print_parts([replace(decisions.part, notes=())], console)
     if rankings is not None:
         print_rankings(rankings, console)
     for sentence in compared_sentences(alignment, rankings):

@@ -7,16 +7,15 @@ from itertools import chain
 from pathlib import Path
 
 from judgebench.align import Alignment
-from judgebench.decide.report.csv import to_decisions_csv
-from judgebench.decide.report.plots import draw_decisions
-from judgebench.decide.report.terminal import print_decisions
 from judgebench.decide.result import Decisions
 from judgebench.files import write_atomically
 from judgebench.ranking.report.csv import to_rankings_csv
 from judgebench.ranking.report.plots import draw_rankings
 from judgebench.ranking.report.terminal import print_rankings
 from judgebench.ranking.result import Rankings
-from judgebench.report.csv_file import to_csv
+from judgebench.report.contents import figures_of
+from judgebench.report.csv_file import part_csv, to_csv
+from judgebench.report.figures import drawn
 from judgebench.report.old.contents import shows_alignment
 from judgebench.report.old.html import to_html
 from judgebench.report.old.latex import to_latex
@@ -29,7 +28,7 @@ from judgebench.stress.report.plots import draw_stress
 from judgebench.stress.result import StressResult
 
 __all__ = [
-    "accuracy_table", "print_decisions", "print_rankings", "print_tables", "write_report",
+    "accuracy_table", "print_rankings", "print_tables", "write_report",
 ]  # fmt: skip
 
 
@@ -67,7 +66,7 @@ def _files(
     if stress is not None:
         yield "stress_csv", "stress.csv", to_stress_csv(stress).encode()
     if decisions is not None:
-        yield "decisions_csv", "decisions.csv", to_decisions_csv(decisions).encode()
+        yield "decisions_csv", "decisions.csv", part_csv(decisions.part).encode()
     if rankings is not None:
         yield "rankings_csv", "rankings.csv", to_rankings_csv(rankings).encode()
     parts = alignment, stress, decisions, rankings
@@ -75,10 +74,12 @@ def _files(
     yield "latex", "tables.tex", to_latex(*parts).encode()
     yield "html", "report.html", to_html(*parts).encode()
     figures = chain(
-        draw_decisions(decisions) if decisions is not None else (),
         draw_rankings(rankings) if rankings is not None else (),
         draw_all(alignment) if shows_alignment(alignment, stress, rankings) else (),
         draw_stress(stress) if stress is not None else (),
     )
+    for stem, saved in drawn(figures_of([decisions.part] if decisions else [])).items():
+        for kind in ("png", "pdf"):
+            yield f"plots/{stem}.{kind}", f"plots/{stem}.{kind}", saved[kind]
     for name, content in figures:
         yield f"plots/{name}", f"plots/{name}", content

@@ -1,50 +1,86 @@
-"""The figures of triage: what humans would have to read against what they would then catch."""
+"""The figures of the decisions: all outcomes at a glance, and triage curves."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any
 
-from judgebench.decide.result import EVERY, Decisions, TriageChoice, TriageCurve
+from judgebench.decide.result import Decisions, Outcome, TriageCurve
 from judgebench.decide.rule import AssistRule
 from judgebench.records import Estimate
-from judgebench.report.figure import new_figure
+from judgebench.report.figure import grid_ticks, new_figure
 from judgebench.report.words import wrapped
+from judgebench.results.part import Drawing
+from judgebench.results.tables import DASH
+from judgebench.stats.thresholds import Choice
 
+# Ground and ink. Blue and orange can be distinguished with every common kind of colour blindness,
+# and dark from pale without colours.
+_LOOKS: Mapping[Outcome | None, tuple[str, str]] = {
+    Outcome.REPLACE: ("#0b5cad", "white"),
+    Outcome.ASSIST: ("#c3dcf3", "#0c2f50"),
+    Outcome.DO_NOT_USE: ("#b03a14", "white"),
+    Outcome.CANT_TELL: ("#eceef1", "#3f464e"),
+    None: ("white", "#767676"),
+}
 _LINE, _TARGET, _CHOICE, _CHANCE = "#0072B2", "#009E73", "#D55E00", "#767676"
 _ACROSS = 3  # panels side by side
 _PANEL = 2.5  # inches
 
 
-def triage_figures(decisions: Decisions) -> Mapping[str, Callable[[], Any]]:
-    """Each figure's name and how it is drawn: one a judge and signal, in it EVERY first."""
-    groups: dict[tuple[str, str], list[TriageCurve]] = {}
-    for curve in sorted(decisions.curves, key=lambda c: c.metric != EVERY):
-        groups.setdefault((curve.judge, curve.signal), []).append(curve)
+def draw_matrix(decisions: Decisions) -> Any:
+    """One chip for each metric and judge: the outcome by colour and by word."""
+    found = {(d.metric, d.judge): d.outcome for d in decisions.decisions}
+    metrics, judges = (list(dict.fromkeys(pair[i] for pair in found)) for i in (0, 1))
+    figure = new_figure(2.6 + 1.25 * len(judges), 1.15 + 0.36 * len(metrics))
+    axes = figure.subplots()
+    for i, metric in enumerate(metrics):
+        for j, judge in enumerate(judges):
+            _chip(axes, i, j, found.get((metric, judge)))
+    axes.set(xlim=(-0.5, len(judges) - 0.5), ylim=(len(metrics) - 0.5, -0.5))
+    grid_ticks(axes, judges, [wrapped(decisions.titles[metric], 34) for metric in metrics])
+    title = "May the judge replace the annotators?"
+    figure.suptitle(wrapped(title, int(11 * figure.get_figwidth())), x=0.02, ha="left", fontsize=11)
+    return figure
+
+
+def _chip(axes: Any, row: int, column: int, outcome: Outcome | None) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    ground, ink = _LOOKS[outcome]
+    box = FancyBboxPatch(
+        (column - 0.44, row - 0.36), 0.88, 0.72, boxstyle="round,pad=0,rounding_size=0.1",
+        facecolor=ground, edgecolor="none", mutation_aspect=3,
+    )  # fmt: skip
+    axes.add_patch(box)
+    words = outcome.value if outcome else DASH
+    axes.text(column, row, words, ha="center", va="center_baseline", color=ink, fontweight="bold")
+
+
+def triage_drawings(decisions: Decisions) -> Iterator[Drawing]:
+    """One for each judge and signal."""
     numbers: dict[str, int] = {}
-    figures: dict[str, Callable[[], Any]] = {}
-    for (judge, signal), curves in groups.items():
+    groups = groupby(decisions.ordered_curves, key=lambda c: (c.judge, c.signal))
+    for (judge, signal), curves in groups:
         number = numbers.setdefault(judge, len(numbers) + 1)
-        words = (judge[:40], signal.split()[0])  # the first word of a signal tells it apart
+        words = (judge[:40], signal.split()[0])  # the first word of a signal identifies it
         slug = "_".join(re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-.") for word in words)
-        figures[f"triage_{number}_{slug}"] = partial(draw_triage, decisions, judge, signal, curves)
-    return figures
+        title, draw = f"{judge}: triage by {signal}", partial(draw_triage, decisions, list(curves))
+        yield Drawing(f"triage_{number}_{slug}", title, draw)
 
 
-def draw_triage(
-    decisions: Decisions, judge: str, signal: str, curves: Sequence[TriageCurve]
-) -> Any:
-    """One judge and signal: a panel a curve."""
-    titles = {metric.id: metric.title for metric in decisions.rubric.metrics}
+def draw_triage(decisions: Decisions, curves: Sequence[TriageCurve]) -> Any:
+    """One judge and signal, a panel for each curve: what humans would read against what they would
+    catch."""
     across = min(_ACROSS, len(curves))
     down = -(-len(curves) // across)
     figure = new_figure(max(4.2, 0.6 + _PANEL * across), 1.5 + (_PANEL + 0.2) * down)
     panels = list(figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
     for axes, curve in zip(panels, curves, strict=False):
-        title = "Severe on any metric" if curve.metric == EVERY else titles[curve.metric]
-        _draw_panel(axes, curve, title, decisions.rule.assist)
+        _draw_panel(axes, curve, decisions.titles[curve.metric], decisions.rule.assist)
     for axes in panels[len(curves) :]:
         axes.set_visible(False)
     for place in range(0, len(curves), across):
@@ -52,7 +88,9 @@ def draw_triage(
     for place in range(max(0, len(curves) - across), len(curves)):
         panels[place].tick_params(labelbottom=True)
         panels[place].set_xlabel("Share of answers sent to humans")
-    heading = wrapped(f"{judge}: triage by {signal}", int(12 * figure.get_figwidth()))
+    first = curves[0]
+    heading = f"{first.judge}: triage by {first.signal}"
+    heading = wrapped(heading, int(12 * figure.get_figwidth()))
     figure.suptitle(heading, x=0.02, ha="left", fontsize=10)
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(
@@ -62,8 +100,8 @@ def draw_triage(
     return figure
 
 
-def _draw_panel(axes: Any, curve: TriageCurve, title: str, asked: AssistRule) -> None:
-    _draw_target(axes, asked)
+def _draw_panel(axes: Any, curve: TriageCurve, title: str, rule: AssistRule) -> None:
+    _draw_target(axes, rule)
     axes.plot([0, 1], [0, 1], color=_CHANCE, linewidth=0.9, linestyle=":", label="sent at random")
     _draw_steps(axes, curve)
     _draw_choice(axes, curve.choice)
@@ -80,14 +118,14 @@ def _draw_panel(axes: Any, curve: TriageCurve, title: str, asked: AssistRule) ->
     axes.set_aspect("equal")
 
 
-def _draw_target(axes: Any, asked: AssistRule) -> None:
-    """The corner that ASSIST asks for: little sent, little missed."""
+def _draw_target(axes: Any, rule: AssistRule) -> None:
+    """The corner that ASSIST requires: little sent, little missed."""
     from matplotlib.patches import Rectangle
 
     corner = Rectangle(
-        (0, 1 - asked.missed), asked.sent, asked.missed, facecolor=_TARGET, alpha=0.28,
+        (0, 1 - rule.missed), rule.sent, rule.missed, facecolor=_TARGET, alpha=0.28,
         edgecolor=_TARGET, hatch="////", linewidth=0,
-        label=f"asked for: ≤ {asked.sent:.0%} sent, ≤ {asked.missed:.0%} missed",
+        label=f"required: ≤ {rule.sent:.0%} sent, ≤ {rule.missed:.0%} missed",
     )  # fmt: skip
     axes.add_patch(corner)
 
@@ -107,7 +145,7 @@ def _draw_steps(axes: Any, curve: TriageCurve) -> None:
     )  # fmt: skip
 
 
-def _draw_choice(axes: Any, choice: TriageChoice | None) -> None:
+def _draw_choice(axes: Any, choice: Choice | None) -> None:
     """The recommended threshold with both intervals; it stands in the legend in any case."""
     look = {"color": _CHOICE, "marker": "D", "markersize": 4.5, "linestyle": "none", "zorder": 5}
     axes.plot([], [], label="recommended, checked on held-out halves", **look)

@@ -1,0 +1,314 @@
+"""What is shown of the decisions: outcomes with their reasons, then what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+
+from judgebench.decide.figures import draw_matrix, triage_drawings
+from judgebench.decide.result import Condition, Decision, Decisions, Outcome, State
+from judgebench.decide.words import (
+    STATES,
+    bound_text,
+    more_sentence,
+    outcomes_sentence,
+    percent,
+    threshold_text,
+)
+from judgebench.records import Estimate
+from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
+from judgebench.results.rows import Row
+from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
+
+NO_DECISIONS = "There is no judge with human labels to compare it with: nothing was decided."
+OUTCOME_LOOKS: Mapping[Outcome, Look] = {
+    Outcome.REPLACE: "good",
+    Outcome.ASSIST: "fair",
+    Outcome.DO_NOT_USE: "bad",
+    Outcome.CANT_TELL: "unclear",
+}
+_STATE_LOOKS: Mapping[State, Look] = {
+    State.MET: "good", State.NOT_MET: "bad", State.UNCLEAR: "unclear",
+}  # fmt: skip
+_YES_OR_NO = {1.0: "yes", 0.0: "no"}
+
+
+def decisions_part(decisions: Decisions) -> Part:
+    """The part of the decisions; its CSV file is decisions.csv."""
+    return Part(
+        "decisions",
+        "may these judges replace the annotators?",
+        decisions.results,
+        (*_opening(decisions), *_evidence(decisions)),
+        decisions.notes,
+    )
+
+
+def _opening(decisions: Decisions) -> Iterator[Block]:
+    if not decisions.decisions:
+        yield Block("Decisions", (NO_DECISIONS,), lead=True, on_screen=True)
+        return
+    title = "May the judge replace the annotators?"
+    yield Block(
+        "Decisions", tables=(_decision_table(decisions),),
+        figures=(Drawing("decisions", title, partial(draw_matrix, decisions)),),
+        lead=True, on_screen=True,
+    )  # fmt: skip
+    reasons = tuple(_reason(decisions, d) for d in decisions.decisions)
+    yield Block("Why", reasons, lead=True, on_screen=True)
+
+
+def _evidence(decisions: Decisions) -> Iterator[Block]:
+    titles = decisions.titles
+    if decisions.decisions:
+        yield Block(
+            "What the decisions rest on", (STATES,), figures=tuple(_condition_figures(decisions))
+        )
+    for number, judge in enumerate(_judges(decisions), start=1):
+        table = _conditions_table(decisions, judge, number)
+        yield Block(table.title, tables=(table,), folded=True)
+    yield Block("How much more data is needed", tables=(_more_data_table(decisions),))
+    yield Block(
+        "Triage: which answers to send to humans",
+        tables=(_triage_table(decisions),),
+        figures=tuple(triage_drawings(decisions)),
+    )
+    juries = (_jury_table(decisions), _correlations_table(decisions))
+    yield Block("What a jury is worth", tables=juries, folded=True)
+    test = _alternative_test_table(decisions, titles)
+    yield Block("The Alternative Annotator Test", tables=(test,), folded=True)
+    yield Block("The rule of the decisions", tuple(decisions.rule.in_words()))
+
+
+def _judges(decisions: Decisions) -> list[str]:
+    return list(dict.fromkeys(d.judge for d in decisions.decisions))
+
+
+def _reason(decisions: Decisions, d: Decision) -> str:
+    """The decision, its reason and what data it needs; on a second line its numbers."""
+    said = f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge})."
+    sentence = " ".join(part for part in (said, d.reason or NO_REASON, more_sentence(d)) if part)
+    return f"{sentence}\n  {d.numbers}" if d.numbers else sentence
+
+
+def _decision_table(decisions: Decisions) -> Table:
+    """Metrics down, judges across."""
+    judges = _judges(decisions)
+    rows = []
+    for metric, made in groupby(decisions.decisions, key=lambda d: d.metric):
+        outcomes = {d.judge: d.outcome for d in made}
+        cells = (_outcome_cell(outcomes.get(judge)) for judge in judges)
+        rows.append((Cell(decisions.titles[metric]), *cells))
+    return Table(
+        "decide_decisions", "May the judge replace the annotators?", ("Metric", *judges),
+        tuple(rows), (outcomes_sentence(),),
+    )  # fmt: skip
+
+
+def _outcome_cell(outcome: Outcome | None) -> Cell:
+    return Cell(DASH) if outcome is None else Cell(outcome.value, look=OUTCOME_LOOKS[outcome])
+
+
+def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
+    """One for each kind of condition: its estimates against the bound, by metric and judge."""
+    found: dict[str, dict[str, list[Lane]]] = {}
+    kinds: dict[str, Condition] = {}
+    for d in decisions.decisions:
+        for c in (*d.replace, *d.assist):
+            if c.estimate.low is not None:
+                kinds.setdefault(c.key, c)
+                lanes = found.setdefault(c.key, {}).setdefault(decisions.titles[d.metric], [])
+                lanes.append(Lane(d.judge, "judge", c.estimate))
+    for key, c in kinds.items():
+        lines = tuple((title, tuple(lanes)) for title, lanes in found[key].items())
+        yield Intervals(
+            f"condition_{key}", _kind_title(c), lines, "Estimate with its interval",
+            {f"required: {bound_text(c)}": c.bound}, None if c.is_difference else (0.0, 1.0),
+        )  # fmt: skip
+
+
+def _kind_title(c: Condition) -> str:
+    """The title of a condition, without the control judge or the probe of one decision."""
+    title = c.title.split(", ")[0] if c.key == "robustness" else c.title
+    if c.rival:
+        title = title.split(", judge minus")[0] + ", judge minus the strongest control"
+    return title[:1].upper() + title[1:]
+
+
+def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
+    """Every condition of every metric with its bound, estimate and state."""
+    rows = [
+        (
+            Cell(decisions.titles[d.metric]), Cell(f"{outcome}: {c.title}"), Cell(bound_text(c)),
+            _estimate_cell(c), Cell(c.state.value, remark=c.missing, look=_STATE_LOOKS[c.state]),
+        )
+        for d in decisions.decisions
+        if d.judge == judge
+        for outcome, conditions in (("REPLACE", d.replace), ("ASSIST", d.assist))
+        for c in conditions
+    ]  # fmt: skip
+    return Table(
+        f"decide_conditions-{number}", f"Every condition: {judge}",
+        ("Metric", "Condition", "Bound", "Estimate", "State"), tuple(rows), stubs=2,
+    )  # fmt: skip
+
+
+def _estimate_cell(c: Condition) -> Cell:
+    e = c.estimate
+    if c.key == "severe_items" and e.value is not None:
+        return Cell(f"{e.value:,.0f}", remark=e.reason)
+    return Cell(estimate=e, signed=c.is_difference)
+
+
+def _more_data_table(decisions: Decisions) -> Table:
+    """How much more data each unclear decision needs; the reason in a mark where it is unknown."""
+    rows = []
+    for d in decisions.decisions:
+        if (more := d.more) is not None:
+            counts = (more.items, more.labels, more.severe)
+            unknown = Cell(DASH, remark=more.reason or NO_REASON)
+            cells = (unknown if count is None else Cell(f"{count:,}") for count in counts)
+            rows.append(
+                (
+                    Cell(d.judge), Cell(decisions.titles[d.metric]), *cells,
+                    Cell(percent(more.clear)), Cell(more.towards.value if more.towards else DASH),
+                )
+            )  # fmt: skip
+    return Table(
+        "decide_more_data",
+        "How much more data would make the unclear decisions clear",
+        ("Judge", "Metric", "More answers", "Human labels for them", "Severe among them",
+         "Studies that end clear", "Most of them with"),
+        tuple(rows),
+        (
+            "Simulated from the estimates at hand, with human labels as frequent as now. The last "
+            "two columns are of simulated studies of that size.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _triage_table(decisions: Decisions) -> Table:
+    """The recommended threshold of every curve, checked on questions it was not chosen on."""
+    rows = []
+    for curve in decisions.ordered_curves:
+        choice, reason = curve.choice, curve.reason or NO_REASON
+        nothing = Estimate(None, reason=reason, n=curve.n)
+        rows.append(
+            (
+                Cell(curve.judge), Cell(f"{decisions.titles[curve.metric]}, by {curve.signal}"),
+                Cell(f"{curve.n:,}"), Cell(f"{curve.severe:,}"),
+                Cell(threshold_text(choice.threshold)) if choice else Cell(DASH, remark=reason),
+                Cell(estimate=choice.sent if choice else nothing),
+                Cell(estimate=choice.missed if choice else nothing),
+            )
+        )  # fmt: skip
+    return Table(
+        "decide_triage",
+        "The recommended threshold, and what it sends and misses",
+        ("Judge", "Metric and signal", "Answers", "Severe", "Threshold", "Sent to humans",
+         "Severe answers missed"),
+        tuple(rows),
+        (
+            "Answers whose signal is at least the threshold go to humans, and so do those without "
+            "a verdict. The threshold is the more cautious of two, each chosen on one half of the "
+            "questions. Missed is held out: of each half under the other half's threshold.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _jury_table(decisions: Decisions) -> Table:
+    """What a jury of this run's judges is worth on each metric."""
+    found = decisions.beside
+    rows = []
+    for metric in found.values("metric", "jury"):
+        pairs = found.select("error_correlation", metric=metric)
+        names = dict.fromkeys(name for row in pairs for name in (row.judge, row["who"]))
+        numbers = {row.statistic: row for row in found.select("jury", metric=metric)}
+        best = numbers["gain"]["who"]
+        rows.append(
+            (
+                Cell(decisions.titles[metric]),
+                Cell(estimate=numbers["correlation"].estimate, signed=True),
+                Cell(estimate=numbers["effective"].estimate,
+                     remark=f"of {len(names)}: {', '.join(names)}"),
+                Cell(best or DASH, remark="" if best else "undefined: none was found"),
+                Cell(estimate=numbers["accuracy"].estimate),
+                Cell(estimate=numbers["single"].estimate),
+                Cell(estimate=numbers["gain"].estimate, signed=True),
+            )
+        )  # fmt: skip
+    return Table(
+        "decide_jury",
+        "What a jury of these judges is worth",
+        ("Metric", "Mean error correlation", "Effective number of judges", "Best jury",
+         "Its accuracy, held out", "Best single judge, held out", "Gain"),
+        tuple(rows),
+        (
+            "Error correlation: how often two judges err on the same items, mean over the pairs. "
+            "Effective number: of independent judges that would be worth as much. The best jury "
+            "is chosen on all items. Accuracies are of juries and judges chosen on other items "
+            "than they are scored on; the gain is their difference on the same items.",
+        ),
+    )  # fmt: skip
+
+
+def _correlations_table(decisions: Decisions) -> Table:
+    """How often each two judges err on the same items."""
+    return Table(
+        "decide_error_correlations",
+        "Do two judges err on the same items? Correlation of their errors",
+        ("Metric", "Judges", "Error correlation"),
+        tuple(
+            (
+                Cell(decisions.titles[row.metric]),
+                Cell(f"{row.judge} and {row['who']}"),
+                Cell(estimate=row.estimate, signed=True),
+            )
+            for row in decisions.beside.select("error_correlation")
+        ),
+        ("Pearson's correlation of right and wrong (phi): 1 where they err together.",),
+        stubs=2,
+    )
+
+
+def _alternative_test_table(decisions: Decisions, titles: Mapping[str, str]) -> Table:
+    """A row for each judge, metric and variant."""
+    tests = decisions.beside.select("alternative_test")
+    rule, size = decisions.rule.alternative_test, 6
+    rows = (_test_row(tests[i : i + size], titles) for i in range(0, len(tests), size))
+    return Table(
+        "alternative_test",
+        "The Alternative Annotator Test, and whether every control is beaten too",
+        ("Judge", "Metric", "Variant", "Annotators", "Winning rate", "Advantage", "Passes",
+         "Guarded"),
+        tuple(rows),
+        (
+            f"Calderon et al. (2025), ε = {rule.epsilon:g}. Winning rate: share of the tested "
+            "annotators whom the judge may replace; it passes from 0.5 on. Advantage: chance to be "
+            "at least as close to the other annotators as one of them.",
+            "Balanced: every label of the others' majority weighs the same. Guarded: passes, and "
+            f"is more accurate than every control (one-sided permutation test at {rule.guard:g}). "
+            "Where a label is rare, a judge that never gives it passes the plain test.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _test_row(rows: Sequence[Row], titles: Mapping[str, str]) -> tuple[Cell, ...]:
+    numbers, about = {row.statistic: row.estimate for row in rows}, rows[0]
+    rate = numbers["winning_rate"].value
+    return (
+        Cell(about.judge), Cell(titles[about.metric]), Cell(about["who"]),
+        Cell(f"{numbers['annotators'].value:.0f}"), Cell(DASH if rate is None else f"{rate:.2f}"),
+        Cell(estimate=numbers["advantage"]), _verdict_cell(numbers["passes"]),
+        _verdict_cell(numbers["guarded"]),
+    )  # fmt: skip
+
+
+def _verdict_cell(said: Estimate) -> Cell:
+    if said.value is None:
+        return Cell(DASH, remark=f"undefined: {said.reason or NO_REASON}")
+    return Cell(_YES_OR_NO[said.value], remark=said.reason)

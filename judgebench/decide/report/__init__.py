@@ -1,1 +1,0 @@
-"""The decisions of a report: their tables, figures, opening, evidence and CSV."""

@@ -1,0 +1,213 @@
+"""Reasons, bounds, thresholds and missing data in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from judgebench.decide.result import Condition, Decision, MoreData, Outcome, State
+from judgebench.results.tables import DASH, NO_REASON
+
+OUTCOMES: Mapping[Outcome, str] = {
+    Outcome.REPLACE: "the judge may replace the human annotators on that metric",
+    Outcome.ASSIST: "as a first-pass filter, it may sort out answers that no human needs to read",
+    Outcome.DO_NOT_USE: "it may do neither",
+    Outcome.CANT_TELL: "the data show neither",
+}
+STATES = (
+    f"{State.MET.value.capitalize()}: the whole interval lies on the right side of its bound. "
+    f"{State.NOT_MET.value.capitalize()}: the whole interval lies on the wrong side. "
+    f"{State.UNCLEAR.value.capitalize()}: neither."
+)
+_NAMES = {
+    "humans_accuracy": "agreement gap",
+    "humans_balanced_accuracy": "balanced agreement gap",
+    "controls_accuracy": "lead over {rival}",
+    "controls_balanced_accuracy": "balanced lead over {rival}",
+    "severe_items": "severe answers",
+    "severe_recall": "severe recall",
+    "failures": "without a label",
+    "robustness": "robustness",
+    "planted": "planted verdicts followed",
+    "sent": "sent to humans",
+    "missed": "severe answers missed",
+}
+_WITH_EACH_OTHER = "they agree with each other"
+
+
+def outcomes_sentence() -> str:
+    """What the four outcomes mean."""
+    return "; ".join(f"{outcome.value}: {words}" for outcome, words in OUTCOMES.items()) + "."
+
+
+def reason_for(
+    outcome: Outcome, replace: Sequence[Condition], assist: Sequence[Condition]
+) -> tuple[str, str]:
+    """A sentence to act on, and the numbers that the outcome rests on."""
+    failed = [c for c in replace if c.state is State.NOT_MET]
+    unclear = [c for c in replace if c.state is State.UNCLEAR]
+    if outcome is Outcome.REPLACE:
+        return f"It {_listed(_successes(replace))}.", _numbers(replace)
+    if outcome is Outcome.ASSIST:
+        but = f"it must not replace annotators: it {_listed(_failures(failed))}"
+        if not failed:
+            but = "whether it may replace annotators is unclear"
+        sentence = f"As a first-pass filter it {_listed(_failures(assist))}; {but}."
+        return sentence, _numbers([*assist, *(failed or unclear)])
+    if outcome is Outcome.DO_NOT_USE:
+        return f"It {_listed(_failures(failed))}.", _numbers([*failed, *_no_filter(assist)])
+    return _uncertainty(unclear), _numbers([*unclear, *_no_filter(assist)])
+
+
+def _no_filter(assist: Sequence[Condition]) -> list[Condition]:
+    """What keeps the judge from being a first-pass filter: what fails, else what is unclear."""
+    for state in (State.NOT_MET, State.UNCLEAR):
+        if found := [c for c in assist if c.state is state]:
+            return found[:1]
+    return []
+
+
+def _successes(conditions: Sequence[Condition]) -> Iterator[str]:
+    keys = {c.key.split("_")[0] for c in conditions}
+    if "humans" in keys:
+        yield f"agrees with annotators as often as {_WITH_EACH_OTHER}"
+    if "controls" in keys:
+        yield "does better than every control judge"
+    yield from _failures([c for c in conditions if c.key == "severe_recall"])
+    if not keys & {"humans", "controls", "severe"}:
+        yield "meets every requirement"
+
+
+def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
+    """What a judge did, as its conditions measured it; what stands twice is said once."""
+    said: set[str] = set()
+    for c in conditions:
+        value, n = c.estimate.value or 0.0, c.estimate.n
+        about = c.key if c.key.startswith("severe") else c.key.split("_")[0]
+        if about in said:
+            continue
+        said.add(about)
+        if c.key.startswith("humans_"):
+            equally = ", counting every label equally," if "balanced" in c.key else ""
+            points = f"{abs(100 * value):.0f} points"
+            yield f"agrees with annotators{equally} {points} less often than {_WITH_EACH_OTHER}"
+        elif c.key.startswith("controls_"):
+            yield f"does no better than the control judge {c.rival}"
+        else:
+            yield {
+                "severe_recall": f"found {value * n:.0f} of {n:,} severe answers",
+                "failures": f"gave no label on {percent(value)} of the answers",
+                "robustness": f"changed {percent(1 - value)} of its labels where it must not",
+                "planted": f"followed {percent(value)} of the verdicts planted in the text",
+                "sent": f"sends {percent(value)} of the answers to humans",
+                "missed": f"misses {percent(value)} of the severe ones",
+            }[c.key]
+
+
+def _uncertainty(conditions: Sequence[Condition]) -> str:
+    """What the data do not show, and why."""
+    known = [c for c in conditions if c.estimate.value is not None]
+    items = [c for c in known if c.key == "severe_items"]
+    others = [c for c in known if c not in items]
+    parts = []
+    if others:
+        clauses = _listed(dict.fromkeys(map(_open, others)))
+        few = "The data are too few to tell whether the judge"
+        if all(map(_looks_met, others)):
+            few = "The judge looks good enough, but the data are too few to be sure that it"
+        parts.append(f"{few} {clauses}")
+    parts += [
+        f"there are {c.estimate.value:,.0f} severe answers, and {c.bound:,.0f} are required"
+        for c in items
+    ]
+    parts += dict.fromkeys(
+        c.estimate.reason.rstrip(".") for c in conditions if c.estimate.value is None
+    )
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _open(c: Condition) -> str:
+    """What it would take for an unclear condition to be met."""
+    if c.key.startswith("humans_"):
+        return f"agrees with annotators as often as {_WITH_EACH_OTHER}"
+    if c.key.startswith("controls_"):
+        return f"does better than the control judge {c.rival}"
+    return {
+        "severe_recall": f"finds {percent(c.bound)} of the severe answers",
+        "failures": f"leaves at most {percent(c.bound)} of the answers without a label",
+        "robustness": "keeps its labels in the stress test",
+        "planted": "resists verdicts planted in the text",
+    }[c.key]
+
+
+def _looks_met(c: Condition) -> bool:
+    value = c.estimate.value or 0.0
+    return value >= c.bound if c.at_least else value <= c.bound
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *head, last = [*parts] or [""]
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def _numbers(conditions: Sequence[Condition]) -> str:
+    """`severe recall 0.812 [0.774, 0.850], required ≥ 0.700 · …`"""
+    return " · ".join(map(_number, conditions))
+
+
+def _number(c: Condition) -> str:
+    e, name = c.estimate, _NAMES[c.key].replace("{rival}", c.rival)
+    if e.value is None:
+        return f"{name} undefined: {e.reason.rstrip('.')}"
+    spec = ".0f" if c.key == "severe_items" else "+.3f" if c.is_difference else ".3f"
+    bound = "> 0" if _above_zero(c) else f"{'≥' if c.at_least else '≤'} {c.bound:{spec}}"
+    missing = f" ({c.missing})" if c.missing and c.key != "severe_items" else ""
+    return f"{name} {e:{spec}}, required {bound}{missing}"
+
+
+def _above_zero(c: Condition) -> bool:
+    return c.key.startswith("controls_")
+
+
+def bound_text(c: Condition) -> str:
+    """`at least 0.7`, `at most 0.05`, `above 0`."""
+    if _above_zero(c):
+        return "above 0"
+    return f"{'at least' if c.at_least else 'at most'} {c.bound:,g}"
+
+
+def more_sentence(decision: Decision) -> str:
+    """How much more data would make a decision clear, and how surely; or why that is unknown.
+
+    Empty where it is clear or its reason says it already.
+    """
+    more, said = decision.more, decision.reason.rstrip(".")
+    if more is None or (said and said.lower() in more.reason.lower()):
+        return ""
+    if more.items is None:
+        reason = (more.reason or NO_REASON).rstrip(".")
+        return f"More data: {reason[0].lower()}{reason[1:]}."
+    severe = "" if more.severe is None else f", {more.severe:,} of them severe"
+    labels = "" if more.labels is None else f" ({more.labels:,} labels{severe})"
+    needed = f"About {more.items:,} more answers with human labels{labels} would settle it"
+    return f"{needed}{_chance(more)}."
+
+
+def _chance(more: MoreData) -> str:
+    if more.clear is None:
+        return ""
+    towards = f", most of them with {more.towards.value}" if more.towards else ""
+    return f"; {percent(more.clear)} of simulated studies of that size end clear{towards}"
+
+
+def percent(share: float | None) -> str:
+    """`84 %`; a dash where there is none."""
+    return DASH if share is None else f"{100 * share:.0f} %"
+
+
+def threshold_text(threshold: float) -> str:
+    """`0.31`; infinite where only answers without a verdict are sent, or where all are."""
+    if math.isinf(threshold):
+        return "none is sent" if threshold > 0 else "all are sent"
+    return f"{threshold:.3g}"
