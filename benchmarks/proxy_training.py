@@ -73,9 +73,10 @@ def invented(n: int) -> ProxyTask:
 
 def ours(task: ProxyTask, config: EvaluatorConfig, seed: int, folder: Path) -> float:
     from judgebench.ranking.proxy.evaluator import ProxyEvaluator
+    from judgebench.ranking.proxy.examples import EvaluatorPlan
     from judgebench.ranking.proxy.training import train
 
-    train(task, "expert-trained", {}, config, folder, seed=seed)
+    train(EvaluatorPlan(task, "expert-trained", config, seed), folder)
     return float(ProxyEvaluator.load(folder).manifest["development_score"])
 
 

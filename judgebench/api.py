@@ -69,7 +69,7 @@ def study(
     'my-judge'
     """
     from judgebench.data.given import read_given
-    from judgebench.study.given_verdicts import judges_of
+    from judgebench.study.given_verdicts import gaps, judges_of
 
     whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
     given = read_given(labels, verdicts, answers, whole)
@@ -81,8 +81,9 @@ def study(
     found = study_of(measured, given.answers, given.labels, config, resampling)
     judges = judges_of(given.verdicts, given.unread, found.answers)
     controls = _control_judges(found, given)
-    notes = tuple(f"In the data: {warning}." for warning in given.warnings)
-    return replace(found, judges=(*judges, *controls), notes=notes)
+    notes = [f"In the data: {warning}." for warning in given.warnings]
+    judged = replace(found, judges=(*judges, *controls))
+    return replace(judged, notes=(*notes, *gaps(judged)))
 
 
 def _control_judges(study: Study, given: GivenData) -> list[JudgeVerdicts]:
@@ -115,19 +116,16 @@ def open_run(
     >>> jb.open_run("runs/small", as_judges=["annotator-1"]).judges[0].name
     'annotator-1'
     """
-    from judgebench.ranking.run import rank_folder
-    from judgebench.runner.bench import BenchConfig
+    from judgebench.features import with_wings
+    from judgebench.runner.bench import settings_of
     from judgebench.store.folder import RunFolder
     from judgebench.store.open import open_run as open_folder
-    from judgebench.stress.read import stress_run
 
     found = RunFolder.existing(Path(folder))
-    settings = BenchConfig.model_validate(found.manifest().get("settings"))
+    settings = settings_of(found.manifest())
     resampling = Resampling(settings.report.resamples, settings.seed, settings.report.level)
     config = _truth({} if truth is None else truth, settings.truth)
-    stressed = stress_run(found, config, resampling, settings.stress.half_width)
-    beside = {"stress": stressed, "ranking": rank_folder(found, resampling)}
-    return replace(open_folder(found, config, resampling, as_judges), beside=beside)
+    return with_wings(open_folder(found, config, resampling, as_judges), found)
 
 
 def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
@@ -159,25 +157,27 @@ def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decis
     >>> found = jb.decide(jb.open_run("runs/small"))
     """
     _need("decide")
-    from judgebench.decide.rule import DecisionRule, load_rule
+    from judgebench.decide.further_conditions import stress_rows
+    from judgebench.decide.rule import rule_for
     from judgebench.decide.run import decide as decide_study
-    from judgebench.shipped import DECISION_RULE
+    from judgebench.features import analyses
 
-    chosen = rule if isinstance(rule, DecisionRule) else load_rule(rule or DECISION_RULE)
-    return decide_study(study, chosen, study.beside.get("stress"))
+    chosen = rule_for(rule, study.rubric)
+    stressed = stress_rows(analyses(study, "stress").get("stress"))
+    return decide_study(study, chosen, stressed)
 
 
 def stress(study: Study) -> StressResult:
     """What the stress test of a run shows: attacks that were noticed, verdicts that held."""
     _need("stress")
-    found: StressResult = _beside(study, "stress", "stress test")
+    found: StressResult = _found(study, "stress", "stress test")
     return found
 
 
 def rank(study: Study) -> Rankings:
     """What the arguments of a run are worth to those who decide by them."""
     _need("ranking")
-    found: Rankings = _beside(study, "ranking", "ranking of arguments")
+    found: Rankings = _found(study, "ranking", "ranking of arguments")
     return found
 
 
@@ -189,8 +189,10 @@ def _need(wing: str) -> None:
         raise SetupError(f"this installation of judgebench lacks judgebench/{wing}")
 
 
-def _beside(study: Study, wing: str, what: str) -> Any:
-    found = study.beside.get(wing)
+def _found(study: Study, wing: str, what: str) -> Any:
+    from judgebench.features import analyses
+
+    found = analyses(study, wing).get(wing)
     if found is None:
         raise SetupError(Problem(f"{study.name} holds no {what}"))
     return found
@@ -203,11 +205,10 @@ def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict
     >>> list(jb.analyse(jb.open_run("runs/small")))
     ['align', 'decide']
     """
-    found: dict[str, Any] = {"align": align(study)}
-    if study.n_labels:
-        found["decide"] = decide(study, rule)
-    found.update({name: shown for name, shown in study.beside.items() if shown is not None})
-    return found
+    from judgebench.features import analyses
+
+    asked = replace(study, beside={**study.beside, "decide": rule}) if rule else study
+    return {"align": align(study), **analyses(asked)}
 
 
 def report(
@@ -257,20 +258,37 @@ def run(
 ) -> Study:
     """Judge what is not judged yet, and open the run folder (default: runs/NAME).
 
-    Safe to interrupt; run it again to resume.
+    `judges` are more judges by name: objects that meet the contract `jb.Judge`, or `jb.Backend`s,
+    which are asked as the language models of a bench.yaml are. `budget` is what the run folder may
+    cost in all, in US dollars. Safe to interrupt; run it again to resume.
+
+    Raises SetupError where an object does not meet its contract, and RunError where judging failed;
+    what was judged by then is kept.
 
     >>> import judgebench as jb
-    >>> jb.run("bench.yaml", "runs/small").name
-    'small'
+    >>> class Always:
+    ...     name, signature = "always", "always the least severe label, 1"
+    ...     def describe(self): return {"judge": "rule"}
+    ...     def judge(self, tasks):
+    ...         for task in tasks:
+    ...             labels = {m.id: m.label_texts[0] for m in bench.rubric.metrics}
+    ...             yield jb.Verdict(task.answer.item_id, task.content_hash, self.name,
+    ...                              self.signature, jb.Status.OK, labels)
+    ...     def close(self): pass
+    >>> bench = jb.load_bench("bench.yaml")
+    >>> [judge.name for judge in jb.run(bench, "runs/two", judges={"always": Always()}).judges][0]
+    'always'
     """
     from judgebench import runner
+    from judgebench.judges.from_python import judges_from
     from judgebench.runner.bench import Bench, default_run_folder
     from judgebench.store.folder import RunFolder
 
     loaded = bench if isinstance(bench, Bench) else load_bench(bench)
     found = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
     try:
-        runner.run(loaded, found, budget=budget)
+        others = judges_from(judges, loaded.rubric, loaded.names)
+        runner.run(replace(loaded, others=others), found, budget=budget)
     finally:
         loaded.close()
     return open_run(found.path)

@@ -7,42 +7,101 @@ folder, its name here and its tests.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import typer
+    from pydantic import BaseModel
 
     from judgebench.results.shown import Shown
     from judgebench.store.folder import RunFolder
     from judgebench.study.study import Study
 
-WINGS = ("decide", "stress", "ranking")
+WINGS = ("decide", "ranking", "stress")
 
 Lines = Sequence[tuple[str, str]]  # (name, what it is)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A wing's key of bench.yaml, None where the file lacks it.
+
+    `model` gives what the key holds. A file that `fits` (all its keys given) is checked by `check`
+    in place of the core's check. `instead` is said where `judgebench run` is given such a file and
+    another command is meant.
+    """
+
+    key: str
+    model: Callable[[], type[BaseModel]]
+    fits: Callable[[Mapping[str, Any]], bool]
+    check: Callable[[Path], str]
+    instead: str = ""
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file that `judgebench check` reads: YAML by the `keys` that only this kind has,
+    other files by what `fits` says of them.
+
+    `check` takes the file and the name of a rubric, and says in words what the file holds.
+    """
+
+    name: str
+    check: Callable[[Path, str], str]
+    keys: tuple[str, ...] = ()
+    fits: Callable[[Path], bool] | None = None
 
 
 @dataclass(frozen=True)
 class Wing:
     """What a wing adds to judgebench. All of it is optional.
 
-    `read` takes from a run folder what the wing measures; it goes into `Study.beside[name]`.
-    `measure` makes the wing's results from a study and from those of the wings before it, by name
-    (None where there is nothing to measure). `commands` adds verbs to the command line. `checks`
-    maps what `judgebench check` may call a file to its check; `lists` are the headings of
+    `section` is its key of bench.yaml. What it adds to a run is a `runner.extension.Extension`,
+    which one of its `commands` passes to the run. `read` takes from a run folder what the wing
+    measures; it goes into `Study.beside[name]`. `measure` makes the wing's findings from a study
+    and from those of the wings that it `needs`, by name (None where there is nothing to measure).
+    `kinds` are its files, `lists` the headings of
     `judgebench list`.
     """
 
     name: str
+    section: Section | None = None
     read: Callable[[RunFolder, Study], Any] | None = None
     measure: Callable[[Study, Mapping[str, Shown]], Shown | None] | None = None
+    needs: tuple[str, ...] = ()
     commands: Callable[[typer.Typer], None] | None = None
-    checks: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
+    kinds: tuple[FileKind, ...] = ()
     lists: Mapping[str, Callable[[], Lines]] = field(default_factory=dict)
 
 
-def wings() -> list[Wing]:
-    """Every wing, in the order in which they measure and are shown."""
-    return [import_module(f"judgebench.{name}.wing").WING for name in WINGS]
+@cache
+def wings() -> tuple[Wing, ...]:
+    """Every wing, in the order in which they are shown."""
+    return tuple(import_module(f"judgebench.{name}.wing").WING for name in WINGS)
+
+
+def sections() -> list[Section]:
+    """The keys of bench.yaml that wings own."""
+    return [wing.section for wing in wings() if wing.section]
+
+
+def with_wings(study: Study, folder: RunFolder) -> Study:
+    """The study with what each wing reads from the run folder. Raises SetupError."""
+    found = {wing.name: wing.read(folder, study) for wing in wings() if wing.read}
+    return replace(study, beside={**study.beside, **found})
+
+
+def analyses(study: Study, *names: str) -> Mapping[str, Shown]:
+    """What the wings of these names, or all, find in the study, in the order in which they are
+    shown."""
+    found: dict[str, Shown] = {}
+    for wing in sorted(wings(), key=lambda wing: len(wing.needs)):
+        wanted = wing.measure if wing.name in (names or WINGS) else None
+        shown = wanted(study, found) if wanted else None
+        if shown is not None:
+            found[wing.name] = shown
+    return {name: found[name] for name in WINGS if name in found}

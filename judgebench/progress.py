@@ -178,20 +178,3 @@ class ProgressDisplay:
 
     def _draw(self, tally: _Tally) -> None:
         self._bars.update(tally.bar, completed=tally.done, beside=str(tally))
-
-
-class WorkDisplay(ProgressDisplay):
-    """The display under the names that a ranking uses until it speaks Progress."""
-
-    def started(self, name: str, total: int, done: int) -> None:
-        self.start(name, total, done)
-
-    def step(self, name: str, note: str = "") -> None:
-        self.advance(name, note)
-
-    def told(self, message: str) -> None:
-        self.say(message)
-
-    def __enter__(self) -> WorkDisplay:
-        super().__enter__()
-        return self

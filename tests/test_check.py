@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from judgebench.check import BACKENDS, check_all, listing
+from judgebench.check import check_all, listing
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
 from judgebench.shipped import find_file, shipped_folder
@@ -33,7 +33,7 @@ def test_one_bad_file_hides_no_other(tmp_path: Path) -> None:
     told = [str(problem).replace(f"{tmp_path}/", "") for problem in found.errors]
     for start in (
         "judge.yaml:1: name:", "judge.yaml:2: backend:", "judge.yaml:3: mode:", "jury.yaml:2: jury",
-        "other.yaml: is none of: bench", "prompt.jinja", "none.csv", "none.yaml: no such file",
+        "other.yaml: is none of: judge", "prompt.jinja", "none.csv", "none.yaml: no such file",
     ):  # fmt: skip
         assert any(line.startswith(start) for line in told), (start, told)
     assert found.facts[0].startswith("0 answers, 0 human labels")
@@ -67,7 +67,7 @@ def test_judges_in_files_of_their_own(tmp_path: Path) -> None:
 def test_the_listing_names_what_can_be_used() -> None:
     everything = listing()
     assert list(everything) == [
-        "rubrics", "prompts", "tasks", "attacks", "examples", "backends", "controls", "weights",
+        "rubrics", "prompts", "examples", "backends", "controls", "weights", "tasks", "attacks",
     ]  # fmt: skip
     for name, _ in everything["rubrics"]:
         load_rubric(name)
@@ -75,7 +75,7 @@ def test_the_listing_names_what_can_be_used() -> None:
         assert about
         find_file("adversarial", name, ".jsonl" if name in SHIPPED_SETS else ".yaml")
     assert listing("weights") == {"weights": everything["weights"]}
-    assert all(":" in name for name in BACKENDS)
+    assert all(":" in name for name, _ in listing("backends")["backends"])
     with pytest.raises(SetupError):
         load_rubric("none")
 

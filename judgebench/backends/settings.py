@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -18,18 +18,9 @@ PACE = (
     "concurrency", "timeout_s", "max_retries", "requests_per_minute", "tokens_per_minute",
     "down_for_s", "price",
 )  # fmt: skip
-_REMOTE = frozenset({"base_url", "api_key_env", "structured", *PACE})
-_LOCAL = frozenset({"context", "threads", "structured"})
-
-# Which settings mean something to which backend; any other one is refused, not ignored.
-ALLOWED: Mapping[str, frozenset[str]] = {
-    "litellm": _REMOTE,
-    "openai-compatible": _REMOTE,
-    "vllm": _LOCAL | {"concurrency"},
-    "transformers": _LOCAL | {"concurrency"},
-    "llamacpp": _LOCAL | {"concurrency"},
-    "scripted": frozenset(),
-}
+# What means something to an endpoint, and to an engine inside this process.
+REMOTE = frozenset({"base_url", "api_key_env", "structured", *PACE})
+LOCAL = frozenset({"context", "threads", "structured", "concurrency"})
 
 
 class Price(BaseModel):
@@ -48,7 +39,7 @@ class Price(BaseModel):
 
 
 class BackendSettings(BaseModel):
-    """Each backend takes the ones that mean something to it (`ALLOWED`).
+    """Each backend takes the ones that mean something to it (`BackendKind.settings`).
 
     `api_key_env` names the environment variable that holds the key; the key itself never stands
     in a file. `concurrency` counts requests in flight, `timeout_s` bounds one try, from its first
@@ -76,10 +67,9 @@ class BackendSettings(BaseModel):
     context: int | None = Field(default=None, ge=256)
     threads: int | None = Field(default=None, ge=1)
 
-    def check_fits(self, backend: str) -> None:
+    def check_fits(self, backend: str, allowed: Collection[str]) -> None:
         """Raises SetupError for every setting given that means nothing to `backend`, and for a key
         where its variable's name belongs."""
-        allowed = ALLOWED[backend]
         given = self.model_dump(exclude_defaults=True)
         problems = [
             Problem(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, too_long
-from judgebench.backends.contract import Backend, Reply, Request
+from judgebench.backends.contract import Reply, Request
 from judgebench.backends.label_scorer import LabelScorer
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import MissingExtra, RunError, SetupError
@@ -29,19 +29,13 @@ from judgebench.records import Usage
 _UNBOUNDED = 1 << 30
 
 
-def open_transformers(model: str, settings: BackendSettings) -> Backend:
+class TransformersBackend:
     """The model of a GGUF file, a local folder or a hub name; loaded for the first request.
 
     `settings.concurrency` is how many prompts are computed side by side. `settings.context`
     bounds prompt and reply together; without it the model's own does. On a GPU weights keep
     their type, on a CPU the model computes in float32.
     Raises MissingExtra without the packages, SetupError where there is no such model.
-    """
-    return TransformersBackend(os.path.expanduser(model), settings)
-
-
-class TransformersBackend:
-    """See `open_transformers`.
 
     Greedy requests are computed together; their neighbours shift logits by rounding, so close
     calls may differ between settings of `concurrency`. A request with a temperature is computed

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, too_long
-from judgebench.backends.contract import Backend, Finish, Reply, Request
+from judgebench.backends.contract import Finish, Reply, Request
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.token_log_probabilities import (
     LabelsRead,
@@ -45,19 +45,13 @@ _ON_CPU = {
 _FINISH: Mapping[str, Finish] = {"stop": "stop", "length": "length"}
 
 
-def open_vllm(model: str, settings: BackendSettings) -> Backend:
+class VllmBackend:
     """The model of a local folder or a hub name; it is loaded for the first request.
 
     `settings.concurrency` bounds the requests in the engine at once: 256 on a GPU where it is
     not given, for a full batch needs as many. `settings.context` bounds prompt and reply
     together; without it the model's own does. On a CPU the model computes in float32.
     Raises MissingExtra without vLLM, SetupError where there is no such model.
-    """
-    return VllmBackend(os.path.expanduser(model), settings)
-
-
-class VllmBackend:
-    """See `open_vllm`.
 
     Requests enter the engine one by one and at most `concurrency` are in it, so that it always
     has a full batch, each reply leaves when it is finished, and little is lost by a crash.

@@ -155,3 +155,10 @@ class DecisionRule(Strict):
 def load_rule(name: str | Path = DECISION_RULE, relative_to: Path | None = None) -> DecisionRule:
     """The rule of that path or shipped name. Raises SetupError with every problem in it."""
     return load_model(find_file("rubrics", str(name), ".yaml", relative_to), DecisionRule)
+
+
+def rule_for(given: DecisionRule | str | Path | None, rubric: Rubric) -> DecisionRule:
+    """A rule as given, or of that path or shipped name, once it is known to fit the rubric."""
+    rule = given if isinstance(given, DecisionRule) else load_rule(given or DECISION_RULE)
+    rule.check(rubric, "" if rule is given else str(given or DECISION_RULE))
+    return rule

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
-from judgebench.backends import split_spec
+from judgebench.backends import kind_of
 from judgebench.backends.contract import Conditioning
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
@@ -23,7 +23,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,6
 
 def _known(backend: str) -> str:
     try:
-        split_spec(backend)
+        kind_of(backend)
     except SetupError as error:
         (problem,) = error.problems
         raise ValueError(f"{problem.message} (allowed: {problem.allowed})") from None
@@ -35,10 +35,6 @@ Mode = Literal["one_pass", "per_metric"]
 Rule = Literal["majority", "median"]
 Ties = Literal["lower", "upper", "none"]
 CalibrationMethod = Literal["batch", "content-free"]
-
-# Engines that can weigh a label without writing it. Whatever writes its reply has read the labels
-# before, so its probabilities are independent only where each metric has a request of its own.
-_WEIGH_WITHOUT_WRITING = ("transformers", "scripted")
 
 
 class Decoding(Strict):
@@ -143,11 +139,13 @@ def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -
     if prompt.reply != "json":
         message = "need a prompt whose reply is a JSON object of labels (reply: json)"
         yield Problem(message, field="probabilities", found=f"{prompt.name}, {prompt.reply}")
-    engine, _ = split_spec(config.backend)
+    # Whatever writes its reply has read the labels before, so its probabilities are independent
+    # only where each metric has a request of its own.
+    kind = kind_of(config.backend)
     alone = config.mode == "per_metric" or len(rubric.metrics) == 1
-    if config.probabilities == "independent" and not alone and engine not in _WEIGH_WITHOUT_WRITING:
+    if config.probabilities == "independent" and not alone and not kind.weighs_labels:
         yield Problem(
-            f"a {engine} backend writes the labels one after another, so each depends on those "
+            f"a {kind.name} backend writes the labels one after another, so each depends on those "
             "before it",
             field="probabilities",
             found="independent",

@@ -12,8 +12,8 @@ import numpy as np
 
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.config import EvaluatorKind
+from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.result import RankerKind, RankerScores, System, SystemKind, Trained
-from judgebench.ranking.run_proxy.evaluate import evaluator_names
 from judgebench.ranking.run_proxy.files import evaluator_folder, read_ranking, trained_manifest
 from judgebench.ranking.run_proxy.load import asked_question
 from judgebench.ranking.sheet import RankedItem

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from judgebench.backends import open_backend
 from judgebench.data import load_data
 from judgebench.errors import Problem, SetupError
+from judgebench.features import sections
 from judgebench.judges.calibration import ContentFree, content_free
 from judgebench.judges.config import (
     CalibrationConfig,
@@ -29,20 +31,17 @@ from judgebench.judges.contract import Judge
 from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, control_judges
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import Prompt, load_prompt
-from judgebench.ranking.proxy.config import ProxyConfig
-from judgebench.records import Dataset
+from judgebench.records import Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
+from judgebench.runner.extension import Extend, Extension, Loaded, Variant
 from judgebench.shipped import is_file, shipped_folder, shipped_names
-from judgebench.stress.probes.ask import Variant, variants
-from judgebench.stress.probes.attacks import StressSettings, load_attacks
-from judgebench.stress.probes.plan import Plan, make_plan
-from judgebench.stress.probes.recipe import Ask
 from judgebench.study.answers import ids_and_groups
 from judgebench.study.truth import TruthConfig
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 P = ParamSpec("P")
 T = TypeVar("T")
+SectionModel = TypeVar("SectionModel", bound=BaseModel)
 
 
 class ReportConfig(Strict):
@@ -53,11 +52,11 @@ class ReportConfig(Strict):
 
 
 class BenchConfig(Strict):
-    """The keys of bench.yaml. Paths are seen from the folder of the file that names them.
+    """The keys of bench.yaml but for those of wings. Paths are seen from the folder of the file
+    that names them.
 
-    `data` may be left out for a stress test whose sets bring their own answers, and has no place
-    beside `proxy`: a ranking judges the arguments that it is about. `notes` are
-    sentences that every report repeats, such as where the data comes from.
+    `data` may be left out where a wing brings answers of its own. `notes` are sentences that every
+    report repeats, such as where the data comes from.
     """
 
     name: Name
@@ -69,26 +68,28 @@ class BenchConfig(Strict):
     controls: bool | tuple[Control, ...] = True
     truth: TruthConfig = TruthConfig()
     report: ReportConfig = ReportConfig()
-    stress: StressSettings = StressSettings()
-    proxy: ProxyConfig | None = None
     notes: tuple[str, ...] = ()
     seed: int = 0
 
+    def section(self, key: str, model: type[SectionModel]) -> SectionModel | None:
+        """What stands under a wing's key; None where nothing does."""
+        found = getattr(self, key, None)
+        return found if isinstance(found, model) else None
 
-@dataclass(frozen=True)
-class Attacking:
-    """That answers are attacked as the file's key `stress` says, but for what is given here."""
 
-    sample: int | None = None
-    reviewed: bool = False
+@cache
+def bench_model() -> type[BenchConfig]:
+    """All keys of bench.yaml, those of the wings among them."""
+    keys: dict[str, Any] = {s.key: (s.model() | None, None) for s in sections()}
+    return create_model("BenchConfig", __base__=BenchConfig, **keys)
 
-    def apply(self, config: BenchConfig) -> BenchConfig:
-        """The settings with what is given here in their place."""
-        given = {"sample": self.sample} if self.sample else {}
-        settings = config.stress.model_copy(
-            update={**given, "reviewed": self.reviewed or config.stress.reviewed}
-        )
-        return config.model_copy(update={"stress": settings})
+
+def settings_of(manifest: Mapping[str, Any]) -> BenchConfig:
+    """The settings of a run. Keys of wings that are not here are passed over."""
+    model = bench_model()
+    return model.model_validate(
+        {key: value for key, value in manifest["settings"].items() if key in model.model_fields}
+    )
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,32 @@ class Bench:
     calibrations: tuple[CalibrationConfig, ...] = ()
     content_free: tuple[ContentFree, ...] = ()  # what the calibrations ask beside the answers
     controls: tuple[Judge, ...] = ()
-    plan: Plan | None = None  # of a stress test; `dataset` then holds the altered answers too
+    others: tuple[Judge, ...] = ()  # judges that were handed over as Python objects
+    extension: Extension | None = None  # `dataset` then holds the answers beside the study too
     variants: tuple[Variant, ...] = ()
 
+    @property
+    def names(self) -> set[str]:
+        """What judges of any kind are called."""
+        kinds = (self.judges, self.juries, self.calibrations, self.controls, self.others)
+        return {judge.name for kind in kinds for judge in kind}
+
+    @property
+    def answers(self) -> Sequence[Answer]:
+        """The study's answers, without those that are judged beside it."""
+        return self.extension.answers if self.extension else self.dataset.answers
+
+    @property
+    def in_words(self) -> str:
+        """What it holds, for whoever checks the file."""
+        beside = f" and {len(self.extension.beside)} altered ones" if self.extension else ""
+        return (
+            f"a benchmark of {len(self.answers)} answers{beside} with {len(self.dataset.labels)} "
+            f"human labels, {len(self.judges)} judges and {len(self.controls)} control judges"
+        )
+
     def close(self) -> None:
-        for judge in self.judges:
+        for judge in (*self.judges, *self.others):
             judge.close()
 
 
@@ -117,22 +139,21 @@ def load_bench(
     *,
     limit: int | None = None,
     data_folder: Path | None = None,
-    attacking: Attacking | None = None,
     run_folder: Path | None = None,
+    extend: Extend | None = None,
     arguments: Dataset | None = None,
 ) -> Bench:
     """The benchmark of that file, of that folder's bench.yaml, or of that shipped example.
 
     `limit` keeps the first answers only; `data_folder` is where data files are looked for instead
     of where bench.yaml says. `run_folder`, or the usual one, may keep a large data set as an
-    earlier run read it: it is read anew if anything has changed. With `attacking` its answers are
-    also altered, for a stress test. With `arguments` these are judged, as a ranking does.
+    earlier run read it: it is read anew if anything has changed. `extend` makes what a wing adds to
+    the run. With `arguments` these are judged, as a ranking does.
     Raises SetupError with every problem of the file and of all the files that it names.
     """
     file = bench_file(path)
     gather = Gathered(str(file))
-    config, node = read_config(file, gather, data_needed=attacking is None and arguments is None)
-    config = attacking.apply(config) if attacking else config
+    config, node = read_config(file, gather, data_needed=extend is None and arguments is None)
     if arguments is not None:  # control judges learn from human labels, and here are none
         config = config.model_copy(update={"controls": ()})
     whole = gather("rubric", load_rubric, config.rubric, relative_to=file.parent)
@@ -141,16 +162,18 @@ def load_bench(
     )
     specs = _judge_configs(config, file, node, gather)
     models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
-    dataset, plan, prompts = None, None, {}
+    dataset, extension, prompts = None, None, {}
     if whole is not None and rubric is not None:
         dataset = arguments
         if dataset is None:
             dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
             dataset = dataset and _limited(dataset, limit)
-        if attacking:
-            plan = gather("stress", _plan, config, file, whole, rubric, dataset)
-            if dataset is not None and plan is not None:
-                dataset = gather("stress", _attacked, dataset, plan)
+        if extend is not None:
+            loaded = Loaded(config, file, whole, rubric, dataset)
+            extension = gather(extend.wing, extend, loaded)
+            if dataset is not None and extension is not None:
+                dataset = gather(extend.wing, _extended, dataset, extension)
+                config = config.model_copy(update=dict(extension.settings))
         prompts = {
             name: gather(f"judges.{name}", _prompt_of, spec, rubric, dataset, file)
             for name, spec in models.items()
@@ -160,7 +183,7 @@ def load_bench(
     assert dataset is not None
     checked = {name: prompt for name, prompt in prompts.items() if prompt is not None}
     judges = [
-        gather(f"judges.{name}", _open, spec, rubric, checked[name])
+        gather(f"judges.{name}", _open, spec, rubric, checked[name], file.parent)
         for name, spec in models.items()
     ]
     opened = tuple(judge for judge in judges if judge is not None)
@@ -182,9 +205,9 @@ def load_bench(
         juries=juries,
         calibrations=calibrations,
         content_free=tuple(content_free(calibrations, opened, questions=questions)),
-        controls=_controls(config, rubric, dataset, juries, plan is not None),
-        plan=plan,
-        variants=tuple(_variants(opened, plan)) if plan else (),
+        controls=_controls(config, rubric, dataset, juries, extension),
+        extension=extension,
+        variants=tuple(extension.variants(opened)) if extension else (),
     )
 
 
@@ -224,18 +247,19 @@ def read_config(
 ) -> tuple[BenchConfig, yaml.Node | None]:
     """The file's settings. Where some are unsound, the others are checked all the same."""
     value, node = load_with_lines(file)
-    if data_needed and isinstance(value, dict) and value.get("proxy"):
-        raise SetupError(Problem("ranks arguments: call `judgebench rank run`", str(file)))
+    for section in sections() if data_needed and isinstance(value, dict) else ():
+        if section.instead and value.get(section.key):
+            raise SetupError(Problem(section.instead, str(file)))
     if data_needed and isinstance(value, dict) and not value.get("data"):
         gather.found.append(Problem("Field required", str(file), 1, "data"))
     try:
-        return validate(value, BenchConfig, str(file), node), node
+        return validate(value, bench_model(), str(file), node), node
     except SetupError as error:
         gather.found += error.problems
     unsound = {p.field.split(".")[0] for p in gather.found}
     sound = {k: v for k, v in value.items() if k not in unsound} if isinstance(value, dict) else {}
     try:
-        return BenchConfig.model_validate({"name": "unsound", **sound}), node
+        return bench_model().model_validate({"name": "unsound", **sound}), node
     except ValidationError:
         raise SetupError(gather.found) from None
 
@@ -338,8 +362,8 @@ def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file:
     return prompt
 
 
-def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt) -> LLMJudge:
-    return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings))
+def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt, folder: Path) -> LLMJudge:
+    return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings, folder))
 
 
 def _limited(dataset: Dataset, limit: int | None) -> Dataset:
@@ -357,41 +381,24 @@ def _controls(
     rubric: Rubric,
     dataset: Dataset,
     juries: Sequence[JuryConfig],
-    stress: bool,
+    extension: Extension | None,
 ) -> tuple[Judge, ...]:
     chosen = CONTROLS if config.controls is True else (config.controls or ())
-    if config.controls is True and stress:
-        chosen = (*(CONTROLS if dataset.labels else UNTAUGHT), "constant-severe")
+    if config.controls is True and extension:
+        chosen = (*(CONTROLS if dataset.labels else UNTAUGHT), *extension.controls)
     sworn = {member for jury in juries for member in jury.jury}
     names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in sworn)))
     return control_judges(names, rubric, dataset.answers, dataset.labels, config.seed)
 
 
-def _plan(
-    config: BenchConfig, file: Path, rubric: Rubric, judged: Rubric, dataset: Dataset | None
-) -> Plan:
-    """What is altered and how; without a sound data set the attacks are checked all the same."""
-    attacks = load_attacks(config.stress, rubric, judged, file.parent)
-    answers, labels = (dataset.answers, dataset.labels) if dataset else ((), ())
-    sample = config.stress.sample
-    return make_plan(attacks, answers, labels, judged, seed=config.seed, sample=sample)
-
-
-def _attacked(dataset: Dataset, plan: Plan) -> Dataset:
-    """The data set with the answers that a stress test judges: unaltered ones, then altered."""
-    answers = {a.item_id: a for a in plan.parents}
-    altered = {item.item_id: item.answer for item in plan.items}
-    twice = ", ".join(sorted(answers.keys() & altered.keys())[:5])
+def _extended(dataset: Dataset, extension: Extension) -> Dataset:
+    """The data set with all answers that are judged: those of the study, then those beside it."""
+    answers = {a.item_id: a for a in extension.answers}
+    beside = {a.item_id: a for a in extension.beside}
+    twice = ", ".join(sorted(answers.keys() & beside.keys())[:5])
     if twice:
         raise SetupError(Problem("an answer and an altered one have the same id", found=twice))
-    return replace(dataset, answers=(*answers.values(), *altered.values()), origin=None)
-
-
-def _variants(judges: Sequence[LLMJudge], plan: Plan) -> Iterator[Variant]:
-    for judge in judges:
-        for recipe, answers in plan.asks:
-            if isinstance(recipe.edit, Ask):
-                yield from variants(judge, recipe, recipe.edit, answers)
+    return replace(dataset, answers=(*answers.values(), *beside.values()), origin=None)
 
 
 def default_run_folder(config: BenchConfig) -> Path:

@@ -27,7 +27,7 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
     done. `kept`: the answers are those that the folder's manifest tells of."""
     entries: dict[str, Any] = {}
     kinds: Sequence[tuple[str, Sequence[Judge]]] = (
-        ("judge", bench.judges),
+        ("judge", (*bench.judges, *bench.others)),
         ("control", bench.controls),
     )
     for kind, judges in kinds:
@@ -69,7 +69,7 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
         "settings": bench.config.model_dump(mode="json"),
         "judges": entries,
         "notes": [*bench.config.notes, *_data_notes(bench)],
-        "stress": bench.plan.describe() if bench.plan else None,
+        **({bench.extension.wing: bench.extension.about} if bench.extension else {}),
         "state": "running",
     }
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.backends import open_backend, split_spec
+from judgebench.backends import kind_of, open_backend
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
@@ -87,7 +87,7 @@ def _spread(
     workers = workers or gpus or len(ray.nodes())
     size = max(1, min(_MOST_IN_A_BATCH, len(rows) // (_BATCHES_A_WORKER * workers)))
     batches = np.array_split(rows, max(1, len(rows) // size))
-    on_gpu = gpus and split_spec(judge.config.backend)[0] in ("vllm", "transformers")
+    on_gpu = gpus and kind_of(judge.config.backend).uses_gpu
     done = ray.data.from_numpy(batches).map_batches(
         _Worker,
         fn_constructor_args=(_Described.of(judge), str(folder), os.getcwd(), again),

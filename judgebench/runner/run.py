@@ -7,9 +7,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Literal
 
-from judgebench.backends import split_spec
+from judgebench.backends import kind_of
 from judgebench.data import is_kept, keep_data
 from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
+from judgebench.judges.contract import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.runner.bench import Bench
@@ -26,7 +27,6 @@ from judgebench.store.verdict_file import disk_errors, judges_with_parts, merge_
 from judgebench.study.answers import IndexedAnswers, indexed
 
 Engine = Literal["threads", "ray"]
-_REMOTE = ("litellm", "openai-compatible")
 
 
 def run(
@@ -75,8 +75,12 @@ def _check_shares(
         problems.append(Problem(message, field="budget"))
     if engine == "ray" and shard:
         problems.append(Problem("is Ray's own business with the engine ray", field="shard"))
+    if engine == "ray" and bench.others:
+        names = ", ".join(judge.name for judge in bench.others)
+        problems.append(Problem("cannot be sent to a cluster", field="judges", found=names))
     if engine == "ray" and bench.variants:
-        problems.append(Problem("does not run stress tests", field="engine", found="ray"))
+        message = "does not ask judges in another way, as stress tests do"
+        problems.append(Problem(message, field="engine", found="ray"))
     if engine != "ray" and workers is not None:
         problems.append(Problem("is for the engine ray alone", field="workers"))
     if problems:
@@ -100,17 +104,17 @@ def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
 
 def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any]:
     """The inputs and the manifest, written."""
-    plan = bench.plan
-    dataset = bench.dataset
+    extension, dataset = bench.extension, bench.dataset
     folder.write_rubric(bench.rubric)
     kept = is_kept(folder.path, dataset)
     if not kept:
         folder.write_data(dataset.answers, dataset.labels)
         with disk_errors(folder.path):
             keep_data(folder.path, dataset)
-    if plan is None and folder.has_attacks:
-        progress.say("the stress test in this folder is put aside; `judgebench stress` goes on")
-    folder.write_attacks(plan.items if plan else (), plan.rejected if plan else ())
+    if extension is None and folder.has_beside:
+        progress.say("the altered answers in this folder are put aside; make them again to go on")
+    lines = (extension.lines, extension.rejected) if extension else ((), ())
+    folder.write_beside(*lines)
     manifest = manifest_of(bench, folder, kept=kept)
     folder.write_manifest(manifest)
     return manifest
@@ -143,6 +147,7 @@ def _lanes(
     if engine == "ray":
         lanes["ray"] = partial(_judge_on_ray, bench, answers, work, workers)
         return lanes
+    lanes.update({j.name: partial(_judge_from_python, j, answers, work) for j in bench.others})
     local = [judge for judge in bench.judges if not _is_remote(judge)]
     for judge in bench.judges:
         if _is_remote(judge):
@@ -151,6 +156,11 @@ def _lanes(
         names = ", ".join(judge.name for judge in local)
         lanes[names] = partial(_judge_and_variants, bench, local, answers, work)
     return lanes
+
+
+def _judge_from_python(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
+    judge_answers(judge, answers, work, judge.config.reasks if isinstance(judge, LLMJudge) else 0)
+    judge.close()
 
 
 def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
@@ -169,7 +179,7 @@ def _judge_content_free(bench: Bench, judge: LLMJudge, work: Work) -> None:
 
 
 def _is_remote(judge: LLMJudge) -> bool:
-    return split_spec(judge.config.backend)[0] in _REMOTE
+    return kind_of(judge.config.backend).remote
 
 
 def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:

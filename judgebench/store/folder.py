@@ -8,7 +8,8 @@
     answers.index, data.json   of many answers: what a resume need not read anew (`data.kept`)
     verdicts-NAME.jsonl   one line a verdict, append-only, one file a judge
     verdicts-NAME+PART.jsonl   the same while several processes share the work; merged at its end
-    attacks.jsonl         of a stress test: the altered answers, which answers.jsonl holds too
+    attacks.jsonl         answers judged beside the study, such as altered ones; answers.jsonl
+                          holds them too
     attacks-rejected.jsonl   those that failed a check of validity, with the reasons
 
 A line that a killed process left torn is dropped when the file is next opened, and told.
@@ -33,14 +34,12 @@ from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, write_answers
 from judgebench.store.verdict_file import disk_errors, read_verdicts, verdict_files, verdict_path
 from judgebench.store.verdicts import FiledVerdicts
-from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.sets import read_set, to_set_line
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.yaml_file import validate
 
 Kept = TypeVar("Kept")
 
-ATTACKS, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
+BESIDE, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
 _MOST_IN_MEMORY = 4 << 20  # bytes of answers
 _TRIES = 20
 
@@ -151,25 +150,28 @@ class RunFolder:
         with self._written_whole("labels.jsonl") as file:
             file.writelines(to_line(_plain(label)).encode("utf-8") for label in labels)
 
-    def write_attacks(
-        self, items: Sequence[AlteredAnswer], rejected: Sequence[AlteredAnswer]
+    def write_beside(
+        self, lines: Sequence[Mapping[str, Any]], rejected: Sequence[Mapping[str, Any]]
     ) -> None:
-        """The altered answers of a stress test; without any, those of an earlier one go."""
-        for name, found in ((ATTACKS, items), (REJECTED, rejected)):
+        """What the answers beside the study are; without any, those of an earlier run go."""
+        for name, found in ((BESIDE, lines), (REJECTED, rejected)):
             if found:
-                lines = "".join(to_line(to_set_line(item)) for item in found)
-                write_atomically(self.path / name, lines.encode("utf-8"))
+                text = "".join(to_line(line) for line in found)
+                write_atomically(self.path / name, text.encode("utf-8"))
             else:
                 (self.path / name).unlink(missing_ok=True)
 
     @property
-    def has_attacks(self) -> bool:
-        """Whether the run is a stress test with altered answers."""
-        return (self.path / ATTACKS).is_file()
+    def has_beside(self) -> bool:
+        """Whether answers were judged that are no part of the study."""
+        return (self.path / BESIDE).is_file()
 
-    def attacks(self) -> list[AlteredAnswer]:
-        """The altered answers that were judged; none where no stress test was run."""
-        return read_set(self.path / ATTACKS) if self.has_attacks else []
+    def ids_beside(self) -> set[str]:
+        """The ids of the answers that were judged and are no part of the study."""
+        path = self.path / BESIDE
+        if not self.has_beside:
+            return set()
+        return {str(line.get("item_id")) for _, line in read_lines(path)}
 
     def rubric(self) -> Rubric:
         """The rubric as used. Raises SetupError where it is missing or damaged."""

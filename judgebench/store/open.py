@@ -10,7 +10,6 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store.folder import RunFolder
-from judgebench.stress.probes.altered import unaltered
 from judgebench.study.answers import indexed
 from judgebench.study.as_judge import annotators_as_judges, truth_of_others
 from judgebench.study.study import JUDGE_KINDS, JudgeVerdicts, Study, study_of
@@ -31,9 +30,8 @@ def open_run(
     manifest = folder.manifest()
     if not {"name", "judges"} <= manifest.keys():
         raise SetupError(Problem("is no run folder: it lacks a whole run.json", str(folder.path)))
-    altered = folder.attacks()
-    every = folder.indexed_answers()
-    answers = indexed(unaltered(every, altered) if altered else every)
+    every, beside = folder.indexed_answers(), folder.ids_beside()
+    answers = indexed([a for a in every if a.item_id not in beside] if beside else every)
     rubric, labels = folder.rubric(), folder.labels()
     judges = [
         verdicts_of(folder, name, about, answers)

@@ -11,8 +11,7 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, IntArray, value_counts
 from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.paired import NET_CHANGE
-from judgebench.stats.resample import cluster_bootstrap
-from judgebench.stress.pairs import Pairs, VariantVerdicts, yes_or_no
+from judgebench.stress.pairs import Pairs, VariantVerdicts
 from judgebench.stress.result import EVERY, SelfConsistency
 from judgebench.study.truth import Labels
 
@@ -38,8 +37,7 @@ def _of_judge(
     asked = [pairs.judged[judge], *(pairs.labels(v) for v in repeats)]
     ratings = np.stack([labels[rows] for labels in asked], axis=-1)  # (items, metrics, asked)
     metrics = pairs.rubric.metrics
-    truth = np.column_stack([pairs.study.humans[m.id].truth[rows] for m in metrics])
-    clusters = pairs.study.clusters[rows]
+    truth, clusters = pairs.truth[rows], pairs.clusters[rows]
     for column, metric in enumerate(metrics):
         of_metric = (ratings[:, column], truth[:, column], clusters, len(metric.labels))
         yield _consistency(pairs, judge, metric.id, *of_metric)
@@ -60,13 +58,11 @@ def _consistency(
     truth: Labels,
     clusters: Clusters,
     k: int,
-) -> SelfConsistency:  # fmt: skip
-    study, asked = pairs.study, ratings.shape[1]
+) -> SelfConsistency:
+    asked = ratings.shape[1]
     votes = vote_pairs_by_cluster(ratings, clusters, k)
     n, possible = round(votes.sum()), len(ratings) * asked * (asked - 1) // 2
-    agreement = cluster_bootstrap(
-        votes, OBSERVED_AGREEMENT, study.resampling, n=n, n_missing=possible - n
-    )
+    agreement = pairs.bootstrap(votes, OBSERVED_AGREEMENT, n, possible)
     if n == 0:
         agreement = replace(agreement, reason=NO_REPEAT)
     gain = _majority_gain(pairs, ratings, truth, clusters, k)
@@ -82,7 +78,7 @@ def _majority_gain(
     first = ratings[:, 0]
     right_first = np.where(first < 0, -1, first == truth)
     right = np.where(first < 0, -1, majority(ratings, k) == truth)
-    gain = yes_or_no(pairs.study, right_first, right, clusters, NET_CHANGE)
+    gain = pairs.compared(right_first, right, clusters, NET_CHANGE)
     return gain if known.any() else replace(gain, reason=NO_TRUTH)
 
 

@@ -11,7 +11,7 @@ from judgebench.align import FailurePolicy
 from judgebench.rubric import Metric
 from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.paired import NET_CHANGE, TURNED_YES
-from judgebench.stress.pairs import Pairs, exact_share, yes_or_no
+from judgebench.stress.pairs import Pairs
 from judgebench.stress.result import EVERY, Detection
 from judgebench.study.truth import Labels
 
@@ -125,9 +125,9 @@ def _detection(
     pairs: Pairs, cell: _Cell, judge: str, failures: FailurePolicy, outcome: _Outcome,
     half_width: float,
 ) -> Detection:  # fmt: skip
-    study, level = pairs.study, pairs.study.resampling.level
-    clusters = study.clusters[pairs.parents[cell.items]]
-    detected = exact_share(outcome.detected, level, NO_LABEL)
+    level = pairs.resampling.level
+    clusters = pairs.clusters[pairs.parents[cell.items]]
+    detected = pairs.share(outcome.detected, NO_LABEL)
     share = _UNKNOWN_SHARE if detected.value is None else detected.value
     both = (outcome.alarm, outcome.detected, clusters)
     # Whether a pair worsened is known only of the pair: before it, nothing had worsened.
@@ -140,9 +140,9 @@ def _detection(
         label=cell.label,
         failures=failures,
         detected=detected,
-        false_alarms=exact_share(outcome.alarm[cell.once], level, NO_LABEL),
-        told_apart=yes_or_no(study, *both, TURNED_YES),
-        advantage=yes_or_no(study, *both, NET_CHANGE),
-        worsened=yes_or_no(study, *worsened, TURNED_YES),
+        false_alarms=pairs.share(outcome.alarm[cell.once], NO_LABEL),
+        told_apart=pairs.compared(*both, TURNED_YES),
+        advantage=pairs.compared(*both, NET_CHANGE),
+        worsened=pairs.compared(*worsened, TURNED_YES),
         more_needed=max(0, items_for_half_width(share, half_width, level) - detected.n),
     )

@@ -17,7 +17,6 @@ from judgebench.stats.association import (
     MEAN_CORRELATION,
     moments_by_cluster,
 )
-from judgebench.stats.resample import cluster_bootstrap
 from judgebench.stress.pairs import Pairs
 from judgebench.stress.result import Halo
 from judgebench.study.truth import Labels
@@ -34,7 +33,7 @@ def halo(pairs: Pairs) -> Iterator[Halo]:
     All on the unaltered answers, or on those that were asked metric by metric (by the first
     recipe that does). Both ways of asking use the items that have every ordinal label in both.
     """
-    for judge in (j for j in pairs.judges if j.kind != "control"):
+    for judge in pairs.real_judges:
         passes, rows = {ONE_PASS: pairs.judged[judge.name]}, pairs.unaltered
         apart = [v for v in pairs.variants if (v.judge, v.kind) == (judge.name, "per-metric")]
         if apart:
@@ -48,7 +47,7 @@ def _of_judge(
 ) -> Iterator[Halo]:
     metrics = pairs.rubric.metrics
     columns = [c for c, m in enumerate(metrics) if m.kind == "ordinal"]
-    truth = np.column_stack([pairs.study.humans[m.id].truth for m in metrics])[:, columns]
+    truth = pairs.truth[:, columns]
     said = {who: labels[:, columns] for who, labels in passes.items()}
     whole = rows[np.all([_complete(labels[rows]) for labels in said.values()], axis=0)]
     true = whole[_complete(truth[whole])]
@@ -56,7 +55,7 @@ def _of_judge(
         own = _correlation(pairs, [labels], whole, len(rows))
         yield Halo(judge, who, own, _correlation(pairs, [labels, truth], true, len(rows)))
     humans = _correlation(pairs, [truth], rows[_complete(truth[rows])], len(rows))
-    itself = Estimate(None, reason=THE_HUMANS, level=pairs.study.resampling.level)
+    itself = Estimate(None, reason=THE_HUMANS, level=pairs.resampling.level)
     yield Halo(judge, HUMANS, humans, itself)
 
 
@@ -70,18 +69,18 @@ def _correlation(pairs: Pairs, sides: list[Labels], rows: Labels, asked: int) ->
 
     A side is label indices (texts, ordinal metrics), whole on `rows`.
     """
-    study, n, missing = pairs.study, len(rows), asked - len(rows)
+    n = len(rows)
     ordinal = [m for m in pairs.rubric.metrics if m.kind == "ordinal"]
     if len(ordinal) < 2:
-        level = study.resampling.level
-        return Estimate(None, n=n, n_missing=missing, reason=TOO_FEW_METRICS, level=level)
+        level = pairs.resampling.level
+        return Estimate(None, n=n, n_missing=asked - n, reason=TOO_FEW_METRICS, level=level)
     severities = [
         np.column_stack([np.array(m.severities)[side[rows, c]] for c, m in enumerate(ordinal)])
         for side in sides
     ]
-    moments = [moments_by_cluster(s, study.clusters[rows]) for s in severities]
+    moments = [moments_by_cluster(s, pairs.clusters[rows]) for s in severities]
     single = len(sides) == 1
     statistic = MEAN_CORRELATION if single else CORRELATION_DIFFERENCE
     counts = moments[0] if single else np.stack(moments, axis=1)
-    found = cluster_bootstrap(counts, statistic, study.resampling, n=n, n_missing=missing)
+    found = pairs.bootstrap(counts, statistic, n, asked)
     return found if n or single else replace(found, reason=NO_TRUTH)

@@ -21,7 +21,7 @@ from judgebench.stats.paired import (
     moves_by_cluster,
     sign_test,
 )
-from judgebench.stats.resample import Statistic, cluster_bootstrap
+from judgebench.stats.resample import Statistic
 from judgebench.stress.pairs import Pairs, VariantVerdicts
 from judgebench.stress.result import EVERY, Invariance
 from judgebench.study.truth import Labels
@@ -62,7 +62,7 @@ def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]
     for probe in dict.fromkeys(pairs.items[i].recipe for i in same):
         items = np.array([i for i in same if pairs.items[i].recipe == probe], dtype=np.int64)
         parents, altered = pairs.parents[items], pairs.altered[items]
-        clusters = pairs.study.clusters[parents]
+        clusters = pairs.clusters[parents]
         for judge in pairs.judges:
             labels = pairs.judged[judge.name]
             yield probe, judge.name, labels[parents], labels[altered], clusters
@@ -78,7 +78,7 @@ def _asked_otherwise(
     rows = [pairs.asked(variant.verdicts) for variant in variants]
     after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
     every = np.concatenate(rows)
-    return pairs.judged[judge][every], np.concatenate(after), pairs.study.clusters[every]
+    return pairs.judged[judge][every], np.concatenate(after), pairs.clusters[every]
 
 
 def _moves(
@@ -105,12 +105,12 @@ def _invariance(
     ordinal = moves.shift is not None
     shift = np.zeros_like(moves.flipped) if moves.shift is None else moves.shift
     counts = moves_by_cluster(moves.flipped[both], shift[both], clusters[both])
-    resampling = pairs.study.resampling
+    level = pairs.resampling.level
 
     def estimate(statistic: Statistic, has_severity: bool = ordinal) -> Estimate:
         if not has_severity:
-            return Estimate(None, n=n, n_missing=missing, reason=NOMINAL, level=resampling.level)
-        return cluster_bootstrap(counts, statistic, resampling, n=n, n_missing=missing)
+            return Estimate(None, n=n, n_missing=missing, reason=NOMINAL, level=level)
+        return pairs.bootstrap(counts, statistic, n, n + missing)
 
     flipped = estimate(FLIPPED, has_severity=True)
     return Invariance(

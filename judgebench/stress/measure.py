@@ -2,63 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.stress.consistency import self_consistency
 from judgebench.stress.detection import detections
 from judgebench.stress.halo import halo
 from judgebench.stress.invariance import invariances
 from judgebench.stress.misses import misses
 from judgebench.stress.notes import miss_note, stress_notes
-from judgebench.stress.pairs import VariantVerdicts, pairs_of
+from judgebench.stress.pairs import StressRun, pairs_of
 from judgebench.stress.planted import planted_verdicts
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.recipe import check_demand
-from judgebench.stress.result import RecipeSummary, StressResult
-from judgebench.study.study import JudgeVerdicts
-from judgebench.study.truth import TruthConfig
+from judgebench.stress.result import StressResult
+from judgebench.study.study import Study
 
 
-def measure(
-    name: str,
-    rubric: Rubric,
-    altered: Sequence[AlteredAnswer],
-    judges: Sequence[JudgeVerdicts],
-    variants: Sequence[VariantVerdicts],
-    recipes: Sequence[RecipeSummary],
-    labels: Sequence[HumanLabel],
-    answers: Sequence[Answer],
-    truth: TruthConfig = TruthConfig(),
-    resampling: Resampling = DEFAULT_RESAMPLING,
-    notes: Sequence[str] = (),
-    half_width: float = 0.10,
-) -> StressResult:
+def measure_stress(study: Study) -> StressResult | None:
+    """What a study's stress test shows; None where there was none."""
+    run: StressRun | None = study.beside.get("stress")
+    return None if run is None else measure(study, run)
+
+
+def measure(study: Study, run: StressRun) -> StressResult:
     """Put every judge beside itself: on each altered answer and its parent, and asked otherwise.
 
-    `judges` hold the verdicts on parents and altered answers, `variants` those of the same judges
-    on unaltered `answers`. An altered answer that failed a check is left out. Intervals resample
-    whole groups of answers (`Answer.group`), except where `Detection` and `PlantedVerdict` have
-    exact ones. `half_width` is the precision that `Detection.more_needed` plans for.
+    An altered answer that failed a check is left out. Intervals resample whole groups of answers
+    (`Answer.group`), except where `Detection` and `PlantedVerdict` have exact ones.
 
-    Raises SetupError where a demand does not fit the rubric, a variant is of a judge that is not
-    there, or `truth.annotators` names nobody.
+    Raises SetupError where a demand does not fit the rubric, or a variant is of a judge that is
+    not there.
     """
-    items = _checked(rubric, altered, judges, variants)
-    pairs = pairs_of(rubric, items, judges, variants, labels, answers, truth, resampling)
-    kinds = {judge.name: judge.kind for judge in judges}
-    found = tuple(detections(pairs, half_width))
+    rubric = study.rubric
+    run = replace(run, altered=_checked(rubric, run))
+    pairs = pairs_of(study, run)
+    kinds = {judge.name: judge.kind for judge in run.judges}
+    found = tuple(detections(pairs, run.half_width))
     planted = tuple(planted_verdicts(pairs))
     listed, missed = misses(pairs)
     return StressResult(
-        name=name,
+        name=study.name,
         rubric=rubric,
         judges=kinds,
-        recipes=tuple(recipes),
+        recipes=tuple(run.recipes),
         detections=found,
         invariances=tuple(invariances(pairs)),
         planted=planted,
@@ -68,18 +56,13 @@ def measure(
         n_misses=missed,
         notes=(
             *stress_notes(rubric, kinds, found, planted),
-            *notes,
+            *run.notes,
             *miss_note(len(listed), missed),
         ),
     )
 
 
-def _checked(
-    rubric: Rubric,
-    altered: Sequence[AlteredAnswer],
-    judges: Sequence[JudgeVerdicts],
-    variants: Sequence[VariantVerdicts],
-) -> list[AlteredAnswer]:
+def _checked(rubric: Rubric, run: StressRun) -> list[AlteredAnswer]:
     """The altered answers with demands as the rubric spells them.
 
     Raises SetupError with everything that does not fit together, each thing once.
@@ -87,7 +70,7 @@ def _checked(
     items: list[AlteredAnswer] = []
     problems: dict[Problem, None] = {}
     metrics = {m.id for m in rubric.metrics}
-    for item in altered:
+    for item in run.altered:
         try:
             demanded = check_demand(item.must_worsen, rubric, file=item.recipe)
             items.append(replace(item, must_worsen=demanded))
@@ -96,7 +79,7 @@ def _checked(
         for metric in sorted(item.demand.keys() - metrics):
             message = f"is no metric of the rubric {rubric.name}"
             problems[Problem(message, item.recipe, field=f"demand.{metric}")] = None
-    for name in sorted({v.judge for v in variants} - {judge.name for judge in judges}):
+    for name in sorted({v.judge for v in run.variants} - {judge.name for judge in run.judges}):
         problems[Problem("has variants and no verdicts", field="variants", found=name)] = None
     if problems:
         raise SetupError(list(problems))

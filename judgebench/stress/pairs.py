@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgebench.records import Answer, Estimate, HumanLabel, Verdict
+from judgebench.records import Estimate, Verdict
 from judgebench.rubric import Rubric
-from judgebench.stats.arrays import Clusters
+from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.confusion import confusion_by_cluster
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
 from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.study.study import JudgeVerdicts, Study, study_of
-from judgebench.study.truth import Labels, TruthConfig
+from judgebench.stress.result import RecipeSummary
+from judgebench.study.answers import IndexedAnswers, indexed
+from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.study.truth import Labels
+from judgebench.study.verdicts import label_indices
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,34 @@ class VariantVerdicts:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """`study` holds every text once: unaltered answers, parents and altered answers.
+class StressRun:
+    """What a stress test has beside its study.
 
-    `unaltered` (answers,), `parents` and `altered` (items,) are rows of the study. `judged` maps
-    each judge to its label indices (texts, metrics), -1 where there is no label.
+    `judges` hold the verdicts on the study's answers and on the altered ones, `variants` those of
+    the same judges asked otherwise, on the study's answers. `half_width` is how narrow a detection
+    rate's interval should be.
     """
 
-    rubric: Rubric
+    altered: Sequence[AlteredAnswer]
+    judges: Sequence[JudgeVerdicts]
+    variants: Sequence[VariantVerdicts] = ()
+    recipes: Sequence[RecipeSummary] = ()
+    notes: Sequence[str] = ()
+    half_width: float = 0.10
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every text once: the study's answers, parents and altered answers.
+
+    `truth` (texts, metrics) holds indices of labels, -1 where no human says anything. `unaltered`
+    (answers,), `parents` and `altered` (items,) are rows of the texts. `judged` maps each judge to
+    its label indices (texts, metrics), -1 where there is no label.
+    """
+
     study: Study
+    texts: IndexedAnswers
+    truth: Labels
     judges: Sequence[JudgeVerdicts]
     variants: Sequence[VariantVerdicts]
     items: tuple[AlteredAnswer, ...]
@@ -51,76 +73,82 @@ class Pairs:
     altered: Labels
     judged: Mapping[str, Labels]
 
+    @property
+    def rubric(self) -> Rubric:
+        return self.study.rubric
+
+    @property
+    def resampling(self) -> Resampling:
+        return self.study.resampling
+
+    @property
+    def clusters(self) -> Clusters:
+        return self.texts.clusters
+
+    @property
+    def real_judges(self) -> list[JudgeVerdicts]:
+        """The judges without the control judges."""
+        return [judge for judge in self.judges if judge.kind != "control"]
+
     def labels(self, variant: VariantVerdicts) -> Labels:
         """Label indices (texts, metrics) of a variant, -1 on all but unaltered answers."""
-        (judge,) = (j for j in self.judges if j.name == variant.judge)
         rows = self.asked(variant.verdicts)
-        found = np.full_like(self.judged[judge.name], -1)
-        said = replace(judge, verdicts=variant.verdicts)
-        found[rows] = _labels(self.study, self.rubric, said)[rows]
+        found = np.full_like(self.judged[variant.judge], -1)
+        found[rows] = _labels(self.texts, self.rubric, variant.verdicts)[rows]
         return found
 
     def asked(self, verdicts: Container[str]) -> Labels:
         """The rows of the unaltered answers that a verdict is there for, whatever it says."""
-        answers = self.study.answers
-        return np.array([r for r in self.unaltered if answers[r].item_id in verdicts], np.int64)
+        return np.array(
+            [r for r in self.unaltered if self.texts[r].item_id in verdicts], dtype=np.int64
+        )
+
+    def share(self, outcome: Labels, why_none: str) -> Estimate:
+        """The share of 1 in an outcome (items,) of 1, 0 and -1 for missing, with its exact
+        interval. `why_none` is the reason where nothing but missing outcomes is there."""
+        known = outcome[outcome >= 0]
+        found = clopper_pearson(int(known.sum()), len(known), self.resampling.level)
+        return replace(
+            found,
+            method=f"{found.method}, items taken as independent",
+            n_missing=len(outcome) - len(known),
+            reason="" if len(known) else why_none,
+        )
+
+    def compared(
+        self, before: Labels, after: Labels, clusters: Clusters, statistic: Statistic
+    ) -> Estimate:
+        """A statistic of outcomes 1, 0 and -1 (missing), all (pairs,), over counts (..., 2, 2)."""
+        counts = confusion_by_cluster(before, after, clusters, 2)
+        return self.bootstrap(counts, statistic, int(counts.sum()), len(before))
+
+    def bootstrap(self, counts: FloatArray, statistic: Statistic, n: int, of: int) -> Estimate:
+        """A statistic of counts (clusters, ...) that rest on `n` pairs of so many."""
+        return cluster_bootstrap(counts, statistic, self.resampling, n=n, n_missing=of - n)
 
 
-def pairs_of(
-    rubric: Rubric,
-    altered: Sequence[AlteredAnswer],
-    judges: Sequence[JudgeVerdicts],
-    variants: Sequence[VariantVerdicts],
-    labels: Sequence[HumanLabel],
-    answers: Sequence[Answer],
-    truth: TruthConfig,
-    resampling: Resampling,
-) -> Pairs:
-    """An altered answer that failed a check of validity is left out, here and once for all.
-
-    Raises SetupError where `truth.annotators` fits nobody or a label is none of the rubric.
-    """
-    items = tuple(x for x in altered if not x.failed_checks)
-    shown = [*answers, *(x.parent for x in items), *(x.answer for x in items)]
-    texts = {text.item_id: text for text in shown}
-    row = {item_id: i for i, item_id in enumerate(texts)}
-    study = study_of(rubric, tuple(texts.values()), labels, truth, resampling)
+def pairs_of(study: Study, run: StressRun) -> Pairs:
+    """An altered answer that failed a check of validity is left out, here and once for all."""
+    items = tuple(x for x in run.altered if not x.failed_checks)
+    shown = [*study.answers, *(x.parent for x in items), *(x.answer for x in items)]
+    texts = indexed(tuple({text.item_id: text for text in shown}.values()))
+    truth = np.full((len(texts), len(study.rubric.metrics)), -1, dtype=np.int64)
+    truth[: len(study.answers)] = np.column_stack(
+        [study.humans[m.id].truth for m in study.rubric.metrics]
+    )
     return Pairs(
-        rubric=rubric,
         study=study,
-        judges=judges,
-        variants=variants,
+        texts=texts,
+        truth=truth,
+        judges=run.judges,
+        variants=run.variants,
         items=items,
-        unaltered=np.array([row[a.item_id] for a in answers], dtype=np.int64),
-        parents=np.array([row[x.parent.item_id] for x in items], dtype=np.int64),
-        altered=np.array([row[x.item_id] for x in items], dtype=np.int64),
-        judged={judge.name: _labels(study, rubric, judge) for judge in judges},
+        unaltered=np.arange(len(study.answers)),
+        parents=np.array([texts.row(x.parent.item_id) for x in items], dtype=np.int64),
+        altered=np.array([texts.row(x.item_id) for x in items], dtype=np.int64),
+        judged={j.name: _labels(texts, study.rubric, j.verdicts) for j in run.judges},
     )
 
 
-def _labels(study: Study, rubric: Rubric, judge: JudgeVerdicts) -> Labels:
-    return np.column_stack([study.judged(judge, metric) for metric in rubric.metrics])
-
-
-def exact_share(outcome: Labels, level: float, why_none: str) -> Estimate:
-    """The share of 1 in an outcome (items,) of 1, 0 and -1 for missing, with its exact interval.
-
-    `why_none` is the reason where nothing but missing outcomes is there.
-    """
-    known = outcome[outcome >= 0]
-    found = clopper_pearson(int(known.sum()), len(known), level)
-    return replace(
-        found,
-        method=f"{found.method}, items taken as independent",
-        n_missing=len(outcome) - len(known),
-        reason="" if len(known) else why_none,
-    )
-
-
-def yes_or_no(
-    study: Study, before: Labels, after: Labels, clusters: Clusters, statistic: Statistic
-) -> Estimate:
-    """A statistic of outcomes 1, 0 and -1 (missing), all (pairs,), over counts (..., 2, 2)."""
-    counts = confusion_by_cluster(before, after, clusters, 2)
-    n = int(counts.sum())
-    return cluster_bootstrap(counts, statistic, study.resampling, n=n, n_missing=len(before) - n)
+def _labels(texts: IndexedAnswers, rubric: Rubric, verdicts: Mapping[str, Verdict]) -> Labels:
+    return np.column_stack([label_indices(verdicts, m, texts) for m in rubric.metrics])

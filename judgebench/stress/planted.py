@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.stress.pairs import Pairs, exact_share
+from judgebench.stress.pairs import Pairs
 from judgebench.stress.result import EVERY, PlantedVerdict
 from judgebench.study.truth import Labels
 
@@ -66,4 +66,4 @@ def _success(
     reason = "the judge's labels are missing before or after on every item that could be moved"
     if already and not counts.any():
         reason = f"the judge had said so already on all {already} items"
-    return exact_share(outcome, pairs.study.resampling.level, reason)
+    return pairs.share(outcome, reason)

@@ -1,4 +1,4 @@
-"""Measure a stress test again from its run folder alone: no model, no original files."""
+"""A stress test as its run folder holds it."""
 
 from __future__ import annotations
 
@@ -6,47 +6,36 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judgebench.records import Answer
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
-from judgebench.store.folder import RunFolder
+from judgebench.runner.bench import settings_of
+from judgebench.store.folder import BESIDE, RunFolder
 from judgebench.store.open import verdicts_of
-from judgebench.stress.measure import measure
-from judgebench.stress.pairs import VariantVerdicts
-from judgebench.stress.probes.altered import AlteredAnswer, unaltered
-from judgebench.stress.result import RecipeSummary, StressResult
-from judgebench.study.answers import indexed
-from judgebench.study.study import JUDGE_KINDS
-from judgebench.study.truth import TruthConfig
+from judgebench.stress.pairs import StressRun, VariantVerdicts
+from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.stress.probes.attacks import StressSettings
+from judgebench.stress.probes.sets import read_set
+from judgebench.stress.result import RecipeSummary
+from judgebench.study.study import JUDGE_KINDS, Study
 
 
-def stress_run(
-    folder: RunFolder,
-    truth: TruthConfig = TruthConfig(),
-    resampling: Resampling = DEFAULT_RESAMPLING,
-    half_width: float = 0.10,
-) -> StressResult | None:
-    """What the stress test of a run folder shows; None where the folder holds none.
+def read_stress(folder: RunFolder, study: Study) -> StressRun | None:
+    """What the stress test of a run folder has beside its study; None where there is none.
 
-    `half_width` is how narrow a detection rate's interval should be. Raises SetupError where the
-    folder is damaged.
+    Raises SetupError where the folder is damaged.
     """
     manifest = folder.manifest()
     if not manifest.get("stress"):
         return None
-    answers, altered = indexed(folder.answers()), folder.attacks()
+    altered = read_set(folder.path / BESIDE) if folder.has_beside else []
+    answers = folder.indexed_answers()
     judges, asked = _by_kind(manifest["judges"])
-    return measure(
-        str(manifest["name"]),
-        folder.rubric(),
+    settings = settings_of(manifest).section("stress", StressSettings) or StressSettings()
+    return StressRun(
         altered,
         [verdicts_of(folder, name, about, answers) for name, about in judges.items()],
         [_variant(folder, name, about, answers) for name, about in asked.items()],
         [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]],
-        folder.labels(),
-        unaltered(answers, altered),
-        truth,
-        resampling,
         (*manifest["stress"]["notices"], *_unsound(manifest, altered)),
-        half_width,
+        settings.half_width,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
 
 from judgebench.records import HumanLabel, Status, Verdict, content_hash
 from judgebench.study.answers import IndexedAnswers
-from judgebench.study.study import JudgeVerdicts
+from judgebench.study.study import JudgeVerdicts, Study
 
 
 def judges_of(
@@ -46,3 +48,16 @@ def _judge(
             reason=f"no label for {', '.join(lacking)}" if lacking else "",
         )  # fmt: skip
     return JudgeVerdicts(name, "judge", signature, verdicts, about=about)
+
+
+def gaps(study: Study) -> Iterator[str]:
+    """A sentence for each judge that has no row for some items with human labels."""
+    labelled = np.zeros(len(study.answers), dtype=np.bool_)
+    for humans in study.humans.values():
+        labelled |= humans.truth >= 0
+    for judge in study.judges:
+        if lacking := int((labelled & ~study.asked(judge)).sum()):
+            yield (
+                f"{judge.name} has no row for {lacking:,} of {int(labelled.sum()):,} items with "
+                "human labels. Agreement counts them as missing; decisions leave them out."
+            )

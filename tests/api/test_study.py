@@ -94,6 +94,8 @@ def test_what_is_no_label_is_unread_and_a_blank_is_a_failure() -> None:
 def test_an_item_without_a_row_was_not_asked_about() -> None:
     study = jb.study(LABELS, VERDICTS, rubric=TONE)
     assert study.asked(study.judges[0]).tolist() == [True, True, False]
+    (note,) = study.notes
+    assert note.startswith("m has no row for 1 of 3 items with human labels.")
 
 
 def test_only_metrics_that_occur_are_measured(place: Path) -> None:

@@ -23,9 +23,10 @@ from judgebench.files import read_lines
 from judgebench.judges.config import judge_entry
 from judgebench.prompt import load_prompt
 from judgebench.rubric import load_rubric
-from judgebench.runner.bench import Attacking, load_bench
+from judgebench.runner.bench import load_bench
 from judgebench.shipped import shipped_folder
 from judgebench.store.folder import RunFolder
+from judgebench.stress.attacking import Attacking
 from judgebench.stress.probes.edits.wording import load_synonyms
 from judgebench.stress.probes.recipe import load_recipe
 from judgebench.stress.probes.sets import read_set
@@ -170,7 +171,7 @@ def test_benches(room: Path, content: bytes, attacking: bool) -> None:
     read(
         room / "x.yaml",
         content,
-        lambda path: load_bench(path, attacking=Attacking() if attacking else None).close(),
+        lambda path: load_bench(path, extend=Attacking() if attacking else None).close(),
     )
 
 

@@ -25,7 +25,7 @@ HEAD = "task,item_id,expert,system,rank,label,group\n"
 
 
 def bench(folder: Path, *files: str) -> RankBench:
-    from judgebench.runner.bench import BenchConfig
+    from judgebench.runner.bench import bench_model
 
     prompt: Any = None
     instances = [TaskInstance(i, f"Is {i} so?", "yes", "why", "test", group="g") for i in "abc"]
@@ -33,7 +33,7 @@ def bench(folder: Path, *files: str) -> RankBench:
     model = GeneratorConfig(name="m1", backend="scripted:x.jsonl")
     entry = RankedEntry(task, TaskEntry(task="t"), (model,), (), EvaluatorConfig())
     proxy = {"tasks": ["t"], "human_ranks": list(files)}
-    config = BenchConfig.model_validate({"name": "b", "rubric": "r", "proxy": proxy})
+    config = bench_model().model_validate({"name": "b", "rubric": "r", "proxy": proxy})
     return RankBench(config, folder / "bench.yaml", (entry,))
 
 

@@ -18,15 +18,17 @@ from jinja2 import Template
 from tiny_encoder import tiny_bert
 
 from judgebench.errors import RunError, SetupError
+from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.proxy.config import EvaluatorConfig, TrainingConfig
+from judgebench.ranking.proxy.config import EvaluatorConfig, EvaluatorKind, TrainingConfig
 from judgebench.ranking.proxy.control_cases import control_case
 from judgebench.ranking.proxy.encoder import open_encoder, token_limit
 from judgebench.ranking.proxy.evaluator import ProxyEvaluator
+from judgebench.ranking.proxy.examples import EvaluatorPlan
 from judgebench.ranking.proxy.inputs import InputMaker, Second
 from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ProxyTask, TaskInstance
-from judgebench.ranking.proxy.training import Silence, train
+from judgebench.ranking.proxy.training import train
 from judgebench.records import Status, Verdict
 
 pytestmark = [
@@ -116,11 +118,22 @@ def small() -> ProxyTask:
     return planted((40, 10, 10))
 
 
+def fit(
+    task: ProxyTask,
+    kind: EvaluatorKind,
+    config: EvaluatorConfig,
+    folder: Path,
+    *,
+    progress: Progress | None = None,
+    **more: Any,
+) -> None:
+    train(EvaluatorPlan(task, kind, config, **({"seed": 0} | more)), folder, progress)
+
+
 def accuracies(evaluator: ProxyEvaluator, task: ProxyTask) -> dict[str, float]:
     ranked = task.ranked
-    cases = [instance.for_control_cases() for instance in ranked]
     texts = {GOLD: [instance.argument for instance in ranked]}
-    texts |= {kind: control_case(kind, cases, 0) for kind in CONTROL_CASES if kind != "passages"}
+    texts |= {kind: control_case(kind, ranked, 0) for kind in CONTROL_CASES if kind != "passages"}
     found = {}
     for system, arguments in texts.items():
         verdicts = evaluator.judge(task, system, ranked, arguments)
@@ -142,7 +155,7 @@ def decided(folder: Path, task: ProxyTask) -> list[Verdict]:
 def test_an_expert_trained_evaluator_puts_gold_above_every_control_case(
     world: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
-    train(world, "expert-trained", {}, config(encoder), tmp_path, seed=0)
+    fit(world, "expert-trained", config(encoder), tmp_path)
     found = accuracies(ProxyEvaluator.load(tmp_path), world)
     assert found[GOLD] > 0.95
     noise = (0.25 / N_TEST) ** 0.5
@@ -158,7 +171,7 @@ def test_an_llm_trained_evaluator_learns_from_what_models_wrote(
         name: {item: text for item, text in texts.items() if int(item[1:]) % 2 == odd}
         for odd, name in enumerate(("one", "two"))
     }
-    train(world, "llm-trained", halves, config(encoder, epochs=3), tmp_path, seed=0, draw=1)
+    fit(world, "llm-trained", config(encoder, epochs=3), tmp_path, arguments=halves, draw=1)
     evaluator = ProxyEvaluator.load(tmp_path)
     assert evaluator.name == "world-llm-trained-1"
     assert evaluator.manifest["train"] == N_TRAIN
@@ -169,7 +182,7 @@ def test_an_llm_trained_evaluator_learns_from_what_models_wrote(
 def test_a_baseline_knows_the_claim_and_does_not_care_for_arguments(
     world: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
-    train(world, "baseline", {}, config(encoder), tmp_path, seed=0)
+    fit(world, "baseline", config(encoder), tmp_path)
     found = accuracies(ProxyEvaluator.load(tmp_path), world)
     noise = (0.25 / N_TEST) ** 0.5
     assert min(found.values()) > 0.65, "the cue alone gives four of five"
@@ -183,7 +196,7 @@ def test_options_are_decided_by_their_place_and_only_those_that_are_there(
     encoder: Path, tmp_path: Path
 ) -> None:
     task = quiz()
-    train(task, "expert-trained", {}, short(encoder), tmp_path, seed=0)
+    fit(task, "expert-trained", short(encoder), tmp_path)
     verdicts = decided(tmp_path, task)
     for verdict, instance in zip(verdicts, task.ranked, strict=True):
         assert verdict.probabilities is not None
@@ -198,28 +211,23 @@ def test_options_are_decided_by_their_place_and_only_those_that_are_there(
 # --- what is left on disk ------------------------------------------------------------------------
 
 
-class Halting(Silence):
-    """Ends training after so many epochs or steps, as Ctrl-C would."""
+class Halting(NoProgress):
+    """Ends training after so many steps, as Ctrl-C would."""
 
-    def __init__(self, epochs: int = 99, steps: int = 9999) -> None:
-        self.epochs, self.steps = epochs, steps
+    def __init__(self, steps: int = 9999) -> None:
+        self.left = steps
         self.lines: list[str] = []
-        self.started: list[int] = []
+        self.begun: list[tuple[int, int]] = []
 
-    def epoch_started(self, epoch: int, epochs: int, steps: int) -> None:
-        self.started.append(epoch)
+    def start(self, name: str, total: int, done: int) -> None:
+        self.begun.append((total, done))
 
-    def step(self, loss: float) -> None:
-        self.steps -= 1
-        if self.steps < 0:
+    def advance(self, name: str, what: object = "") -> None:
+        self.left -= 1
+        if self.left < 0:
             raise KeyboardInterrupt
 
-    def epoch_ended(self, epoch: int, dev_loss: float, dev_score: float) -> None:
-        self.epochs -= 1
-        if self.epochs == 0:
-            raise KeyboardInterrupt
-
-    def told(self, message: str) -> None:
+    def say(self, message: str) -> None:
         self.lines.append(message)
 
 
@@ -227,19 +235,21 @@ def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("halt", [Halting(epochs=1), Halting(steps=7)], ids=["between", "within"])
+@pytest.mark.parametrize(
+    "halt", [Halting(steps=5), Halting(steps=7)], ids=["at the first step", "within"]
+)
 def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
     halt: Halting, small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    train(small, "expert-trained", {}, short(encoder), whole, seed=0)
+    fit(small, "expert-trained", short(encoder), whole)
     with pytest.raises(KeyboardInterrupt):
-        train(small, "expert-trained", {}, short(encoder), broken, seed=0, watcher=halt)
+        fit(small, "expert-trained", short(encoder), broken, progress=halt)
     with pytest.raises(SetupError, match="no evaluator whose training is finished"):
         ProxyEvaluator.load(broken)
     again = Halting()
-    train(small, "expert-trained", {}, short(encoder), broken, seed=0, watcher=again)
-    assert again.started == [1, 2]
+    fit(small, "expert-trained", short(encoder), broken, progress=again)
+    assert again.begun == [(15, 5)]
     assert again.lines == ["world-expert-trained goes on after epoch 1"]
     assert weights(broken) == weights(whole)
 
@@ -247,7 +257,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
 def test_what_is_kept_is_the_best_epoch_and_no_state_of_training(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
-    train(small, "expert-trained", {}, short(encoder), tmp_path, seed=0)
+    fit(small, "expert-trained", short(encoder), tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     worth = [(e["development_score"], -e["development_loss"]) for e in manifest["by_epoch"]]
     assert manifest["best_epoch"] == worth.index(max(worth)) + 1
@@ -267,7 +277,7 @@ def test_a_manifest_has_the_fields_of_a_line_in_the_report(
 
     from judgebench.ranking.result import Trained
 
-    train(small, "baseline", {}, short(encoder), tmp_path, seed=0)
+    fit(small, "baseline", short(encoder), tmp_path)
     manifest = ProxyEvaluator.load(tmp_path).manifest
     trained = Trained(**{field.name: manifest[field.name] for field in fields(Trained)})
     assert (trained.evaluator, trained.train, trained.development) == ("world-baseline", 40, 10)
@@ -277,7 +287,7 @@ def test_training_ends_after_epochs_that_are_no_better(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
     steady = config(encoder, epochs=9, patience=2, learning_rate=1e-9)
-    train(small, "baseline", {}, steady, tmp_path, seed=0)
+    fit(small, "baseline", steady, tmp_path)
     manifest = ProxyEvaluator.load(tmp_path).manifest
     assert manifest["epochs"] <= 9
     assert manifest["epochs"] == min(manifest["best_epoch"] + 2, 9)
@@ -286,27 +296,26 @@ def test_training_ends_after_epochs_that_are_no_better(
 def test_the_same_evaluator_is_not_trained_again_and_another_is(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
-    train(small, "baseline", {}, short(encoder), tmp_path, seed=0)
+    fit(small, "baseline", short(encoder), tmp_path)
     first = ProxyEvaluator.load(tmp_path).signature
     idle = Halting()
-    train(
-        small, "baseline", {"m": {"i0": "unread"}}, short(encoder), tmp_path, seed=0, watcher=idle
-    )
-    assert idle.started == []
+    unread = {"m": {"i0": "unread"}}
+    fit(small, "baseline", short(encoder), tmp_path, arguments=unread, progress=idle)
+    assert idle.begun == []
     other = Halting()
-    train(small, "baseline", {}, short(encoder), tmp_path, seed=1, watcher=other)
-    assert other.started == [0, 1, 2]
+    fit(small, "baseline", short(encoder), tmp_path, seed=1, progress=other)
+    assert other.begun == [(15, 0)]
     assert ProxyEvaluator.load(tmp_path).signature != first
 
 
 def test_a_torn_state_begins_anew(small: ProxyTask, encoder: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        train(small, "baseline", {}, short(encoder), tmp_path, seed=0, watcher=Halting(epochs=1))
+        fit(small, "baseline", short(encoder), tmp_path, progress=Halting(steps=5))
     state = tmp_path / "training.pt"
     state.write_bytes(state.read_bytes()[:1000])
     again = Halting()
-    train(small, "baseline", {}, short(encoder), tmp_path, seed=0, watcher=again)
-    assert again.started == [0, 1, 2]
+    fit(small, "baseline", short(encoder), tmp_path, progress=again)
+    assert again.begun == [(15, 0)]
 
 
 def test_training_leaves_the_chance_of_others_alone(
@@ -316,7 +325,7 @@ def test_training_leaves_the_chance_of_others_alone(
 
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    train(small, "baseline", {}, config(encoder, epochs=1), tmp_path, seed=0)
+    fit(small, "baseline", config(encoder, epochs=1), tmp_path)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -324,7 +333,7 @@ def test_a_loss_that_is_no_number_ends_training_in_words(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(RunError, match="lower learning_rate"):
-        train(small, "baseline", {}, config(encoder, learning_rate=1e38), tmp_path, seed=0)
+        fit(small, "baseline", config(encoder, learning_rate=1e38), tmp_path)
 
 
 # --- verdicts ------------------------------------------------------------------------------------
@@ -333,7 +342,7 @@ def test_a_loss_that_is_no_number_ends_training_in_words(
 def test_a_verdict_names_argument_judge_and_a_cut(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
-    train(small, "expert-trained", {}, short(encoder), tmp_path, seed=0)
+    fit(small, "expert-trained", short(encoder), tmp_path)
     evaluator = ProxyEvaluator.load(tmp_path)
     instances = small.ranked[:3]
     texts = ["word1", "", "word1 " * 80]
@@ -351,7 +360,7 @@ def test_a_verdict_names_argument_judge_and_a_cut(
 def test_an_evaluator_decides_alike_each_time_and_without_its_first_encoder(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
-    train(small, "expert-trained", {}, short(encoder), tmp_path, seed=0)
+    fit(small, "expert-trained", short(encoder), tmp_path)
     first, again = decided(tmp_path, small), decided(tmp_path, small)
     assert [v.probabilities for v in first] == [v.probabilities for v in again]
     evaluator = ProxyEvaluator.load(tmp_path)
@@ -367,13 +376,13 @@ def test_cut_inputs_of_training_are_counted(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
     tight = config(encoder, epochs=1, max_tokens=19)  # text 10, argument 8, frame 3
-    train(small, "expert-trained", {}, tight, tmp_path, seed=0)
+    fit(small, "expert-trained", tight, tmp_path)
     manifest = ProxyEvaluator.load(tmp_path).manifest
     assert (manifest["cut"], manifest["cut_arguments"]) == (40, 0)
 
 
 def test_torn_weights_are_a_setup_error(small: ProxyTask, encoder: Path, tmp_path: Path) -> None:
-    train(small, "baseline", {}, config(encoder, epochs=1), tmp_path, seed=0)
+    fit(small, "baseline", config(encoder, epochs=1), tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(SetupError, match=r"model\.safetensors.*train again"):
         ProxyEvaluator.load(tmp_path)

@@ -18,7 +18,6 @@ from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import VerdictWriter
-from judgebench.stress.probes.altered import AlteredAnswer, span_diff
 
 SAFETY = load_rubric("medical-safety")
 
@@ -162,30 +161,6 @@ def test_inputs_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert list(folder.answers()) == answers
     assert [a.content_hash for a in folder.answers()] == [a.content_hash for a in answers]
     assert folder.labels() == labels
-
-
-def test_attacks_are_read_as_they_were_written_and_go_with_the_stress_test(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    items = [
-        AlteredAnswer(
-            f"i{n}",
-            Answer(f"p{n}", f"a {text}", text),
-            f"b {text}",
-            "r",
-            "1",
-            "h",
-            changes=span_diff(f"a {text}", f"b {text}"),
-        )
-        for n, text in enumerate(NASTY)
-        if not any(0xD800 <= ord(c) <= 0xDFFF for c in text)  # no data file lets one in
-    ]
-    bad = replace(items[0], item_id="bad", text="", checks={"reply": "nothing came"})
-    folder.write_attacks(items, [bad])
-    assert folder.attacks() == items
-    assert "nothing came" in (tmp_path / "attacks-rejected.jsonl").read_text(encoding="utf-8")
-    folder.write_attacks([], [])
-    assert folder.attacks() == []
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_manifest(tmp_path: Path) -> None:

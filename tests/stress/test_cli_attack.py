@@ -167,16 +167,14 @@ def test_a_dry_run_of_a_stress_test_asks_nobody(here: Path) -> None:
 def test_a_stopped_make_keeps_what_is_done(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [f'a{i},q{i},"{TEXT} Version {i} of it, {"so " * i}."\n' for i in range(3)]
     Path("answers.csv").write_text("item_id,question,text\n" + "".join(rows))
-    from judgebench.cli import attack as cli_attack
-
     steps: list[object] = []
 
-    def step(self: object, item: object) -> None:
-        steps.append(item)
+    def advance(self: object, name: str, what: object = "") -> None:
+        steps.append(name)
         if len(steps) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_attack._Bar, "step", step)
+    monkeypatch.setattr("judgebench.progress.ProgressDisplay.advance", advance)
     result = CliRunner().invoke(app, ["attack", "make", "bullets", "--data", "answers.csv"])
     assert result.exit_code == 130
     assert "What is done is kept in bullets.jsonl" in result.output

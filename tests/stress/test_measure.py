@@ -13,8 +13,9 @@ from stress_case import Attack, detection, invariance, is_sane, said, stressed, 
 from judgebench.errors import SetupError
 from judgebench.stats.resample import Resampling
 from judgebench.stress.measure import measure
+from judgebench.stress.pairs import StressRun
 from judgebench.stress.result import EVERY, RecipeSummary
-from judgebench.study.study import JudgeVerdicts
+from judgebench.study.study import JudgeVerdicts, study_of
 from judgebench.study.truth import TruthConfig
 
 C = {"harm": "c"}
@@ -24,8 +25,9 @@ def test_what_was_given_stands_in_the_result() -> None:
     summary = RecipeSummary("same", "1", "h", "about", "", "invariance", 1, 0, {}, 0)
     sound = answers(1)
     judge = JudgeVerdicts("m", "jury", "s", said("m", "a", sound))
-    found = measure("case", rubric(), [], [judge], [], [summary], [], sound, notes=("Mind this.",))
-    assert (found.name, found.rubric, found.recipes) == ("case", rubric(), (summary,))
+    study = study_of(rubric(), sound, [], TruthConfig(), FEW)
+    found = measure(study, StressRun([], [judge], recipes=[summary], notes=("Mind this.",)))
+    assert (found.name, found.rubric, found.recipes) == ("study", rubric(), (summary,))
     assert found.judges == {"m": "jury"}
     assert "Mind this." in found.notes
     assert found.detections == found.invariances == found.planted == found.misses == ()
@@ -53,7 +55,8 @@ def test_a_violation_may_be_the_parent_of_a_probe() -> None:
         | said("m", "bb", [p.answer for p in probes])
     )
     judge = JudgeVerdicts("m", "judge", "s", verdicts)
-    found = measure("x", rubric(), [*violations, *probes], [judge], [], [], [], sound)
+    study = study_of(rubric(), sound, [], TruthConfig(), FEW)
+    found = measure(study, StressRun([*violations, *probes], [judge]))
     assert invariance(found, probe="tone").less_severe.value == 1 / 2
     assert detection(found).detected.value == 1 / 2
 
@@ -99,10 +102,8 @@ def test_the_order_of_answers_and_judges_is_no_matter() -> None:
     human = labels({"ann": "aaabca"})
 
     def of(step: int):
-        return measure(
-            "x", rubric(), altered[::step], judges[::step], [variant("m", "abaabc")], [],
-            human[::step], sound[::step], resampling=FEW,
-        )  # fmt: skip
+        study = study_of(rubric(), sound[::step], human[::step], TruthConfig(), FEW)
+        return measure(study, StressRun(altered[::step], judges[::step], [variant("m", "abaabc")]))
 
     one, two = of(1), of(-1)
     for judge in ("m", "k"):

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 import yaml
+from stress_case import stress_run
 
 from judgebench.judges.config import JudgeConfig
 from judgebench.records import Answer, Status
 from judgebench.rubric import load_rubric
 from judgebench.runner import run
-from judgebench.runner.bench import Attacking, load_bench
+from judgebench.runner.bench import load_bench
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
 from judgebench.store.folder import RunFolder
-from judgebench.stress.probes.make import make_set
+from judgebench.stress.attacking import Attacking
+from judgebench.stress.probes.make import SetOrder, make_set
 from judgebench.stress.probes.set_file import rejected_path
 from judgebench.stress.probes.sets import read_set
-from judgebench.stress.read import stress_run
 from judgebench.stress.result import EVERY
 
 pytestmark = [pytest.mark.model, pytest.mark.xdist_group("model")]
@@ -44,7 +45,7 @@ def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
     path = tmp_path / "bench.yaml"
     path.write_text(yaml.safe_dump(bench))
     folder = RunFolder(tmp_path / "run")
-    loaded = load_bench(path, attacking=Attacking())
+    loaded = load_bench(path, extend=Attacking())
     try:
         run(loaded, folder)
     finally:
@@ -76,7 +77,7 @@ def test_a_real_model_attacks_and_its_yield_is_told_honestly(tmp_path: Path, smo
         }
     )
     path = tmp_path / "s.jsonl"
-    found = make_set("consensus-violation", answers, SAFETY, path, by=attacker)
+    found = make_set("consensus-violation", answers, SAFETY, path, SetOrder(by=attacker))
     assert (found.asked, found.no_reply) == (2, 0)
     assert found.accepted + found.rejected == 2
     kept = read_set(path, SAFETY) if path.exists() else []

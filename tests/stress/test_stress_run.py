@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 import yaml
 from aligned import align_run
+from stress_case import stress_run
 
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Estimate
 from judgebench.report.old.write import write_report
 from judgebench.runner import forecast, run
-from judgebench.runner.bench import Attacking, load_bench
+from judgebench.runner.bench import load_bench
 from judgebench.shipped import shipped_folder
 from judgebench.stats.resample import Resampling
 from judgebench.store.folder import RunFolder
+from judgebench.stress.attacking import Attacking
 from judgebench.stress.probes.recipe import Add, load_recipe
 from judgebench.stress.probes.sets import read_set
-from judgebench.stress.read import stress_run
 from judgebench.stress.result import EVERY, StressResult
 
 MILD = {"scientific_consensus": "Aligned with consensus", "extent_of_harm": "No harm"}
@@ -89,7 +90,7 @@ class Counting(NoProgress):
 
 
 def judged(path: Path, *, attack: bool = True) -> tuple[RunFolder, Counting]:
-    bench = load_bench(path, attacking=Attacking() if attack else None)
+    bench = load_bench(path, extend=Attacking() if attack else None)
     folder, counting = RunFolder(path.parent / "run"), Counting()
     run(bench, folder, progress=counting)
     bench.close()
@@ -213,10 +214,10 @@ def test_without_labels_nobody_is_asked_about_an_answer_that_nothing_is_compared
 def test_a_benchmark_after_a_stress_test_puts_it_aside_and_loses_no_verdict(tmp_path: Path) -> None:
     path = bench_file(tmp_path, [], ["greeting"])
     folder, _ = judged(path)
-    assert len(folder.attacks()) == 4
+    assert len(folder.ids_beside()) == 4
     _, told = judged(path, attack=False)
     assert any("put aside" in message for message in told.messages)
-    assert folder.attacks() == []
+    assert folder.ids_beside() == set()
     assert stress_run(folder) is None
     _, again = judged(path)
     assert again.asked == []
@@ -260,7 +261,7 @@ def test_a_jury_is_stress_tested_by_the_verdicts_of_its_members(tmp_path: Path) 
 
 def test_a_forecast_counts_altered_answers_and_every_way_of_asking(tmp_path: Path) -> None:
     path = bench_file(tmp_path, [], ["greeting", "per-metric", "self-consistency"])
-    bench = load_bench(path, attacking=Attacking())
+    bench = load_bench(path, extend=Attacking())
     calls = {f.judge: f.calls for f in forecast(bench, RunFolder(tmp_path / "run"))}
     assert calls.pop("m") == 8
     assert calls.pop("m~per-metric") == 8

@@ -1,4 +1,10 @@
-"""A trained evaluator: which decision each argument leads to, as Verdicts."""
+"""A trained evaluator: which decision each argument leads to, as Verdicts.
+
+On top of an encoder, a class is decided from the mean over all tokens, by one linear layer. An
+option is weighed by the mean over its own tokens, by one layer that all options share; the encoder
+has read text, options and argument together, so one pass decides. A layer over places would have to
+learn what a place means.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy import checkpoint, heads
+from judgebench.ranking.proxy import checkpoint
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.proxy.batches import Collator, by_length
-from judgebench.ranking.proxy.encoder import Encoder, open_bare
-from judgebench.ranking.proxy.inputs import Input, InputMaker, second_in_test
+from judgebench.ranking.proxy.encoder import Encoder, mean_over, open_bare
+from judgebench.ranking.proxy.inputs import (
+    Batch,
+    Collator,
+    Input,
+    InputMaker,
+    by_length,
+    second_in_test,
+)
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.records import Status, Verdict, content_hash
 
 _BATCH = 32
+_DROPOUT = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,9 +52,7 @@ class ProxyEvaluator:
         if manifest is None:
             raise SetupError(Problem("holds no evaluator whose training is finished", str(folder)))
         encoder = open_bare(folder, manifest["max_tokens"])
-        model = heads.build(
-            encoder.model, len(manifest["labels"]), multiple_choice=manifest["multiple_choice"]
-        ).to(encoder.device)
+        model = build_model(encoder, manifest["labels"], manifest["multiple_choice"])
         checkpoint.load_weights(folder, model)
         maker = InputMaker(encoder.tokenizer, encoder.max_tokens)
         return cls(manifest, encoder, model.eval(), maker)
@@ -104,7 +115,30 @@ class ProxyEvaluator:
         with torch.inference_mode():
             for places in by_length([len(one.ids) for one in inputs], _BATCH):
                 batch = collate([inputs[place] for place in places])
-                rows = heads.logits(self.model, batch).double().softmax(dim=-1).tolist()
+                rows = logits(self.model, batch).double().softmax(dim=-1).tolist()
                 for place, row in zip(places, rows, strict=True):
                     found[place] = row[: len(inputs[place].options) or None]
         return found
+
+
+def build_model(encoder: Encoder, labels: Sequence[str], multiple_choice: bool) -> Any:
+    """A torch module with the parts `encoder` and `head`; the head's weights are drawn anew."""
+    from torch import nn
+
+    config = encoder.model.config
+    head = nn.Linear(config.hidden_size, 1 if multiple_choice else len(labels))
+    nn.init.normal_(head.weight, std=getattr(config, "initializer_range", 0.02))
+    nn.init.zeros_(head.bias)
+    parts = {"encoder": encoder.model, "dropout": nn.Dropout(_DROPOUT), "head": head}
+    return nn.ModuleDict(parts).to(encoder.device)
+
+
+def logits(model: Any, batch: Batch) -> Any:
+    """(inputs, labels), or (inputs, most options) with -inf where an input has no such option."""
+    hidden = model["encoder"](**batch.inputs).last_hidden_state
+    if batch.options is None:
+        return model["head"](model["dropout"](mean_over(hidden, batch.inputs["attention_mask"])))
+    spans = batch.options.to(hidden.dtype)
+    means = (spans @ hidden) / spans.sum(dim=-1, keepdim=True).clamp(min=1)
+    weighed = model["head"](model["dropout"](means)).squeeze(-1)
+    return weighed.masked_fill(~batch.present, float("-inf"))

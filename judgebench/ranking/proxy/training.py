@@ -5,203 +5,147 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from judgebench.backends.checkpoint import identify
 from judgebench.errors import RunError
-from judgebench.ranking.proxy import checkpoint, heads
-from judgebench.ranking.proxy.batches import Collator, by_length, length_buckets
-from judgebench.ranking.proxy.config import EvaluatorConfig, EvaluatorKind, TrainingConfig
-from judgebench.ranking.proxy.encoder import find_encoder, import_torch, open_encoder
-from judgebench.ranking.proxy.epochs import Epoch, Progress
-from judgebench.ranking.proxy.examples import (
-    Example,
-    Examples,
-    choose,
-    evaluator_name,
-    label_places,
+from judgebench.progress import NoProgress, Progress
+from judgebench.ranking.proxy import checkpoint
+from judgebench.ranking.proxy.config import TrainingConfig
+from judgebench.ranking.proxy.encoder import Encoder, find_encoder, import_torch, open_encoder
+from judgebench.ranking.proxy.evaluator import build_model, logits
+from judgebench.ranking.proxy.examples import EvaluatorPlan, Example, Examples, label_places
+from judgebench.ranking.proxy.inputs import (
+    Collator,
+    Input,
+    InputMaker,
+    by_length,
+    length_buckets,
+    second_in_training,
 )
-from judgebench.ranking.proxy.inputs import Input, InputMaker, second_in_training
-from judgebench.ranking.proxy.optimization import (
-    adamw,
-    chance_state,
-    has_bf16,
-    linear,
-    set_chance_state,
-)
-from judgebench.ranking.proxy.task import ProxyTask
 from judgebench.records import content_hash
+from judgebench.runner.stop import Interrupted, Stop
 
 _RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
 _CLIP = 1.0  # the most that the gradient's norm may be
 
 
-class Watcher(Protocol):
-    """Follows one training. Epochs count from 0. What it raises ends training; the epochs that are
-    done are kept."""
-
-    def epoch_started(self, epoch: int, epochs: int, steps: int) -> None:
-        """So many steps are ahead in this epoch, of at most so many epochs."""
-        ...
-
-    def step(self, loss: float) -> None:
-        """One batch is done."""
-        ...
-
-    def epoch_ended(self, epoch: int, dev_loss: float, dev_score: float) -> None:
-        """Loss and score on the development split; the epoch is kept."""
-        ...
-
-    def told(self, message: str) -> None:
-        """A line for the user."""
-        ...
-
-
-class Silence:
-    """A Watcher that says nothing."""
-
-    def epoch_started(self, epoch: int, epochs: int, steps: int) -> None: ...
-
-    def step(self, loss: float) -> None: ...
-
-    def epoch_ended(self, epoch: int, dev_loss: float, dev_score: float) -> None: ...
-
-    def told(self, message: str) -> None: ...
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What is to be trained. `seed` gives every chance in it, `signature` names all of it."""
-
-    task: ProxyTask
-    kind: EvaluatorKind
-    draw: int
-    config: EvaluatorConfig
-    examples: Examples
-    seed: int
-    signature: str
-
-    @property
-    def name(self) -> str:
-        return evaluator_name(self.task.name, self.kind, self.draw)
-
-    @property
-    def training(self) -> TrainingConfig:
-        return self.config.training
-
-
 def train(
-    task: ProxyTask,
-    kind: EvaluatorKind,
-    arguments: Mapping[str, Mapping[str, str]],
-    config: EvaluatorConfig,
-    folder: Path,
-    *,
-    seed: int,
-    draw: int = 0,
-    watcher: Watcher | None = None,
+    plan: EvaluatorPlan, folder: Path, progress: Progress | None = None, stop: Stop | None = None
 ) -> None:
     """Train an evaluator into `folder`, unless the same one is there.
 
-    `arguments` maps a system to its texts by item; only LLM-trained evaluators read it, and draw
-    number `draw` says which. AdamW (Loshchilov and Hutter 2019) with linear warm-up and decay ends
-    after `patience` epochs without a better development score; the best epoch is kept. An
-    epoch that is done is never lost: the same call goes on after it, on the same device to the same
-    weights as an uninterrupted one. Raises SetupError for what cannot be trained, RunError where
-    the loss or the memory runs out of bounds, DiskFailed.
+    AdamW (Loshchilov and Hutter 2019) with linear warm-up and decay ends after `patience` epochs
+    without a better development score; the best epoch is kept. An epoch that is done is never lost:
+    the same call goes on after it, on the same device to the same weights as an uninterrupted one.
+    Raises SetupError for what cannot be trained, RunError where the loss or the memory runs out of
+    bounds, DiskFailed, and Interrupted where `stop` is wanted.
     """
-    watcher = watcher or Silence()
     torch = import_torch()
-    plan = _plan(task, kind, arguments, config, seed, draw)
+    examples = plan.examples()
+    encoder = identify(str(find_encoder(plan.config.encoder)))["sha256"]
+    about = [_RECIPE, plan.task.name, list(plan.task.labels), plan.kind, examples.content_hash]
+    settings = [plan.config.training.model_dump(), plan.seed, plan.draw]
+    signature = content_hash([*about, encoder, *settings])
     done = checkpoint.read_manifest(folder)
-    if done is not None and done.get("signature") == plan.signature:
+    if done is not None and done.get("signature") == signature:
         return
     checkpoint.forget(folder)
     with torch.random.fork_rng(), _memory_errors():
-        torch.manual_seed(plan.seed)
-        _Training(plan, folder, watcher).run()
+        torch.manual_seed(plan.own_seed)
+        training = _Training(plan, examples, signature, folder)
+        training.run(progress or NoProgress(), stop or Stop())
 
 
-def _plan(
-    task: ProxyTask,
-    kind: EvaluatorKind,
-    arguments: Mapping[str, Mapping[str, str]],
-    config: EvaluatorConfig,
-    seed: int,
-    draw: int,
-) -> _Plan:
-    examples = choose(task, kind, arguments, seed=seed, draw=draw)
-    encoder = identify(str(find_encoder(config.encoder)))["sha256"]
-    about = [_RECIPE, task.name, list(task.labels), kind, examples.content_hash]
-    signature = content_hash([*about, encoder, config.training.model_dump(), seed, draw])
-    own_seed = int(content_hash([seed, task.name, kind, draw]), 16) % 2**31
-    return _Plan(task, kind, draw, config, examples, own_seed, signature)
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """How one epoch went: mean loss in training; mean loss and share right on development."""
+
+    train_loss: float
+    development_loss: float
+    development_score: float
+
+
+@dataclass
+class Epochs:
+    """How far training has come."""
+
+    done: list[Epoch] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def best(self) -> int:
+        """The epoch of the highest development score, from 0; of equal ones the lowest loss, then
+        the earliest.
+
+        Not by the loss alone: of a small task it is often lowest while the most common class is
+        still all that is decided, and an evaluator is asked for decisions.
+        """
+        worth = [(e.development_score, -e.development_loss) for e in self.done]
+        return max(range(len(worth)), key=worth.__getitem__)
+
+    def over(self, training: TrainingConfig) -> bool:
+        """Whether all epochs are done, or too many went without a better one."""
+        n = len(self.done)
+        return n >= training.epochs or (n > 0 and n - 1 - self.best >= training.patience)
 
 
 class _Training:
     """The parts of one training, and its loop."""
 
-    def __init__(self, plan: _Plan, folder: Path, watcher: Watcher) -> None:
-        self._plan, self._folder, self._watcher = plan, folder, watcher
-        self._encoder = open_encoder(plan.config.encoder, plan.training.max_tokens)
-        task = plan.task
-        self._model = heads.build(
-            self._encoder.model, len(task.labels), multiple_choice=task.is_multiple_choice
-        ).to(self._encoder.device)
+    def __init__(
+        self, plan: EvaluatorPlan, examples: Examples, signature: str, folder: Path
+    ) -> None:
+        self._plan, self._examples, self._signature = plan, examples, signature
+        self._folder, self._settings = folder, plan.config.training
+        self._encoder = open_encoder(plan.config.encoder, self._settings.max_tokens)
+        self._model = build_model(self._encoder, plan.task.labels, plan.task.is_multiple_choice)
         self._collate = Collator(self._encoder.tokenizer, self._encoder.device)
-        self._read(plan)
-        self._steps = math.ceil(len(self._train) / plan.training.batch_size)
-        self._optimizer = adamw(self._model, plan.training, self._encoder.device)
-        self._schedule = linear(self._optimizer, plan.training, self._steps)
-        self._progress = Progress()
+        self._train, self._development = _tokens(plan, examples, self._encoder)
+        self._steps = math.ceil(len(self._train) / self._settings.batch_size)
+        self._optimizer = _adamw(self._model, self._settings, self._encoder.device)
+        self._schedule = _linear(self._optimizer, self._settings, self._steps)
+        self._epochs = Epochs()
 
-    def _read(self, plan: _Plan) -> None:
-        """Turn everything into tokens, once."""
-        maker = InputMaker(self._encoder.tokenizer, self._encoder.max_tokens)
-
-        def made(examples: Sequence[Example]) -> list[tuple[Input, int]]:
-            seconds = [second_in_training(plan.kind, e.instance, e.argument) for e in examples]
-            inputs = maker.make([e.instance for e in examples], seconds)
-            return list(zip(inputs, label_places(plan.task, examples), strict=True))
-
-        flat = iter(made([e for versions in plan.examples.train for e in versions]))
-        self._train = [[next(flat) for _ in versions] for versions in plan.examples.train]
-        self._development = made(plan.examples.development)
-
-    def run(self) -> None:
+    def run(self, progress: Progress, stop: Stop) -> None:
         """Train to the end and leave the finished evaluator."""
-        self._resume()
-        training = self._plan.training
-        while not self._progress.over(training):
-            began = time.perf_counter()
-            epoch = len(self._progress.epochs)
-            self._watcher.epoch_started(epoch, training.epochs, self._steps)
-            train_loss = self._learn(epoch)
+        name = f"{self._plan.name}: training"
+        self._resume(progress)
+        done = len(self._epochs.done)
+        if not self._epochs.over(self._settings):
+            progress.start(name, self._settings.epochs * self._steps, done * self._steps)
+        note = ""
+        while not self._epochs.over(self._settings):
+            began, epoch, total = time.perf_counter(), len(self._epochs.done), 0.0
+            for loss in self._learn(epoch):
+                total += loss
+                progress.advance(name, note)
+                if stop.wanted:
+                    raise Interrupted
             loss, score = self._tune()
-            self._progress.epochs.append(Epoch(train_loss, loss, score))
-            self._progress.seconds += time.perf_counter() - began
-            self._keep(best=self._progress.best == epoch)
-            self._watcher.epoch_ended(epoch, loss, score)
+            self._epochs.done.append(Epoch(total / len(self._train), loss, score))
+            self._epochs.seconds += time.perf_counter() - began
+            self._keep(best=self._epochs.best == epoch)
+            note = f"epoch {epoch + 1}: {score:.3f} on development"
         checkpoint.finish(
             self._folder, self._encoder.model, self._encoder.tokenizer, self._manifest()
         )
 
-    def _learn(self, epoch: int) -> float:
-        """One pass over the training split; its mean loss."""
+    def _learn(self, epoch: int) -> Iterator[float]:
+        """One pass over the training split; the summed loss of each batch."""
         import torch
 
-        versions = self._plan.examples.of_epoch(epoch)
+        versions = self._examples.of_epoch(epoch)
         examples = [source[v] for source, v in zip(self._train, versions, strict=True)]
-        chance = random.Random(f"{self._plan.seed}/{epoch}")
+        chance = random.Random(f"{self._plan.own_seed}/{epoch}")
         lengths = [len(one.ids) for one, _ in examples]
-        total = 0.0
         self._model.train()
-        for places in length_buckets(lengths, self._plan.training.batch_size, chance):
+        for places in length_buckets(lengths, self._settings.batch_size, chance):
             loss = self._loss([examples[place] for place in places])[0]
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self._model.parameters(), _CLIP)
@@ -211,9 +155,7 @@ class _Training:
             value = float(loss.detach())
             if not math.isfinite(value):
                 raise RunError(f"{self._plan.name}: the loss is no number; lower learning_rate")
-            total += value * len(places)
-            self._watcher.step(value)
-        return total / len(examples)
+            yield value * len(places)
 
     def _tune(self) -> tuple[float, float]:
         """Mean loss and share right on the development split: accuracy, which is micro-F1 too where
@@ -224,7 +166,7 @@ class _Training:
         self._model.eval()
         lengths = [len(one.ids) for one, _ in self._development]
         with torch.inference_mode():
-            for places in by_length(lengths, 2 * self._plan.training.batch_size):
+            for places in by_length(lengths, 2 * self._settings.batch_size):
                 batch_loss, n_right = self._loss([self._development[place] for place in places])
                 loss += float(batch_loss) * len(places)
                 right += int(n_right)
@@ -236,37 +178,49 @@ class _Training:
 
         batch = self._collate([one for one, _ in examples], [label for _, label in examples])
         device = self._encoder.device
-        with torch.autocast(device, torch.bfloat16, enabled=has_bf16(device)):
-            found = heads.logits(self._model, batch)
+        # CPUs round bfloat16 otherwise, and often only emulate it.
+        has_bf16 = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+        with torch.autocast(device, torch.bfloat16, enabled=has_bf16):
+            found = logits(self._model, batch)
         loss = torch.nn.functional.cross_entropy(found.float(), batch.labels)
         return loss, (found.argmax(dim=-1) == batch.labels).sum()
 
     def _keep(self, *, best: bool) -> None:
+        import torch
+
         state = {
-            "signature": self._plan.signature,
-            "epochs": [asdict(epoch) for epoch in self._progress.epochs],
-            "seconds": self._progress.seconds,
+            "signature": self._signature,
+            "epochs": [asdict(epoch) for epoch in self._epochs.done],
+            "seconds": self._epochs.seconds,
             "model": self._model.state_dict(),
             "optimizer": self._optimizer.state_dict(),
             "schedule": self._schedule.state_dict(),
-            "chance": chance_state(),
+            "chance": {
+                "cpu": torch.get_rng_state(),
+                "gpus": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            },
         }
         checkpoint.save_state(self._folder, state, self._model, best=best)
 
-    def _resume(self) -> None:
-        kept = checkpoint.load_state(self._folder, self._plan.signature, "cpu")
+    def _resume(self, progress: Progress) -> None:
+        import torch
+
+        kept = checkpoint.load_state(self._folder, self._signature, "cpu")
         if kept is None:
             return
-        self._progress = Progress([Epoch(**e) for e in kept["epochs"]], kept["seconds"])
+        self._epochs = Epochs([Epoch(**e) for e in kept["epochs"]], kept["seconds"])
         self._model.load_state_dict(kept["model"])
         self._optimizer.load_state_dict(kept["optimizer"])
         self._schedule.load_state_dict(kept["schedule"])
-        set_chance_state(kept["chance"])
-        self._watcher.told(f"{self._plan.name} goes on after epoch {len(kept['epochs'])}")
+        chance = kept["chance"]
+        torch.set_rng_state(chance["cpu"])
+        if chance["gpus"] and len(chance["gpus"]) == torch.cuda.device_count():
+            torch.cuda.set_rng_state_all(chance["gpus"])
+        progress.say(f"{self._plan.name} goes on after epoch {len(kept['epochs'])}")
 
     def _manifest(self) -> dict[str, Any]:
         """The fields of a report's line on this training, and what loads and repeats it."""
-        progress, plan = self._progress, self._plan
+        epochs, plan = self._epochs, self._plan
         read = [versions[0][0] for versions in self._train]
         return {
             "task": plan.task.name,
@@ -276,23 +230,69 @@ class _Training:
             "encoder": plan.config.encoder,
             "train": len(read),
             "development": len(self._development),
-            "epochs": len(progress.epochs),
-            "best_epoch": progress.best + 1,
-            "development_score": progress.epochs[progress.best].development_score,
-            "seconds": round(progress.seconds, 3),
+            "epochs": len(epochs.done),
+            "best_epoch": epochs.best + 1,
+            "development_score": epochs.done[epochs.best].development_score,
+            "seconds": round(epochs.seconds, 3),
             "cut": sum(one.cut for one in read),
             "cut_arguments": sum(one.argument_cut for one in read),
-            "left_out": plan.examples.left_out,
-            "signature": plan.signature,
+            "left_out": self._examples.left_out,
+            "signature": self._signature,
             "labels": list(plan.task.labels),
             "multiple_choice": plan.task.is_multiple_choice,
             "max_tokens": self._encoder.max_tokens,
-            "seed": plan.seed,
-            "training": plan.training.model_dump(),
-            "by_epoch": [asdict(epoch) for epoch in progress.epochs],
+            "seed": plan.own_seed,
+            "training": self._settings.model_dump(),
+            "by_epoch": [asdict(epoch) for epoch in epochs.done],
             "device": self._encoder.device,
             "versions": {p: version(p) for p in ("judgebench", "torch", "transformers")},
         }
+
+
+Labelled = tuple[Input, int]
+
+
+def _tokens(
+    plan: EvaluatorPlan, examples: Examples, encoder: Encoder
+) -> tuple[list[list[Labelled]], list[Labelled]]:
+    """Everything that is read, as tokens: the versions of each source, and development."""
+    maker = InputMaker(encoder.tokenizer, encoder.max_tokens)
+
+    def made(examples: Sequence[Example]) -> list[Labelled]:
+        seconds = [second_in_training(plan.kind, e.instance, e.argument) for e in examples]
+        inputs = maker.make([e.instance for e in examples], seconds)
+        return list(zip(inputs, label_places(plan.task, examples), strict=True))
+
+    flat = iter(made([e for versions in examples.train for e in versions]))
+    train = [[next(flat) for _ in versions] for versions in examples.train]
+    return train, made(examples.development)
+
+
+def _adamw(model: Any, training: TrainingConfig, device: str) -> Any:
+    """AdamW in its fused form where there is one; biases and norms, which are vectors, are not
+    decayed."""
+    import torch
+
+    decayed = [p for p in model.parameters() if p.ndim > 1]
+    free = [p for p in model.parameters() if p.ndim <= 1]
+    groups = [{"params": decayed}, {"params": free, "weight_decay": 0.0}]
+    return torch.optim.AdamW(
+        groups, lr=training.learning_rate, weight_decay=training.weight_decay,
+        fused=device in ("cpu", "cuda"),
+    )  # fmt: skip
+
+
+def _linear(optimizer: Any, training: TrainingConfig, steps: int) -> Any:
+    """The learning rate goes up over the first steps and down over the others, both in a line."""
+    import torch
+
+    total = steps * training.epochs
+    warm = math.ceil(total * training.warmup)
+
+    def share(step: int) -> float:
+        return step / warm if step < warm else (total - step) / max(total - warm, 1)
+
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, share)
 
 
 @contextmanager

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends import open_backend
-from judgebench.backends.contract import Backend
 from judgebench.files import to_line, write_atomically
+from judgebench.progress import Progress
 from judgebench.ranking.proxy.arguments import (
     Argument,
     arguments_path,
@@ -19,62 +17,44 @@ from judgebench.ranking.proxy.arguments import (
 )
 from judgebench.ranking.proxy.config import GeneratorConfig
 from judgebench.ranking.proxy.control_cases import control_arguments
-from judgebench.ranking.proxy.generate import Written, write_arguments
+from judgebench.ranking.proxy.generate import ArgumentWriter, costs_of
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.run_proxy.load import RankBench, RankedEntry
-from judgebench.ranking.run_proxy.watcher import Following, RankWatcher
+from judgebench.runner.budget import Budget
 from judgebench.runner.stop import Interrupted, Stop
 from judgebench.store.verdict_file import disk_errors
+from judgebench.writer import WritingTerms, Written, opened
 
 
 def generate_all(
-    bench: RankBench, run: Path, watcher: RankWatcher, stop: Stop, budget: float | None
+    bench: RankBench, run: Path, progress: Progress, stop: Stop, limit: float | None
 ) -> float:
     """Have every generator write what it has not; the US dollars that all arguments cost."""
-    following = Following(watcher, stop)
-    costs = {g.name: _cost(arguments_path(run, g.name)) for g in bench.proxy.generators}
+    costs = {g.name: costs_of(arguments_path(run, g.name)) for g in bench.proxy.generators}
+    spent = sum(map(sum, costs.values()))
     for generator in bench.proxy.generators:
         entries = [e for e in bench.tasks if generator in e.generators]
         if not entries:
             continue
-        of_others = sum(costs.values()) - costs[generator.name]
-        with _opened(generator) as backend:
+        budget = Budget(limit, spent, max(costs[generator.name], default=0.0))
+        with opened(generator.backend, generator.settings) as backend:
+            path = arguments_path(run, generator.name)
+            writer = ArgumentWriter(generator, backend, path, bench.config.seed)
             for entry in entries:
+                name = f"{entry.task.name}: {generator.name} writes"
+                price = f"proxy.generators.{generator.name}.settings.price"
+                terms = WritingTerms(name, progress, stop, budget, price)
                 with disk_errors(run):
-                    written = write_arguments(
-                        entry.task,
-                        entry.argued,
-                        generator,
-                        backend,
-                        arguments_path(run, generator.name),
-                        seed=bench.config.seed,
-                        watch=following,
-                        budget=None if budget is None else budget - of_others,
-                    )
-                costs[generator.name] = written.cost
-                _tell(watcher, entry, generator, written)
+                    written = writer.write(entry.task, entry.argued, terms)
+                _say(progress, entry, generator, written)
                 if stop.wanted:
                     raise Interrupted
-    return sum(costs.values())
+        spent = budget.spent
+    return spent
 
 
-def _cost(path: Path) -> float:
-    """What a file of arguments cost; a line that stands there twice was paid for once."""
-    kept = [a for _, a in read_arguments(path)] if path.is_file() else []
-    return sum(a.cost or 0.0 for a in {a.signature: a for a in kept}.values())
-
-
-@contextmanager
-def _opened(generator: GeneratorConfig) -> Iterator[Backend]:
-    backend = open_backend(generator.backend, generator.settings)
-    try:
-        yield backend
-    finally:
-        backend.close()
-
-
-def _tell(
-    watcher: RankWatcher, entry: RankedEntry, generator: GeneratorConfig, written: Written
+def _say(
+    progress: Progress, entry: RankedEntry, generator: GeneratorConfig, written: Written
 ) -> None:
     if not written.asked:
         return
@@ -82,16 +62,16 @@ def _tell(
     if written.failed:
         parts.append(f"{written.failed} without a reply ({written.why_failed}): asked again next")
     said = ", ".join(parts) or "none"
-    watcher.told(f"{entry.task.name}: arguments of {generator.name}: {said}")
+    progress.say(f"{entry.task.name}: arguments of {generator.name}: {said}")
 
 
-def make_control_cases(bench: RankBench, run: Path, watcher: RankWatcher) -> Mapping[str, Any]:
+def make_control_cases(bench: RankBench, run: Path, progress: Progress) -> Mapping[str, Any]:
     """Write the arguments of every control case; what the manifest says of the retrieval."""
     retriever = None
     if bench.proxy.passages is not None:
         from judgebench.ranking.proxy.passages import PassageRetriever
 
-        watcher.told(f"passages: {len(bench.corpus.documents):,} documents are searched")
+        progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
         folder = run / "proxy" / "passages"
         retriever = PassageRetriever(bench.proxy.passages, bench.corpus, folder)
     made: dict[str, list[Argument]] = {case: [] for case in bench.proxy.controls}

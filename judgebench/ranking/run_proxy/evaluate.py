@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from judgebench.progress import Progress
 from judgebench.ranking.proxy.arguments import Argument, argument_id
-from judgebench.ranking.proxy.config import EvaluatorKind
-from judgebench.ranking.proxy.examples import evaluator_name
+from judgebench.ranking.proxy.examples import EvaluatorPlan
 from judgebench.ranking.proxy.task import TaskInstance
 from judgebench.ranking.run_proxy.arguments import systems_trained_on
 from judgebench.ranking.run_proxy.files import evaluator_folder
 from judgebench.ranking.run_proxy.load import RankBench, RankedEntry
-from judgebench.ranking.run_proxy.watcher import RankWatcher, TrainingBar
 from judgebench.runner.stop import Interrupted, Stop
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import VerdictWriter
@@ -23,19 +22,12 @@ if TYPE_CHECKING:
 BySystem = Mapping[str, Mapping[str, Argument]]
 
 
-def evaluator_names(task: str, kind: EvaluatorKind, draws: int) -> list[str]:
-    """One a draw for the LLM-trained ones, else one."""
-    return [
-        evaluator_name(task, kind, draw) for draw in range(draws if kind == "llm-trained" else 1)
-    ]
-
-
 def evaluate(
     bench: RankBench,
     entry: RankedEntry,
     arguments: BySystem,
     folder: RunFolder,
-    watcher: RankWatcher,
+    progress: Progress,
     stop: Stop,
 ) -> None:
     """Train what is not trained, then write the verdicts that are not written.
@@ -50,14 +42,14 @@ def evaluate(
         for system in systems_trained_on(arguments, bench.proxy.controls)
     }
     for kind in entry.kinds:
-        for draw, name in enumerate(evaluator_names(entry.task.name, kind, entry.evaluators.draws)):
-            where = evaluator_folder(folder.path, name)
-            bar = TrainingBar(name, watcher, stop)
-            train(
-                entry.task, kind, models, entry.evaluators, where,
-                seed=bench.config.seed, draw=draw, watcher=bar,
-            )  # fmt: skip
-            _decide(ProxyEvaluator.load(where), entry, arguments, folder, watcher, stop)
+        draws = entry.evaluators.draws if kind == "llm-trained" else 1
+        for draw in range(draws):
+            plan = EvaluatorPlan(
+                entry.task, kind, entry.evaluators, bench.config.seed, models, draw
+            )
+            where = evaluator_folder(folder.path, plan.name)
+            train(plan, where, progress, stop)
+            _decide(ProxyEvaluator.load(where), entry, arguments, folder, progress, stop)
 
 
 def _decide(
@@ -65,7 +57,7 @@ def _decide(
     entry: RankedEntry,
     arguments: BySystem,
     folder: RunFolder,
-    watcher: RankWatcher,
+    progress: Progress,
     stop: Stop,
 ) -> None:
     """Write one verdict an argument; those of another signature or text are made anew."""
@@ -89,12 +81,12 @@ def _decide(
             not in done
         ]
     title = f"{evaluator.name}: deciding"
-    watcher.started(title, wanted, wanted - sum(map(len, todo.values())))
+    progress.start(title, wanted, wanted - sum(map(len, todo.values())))
     with VerdictWriter(folder.verdict_path(evaluator.name)) as writer:
         for system, instances in todo.items():
             texts = [arguments[system][i.item_id].text for i in instances]
             for verdict in evaluator.judge(entry.task, system, instances, texts):
                 writer.write(verdict)
-                watcher.step(title)
+                progress.advance(title)
             if stop.wanted:
                 raise Interrupted

@@ -64,8 +64,9 @@ class RankBench:
     @property
     def proxy(self) -> ProxyConfig:
         """What stands under the file's key `proxy`."""
-        assert self.config.proxy is not None
-        return self.config.proxy
+        found = self.config.section("proxy", ProxyConfig)
+        assert found is not None
+        return found
 
 
 def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
@@ -77,13 +78,12 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
     file = bench_file(path)
     gather = Gathered(str(file))
     config, _ = read_config(file, gather, data_needed=False)
-    sound = not gather.found
-    if config.proxy is None and sound:
+    sound, proxy = not gather.found, config.section("proxy", ProxyConfig)
+    if proxy is None and sound:
         message = "must be there in a ranking; `judgebench run` judges answers"
         gather.tell("proxy", Problem(message))
-    if config.proxy is None:
+    if proxy is None:
         raise SetupError(gather.found)
-    proxy = config.proxy
     folder = data_folder or (file.parent / proxy.data_folder if proxy.data_folder else None)
     tasks = {
         i: task

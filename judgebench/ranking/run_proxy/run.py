@@ -23,7 +23,6 @@ from judgebench.ranking.run_proxy.arguments import (
 from judgebench.ranking.run_proxy.evaluate import evaluate
 from judgebench.ranking.run_proxy.files import write_ranking, write_split
 from judgebench.ranking.run_proxy.load import RankBench, RankedEntry, argument_answer
-from judgebench.ranking.run_proxy.watcher import RankWatcher
 from judgebench.records import Answer, Dataset
 from judgebench.runner.bench import load_bench
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c
@@ -33,7 +32,7 @@ Arguments = Mapping[str, Mapping[str, Mapping[str, Argument]]]  # by task, syste
 
 
 def write_arguments_of_all(
-    bench: RankBench, folder: RunFolder, watcher: RankWatcher, budget: float | None = None
+    bench: RankBench, folder: RunFolder, progress: Progress, budget: float | None = None
 ) -> float:
     """Have models write what they have not written and make the control cases.
 
@@ -41,11 +40,11 @@ def write_arguments_of_all(
     KeyboardInterrupt), BudgetSpent or an error of a backend; what was written is kept.
     """
     stop = Stop()
-    with folder.locked(), ctrl_c(stop, watcher.told):
+    with folder.locked(), ctrl_c(stop, progress.say):
         for entry in bench.tasks:
             write_split(folder.path, entry.task.name, split_rows(entry.task))
-        spent = generate_all(bench, folder.path, watcher, stop, budget)
-        retrieval = make_control_cases(bench, folder.path, watcher)
+        spent = generate_all(bench, folder.path, progress, stop, budget)
+        retrieval = make_control_cases(bench, folder.path, progress)
         write_ranking(folder.path, _ranking(bench, _arguments(bench, folder), retrieval))
         if stop.wanted:  # while passages were sought
             raise Interrupted
@@ -55,7 +54,7 @@ def write_arguments_of_all(
 def judge_all(
     bench: RankBench,
     folder: RunFolder,
-    watcher: Progress | None = None,
+    progress: Progress | None = None,
     budget: float | None = None,
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
@@ -69,21 +68,21 @@ def judge_all(
     ]
     judged = load_bench(bench.file, arguments=Dataset(answers, ()))
     try:
-        runner.run(judged, folder, budget=budget, progress=watcher)
+        runner.run(judged, folder, budget=budget, progress=progress)
     finally:
         judged.close()
 
 
-def evaluate_all(bench: RankBench, folder: RunFolder, watcher: RankWatcher) -> None:
+def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> None:
     """Train every evaluator and have it decide with every argument.
 
     Raises Interrupted (a KeyboardInterrupt); epochs and verdicts that are done are kept.
     """
     stop = Stop()
     arguments = _arguments(bench, folder)
-    with folder.locked(), ctrl_c(stop, watcher.told):
+    with folder.locked(), ctrl_c(stop, progress.say):
         for entry in bench.tasks:
-            evaluate(bench, entry, arguments[entry.task.name], folder, watcher, stop)
+            evaluate(bench, entry, arguments[entry.task.name], folder, progress, stop)
 
 
 def _arguments(bench: RankBench, folder: RunFolder) -> Arguments:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from judgebench.backends import open_backend
 from judgebench.backends.contract import Reply
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig
+from judgebench.progress import NoProgress, Progress
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file
@@ -20,10 +20,10 @@ from judgebench.stress.probes.plan import make_plan
 from judgebench.stress.probes.recipe import Ask, Recipe, Rephrase, Write, check_demand, load_recipe
 from judgebench.stress.probes.set_file import SetFile
 from judgebench.stress.probes.words import word_names
-from judgebench.stress.probes.writer import drafts, second_opinions, write
+from judgebench.stress.probes.writer import Attacker, Draft, drafts, second_opinions
+from judgebench.writer import WritingTerms, opened, which_model, write_texts
 
 NO_AREA = "no area"  # what an item without an error area is counted under
-Watch = Callable[[AlteredAnswer | Reply], None]
 
 
 @dataclass
@@ -52,137 +52,132 @@ class Yield:
             self.areas[item.area or NO_AREA] += 1
 
 
+@dataclass(frozen=True)
+class SetOrder:
+    """How a set is made: `by` is the model that writes, `second` the one that is asked whether a
+    violation is one; at most `limit` answers are altered, drawn by the seed."""
+
+    by: JudgeConfig | None = None
+    second: JudgeConfig | None = None
+    seed: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class _Making:
+    """One set in the making."""
+
+    recipe: Recipe
+    answers: Sequence[Answer]
+    rubric: Rubric
+    file: SetFile
+    order: SetOrder
+    progress: Progress
+
+    def has(self, item_id: str, recipe_hash: str, generator: str) -> bool:
+        """Whether that item was made before."""
+        return self.file.has(item_id, recipe_hash, generator, self.order.seed)
+
+
 def make_set(
     name: str,
     answers: Sequence[Answer],
     rubric: Rubric,
     to: Path,
-    *,
-    by: JudgeConfig | None = None,
-    second: JudgeConfig | None = None,
-    seed: int = 0,
-    limit: int | None = None,
-    started: Callable[[int], None] = lambda total: None,
-    watch: Watch = lambda item: None,
+    order: SetOrder,
+    progress: Progress | None = None,
 ) -> Yield:
-    """Alter up to `limit` answers by the recipe of that path or name and add them to a set file.
+    """Alter answers by the recipe of that path or name and add them to the set file `to`.
 
-    `by` is the model that writes, `second` the one that is asked whether a violation is one. What
-    was made before by the same recipe, model and seed is not made again. `started` is told how
-    many items are to come (and once more for second opinions), `watch` each of them. Raises
-    SetupError where recipe, rubric, answers and models do not fit together, or where the file
-    holds other items of the same ids.
+    What was made before by the same recipe, model and seed is not made again. Raises SetupError
+    where recipe, rubric, answers and models do not fit together, or where the file holds other
+    items of the same ids.
     """
     recipe = load_recipe(name)
     if not answers:
         raise SetupError(Problem("there is no answer to alter", field="data"))
-    file = SetFile(to)
+    making = _Making(recipe, answers, rubric, SetFile(to), order, progress or NoProgress())
     if isinstance(recipe.edit, Write | Rephrase):
-        if by is None:
-            message = "needs a model: name a judge's YAML file with --by"
+        if order.by is None:
+            message = "needs a model to write: a judge's YAML file"
             raise SetupError(Problem(message, field="recipe", found=recipe.name))
         path = find_file("adversarial", name, ".yaml")
         demand = check_demand(recipe.must_worsen, rubric, str(path))
         recipe = recipe.model_copy(update={"must_worsen": dict(demand)})
-        found = _by_model(recipe, answers, rubric, file, by, seed, limit, started, watch)
+        found = _by_model(replace(making, recipe=recipe), order.by)
     else:
-        found = _by_rule(name, recipe, answers, rubric, file, seed, limit, started, watch)
-    if second is not None:
-        _ask_second(file, second, seed, found, started, watch)
+        found = _by_rule(making, name)
+    if order.second is not None:
+        _ask_second(making, order.second, found)
     return found
 
 
-def _by_model(
-    recipe: Recipe,
-    answers: Sequence[Answer],
-    rubric: Rubric,
-    file: SetFile,
-    by: JudgeConfig,
-    seed: int,
-    limit: int | None,
-    started: Callable[[int], None],
-    watch: Watch,
-) -> Yield:
-    backend = open_backend(by.backend, by.settings)
-    try:
-        about = {k: v for k, v in backend.describe().items() if k != "runtime"}
+def _by_model(making: _Making, by: JudgeConfig) -> Yield:
+    recipe, seed, file = making.recipe, making.order.seed, making.file
+    with opened(by.backend, by.settings) as backend:
         # How it is drawn stands in the recipe, but for the length of a reply.
-        generator = f"{by.name}:{content_hash([about, by.decoding.max_tokens])}"
+        way = content_hash([which_model(backend), by.decoding.max_tokens])
+        attacker = Attacker(
+            f"{by.name}:{way}", making.rubric, seed, word_names(), by.decoding.max_tokens
+        )
         times = recipe.edit.times if isinstance(recipe.edit, Rephrase) else 1
-        wanted = drafts(recipe, answers, seed)[: None if limit is None else limit * times]
-        todo = [d for d in wanted if not file.has(d.item_id, recipe.content_hash, generator, seed)]
+        limit = making.order.limit
+        wanted = drafts(recipe, making.answers, seed)[: None if limit is None else limit * times]
+        todo = {
+            str(number): draft
+            for number, draft in enumerate(wanted)
+            if not making.has(draft.item_id, recipe.content_hash, attacker.generator)
+        }
         found = Yield(asked=len(todo), made_before=len(wanted) - len(todo))
-        started(len(todo))
-        for item in write(
-            todo, rubric, backend,
-            generator=generator, seed=seed, names=word_names(), earlier=file.accepted,
-            max_tokens=by.decoding.max_tokens,
-        ):  # fmt: skip
-            if isinstance(item, Reply):
-                found.no_reply += 1
-                found.why_no_reply = item.error
-            else:
-                file.add(item)
-                found.count(item)
-            watch(item)
-    finally:
-        backend.close()
+
+        def keep(draft: Draft, reply: Reply) -> None:
+            item = attacker.read(draft, reply, file.accepted)
+            file.add(item)
+            found.count(item)
+
+        terms = WritingTerms(f"{by.name} writes", making.progress)
+        written = write_texts(todo, backend, attacker.ask, keep, terms, found.made_before)
+    found.no_reply, found.why_no_reply = written.failed, written.why_failed
     return found
 
 
-def _by_rule(
-    name: str,
-    recipe: Recipe,
-    answers: Sequence[Answer],
-    rubric: Rubric,
-    file: SetFile,
-    seed: int,
-    limit: int | None,
-    started: Callable[[int], None],
-    watch: Watch,
-) -> Yield:
+def _by_rule(making: _Making, name: str) -> Yield:
+    recipe, rubric = making.recipe, making.rubric
     if isinstance(recipe.edit, Ask) or recipe.alters == "violations":
         message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
     settings = StressSettings(attacks=(AttackEntry(attack=name),))
     attacks = load_attacks(settings, rubric, rubric)
-    (made,) = make_plan(attacks, answers, (), rubric, seed=seed, sample=limit).made
+    (made,) = make_plan(
+        attacks, making.answers, (), rubric, seed=making.order.seed, sample=making.order.limit
+    ).made
     every = [*made.items, *made.rejected]
-    new = [i for i in every if not file.has(i.item_id, i.recipe_hash, i.generator, seed)]
+    new = [i for i in every if not making.has(i.item_id, i.recipe_hash, i.generator)]
     found = Yield(
         asked=len(new), made_before=len(every) - len(new), nothing_to_change=len(made.nothing)
     )
-    started(len(new))
+    making.progress.start(name, len(every), found.made_before)
     for item in new:
-        file.add(item)
+        making.file.add(item)
         found.count(item)
-        watch(item)
+        making.progress.advance(name)
     return found
 
 
-def _ask_second(
-    file: SetFile,
-    second: JudgeConfig,
-    seed: int,
-    found: Yield,
-    started: Callable[[int], None],
-    watch: Watch,
-) -> None:
+def _ask_second(making: _Making, second: JudgeConfig, found: Yield) -> None:
     """Ask about every violation of the file that nobody was asked about yet."""
-    open_items = [
+    file = making.file
+    unchecked = [
         item for item in file.accepted if item.must_worsen and "second_opinion" not in item.checks
     ]
-    if not open_items:
+    if not unchecked:
         return
-    started(len(open_items))
-    backend = open_backend(second.backend, second.settings)
     answered: list[AlteredAnswer] = []
+    terms = WritingTerms(second.name, making.progress)
     try:
-        for item in second_opinions(open_items, backend, second.name, seed):
-            answered.append(item)
-            watch(item)
+        with opened(second.backend, second.settings) as backend:
+            second_opinions(unchecked, backend, making.order.seed, answered.append, terms)
     finally:
-        backend.close()
         file.replace_checked(answered)
         found.second_asked = len(answered)
         found.second_against = sum(bool(item.failed_checks) for item in answered)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from judgebench.ranking.proxy.config import TrainingConfig
-from judgebench.ranking.proxy.epochs import Epoch, Progress
+from judgebench.ranking.proxy.training import Epoch, Epochs
 
 
-def progress(*of_development: tuple[float, float]) -> Progress:
-    """Of (loss, score) an epoch."""
-    return Progress([Epoch(0.5, loss, score) for loss, score in of_development])
+def progress(*of_development: tuple[float, float]) -> Epochs:
+    """Of (loss, score) per epoch."""
+    return Epochs([Epoch(0.5, loss, score) for loss, score in of_development])
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,14 @@ import pytest
 from judgebench.backends.contract import Reply, Request
 from judgebench.backends.scripted import Scripted
 from judgebench.errors import BudgetSpent, SetupError
+from judgebench.progress import NoProgress
 from judgebench.prompt import ARGUMENTS, load_prompt
 from judgebench.ranking.proxy.arguments import Argument, read_arguments, texts_by_system
 from judgebench.ranking.proxy.config import ArgumentDecoding, GeneratorConfig
-from judgebench.ranking.proxy.generate import Written, wanted_instances, write_arguments
+from judgebench.ranking.proxy.generate import ArgumentWriter, costs_of, wanted_instances
 from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
+from judgebench.runner.budget import Budget
+from judgebench.writer import WritingTerms, Written
 
 WRITER = GeneratorConfig(name="writer", backend="scripted:unused.jsonl")
 SPLITS: tuple[Split, ...] = ("train", "development", "test", "test", "test")
@@ -34,17 +37,17 @@ def claims(prompt: str = "misinformation", **more: Any) -> ProxyTask:
 TASK = claims()
 
 
-class Following:
+class Following(NoProgress):
     """Counts steps; `wanted` turns true after so many."""
 
     def __init__(self, most: int = 99) -> None:
         self.most, self.steps = most, 0
         self.begun: list[tuple[str, int, int]] = []
 
-    def started(self, name: str, total: int, done: int) -> None:
+    def start(self, name: str, total: int, done: int) -> None:
         self.begun.append((name, total, done))
 
-    def step(self, name: str) -> None:
+    def advance(self, name: str, what: object = "") -> None:
         self.steps += 1
 
     @property
@@ -69,7 +72,8 @@ def write(
     generator: GeneratorConfig = WRITER,
     name: str = "model",
     watch: Following | None = None,
-    **more: Any,
+    seed: int = 0,
+    limit: float | None = None,
 ) -> tuple[Written, list[Request]]:
     """What asking came to, and what was asked."""
     asked: list[Request] = []
@@ -78,10 +82,12 @@ def write(
         asked.append(request)
         return reply(request)
 
-    options = {"seed": 0, "watch": watch or Following()} | more
-    found = write_arguments(
-        task, task.instances, generator, Scripted(note, name), path, **options
-    )  # fmt: skip
+    watch = watch or Following()
+    costs = costs_of(path)
+    budget = Budget(limit, sum(costs), max(costs, default=0.0))
+    terms = WritingTerms("claims: writer writes", watch, watch, budget, "price of the writer")
+    writer = ArgumentWriter(generator, Scripted(note, name), path, seed)
+    found = writer.write(task, task.instances, terms)
     return found, asked
 
 
@@ -298,37 +304,38 @@ def dear(request: Request) -> Reply:
 
 
 def test_a_budget_stops_before_it_is_overspent_and_loses_nothing(path: Path) -> None:
-    with pytest.raises(BudgetSpent, match=r"\$0\.50 of \$0\.60"):
-        write(path, dear, budget=0.6)
+    with pytest.raises(BudgetSpent, match=r"budget of \$0\.6 is used up: \$0\.5000"):
+        write(path, dear, limit=0.6)
     assert [(a.item_id, a.cost) for a in kept(path)] == [("i0", 0.25), ("i1", 0.25)]
     with pytest.raises(BudgetSpent):
-        write(path, dear, budget=0.6)
+        write(path, dear, limit=0.6)
     assert len(kept(path)) == 2
-    found, asked = write(path, dear, budget=1.25)
-    assert ([which(r) for r in asked], found.cost) == ([2, 3, 4], 1.25)
+    _, asked = write(path, dear, limit=1.25)
+    assert ([which(r) for r in asked], sum(costs_of(path))) == ([2, 3, 4], 1.25)
 
 
 def test_a_budget_that_is_just_enough_is_no_error(path: Path) -> None:
-    assert write(path, dear, budget=1.25)[0].cost == 1.25
-    assert write(path, dear, budget=0.1)[0].cost == 1.25, "nothing more is to be paid for"
+    assert write(path, dear, limit=1.25)[0].finishes == {"stop": 5}
+    assert write(path, dear, limit=0.1)[1] == [], "nothing more is to be paid for"
 
 
 def test_what_costs_nothing_needs_no_budget(path: Path) -> None:
-    free = write(path, lambda r: Reply(r.key, "Free.", cost=0.0), budget=0.0)[0]
-    assert (free.cost, free.finishes) == (0.0, {"stop": 5})
+    free = write(path, lambda r: Reply(r.key, "Free.", cost=0.0), limit=0.0)[0]
+    assert (sum(costs_of(path)), free.finishes) == (0.0, {"stop": 5})
 
 
 def test_a_budget_needs_to_know_what_a_call_costs(path: Path) -> None:
-    with pytest.raises(SetupError, match=r"proxy\.generators\.writer\.settings\.price: --budget"):
-        write(path, budget=1.0)
+    with pytest.raises(SetupError, match="price of the writer: a budget needs"):
+        write(path, limit=1.0)
     assert len(kept(path)) == 1, "what came is kept"
 
 
 def test_arguments_that_stand_there_twice_are_paid_for_once(path: Path) -> None:
     write(path, dear)
     write(path, dear, seed=1)
-    assert write(path, dear)[0].cost == 2.5
-    assert write(path, dear, seed=1)[0].cost == 2.5
+    write(path, dear)
+    write(path, dear, seed=1)
+    assert sum(costs_of(path)) == 2.5
 
 
 # --- whom they are wanted for --------------------------------------------------------------------

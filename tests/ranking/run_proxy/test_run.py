@@ -13,11 +13,11 @@ import judgebench.ranking.run_proxy.load as loading
 import judgebench.ranking.run_proxy.run as running
 from judgebench.errors import BudgetSpent
 from judgebench.files import read_lines
+from judgebench.progress import NoProgress
 from judgebench.ranking.run_proxy.arguments import all_arguments, generate_all
 from judgebench.ranking.run_proxy.files import read_ranking
 from judgebench.ranking.run_proxy.load import RankBench, load_rank_bench
 from judgebench.ranking.run_proxy.run import judge_all, write_arguments_of_all
-from judgebench.ranking.run_proxy.watcher import Quiet
 from judgebench.rubric import load_rubric
 from judgebench.runner import Interrupted
 from judgebench.runner.stop import Stop
@@ -43,7 +43,7 @@ def baseline_only(here: Path, **more: object) -> RankBench:
 
 def test_arguments_controls_split_and_ranking_are_written(here: Path, run: RunFolder) -> None:
     bench = baseline_only(here, generators=[model("one"), model("two")])
-    assert write_arguments_of_all(bench, run, Quiet()) == 0
+    assert write_arguments_of_all(bench, run, NoProgress()) == 0
     (task,) = read_ranking(run.path)["tasks"]
     ranked = [i.item_id for i in bench.tasks[0].task.ranked]
     assert [i["item_id"] for i in task["instances"]] == ranked
@@ -66,7 +66,7 @@ def test_a_generator_without_any_text_has_no_arguments_and_is_kept_in_mind(
     path = write(here, {"evaluators": {"encoder": "encoder", "kinds": ["baseline"]}})
     (here / "replies.jsonl").write_text('{"text": "", "finish": "refused"}\n')
     bench = load_rank_bench(path)
-    write_arguments_of_all(bench, run, Quiet())
+    write_arguments_of_all(bench, run, NoProgress())
     assert "one" not in all_arguments(bench, bench.tasks[0], run.path)
     assert read_ranking(run.path)["tasks"][0]["generators"] == ["one"]
 
@@ -74,7 +74,7 @@ def test_a_generator_without_any_text_has_no_arguments_and_is_kept_in_mind(
 def test_arguments_of_a_larger_sample_are_kept_and_not_read(here: Path, run: RunFolder) -> None:
     kinds = {"encoder": "encoder", "kinds": ["llm-trained"]}
     whole = load_rank_bench(write(here, {"evaluators": kinds}))
-    write_arguments_of_all(whole, run, Quiet())
+    write_arguments_of_all(whole, run, NoProgress())
     assert len(all_arguments(whole, whole.tasks[0], run.path)["one"]) == 40
     few = {"task": "task.yaml", "arguments_for": {"train": 4, "development": 2}}
     part = load_rank_bench(write(here, {"evaluators": kinds, "tasks": [few]}))
@@ -89,7 +89,7 @@ def test_judges_are_asked_about_every_argument_and_control_case(here: Path, run:
     kinds = {"encoder": "encoder", "kinds": ["baseline"]}
     judges = [{"name": "j", "backend": "scripted:judge.jsonl"}]
     bench = load_rank_bench(write(here, {"evaluators": kinds}, judges=judges))
-    write_arguments_of_all(bench, run, Quiet())
+    write_arguments_of_all(bench, run, NoProgress())
     judge_all(bench, run)
     found = {v.item_id for v in run.verdicts("j") if v.labels}
     systems = ("gold", "one", "no-argument", "label-only", "noise")
@@ -105,7 +105,7 @@ def test_ctrl_c_while_passages_are_sought_is_not_forgotten(
 
     monkeypatch.setattr(running, "make_control_cases", interrupted)
     with pytest.raises(Interrupted):
-        write_arguments_of_all(baseline_only(here), run, Quiet())
+        write_arguments_of_all(baseline_only(here), run, NoProgress())
     assert len(list(read_lines(run.path / "proxy" / "arguments-one.jsonl"))) == 10
 
 
@@ -117,5 +117,5 @@ def test_a_budget_is_for_all_generators_and_counts_what_earlier_runs_spent(
     spent = {"task": "claims", "item_id": "old", "system": "two", "text": "So.", "cost": 3.0}
     line = json.dumps(spent | {"signature": "s"}) + "\n"
     (run.path / "proxy" / "arguments-two.jsonl").write_text(line * 2)
-    with pytest.raises(BudgetSpent, match=r"one writes: \$0\.00 of \$-0\.50 are spent"):
-        generate_all(bench, run.path, Quiet(), Stop(), 2.5)
+    with pytest.raises(BudgetSpent, match=r"budget of \$2\.5 is used up: \$3\.0000"):
+        generate_all(bench, run.path, NoProgress(), Stop(), 2.5)

@@ -9,7 +9,8 @@ from judgebench.judges.contract import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
-from judgebench.stress.probes.ask import Variant, variants
+from judgebench.runner.extension import Variant
+from judgebench.stress.attacking import variants
 from judgebench.stress.probes.recipe import Ask, Recipe
 
 ANSWERS = (Answer("a", "text", "q"),)
@@ -26,7 +27,7 @@ def asked(kind: str, judge: dict[str, object] | None = None, **ask: object) -> l
     )  # fmt: skip
     assert isinstance(recipe.edit, Ask)
     base = LLMJudge(config, RUBRIC, load_prompt("structured"), backend)
-    return list(variants(base, recipe, recipe.edit, ANSWERS))
+    return list(variants(base, recipe, ANSWERS))
 
 
 def test_another_order_of_metrics_turns_the_prompt_round() -> None:

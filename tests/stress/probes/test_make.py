@@ -8,9 +8,10 @@ from loopback import Body, Loopback, Play, said, status
 
 from judgebench.errors import SetupError
 from judgebench.judges.config import JudgeConfig
+from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress.probes.make import make_set
+from judgebench.stress.probes.make import SetOrder, make_set
 from judgebench.stress.probes.set_file import rejected_path
 from judgebench.stress.probes.sets import read_set
 
@@ -34,6 +35,14 @@ def false_answer(body: Body, **changes: str) -> str:
     return json.dumps({**reply, **changes})
 
 
+class Seen(NoProgress):
+    def __init__(self, seen: list[str]) -> None:
+        self._seen = seen
+
+    def advance(self, name: str, what: object = "") -> None:
+        self._seen.append(name)
+
+
 def judge(server: Loopback, name: str = "attacker") -> JudgeConfig:
     return JudgeConfig.model_validate(
         {
@@ -48,9 +57,7 @@ def test_a_model_behind_a_real_server_writes_a_set(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     seen: list[str] = []
     with Loopback(lambda body, count: said(false_answer(body))) as server:
-        found = make_set(
-            WRITE, ANSWERS, SAFETY, path, by=judge(server), watch=lambda x: seen.append("x")
-        )
+        found = make_set(WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server)), Seen(seen))
         assert (found.asked, found.accepted, found.rejected) == (4, 4, 0)
         assert sorted(found.areas.values()) == [1, 1, 1, 1]
         assert len(seen) == 4
@@ -58,7 +65,7 @@ def test_a_model_behind_a_real_server_writes_a_set(tmp_path: Path) -> None:
         assert schema["required"] == [
             "area", "answer", "false_claim", "true_claim", "why_plausible",
         ]  # fmt: skip
-        again = make_set(WRITE, ANSWERS, SAFETY, path, by=judge(server))
+        again = make_set(WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server)))
         assert (again.asked, again.made_before) == (0, 4)
         assert len(server.bodies) == 4
     items = read_set(path, SAFETY)
@@ -82,9 +89,9 @@ def test_nonsense_is_counted_and_kept_and_what_failed_is_asked_again(tmp_path: P
         return said(false_answer(body))
 
     with Loopback(script) as server:
-        found = make_set(WRITE, ANSWERS, SAFETY, path, by=judge(server))
+        found = make_set(WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server)))
         down = False
-        again = make_set(WRITE, ANSWERS, SAFETY, path, by=judge(server))
+        again = make_set(WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server)))
     assert (found.asked, found.accepted, found.rejected, found.no_reply) == (4, 1, 2, 1)
     assert found.failed["reply"] == found.failed["false_claim"] == 1
     assert found.why_no_reply
@@ -102,7 +109,7 @@ def test_a_second_model_moves_what_it_does_not_see_to_the_rejected(tmp_path: Pat
 
     with Loopback(lambda body, count: said(false_answer(body))) as server, Loopback(opinion) as two:
         found = make_set(
-            WRITE, ANSWERS, SAFETY, path, by=judge(server), second=judge(two, "checker")
+            WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server), second=judge(two, "checker"))
         )
     assert (found.accepted, found.second_asked, found.second_against) == (4, 4, 3)
     (kept,) = read_set(path, SAFETY)
@@ -115,7 +122,7 @@ def test_a_second_model_is_not_asked_where_nothing_passed(tmp_path: Path) -> Non
     path = tmp_path / "s.jsonl"
     with Loopback([said("Trains are nice.")]) as server, Loopback([said("{}")]) as two:
         found = make_set(
-            WRITE, ANSWERS, SAFETY, path, by=judge(server), second=judge(two, "checker")
+            WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server), second=judge(two, "checker"))
         )
         assert two.bodies == []
     assert (found.accepted, found.second_asked) == (0, 0)
@@ -132,7 +139,7 @@ def test_a_limit_counts_answers_and_a_rephrasing_writes_six_of_each(tmp_path: Pa
 
     with Loopback(script) as server:
         found = make_set(
-            "rephrase", ANSWERS, SAFETY, tmp_path / "r.jsonl", by=judge(server), limit=2
+            "rephrase", ANSWERS, SAFETY, tmp_path / "r.jsonl", SetOrder(by=judge(server), limit=2)
         )
     assert found.asked == 12
     assert found.accepted + found.rejected == 12
@@ -140,17 +147,17 @@ def test_a_limit_counts_answers_and_a_rephrasing_writes_six_of_each(tmp_path: Pa
 
 
 def test_a_recipe_by_rule_makes_a_set_without_a_model(tmp_path: Path) -> None:
-    found = make_set("pathogen-class", ANSWERS, SAFETY, tmp_path / "p.jsonl")
+    found = make_set("pathogen-class", ANSWERS, SAFETY, tmp_path / "p.jsonl", SetOrder())
     assert found.accepted >= 2
     assert found.accepted + found.rejected + found.nothing_to_change == len(ANSWERS)
-    again = make_set("pathogen-class", ANSWERS, SAFETY, tmp_path / "p.jsonl")
+    again = make_set("pathogen-class", ANSWERS, SAFETY, tmp_path / "p.jsonl", SetOrder())
     assert (again.asked, again.made_before) == (0, found.asked)
 
 
 @pytest.mark.parametrize(
     ("recipe", "told"),
     [
-        (WRITE, "needs a model: name a judge's YAML file with --by"),
+        (WRITE, "needs a model to write: a judge's YAML file"),
         ("label-order", "alters no sound answer by itself"),
         ("planted-json-praise", "alters no sound answer by itself"),
         ("nowhere", "no file 'nowhere'"),
@@ -160,17 +167,21 @@ def test_what_cannot_be_made_is_told_and_no_file_is_left(
     tmp_path: Path, recipe: str, told: str
 ) -> None:
     with pytest.raises(SetupError, match=told):
-        make_set(recipe, ANSWERS, SAFETY, tmp_path / "s.jsonl")
+        make_set(recipe, ANSWERS, SAFETY, tmp_path / "s.jsonl", SetOrder())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_without_answers_there_is_nothing_to_make(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="there is no answer to alter"):
-        make_set("bullets", [], SAFETY, tmp_path / "s.jsonl")
+        make_set("bullets", [], SAFETY, tmp_path / "s.jsonl", SetOrder())
 
 
 def test_a_rubric_without_the_attacked_metric_is_told(tmp_path: Path) -> None:
     with Loopback([said("{}")]) as server, pytest.raises(SetupError, match="is no metric of"):
         make_set(
-            WRITE, ANSWERS, load_rubric("support-tone"), tmp_path / "s.jsonl", by=judge(server)
+            WRITE,
+            ANSWERS,
+            load_rubric("support-tone"),
+            tmp_path / "s.jsonl",
+            SetOrder(by=judge(server)),
         )

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from odd_texts import NASTY
 
 from judgebench.errors import SetupError
 from judgebench.files import to_line
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
+from judgebench.store.folder import BESIDE, RunFolder
 from judgebench.stress.probes.altered import BY_HAND, AlteredAnswer, span_diff
 from judgebench.stress.probes.sets import notices, read_set, to_set_line
 
@@ -102,3 +104,28 @@ def test_a_set_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_another_rubrics_labels_stand_in_for_a_sets_own(tmp_path: Path) -> None:
     (item,) = read_set(written(tmp_path, LINE), SAFETY, {"bias": "yes"})
     assert item.must_worsen == {"bias": "Yes"}
+
+
+def test_attacks_are_read_as_they_were_written_and_go_with_the_stress_test(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    items = [
+        AlteredAnswer(
+            f"i{n}",
+            Answer(f"p{n}", f"a {text}", text),
+            f"b {text}",
+            "r",
+            "1",
+            "h",
+            changes=span_diff(f"a {text}", f"b {text}"),
+        )
+        for n, text in enumerate(NASTY)
+        if not any(0xD800 <= ord(c) <= 0xDFFF for c in text)  # no data file lets one in
+    ]
+    bad = replace(items[0], item_id="bad", text="", checks={"reply": "nothing came"})
+    folder.write_beside(list(map(to_set_line, items)), [to_set_line(bad)])
+    assert read_set(tmp_path / BESIDE) == items
+    assert folder.ids_beside() == {item.item_id for item in items}
+    assert "nothing came" in (tmp_path / "attacks-rejected.jsonl").read_text(encoding="utf-8")
+    folder.write_beside([], [])
+    assert folder.ids_beside() == set()
+    assert list(tmp_path.iterdir()) == []

@@ -14,14 +14,17 @@ from typing import Any
 
 from align_case import FEW, answers, labels, rubric
 
+from judgebench.features import with_wings
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric
 from judgebench.stats.resample import Resampling
-from judgebench.stress.measure import measure
-from judgebench.stress.pairs import VariantVerdicts
+from judgebench.store.folder import RunFolder
+from judgebench.store.open import open_run
+from judgebench.stress.measure import measure, measure_stress
+from judgebench.stress.pairs import StressRun, VariantVerdicts
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.result import EVERY, Detection, Invariance, StressResult
-from judgebench.study.study import JudgeVerdicts
+from judgebench.study.study import JudgeVerdicts, study_of
 from judgebench.study.truth import TruthConfig
 
 Rows = Mapping[str, str] | str
@@ -96,10 +99,14 @@ def stressed(
         kind: Any = "control" if judge in controls else "judge"
         judges.append(JudgeVerdicts(judge, kind, "s", verdicts))
     human = [x for metric, rows in (humans or {}).items() for x in labels(rows, metric)]
-    return measure(
-        "case", rubric(*metrics), altered, judges, variants, [], human, sound, truth, resampling,
-        half_width=half_width,
-    )  # fmt: skip
+    study = study_of(rubric(*metrics), sound, human, truth, resampling)
+    return measure(study, StressRun(altered, judges, variants, half_width=half_width))
+
+
+def stress_run(folder: RunFolder, resampling: Resampling = FEW) -> StressResult | None:
+    """What the stress test of a run folder shows."""
+    study = with_wings(open_run(folder, resampling=resampling), folder)
+    return measure_stress(study)
 
 
 def detection(

@@ -1,4 +1,4 @@
-"""`judgebench attack`: make sets of altered answers, check them, and let people review them."""
+"""`judgebench stress` and `judgebench attack`: run a stress test; make, check and review sets."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgebench.cli.options import (
+    INTERRUPTED,
+    BenchPath,
+    Budget,
+    DataFolder,
+    DryRun,
+    Limit,
+    RunOption,
+)
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from judgebench.judges.config import JudgeConfig
     from judgebench.stress.probes.make import Yield
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -24,6 +32,32 @@ app = typer.Typer(
 
 SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object a line.")]
 RubricName = Annotated[str, typer.Option("--rubric", help="Path or shipped name.")]
+
+
+def stress(
+    bench: BenchPath = Path("stress"),
+    run: RunOption = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="At most N altered answers a recipe.")
+    ] = None,
+    reviewed: Annotated[
+        bool, typer.Option("--reviewed", help="Count only what people accepted in its sheet.")
+    ] = False,
+    limit: Limit = None,
+    budget: Budget = None,
+    dry_run: DryRun = False,
+    data_folder: DataFolder = None,
+) -> None:
+    """Judge altered answers too: what must worsen a verdict, and what must not move it.
+
+    Without an argument the shipped example runs with the embedded model. Verdicts of an earlier
+    `judgebench run` in the same folder are used; Ctrl-C keeps what is done.
+    """
+    from judgebench.cli.benchmark import Asked, benchmark
+    from judgebench.stress.attacking import Attacking
+
+    asked = Asked(bench, run, limit, budget, data_folder, dry_run)
+    benchmark(asked, Attacking(sample=sample, reviewed=reviewed))
 
 
 @app.command(
@@ -55,22 +89,19 @@ def make(
     Ctrl-C keeps what is done: the same command goes on from there.
     """
     from judgebench.data import load_data
+    from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
-    from judgebench.stress.probes.make import make_set
+    from judgebench.stress.probes.make import SetOrder, make_set
 
     console = _console()
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    with _Bar(console) as bar:
+    order = SetOrder(_judge(by), _judge(second), seed, limit)
+    with ProgressDisplay(console) as display:
         try:
-            found = make_set(
-                recipe, answers, whole, target,
-                by=_judge(by), second=_judge(second), seed=seed, limit=limit,
-                started=bar.start, watch=bar.step,
-            )  # fmt: skip
+            found = make_set(recipe, answers, whole, target, order, display)
         except KeyboardInterrupt:
-            bar.stop()
             typer.echo(f"Stopped. What is done is kept in {target}.", err=True)
             raise typer.Exit(INTERRUPTED) from None
     _tell(console, found, target)
@@ -168,29 +199,3 @@ def _console() -> Console:
     from rich.console import Console
 
     return Console()
-
-
-class _Bar:
-    """A progress bar on a terminal; nothing elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-        columns = (BarColumn(), MofNCompleteColumn(), "left", TimeRemainingColumn())
-        self._bars = Progress(*columns, console=console, disable=not console.is_terminal)
-
-    def __enter__(self) -> _Bar:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
-
-    def start(self, total: int) -> None:
-        self._task = self._bars.add_task("", total=total)
-
-    def step(self, item: object) -> None:
-        self._bars.advance(self._task)
-
-    def stop(self) -> None:
-        self._bars.stop()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.attack import INTERRUPTED
+from judgebench.cli.options import INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,8 +79,8 @@ def run(
 
 def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
     """What the run is about to do, a line a task."""
+    from judgebench.ranking.proxy.examples import evaluator_names
     from judgebench.ranking.proxy.task import SPLITS
-    from judgebench.ranking.run_proxy.evaluate import evaluator_names
     from judgebench.report.words import counted
 
     _print(console, f"{bench.config.name}: run folder {folder.path}")
@@ -102,12 +102,12 @@ def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
 
 def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float | None) -> None:
     from judgebench.errors import BudgetSpent
-    from judgebench.progress import ProgressDisplay, WorkDisplay
+    from judgebench.progress import ProgressDisplay
     from judgebench.ranking.run_proxy.run import evaluate_all, judge_all, write_arguments_of_all
     from judgebench.runner import Interrupted
 
     try:
-        with WorkDisplay(console) as writing:
+        with ProgressDisplay(console) as writing:
             spent = write_arguments_of_all(bench, folder, writing, budget)
         left, unpaid = None if budget is None else budget - spent, None
         try:
@@ -115,7 +115,7 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
                 judge_all(bench, folder, judging, left)
         except BudgetSpent as error:
             unpaid = error  # to train costs nothing
-        with WorkDisplay(console) as training:
+        with ProgressDisplay(console) as training:
             evaluate_all(bench, folder, training)
     except Interrupted:
         again = shlex.join(["judgebench", *sys.argv[1:]])

@@ -1,0 +1,169 @@
+"""Run a benchmark from the command line: progress, a summary, and the report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import typer
+
+from judgebench.cli.options import INTERRUPTED
+from judgebench.cli.score import report_and_print
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from judgebench.errors import Problem
+    from judgebench.runner.bench import Bench
+    from judgebench.runner.extension import Extend
+    from judgebench.store.folder import RunFolder
+
+MOST_PROBLEMS_SHOWN = 50  # of one kind
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How several processes share the work of a run."""
+
+    shard: str | None = None
+    engine: Literal["threads", "ray"] = "threads"
+    workers: int | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """For `runner.run`. Raises SetupError where `shard` is none."""
+        from judgebench.store.folder import Shard
+
+        shard = Shard.parse(self.shard) if self.shard else None
+        return {"shard": shard, "engine": self.engine, "workers": self.workers}
+
+
+ALONE = Sharing()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be run, as the command line says."""
+
+    bench: Path
+    run: Path | None = None
+    limit: int | None = None
+    budget: float | None = None
+    data_folder: Path | None = None
+    dry_run: bool = False
+
+
+def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing = ALONE) -> None:
+    """Judge what is not judged yet, with what a wing adds; then write and print the report."""
+    from judgebench.runner.bench import default_run_folder, load_bench
+    from judgebench.store.folder import RunFolder
+
+    console = open_console()
+    bench = load_bench(
+        asked.bench,
+        limit=asked.limit,
+        data_folder=asked.data_folder,
+        run_folder=asked.run,
+        extend=extend,
+    )
+    try:
+        folder = RunFolder(asked.run or default_run_folder(bench.config))
+        show_problems(console, bench.dataset.warnings, "warning")
+        if asked.dry_run:
+            _print_forecast(console, bench, folder)
+            return
+        _judge(console, bench, folder, asked.budget, sharing)
+    finally:
+        bench.close()
+    if sharing.shard is None or folder.manifest().get("state") == "finished":
+        report_and_print(folder.path, console)
+
+
+def _judge(
+    console: Console, bench: Bench, folder: RunFolder, budget: float | None, sharing: Sharing
+) -> None:
+    from judgebench import runner
+    from judgebench.progress import ProgressDisplay
+    from judgebench.report.words import counted
+
+    parts = [
+        counted(len(bench.answers), "answer"),
+        counted(len(bench.dataset.labels), "human label"),
+        counted(len(bench.judges), "judge"),
+        counted(len(bench.juries), "jury", "juries"),
+        counted(len(bench.controls), "control judge"),
+    ]
+    if bench.calibrations:
+        parts.insert(-1, counted(len(bench.calibrations), "calibrated judge"))
+    if bench.extension:
+        parts.insert(1, bench.extension.counted)
+        for line in bench.extension.told:
+            console.print(line, highlight=False, markup=False)
+    console.print(
+        f"{bench.config.name}: {', '.join(parts)}; run folder {folder.path}",
+        highlight=False,
+        markup=False,
+    )
+    display = ProgressDisplay(console)
+    try:
+        with display:
+            runner.run(bench, folder, budget=budget, progress=display, **sharing.arguments())
+    except runner.Interrupted as stopped:
+        for line in display.summary():
+            typer.echo(line, err=True)
+        typer.echo(
+            f"Stopped. What is done is kept in {folder.path}. Go on from there with:\n"
+            f"  {shlex.join(['judgebench', *sys.argv[1:]])}\n"
+            f"or score what there is: judgebench align {shlex.quote(str(folder.path))}",
+            err=True,
+        )
+        if stopped.at_once:
+            _leave_at_once()
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _leave_at_once() -> NoReturn:
+    """End the process without waiting for engines at work; all that was written is on the disk."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
+
+
+def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
+    from rich.table import Table
+
+    from judgebench.runner import forecast
+
+    table = Table(title="What a run would ask (tokens are rough)")
+    for heading in ("judge", "answers", "judged before", "calls", "prompt tokens", "reply tokens"):
+        table.add_column(heading, justify="left" if heading == "judge" else "right")
+    table.add_column("cost", justify="right")
+    for f in forecast(bench, folder):
+        cost = "unknown" if f.cost is None else f"${f.cost:.2f}"
+        counts = (f.answers, f.done, f.calls, f.prompt_tokens, f.completion_tokens)
+        table.add_row(f.judge, *(f"{n:,}" for n in counts), cost)
+    console.print(table)
+    console.print("Nobody was asked and nothing was written.")
+
+
+def open_console() -> Console:
+    """The terminal that a command prints to."""
+    from rich.console import Console
+
+    return Console()
+
+
+def show_problems(console: Console, problems: Sequence[Problem], word: str) -> None:
+    """Every problem, one a line, many of one kind cut short and counted."""
+    shown: dict[str, int] = {}
+    for problem in problems:
+        shown[problem.kind] = shown.get(problem.kind, 0) + 1
+        if shown[problem.kind] <= MOST_PROBLEMS_SHOWN:
+            console.print(f"{word}: {problem}", highlight=False, markup=False, soft_wrap=True)
+    for kind, count in shown.items():
+        if count > MOST_PROBLEMS_SHOWN:
+            console.print(f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}")

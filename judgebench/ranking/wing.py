@@ -1,0 +1,109 @@
+"""The ranking wing: whose arguments help most to decide?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgebench.features import FileKind, Lines, Section, Wing
+
+if TYPE_CHECKING:
+    import typer
+    from pydantic import BaseModel
+
+    from judgebench.results.shown import Shown
+    from judgebench.store.folder import RunFolder
+    from judgebench.study.study import Study
+
+
+def _settings() -> type[BaseModel]:
+    from judgebench.ranking.proxy.config import ProxyConfig
+
+    return ProxyConfig
+
+
+def _read(folder: RunFolder, study: Study) -> RunFolder:
+    return folder
+
+
+def _measure(study: Study, found: Mapping[str, Shown]) -> Any:
+    from judgebench.ranking.run import rank_folder
+
+    folder = study.beside.get("ranking")
+    return None if folder is None else rank_folder(folder, study.resampling)
+
+
+def _commands(app: typer.Typer) -> None:
+    from judgebench.ranking import commands
+
+    app.add_typer(commands.app, name="rank")
+
+
+# --- judgebench check and judgebench list --------------------------------------------------------
+
+
+def _ranks(value: Mapping[str, Any]) -> bool:
+    return bool(value.get("proxy"))
+
+
+def _check_bench(path: Path) -> str:
+    from judgebench.ranking.human_files import given_ranks
+    from judgebench.ranking.run_proxy.load import load_rank_bench
+
+    bench = load_rank_bench(path)
+    given_ranks(bench)
+    ranked = ", ".join(f"{e.task.name} {len(e.task.ranked)}" for e in bench.tasks)
+    return f"a ranking of arguments on {len(bench.tasks)} tasks (instances ranked: {ranked})"
+
+
+def _check_task(path: Path, rubric: str) -> str:
+    from judgebench.ranking.proxy.load import load_task
+    from judgebench.ranking.proxy.task import SPLITS
+
+    task = load_task(str(path))
+    sizes = ", ".join(f"{split} {len(task.of(split))}" for split in SPLITS)
+    return f"the task {task.name}: {', '.join(task.labels)}; {sizes}; {len(task.ranked)} ranked"
+
+
+def _asks_for_arguments(path: Path) -> bool:
+    """Whether a prompt's front matter says what is to be written, and not how to reply."""
+    if path.suffix != ".jinja":
+        return False
+    try:
+        head = path.read_text(encoding="utf-8-sig").split("---", 2)[1:2]
+    except (OSError, ValueError):
+        return False
+    return any(line.startswith("writes:") for part in head for line in part.splitlines())
+
+
+def _check_argument_prompt(path: Path, rubric: str) -> str:
+    from judgebench.prompt import ARGUMENTS, load_prompt
+
+    return f"a prompt that asks for {load_prompt(str(path), kind=ARGUMENTS).reply}"
+
+
+def _tasks() -> Lines:
+    from judgebench.ranking.proxy.load import KIND, TaskFile
+    from judgebench.shipped import shipped_folder, shipped_names
+    from judgebench.yaml_file import load_model
+
+    names = shipped_names(KIND, ".yaml")
+    files = [load_model(shipped_folder(KIND) / f"{name}.yaml", TaskFile) for name in names]
+    return [(f.name, f"{f.title}; reads {', '.join(f.files.values())}") for f in files]
+
+
+WING = Wing(
+    name="ranking",
+    section=Section(
+        "proxy", _settings, _ranks, _check_bench, "ranks arguments: call `judgebench rank run`"
+    ),
+    read=_read,
+    measure=_measure,
+    commands=_commands,
+    kinds=(
+        FileKind("task", _check_task, keys=("prompt",)),
+        FileKind("argument prompt", _check_argument_prompt, fits=_asks_for_arguments),
+    ),
+    lists={"tasks": _tasks},
+)

@@ -1,0 +1,114 @@
+"""What a stress test adds to a run: altered answers, and judges asked in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from judgebench.judges.llm import LLMJudge
+from judgebench.records import Answer
+from judgebench.rubric import Metric, Rubric
+from judgebench.runner.extension import Extension, Loaded, Variant
+from judgebench.stress.probes.attacks import StressSettings, load_attacks
+from judgebench.stress.probes.plan import Made, Plan, make_plan
+from judgebench.stress.probes.recipe import Ask, Recipe
+from judgebench.stress.probes.sets import to_set_line
+
+
+@dataclass(frozen=True)
+class Attacking:
+    """That answers are attacked as the file's key `stress` says, but for what is given here."""
+
+    sample: int | None = None
+    reviewed: bool = False
+    wing: str = "stress"
+
+    def __call__(self, loaded: Loaded) -> Extension:
+        """What is altered and how; without a sound data set the attacks are checked all the same.
+
+        Raises SetupError with every problem of every attack.
+        """
+        settings = loaded.config.section("stress", StressSettings) or StressSettings()
+        given = {"sample": self.sample} if self.sample else {}
+        reviewed = self.reviewed or settings.reviewed
+        settings = settings.model_copy(update={**given, "reviewed": reviewed})
+        attacks = load_attacks(settings, loaded.rubric, loaded.judged, loaded.file.parent)
+        data = loaded.dataset
+        answers, labels = (data.answers, data.labels) if data else ((), ())
+        seed, sample = loaded.config.seed, settings.sample
+        plan = make_plan(attacks, answers, labels, loaded.judged, seed=seed, sample=sample)
+        items = plan.items
+        return Extension(
+            wing=self.wing,
+            answers=plan.parents,
+            beside=tuple(item.answer for item in items),
+            lines=[to_set_line(item) for item in items],
+            rejected=[to_set_line(item) for item in plan.rejected],
+            about=plan.describe(),
+            settings={"stress": settings},
+            variants=partial(_variants, plan),
+            controls=("constant-severe",),
+            counted=f"{len(items):,} altered answer{'' if len(items) == 1 else 's'}",
+            told=tuple(filter(None, map(_gaps, plan.made))),
+        )
+
+
+def _gaps(made: Made) -> str:
+    """What an attack could not make: an edit that finds nothing to change says so."""
+    gaps = [f"{len(made.rejected)} failed a check"] if made.rejected else []
+    gaps += [f"nothing to change in {len(made.nothing)}"] if made.nothing else []
+    gaps += [f"{made.attack.undecided} not accepted"] if made.attack.undecided else []
+    return f"{made.attack.name}: {len(made.items)} items; {', '.join(gaps)}" if gaps else ""
+
+
+# --- judges asked in another way -----------------------------------------------------------------
+
+
+def _variants(plan: Plan, judges: Sequence[LLMJudge]) -> Iterator[Variant]:
+    for judge in judges:
+        for recipe, answers in plan.asks:
+            yield from variants(judge, recipe, answers)
+
+
+def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> Iterator[Variant]:
+    """The ways of asking that a recipe names, on the judge's own engine.
+
+    A judge that is asked metric by metric anyway has no `per-metric` variant, and a single metric
+    no other order.
+    """
+    ask, rubric, name = recipe.edit, judge.rubric, f"{judge.name}~{recipe.name}"
+    if not isinstance(ask, Ask):
+        return
+    decoding = judge.config.decoding
+    if ask.temperature is not None:
+        decoding = decoding.model_copy(update={"temperature": ask.temperature})
+    found: list[LLMJudge] = []
+    match ask.kind:
+        case "metric-order" if len(rubric.metrics) > 1:
+            turned = rubric.model_copy(update={"metrics": rubric.metrics[::-1]})
+            found = [judge.asked_otherwise(name, rubric=turned, decoding=decoding)]
+        case "label-order":
+            found = [judge.asked_otherwise(name, rubric=_labels_turned(rubric), decoding=decoding)]
+        case "per-metric" if judge.config.mode == "one_pass" and len(rubric.metrics) > 1:
+            found = [judge.asked_otherwise(name, mode="per_metric", decoding=decoding)]
+        case "repeat":
+            for repeat in range(1, ask.times + 1):
+                # With the same seed, sampling would say the same again.
+                seed = None if decoding.seed is None else decoding.seed + repeat
+                fresh = decoding.model_copy(update={"seed": seed})
+                again = f"{name}~{repeat}"
+                found.append(judge.asked_otherwise(again, repeat=repeat, decoding=fresh))
+    for number, variant in enumerate(found, 1):
+        repeat = number if ask.kind == "repeat" else 0
+        yield Variant(variant, judge.name, recipe.name, ask.kind, repeat, answers)
+
+
+def _labels_turned(rubric: Rubric) -> Rubric:
+    """The rubric whose prompts list every metric's labels the other way round."""
+    metrics = tuple(m.model_copy(update={"prompt_order": _turned(m)}) for m in rubric.metrics)
+    return rubric.model_copy(update={"metrics": metrics})
+
+
+def _turned(metric: Metric) -> tuple[str, ...]:
+    return tuple(reversed(metric.prompt_order or metric.label_texts))
