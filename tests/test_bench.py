@@ -80,7 +80,7 @@ def test_problems_of_every_part_are_told_at_once_with_their_lines(told: Told) ->
         "    backend: openai:gpt\n"
         "    promt: brackets\n"
         "  - {name: b, backend: SCRIPT, prompt: nowhere}\n"
-        "  - {name: c, backend: SCRIPT, reasks: 99}\n"
+        "  - {name: c, backend: SCRIPT, parse_retries: 99}\n"
         "truth: {rule: mean}\n"
         "resamples: 5\n"
     )
@@ -88,7 +88,7 @@ def test_problems_of_every_part_are_told_at_once_with_their_lines(told: Told) ->
         "bench.yaml:6: backend: is no backend (allowed: litellm:MODEL",
         "bench.yaml:7: promt: is not a known key; found promt; allowed: prompt",
         "judges.b: no file 'nowhere' and no shipped prompts of that name",
-        "bench.yaml:9: reasks: Input should be less than or equal to 5; found 99",
+        "bench.yaml:9: parse_retries: Input should be less than or equal to 5; found 99",
         "bench.yaml:10: truth.rule: Input should be 'median', 'majority', 'each' or 'dawid_skene'; "
         "found 'mean'",
         "bench.yaml:11: resamples: is not a known key",

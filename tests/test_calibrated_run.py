@@ -54,7 +54,9 @@ def biased(request: Request) -> Reply:
 
 def benchmark(backend: ScriptedBackend, items: list[Answer] = ITEMS) -> Bench:
     human = labels(items, ("ann",))
-    config = JudgeConfig(name="m", backend="scripted:x", probabilities="independent", reasks=0)
+    config = JudgeConfig(
+        name="m", backend="scripted:x", probabilities="independent", parse_retries=0
+    )
     judge = LLMJudge(config, RUBRIC, load_prompt("structured"), backend)
     return Bench(
         config=BenchConfig(name="b", rubric="two", data="none"),

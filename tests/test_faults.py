@@ -12,7 +12,7 @@ import pytest
 from fault_account import (
     JUDGE,
     MAX_RETRIES,
-    REASKS,
+    PARSE_RETRIES,
     complaints,
     endings,
     judge_all,
@@ -112,7 +112,7 @@ def test_what_is_expected_follows_from_the_acts() -> None:
     good = Act(Status.OK, lambda labels: Wire())
 
     def lines(*acts: Act) -> list[Line]:
-        return expected(Fault("made up", 0, acts, ""), MAX_RETRIES, REASKS)
+        return expected(Fault("made up", 0, acts, ""), MAX_RETRIES, PARSE_RETRIES)
 
     assert lines(good) == [Line(Status.OK, 1)]
     assert lines(again, again, good) == [Line(Status.OK, 3)]

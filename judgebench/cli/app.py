@@ -6,6 +6,7 @@ Heavy imports stand inside the verbs, so that `--help` answers at once.
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -150,6 +151,7 @@ for _wing in wings():
 
 def main() -> None:
     """The entry point: errors of ours are told in a line each, never as a traceback."""
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         app()
     except SetupError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
@@ -47,7 +48,8 @@ class Decoding(Strict):
 
 
 class JudgeConfig(Strict):
-    """A language model as a judge. `reasks`: how often an unreadable reply is asked for again.
+    """A language model as a judge. `parse_retries`: how often an unreadable reply is asked for
+    again; files may still call it `reasks`.
 
     `probabilities` asks for a probability of every label of every metric, which depends on the
     prompt alone (`independent`) or also on the labels of the metrics before it (`chained`).
@@ -60,7 +62,7 @@ class JudgeConfig(Strict):
     decoding: Decoding = Decoding()
     thresholds: dict[str, dict[str, float]] | None = None
     probabilities: Conditioning | None = None
-    reasks: int = Field(default=1, ge=0, le=5)
+    parse_retries: int = Field(default=1, ge=0, le=5)
     settings: BackendSettings = BackendSettings()
 
 
@@ -110,6 +112,10 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
         return validate(value, JuryConfig, file, node)
     if "calibrate" in keys:
         return validate(value, CalibrationConfig, file, node)
+    if "reasks" in keys and "parse_retries" not in keys:
+        message = f"{file}: reasks is now called parse_retries; both are read"
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        value = {"parse_retries" if k == "reasks" else k: v for k, v in value.items()}
     return validate(value, JudgeConfig, file, node)
 
 

@@ -22,7 +22,11 @@ class Task:
 
 
 class Judge(Protocol):
-    """Anything that turns answers into verdicts: a model, a rule, a coin."""
+    """Anything that turns answers into verdicts: a model, a rule, a coin.
+
+    An attribute `parse_retries` says how often a reply that could not be read is asked for again;
+    without it, never.
+    """
 
     name: str
     signature: str  # hash of everything that its verdicts depend on

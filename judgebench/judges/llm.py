@@ -95,6 +95,11 @@ class LLMJudge:
         return self._prompt
 
     @property
+    def parse_retries(self) -> int:
+        """How often a reply that could not be read is asked for again."""
+        return self._config.parse_retries
+
+    @property
     def calls_an_answer(self) -> int:
         """How many requests one answer takes: one, or one a metric."""
         return len(self._parts)
@@ -117,7 +122,7 @@ class LLMJudge:
             # Only where asked for: without it, a judge's signature is what it always was.
             **({"probabilities": asked} if asked else {}),
             "rubric": {"name": self._rubric.name, "hash": self._rubric.content_hash},
-            "runtime": {**runtime, "reasks": self._config.reasks},
+            "runtime": {**runtime, "parse_retries": self._config.parse_retries},
         }
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:

@@ -56,11 +56,11 @@ def _asked(bench: Bench) -> Iterator[tuple[LLMJudge, Sequence[Answer] | None]]:
 
 
 def _forecast(judge: LLMJudge, answers: IndexedAnswers, folder: RunFolder) -> Forecast:
-    ledger = Ledger(answers, judge.signature, judge.config.reasks)
+    ledger = Ledger(answers, judge.signature, judge.parse_retries)
     ledger.note_files(folder.verdict_files(judge.name))
     rows = rows_of_shard(len(answers))
     left = len(rows) - ledger.done(rows)
-    open_rows = [*ledger.never_ended(rows).tolist(), *(row for row, _ in ledger.to_reask(rows))]
+    open_rows = [*ledger.never_ended(rows).tolist(), *(row for row, _ in ledger.to_ask_again(rows))]
     sample = [answers[row] for row in sorted(open_rows)[:: max(1, left // _SAMPLE)]]
     parts = judge.calls_an_answer
     characters = [

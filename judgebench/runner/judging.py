@@ -66,14 +66,15 @@ def task_of(answers: IndexedAnswers, row: int, previous: Verdict | None = None) 
     return Task(answers[row], previous, answers.content_hash(row))
 
 
-def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work, reasks: int = 0) -> None:
+def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
     """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
+    parse_retries: int = getattr(judge, "parse_retries", 0)
     path = work.folder.verdict_path(judge.name, work.part)
     rows = work.rows(answers)
     with work.writers.add(VerdictWriter(path)) as writer:
         if writer.torn_bytes:
             work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
-        ledger = Ledger(answers, judge.signature, reasks)
+        ledger = Ledger(answers, judge.signature, parse_retries)
         other = ledger.note_files(work.folder.verdict_files(judge.name))
         if other:
             work.progress.say(
@@ -83,8 +84,8 @@ def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work, reasks: int
         work.progress.start(judge.name, len(rows), ledger.done(rows))
         first = (task_of(answers, row) for row in each(ledger.never_ended(rows)))
         ask(judge, first, writer, ledger, work)
-        for _ in range(reasks):
-            again = (task_of(answers, row, last) for row, last in ledger.to_reask(rows))
+        for _ in range(parse_retries):
+            again = (task_of(answers, row, last) for row, last in ledger.to_ask_again(rows))
             ask(judge, again, writer, ledger, work)
 
 

@@ -26,10 +26,10 @@ class Ledger:
     the judge; all others are forgotten.
     """
 
-    def __init__(self, answers: IndexedAnswers, signature: str, reasks: int = 0) -> None:
+    def __init__(self, answers: IndexedAnswers, signature: str, parse_retries: int = 0) -> None:
         self._answers = answers
         self._signature = signature
-        self._reasks = reasks
+        self._parse_retries = parse_retries
         self._status = np.full(len(answers), _NONE, np.int8)
         self._unread: dict[int, Verdict] = {}
 
@@ -62,7 +62,7 @@ class Ledger:
 
     def _note(self, row: int, status: Status, unread: Verdict | None) -> None:
         self._status[row] = _CODE[status]
-        if unread is not None and unread.attempt < self._reasks:
+        if unread is not None and unread.attempt < self._parse_retries:
             self._unread[row] = unread
         else:
             self._unread.pop(row, None)
@@ -77,8 +77,8 @@ class Ledger:
         """How many of `rows` no verdict says anything of, not even that no reply came."""
         return int((self._status[rows] == _NONE).sum())
 
-    def to_reask(self, rows: Rows) -> list[tuple[int, Verdict]]:
-        """Those of `rows` whose last reply could not be read, with it, while reasks are left."""
+    def to_ask_again(self, rows: Rows) -> list[tuple[int, Verdict]]:
+        """Those of `rows` whose last reply could not be read, with it, while retries are left."""
         if not self._unread:
             return []
         return [(row, self._unread[row]) for row in rows.tolist() if row in self._unread]
@@ -87,11 +87,11 @@ class Ledger:
         """Those of `rows` to ask for: for the first time, or again after an unreadable reply."""
         if not again:
             return self.never_ended(rows)
-        return np.array([row for row, _ in self.to_reask(rows)], np.int64)
+        return np.array([row for row, _ in self.to_ask_again(rows)], np.int64)
 
     def done(self, rows: Rows) -> int:
         """How many of `rows` have an ending."""
-        return len(rows) - len(self.never_ended(rows)) - len(self.to_reask(rows))
+        return len(rows) - len(self.never_ended(rows)) - len(self.to_ask_again(rows))
 
 
 def rows_of_shard(n: int, number: int = 1, of: int = 1) -> Rows:

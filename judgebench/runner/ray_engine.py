@@ -40,9 +40,7 @@ _GLANCE_S = 0.2
 _STOP = ".stop"
 
 
-def judge_on_ray(
-    judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: int | None, reasks: int
-) -> None:
+def judge_on_ray(judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
     """Bring one judge's verdicts up to date on the cluster that Ray finds, else on this machine.
 
     `workers` defaults to one a GPU, or one a machine where there is none. Raises MissingExtra
@@ -50,7 +48,7 @@ def judge_on_ray(
     """
     ray = _import_ray()
     folder = work.folder
-    ledger = Ledger(answers, judge.signature, reasks)
+    ledger = Ledger(answers, judge.signature, judge.parse_retries)
     tail = VerdictTail(folder.path, judge.name)
     ledger.note_all(tail.new())
     rows = work.rows(answers)
@@ -59,7 +57,7 @@ def judge_on_ray(
     sign.lower()
     try:
         with _cluster(ray):
-            for again in range(1 + reasks):
+            for again in range(1 + judge.parse_retries):
                 left = ledger.to_ask(rows, again=bool(again))
                 for _ in _spread(ray, judge, left, folder.path, workers, bool(again)):
                     _follow(tail, ledger, work)
@@ -147,8 +145,8 @@ class _Worker:
             os.chdir(self._cwd)
         self._judge = self._described.judge()
         self._answers = indexed(self._folder.answers())
-        reasks = self._judge.config.reasks
-        self._ledger = Ledger(self._answers, self._judge.signature, reasks)
+        judge = self._judge
+        self._ledger = Ledger(self._answers, judge.signature, judge.parse_retries)
         self._tail = VerdictTail(self._folder.path, self._judge.name)
         part = f"ray-{uuid.uuid4().hex[:12]}"
         self._writer = VerdictWriter(self._folder.verdict_path(self._judge.name, part))
@@ -170,7 +168,7 @@ class _Worker:
         self._ledger.note_all(self._tail.new())  # also what a worker wrote that then died
         answers = self._answers
         if self._again:
-            tasks = (task_of(answers, row, last) for row, last in self._ledger.to_reask(rows))
+            tasks = (task_of(answers, row, last) for row, last in self._ledger.to_ask_again(rows))
         else:
             tasks = (task_of(answers, row) for row in each(self._ledger.never_ended(rows)))
         ask(self._judge, tasks, self._writer, self._ledger, self._work)

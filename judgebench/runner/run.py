@@ -159,7 +159,7 @@ def _lanes(
 
 
 def _judge_from_python(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
-    judge_answers(judge, answers, work, judge.config.reasks if isinstance(judge, LLMJudge) else 0)
+    judge_answers(judge, answers, work)
     judge.close()
 
 
@@ -167,7 +167,7 @@ def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: in
     from judgebench.runner.ray_engine import judge_on_ray
 
     for judge in bench.judges:
-        judge_on_ray(judge, answers, work, workers, judge.config.reasks)
+        judge_on_ray(judge, answers, work, workers)
         _judge_content_free(bench, judge, work)
 
 
@@ -175,7 +175,7 @@ def _judge_content_free(bench: Bench, judge: LLMJudge, work: Work) -> None:
     """A few texts that say nothing, where a calibration needs what the judge makes of them."""
     for free in bench.content_free:
         if free.of == judge.name:
-            judge_answers(free.judge, indexed(free.answers), work, judge.config.reasks)
+            judge_answers(free.judge, indexed(free.answers), work)
 
 
 def _is_remote(judge: LLMJudge) -> bool:
@@ -192,11 +192,10 @@ def _judge_and_variants(
     bench: Bench, judges: list[LLMJudge], answers: IndexedAnswers, work: Work
 ) -> None:
     for judge in judges:
-        reasks = judge.config.reasks
-        judge_answers(judge, answers, work, reasks)
+        judge_answers(judge, answers, work)
         for variant in bench.variants:
             if variant.of == judge.name:
-                judge_answers(variant.judge, indexed(variant.answers), work, reasks)
+                judge_answers(variant.judge, indexed(variant.answers), work)
         _judge_content_free(bench, judge, work)
         judge.close()
 

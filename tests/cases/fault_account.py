@@ -21,7 +21,7 @@ from judgebench.store.folder import RunFolder
 
 JUDGE = "under-faults"
 MAX_RETRIES = 20  # so that nobody's tries run out while the server is dead
-REASKS = 1
+PARSE_RETRIES = 1
 QUICK = Waits(first=0.005, longest=0.1)
 
 
@@ -40,7 +40,7 @@ def write_bench(folder: Path, server: FaultServer, answers: int, kind: str) -> P
     path = folder / "bench.yaml"
     path.write_text(
         f"name: faults\nrubric: {RUBRIC_NAME}\ndata: answers.csv\ncontrols: false\n"
-        f"judges:\n  - {{name: {JUDGE}, backend: '{kind}:{model}', reasks: {REASKS}, "
+        f"judges:\n  - {{name: {JUDGE}, backend: '{kind}:{model}', parse_retries: {PARSE_RETRIES}, "
         f"settings: {{{told}}}}}\n"
     )
     return path
@@ -99,7 +99,7 @@ def complaints(server: FaultServer, found: dict[int, Ending], answers: int) -> l
 
 
 def _wrong(server: FaultServer, number: int, ending: Ending) -> Iterable[str]:
-    lines = expected(ending.fault, MAX_RETRIES, REASKS)
+    lines = expected(ending.fault, MAX_RETRIES, PARSE_RETRIES)
     statuses = [verdict.status for verdict in ending.verdicts]
     if statuses != [line.status for line in lines]:
         yield f"ended as {statuses}, not as {[line.status for line in lines]}"

@@ -79,11 +79,11 @@ class Line:
     exhausted: bool = False
 
 
-def expected(fault: Fault, max_retries: int, reasks: int) -> list[Line]:
+def expected(fault: Fault, max_retries: int, parse_retries: int) -> list[Line]:
     """The verdicts that an answer under this fault must end in; the last is the one that counts."""
     lines: list[Line] = []
     calls_before = 0
-    for _ in range(reasks + 1):
+    for _ in range(parse_retries + 1):
         line = _line(fault, calls_before, max_retries)
         lines.append(line)
         calls_before += line.calls
@@ -184,7 +184,7 @@ _FILTERED = error(400, "The prompt triggered the content management policy")
 _TOO_LONG = error(400, "This model's maximum context length is 2048 tokens, you sent 9000")
 _NO_RETRY = "Nothing to do: tried again, and the verdict is as good as any."
 _FAILED = "Run the same command again: only answers without a reply are asked."
-_REASKED = "Nothing to do: asked again (`reasks`); both replies are kept."
+_RETRIED = "Nothing to do: asked again (`parse_retries`); both replies are kept."
 _UNREAD = "Read `raw` in the verdicts; a stricter `structured` or a larger model may help."
 _REFUSED = "Counted apart in every score; another model or provider may judge it."
 _ACCEPTED = "Nothing to do."
@@ -233,20 +233,20 @@ FAULTS: tuple[Fault, ...] = (
     _mended("server dies and comes back", 1, _DIES),
     Fault("wrong content type (text/plain)", 15, (Act(Status.OK, lambda labels: Wire(
         http(200, json.dumps(completion(as_json(labels))).encode(), "text/plain"))),), _ACCEPTED),
-    _mended("wrong label, then a right one", 15, _WRONG, advice=_REASKED),
+    _mended("wrong label, then a right one", 15, _WRONG, advice=_RETRIED),
     Fault("wrong label for ever", 10, (_WRONG,), _UNREAD),
     Fault("extra keys", 15, (said(Status.OK, lambda labels: _changed(labels, why="It is.")),),
           _ACCEPTED),
-    _mended("missing metric, then a whole reply", 15, _LACKS, advice=_REASKED),
+    _mended("missing metric, then a whole reply", 15, _LACKS, advice=_RETRIED),
     Fault("missing metric for ever", 5, (_LACKS,), _UNREAD),
     Fault("labels in another case, with trailing dots", 15, (said(Status.OK, _loosely),),
           _ACCEPTED),
     _mended("a metric with two labels, then a sound reply", 10, said(Status.UNPARSED, _twice),
-            advice=_REASKED),
+            advice=_RETRIED),
     _mended("a number where a label belongs, then a sound reply", 10,
-            said(Status.UNPARSED, lambda labels: _changed(labels, politeness=1)), advice=_REASKED),
-    _mended("damaged JSON in the reply, then a sound one", 10, _CUT_TEXT, advice=_REASKED),
-    _mended("reply cut by the token limit, then a whole one", 10, _CUT_SHORT, advice=_REASKED),
+            said(Status.UNPARSED, lambda labels: _changed(labels, politeness=1)), advice=_RETRIED),
+    _mended("damaged JSON in the reply, then a sound one", 10, _CUT_TEXT, advice=_RETRIED),
+    _mended("reply cut by the token limit, then a whole one", 10, _CUT_SHORT, advice=_RETRIED),
     Fault("reply cut by the token limit for ever", 5, (_CUT_SHORT,),
           "Raise `decoding.max_tokens`."),
     Fault("content-filter finish", 15, (said(Status.REFUSED, lambda _: "part of",
@@ -263,7 +263,7 @@ FAULTS: tuple[Fault, ...] = (
         error(400, "no such character"))),), "Read the verdict's `reason`; " + _FAILED[:1].lower()
         + _FAILED[1:]),
     _mended("429, then a reset, then a wrong label, then 500", 10, again(error(429)),
-            again(b"", "reset"), _WRONG, again(error(500)), advice=_REASKED),
+            again(b"", "reset"), _WRONG, again(error(500)), advice=_RETRIED),
 )  # fmt: skip
 
 HEALTHY = Fault("none", 1000 - sum(f.weight for f in FAULTS), (GOOD,), _ACCEPTED)

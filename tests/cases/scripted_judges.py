@@ -100,12 +100,13 @@ def bench(
     items: list[Answer] | None = None,
     *,
     juries: tuple[JuryConfig, ...] = (),
-    reasks: int = 1,
+    parse_retries: int = 1,
 ) -> Bench:
     items = items or answers()
     human = labels(items)
     configs = {
-        name: JudgeConfig(name=name, backend="scripted:x", reasks=reasks) for name in backends
+        name: JudgeConfig(name=name, backend="scripted:x", parse_retries=parse_retries)
+        for name in backends
     }
     prompt = load_prompt("structured")
     return Bench(

@@ -57,7 +57,7 @@ backend: scripted:replies.jsonl
 prompt: structured
 mode: one_pass
 decoding: {temperature: 0.5, top_p: 0.9, max_tokens: 50, seed: 1}
-reasks: 1
+parse_retries: 1
 settings: {}
 """
 JURY = "name: jury\njury: [m, prior]\nrule: majority\nties: upper\n"

@@ -32,18 +32,28 @@ def problems(prompt: str, rubric: Rubric = TWO, **settings) -> dict[str, str]:
 
 def test_the_defaults() -> None:
     found = config()
-    assert (found.prompt, found.mode, found.reasks) == ("structured", "one_pass", 1)
+    assert (found.prompt, found.mode, found.parse_retries) == ("structured", "one_pass", 1)
     assert (found.decoding.temperature, found.decoding.top_p, found.decoding.seed) == (0, 1, 0)
     assert found.decoding.max_tokens is None
     check_judge(found, load_prompt("structured"), TWO)
 
 
+def test_the_old_name_of_parse_retries_is_read_with_a_notice() -> None:
+    value = {"name": "old", "backend": "scripted:x", "reasks": 3}
+    with pytest.warns(FutureWarning, match=r"judge\.yaml: reasks is now called parse_retries"):
+        found = judge_entry(value, "judge.yaml", None)
+    assert isinstance(found, JudgeConfig)
+    assert found.parse_retries == 3
+    with pytest.raises(SetupError, match="reasks: is not a known key"):
+        judge_entry({**value, "parse_retries": 1}, "judge.yaml", None)
+
+
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
-        ({"reask": 1}, "reask"),
+        ({"retries": 1}, "retries"),
         ({"mode": "all"}, "mode"),
-        ({"reasks": -1}, "reasks"),
+        ({"parse_retries": -1}, "parse_retries"),
         ({"name": "a/b"}, "name"),
         ({"name": ".hidden"}, "name"),
         ({"name": "x" * 65}, "name"),

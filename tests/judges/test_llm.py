@@ -296,7 +296,7 @@ def test_the_signature_changes_with_whatever_a_verdict_depends_on() -> None:
 
 def test_the_signature_does_not_change_with_how_it_is_run() -> None:
     assert signature({"runtime": {"concurrency": 64, "timeout_s": 5}}) == signature()
-    assert signature(reasks=5) == signature()
+    assert signature(parse_retries=5) == signature()
     assert signature(settings={"concurrency": 3}) == signature()
     turned = {m: dict(reversed(lowest.items())) for m, lowest in reversed(THRESHOLDS.items())}
     assert signature(prompt="likert", thresholds=turned) == signature(
@@ -305,8 +305,8 @@ def test_the_signature_does_not_change_with_how_it_is_run() -> None:
 
 
 def test_the_manifest_is_told_how_it_was_run() -> None:
-    about = judge(Described(), reasks=2).describe()
-    assert about["runtime"] == {"concurrency": 1, "reasks": 2}
+    about = judge(Described(), parse_retries=2).describe()
+    assert about["runtime"] == {"concurrency": 1, "parse_retries": 2}
     assert about["backend"] == {"backend": "scripted", "model": "a"}
     json.dumps(about)
 

@@ -21,8 +21,8 @@ def verdict(row: int, status: Status = Status.OK, **more) -> Verdict:
     return replace(found, **more)
 
 
-def ledger(*verdicts: Verdict, reasks: int = 1) -> Ledger:
-    made = Ledger(indexed(ITEMS), "sig", reasks)
+def ledger(*verdicts: Verdict, parse_retries: int = 1) -> Ledger:
+    made = Ledger(indexed(ITEMS), "sig", parse_retries)
     made.note_all(verdicts)
     return made
 
@@ -35,7 +35,7 @@ def test_what_has_an_ending_is_not_asked_again() -> None:
         verdict(3, Status.REFUSED),
     )
     assert made.never_ended(ROWS).tolist() == [1, 4]
-    assert [(row, last.reason) for row, last in made.to_reask(ROWS)] == [(2, "hm")]
+    assert [(row, last.reason) for row, last in made.to_ask_again(ROWS)] == [(2, "hm")]
     assert made.done(ROWS) == 2
     assert made.untouched(ROWS) == 1
     assert made.to_ask(ROWS, again=False).tolist() == [1, 4]
@@ -45,14 +45,14 @@ def test_what_has_an_ending_is_not_asked_again() -> None:
 def test_the_last_verdict_counts() -> None:
     made = ledger(verdict(0, Status.UNPARSED), verdict(0, attempt=1), verdict(1, Status.FAILED))
     made.note(verdict(1))
-    assert made.to_reask(ROWS) == []
+    assert made.to_ask_again(ROWS) == []
     assert made.never_ended(ROWS).tolist() == [2, 3, 4]
 
 
-def test_an_unreadable_reply_ends_it_once_reasks_are_used_up() -> None:
+def test_an_unreadable_reply_ends_it_once_parse_retries_are_used_up() -> None:
     unread = verdict(0, Status.UNPARSED, attempt=1)
-    assert ledger(unread, reasks=1).done(ROWS) == 1
-    assert [row for row, _ in ledger(unread, reasks=2).to_reask(ROWS)] == [0]
+    assert ledger(unread, parse_retries=1).done(ROWS) == 1
+    assert [row for row, _ in ledger(unread, parse_retries=2).to_ask_again(ROWS)] == [0]
 
 
 def test_verdicts_of_other_settings_or_other_texts_are_counted_and_change_nothing() -> None:

@@ -52,7 +52,7 @@ def test_unreadable_replies_are_asked_again_and_all_lines_are_kept(tmp_path: Pat
 
     backend = ScriptedBackend(script)
     folder = RunFolder(tmp_path)
-    run(bench({"m": backend}, reasks=2), folder)
+    run(bench({"m": backend}, parse_retries=2), folder)
     assert statuses(folder, "m") == {"unparsed": 5, "ok": 1}
     assert len(backend.requests) == 6 + 6 + 5
     assert Counter(v.attempt for v in folder.verdicts("m")) == {0: 6, 1: 6, 2: 5}
@@ -60,7 +60,7 @@ def test_unreadable_replies_are_asked_again_and_all_lines_are_kept(tmp_path: Pat
     assert {v.raw for v in unread} == {"hm"}
 
 
-def test_resume_goes_on_with_reasks_and_failures_only(tmp_path: Path) -> None:
+def test_resume_goes_on_with_parse_retries_and_failures_only(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
 
     def first(request: Request) -> str | Reply:
@@ -71,13 +71,13 @@ def test_resume_goes_on_with_reasks_and_failures_only(tmp_path: Path) -> None:
             return Reply(request.key, "", finish="failed", error="connection reset")
         return GOOD
 
-    run(bench({"m": ScriptedBackend(first)}, reasks=0), folder)
+    run(bench({"m": ScriptedBackend(first)}, parse_retries=0), folder)
     assert statuses(folder, "m") == {"ok": 4, "unparsed": 1, "failed": 1}
     second = ScriptedBackend(lambda request: GOOD)
-    run(bench({"m": second}, reasks=0), folder)
+    run(bench({"m": second}, parse_retries=0), folder)
     assert len(second.requests) == 1  # the failed one; the unreadable one has its ending
     third = ScriptedBackend(lambda request: GOOD)
-    run(bench({"m": third}, reasks=1), folder)
+    run(bench({"m": third}, parse_retries=1), folder)
     assert len(third.requests) == 1
     assert statuses(folder, "m") == {"ok": 6}
 
