@@ -48,6 +48,6 @@ def test_twice_ends_at_once_and_keeps_what_was_written(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=20)  # far less than the replies would take
         assert process.returncode == 130, output.decode()
-        assert b"Go on from there" in output
+        assert b"To resume, rerun" in output
     assert len(list(read_lines(run / "verdicts-remote.jsonl"))) == 8
     assert json.loads((run / "run.json").read_text())["state"] == "stopped"

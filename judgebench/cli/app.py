@@ -1,6 +1,6 @@
-"""The command line: a verb reads its arguments, calls one public function, prints what came back.
+"""The command line: a command parses its arguments, calls one public function, prints the result.
 
-Heavy imports stand inside the verbs, so that `--help` answers at once.
+Heavy imports stand inside the commands, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,  # rich alone would take a quarter of a second to import
-    help="May this LLM judge stand in for your human annotators?\n\n"
-    "Start with `judgebench demo`, then write a bench.yaml of your own.",
+    help="Can this LLM judge replace, or assist, your human annotators?\n\n"
+    "Start with `judgebench demo`, then write your own bench.yaml.",
 )
 
 
@@ -76,9 +76,10 @@ def run(
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
 ) -> None:
-    """Judge what is not judged yet, then align and report.
+    """Judge every answer that has no verdict yet, then compare with the annotators and report.
 
-    Ctrl-C lets answers in flight finish, twice stops at once; the same command goes on from there.
+    Safe to interrupt: Ctrl-C finishes the answers in flight, a second Ctrl-C stops at once. Rerun
+    to resume.
     """
     asked = Asked(bench, run, limit, budget, data_folder, dry_run)
     benchmark(asked, sharing=Sharing(shard, engine, workers))
@@ -88,14 +89,16 @@ def run(
 def check(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Bench, judge, rubric, task, recipe, data YAML; prompts; data; sets."),
+        typer.Argument(
+            help="YAML files of any kind, prompts, data files, sets of altered answers."
+        ),
     ],
     rubric: Annotated[
-        str, typer.Option(help="The rubric that data files are read against: path or name.")
+        str, typer.Option(help="The rubric of the data files: a path or a shipped name.")
     ] = "medical-safety",
     data_folder: DataFolder = None,
 ) -> None:
-    """Tell every problem in files, with file and row. Calls no model."""
+    """Report every problem in files, with file and row. Calls no model."""
     from judgebench.check import check_all
 
     console = open_console()
@@ -119,7 +122,7 @@ app.command(epilog="Example: judgebench report runs/demo --to paper/tables")(cli
 def list_(
     what: Annotated[
         str | None,
-        typer.Argument(help="One kind, such as rubrics or prompts; everything without it."),
+        typer.Argument(help="One kind, such as rubrics or prompts. Default: everything."),
     ] = None,
 ) -> None:
     """List what ships: rubrics, prompts, attacks, examples, controls and more."""
@@ -133,12 +136,14 @@ def list_(
 
 @app.command(epilog="Example: judgebench fetch smollm2")
 def fetch(
-    name: Annotated[str, typer.Argument(help="Weights by name; see: judgebench list weights.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the weights; see `judgebench list weights`.")
+    ],
     to: Annotated[
         Path | None, typer.Option(help="Folder. Default: judgebench's cache folder.")
     ] = None,
 ) -> None:
-    """Fetch the weights of the embedded judge and check their SHA-256."""
+    """Download the weights of an embedded model and check their SHA-256."""
     from judgebench.backends.weights import fetch as fetch_weights
 
     typer.echo(fetch_weights(name, to))
@@ -150,7 +155,7 @@ for _wing in wings():
 
 
 def main() -> None:
-    """The entry point: errors of ours are told in a line each, never as a traceback."""
+    """The entry point: every error of judgebench is printed as one line, never as a traceback."""
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         app()

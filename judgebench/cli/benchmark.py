@@ -58,7 +58,7 @@ class Asked:
 
 
 def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing = ALONE) -> None:
-    """Judge what is not judged yet, with what a wing adds; then write and print the report."""
+    """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
     from judgebench.runner.bench import default_run_folder, load_bench
     from judgebench.store.folder import RunFolder
 
@@ -116,9 +116,9 @@ def _judge(
         for line in display.summary():
             typer.echo(line, err=True)
         typer.echo(
-            f"Stopped. What is done is kept in {folder.path}. Go on from there with:\n"
+            f"Stopped. Verdicts so far are kept in {folder.path}. To resume, rerun:\n"
             f"  {shlex.join(['judgebench', *sys.argv[1:]])}\n"
-            f"or score what there is: judgebench align {shlex.quote(str(folder.path))}",
+            f"To score what there is: judgebench align {shlex.quote(str(folder.path))}",
             err=True,
         )
         if stopped.at_once:
@@ -138,7 +138,7 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
 
     from judgebench.runner import forecast
 
-    table = Table(title="What a run would ask (tokens are rough)")
+    table = Table(title="Estimate of this run (token counts are rough)")
     for heading in ("judge", "answers", "judged before", "calls", "prompt tokens", "reply tokens"):
         table.add_column(heading, justify="left" if heading == "judge" else "right")
     table.add_column("cost", justify="right")
@@ -147,7 +147,7 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
         counts = (f.answers, f.done, f.calls, f.prompt_tokens, f.completion_tokens)
         table.add_row(f.judge, *(f"{n:,}" for n in counts), cost)
     console.print(table)
-    console.print("Nobody was asked and nothing was written.")
+    console.print("No model was called, nothing was written.")
 
 
 def open_console() -> Console:
@@ -158,7 +158,7 @@ def open_console() -> Console:
 
 
 def show_problems(console: Console, problems: Sequence[Problem], word: str) -> None:
-    """Every problem, one a line, many of one kind cut short and counted."""
+    """Every problem on a line of its own; beyond 50 of one kind, the rest is counted."""
     shown: dict[str, int] = {}
     for problem in problems:
         shown[problem.kind] = shown.get(problem.kind, 0) + 1

@@ -12,29 +12,36 @@ import typer
 INTERRUPTED = 130  # exit code after Ctrl-C
 
 BenchPath = Annotated[Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Take the first N answers only.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N answers.")]
 Budget = Annotated[
-    float | None, typer.Option(min=0, help="US dollars that this run folder may cost in all.")
+    float | None,
+    typer.Option(min=0, help="Most US dollars that this run folder may cost in total."),
 ]
 ShardOption = Annotated[
     str | None,
-    typer.Option(help="Do part K of N of the answers, beside other processes: 2/8."),
+    typer.Option(
+        help="Judge part K of N of the answers, while other processes judge the rest: 2/8."
+    ),
 ]
 EngineOption = Annotated[
-    Literal["threads", "ray"], typer.Option(help="ray: spread the answers over a Ray cluster.")
+    Literal["threads", "ray"], typer.Option(help="`ray` spreads the answers over a Ray cluster.")
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Ray workers. Default: one a GPU, else one a machine.")
+    int | None,
+    typer.Option(min=1, help="Ray workers. Default: one per GPU, without GPUs one per machine."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only say how many calls, tokens and dollars.")
+    bool, typer.Option("--dry-run", help="Estimate calls, tokens and cost; call no model.")
 ]
 RunOption = Annotated[
-    Path | None, typer.Option("--run", help="The run folder. Default: runs/NAME, here.")
+    Path | None,
+    typer.Option("--run", help="The run folder. Default: runs/NAME in the current folder."),
 ]
 DataFolder = Annotated[
     Path | None,
-    typer.Option("--data-folder", help="Where data files lie, if not where the YAML says."),
+    typer.Option(
+        "--data-folder", help="The folder of the data files, if it is not the one in the YAML."
+    ),
 ]
 RunDir = Annotated[Path, typer.Argument(help="The run folder, such as runs/demo.")]
 Rule = Annotated[
@@ -44,14 +51,18 @@ Rule = Annotated[
 Ties = Annotated[str | None, typer.Option(help="lower, upper or none. Default: as in the run.")]
 Annotators = Annotated[
     list[str] | None,
-    typer.Option("--annotator", help="Who makes the truth: a name or pattern; may be repeated."),
+    typer.Option(
+        "--annotator", help="Whose labels make the truth: a name or a pattern. Repeatable."
+    ),
 ]
 AsJudge = Annotated[
     list[str] | None,
-    typer.Option(help="An annotator to hold against the others as if a judge; may be repeated."),
+    typer.Option(
+        help="Treat this annotator as a judge and compare them with the others. Repeatable."
+    ),
 ]
 DecisionRuleOption = Annotated[
-    str | None, typer.Option("--rule", help="The rule of the decisions: a YAML file.")
+    str | None, typer.Option("--rule", help="The decision rule: a YAML file.")
 ]
 
 

@@ -67,7 +67,7 @@ def test_run_align_report(call, bench: Path, tmp_path: Path) -> None:  # type: i
 def test_dry_run_and_limit(call, bench: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     code, out, _ = call("run", bench, "--run", tmp_path / "run", "--dry-run", "--limit", 4)
     assert code == 0
-    assert "Nobody was asked" in out
+    assert "No model was called" in out
     assert not (tmp_path / "run").exists()
     call("run", bench, "--run", tmp_path / "run", "--limit", 4)
     lines = (tmp_path / "run" / "verdicts-says-polite.jsonl").read_text().splitlines()

@@ -160,7 +160,7 @@ def test_a_dry_run_of_a_stress_test_asks_nobody(here: Path) -> None:
     )
     told = call("stress", "bench.yaml", "--dry-run")
     assert "self-consi" in told
-    assert "Nobody was asked" in told
+    assert "No model was called" in told
     assert not Path("runs").exists()
 
 
