@@ -168,14 +168,26 @@ def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decis
 
 
 def stress(study: Study) -> StressResult:
-    """What the stress test of a run shows: attacks that were noticed, verdicts that held."""
+    """What the stress test of a run shows: attacks that were noticed, verdicts that held.
+
+    Raises SetupError where the run had none. `jb.load_bench(…, stress=True)` makes one.
+
+    >>> import judgebench as jb
+    >>> found = jb.stress(jb.open_run("runs/stressed"))
+    """
     _need("stress")
     found: StressResult = _found(study, "stress", "stress test")
     return found
 
 
 def rank(study: Study) -> Rankings:
-    """What the arguments of a run are worth to those who decide by them."""
+    """What the arguments of a run are worth to those who decide by them.
+
+    Raises SetupError where no arguments were ranked.
+
+    >>> import judgebench as jb
+    >>> found = jb.rank(jb.open_run("runs/ranked"))
+    """
     _need("ranking")
     found: Rankings = _found(study, "ranking", "ranking of arguments")
     return found
@@ -232,9 +244,16 @@ def report(
 
 
 def load_bench(
-    path: str | Path, *, limit: int | None = None, data_folder: str | Path | None = None
+    path: str | Path,
+    *,
+    limit: int | None = None,
+    data_folder: str | Path | None = None,
+    stress: bool = False,
 ) -> Bench:
     """The benchmark of a bench.yaml or of a shipped example, checked whole. Calls no model.
+
+    `limit` keeps the first answers only, `data_folder` is where data files are looked for instead
+    of where the file says. With `stress` its answers are also altered, for a stress test.
 
     Raises SetupError with every problem of the file and of all files that it names.
 
@@ -246,7 +265,14 @@ def load_bench(
     """
     from judgebench.runner.bench import load_bench as load
 
-    return load(Path(path), limit=limit, data_folder=Path(data_folder) if data_folder else None)
+    extend = None
+    if stress:
+        _need("stress")
+        from judgebench.stress.attacking import Attacking
+
+        extend = Attacking()
+    folder = Path(data_folder) if data_folder else None
+    return load(Path(path), limit=limit, data_folder=folder, extend=extend)
 
 
 def run(

@@ -10,6 +10,7 @@ import pytest
 
 import judgebench as jb
 
+# Those of wings are tested with them.
 FUNCTIONS = sorted(
     name
     for name in jb.__all__

@@ -33,17 +33,18 @@ def write_tables(folder: Path) -> None:
     _write(folder / "verdicts.csv", _verdicts(labels))
 
 
-def write_bench(folder: Path) -> None:
-    """A bench.yaml whose scripted judge replies what verdicts.csv says."""
+def write_bench(folder: Path, more: str = "") -> None:
+    """A bench.yaml whose scripted judge replies what verdicts.csv says, and the same to the rest."""
     script = [
         {"key": f"{number}/0", "text": json.dumps({m: row[m] for m in METRICS})}
         for number, row in enumerate(_rows(folder / "verdicts.csv"))
     ]
+    script.append({"text": script[0]["text"]})
     (folder / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in script))
     (folder / "bench.yaml").write_text(
         "name: small\nrubric: medical-safety\ndata: [answers.csv, labels.csv]\n"
         f"metrics: [{', '.join(METRICS)}]\n"
-        f"judges:\n  - {{name: {JUDGE}, backend: 'scripted:{folder}/script.jsonl'}}\n"
+        f"judges:\n  - {{name: {JUDGE}, backend: 'scripted:{folder}/script.jsonl'}}\n{more}"
     )
 
 
