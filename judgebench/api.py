@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judgebench.decide.result import Decisions
     from judgebench.decide.rule import DecisionRule
     from judgebench.judges.contract import Judge
-    from judgebench.ranking.result import Rankings
+    from judgebench.ranking.rankings import Rankings
     from judgebench.runner.bench import Bench
     from judgebench.stress.result import StressResult
 

@@ -15,7 +15,7 @@ from judgebench.cli.options import INTERRUPTED
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judgebench.ranking.run_proxy.load import RankBench
+    from judgebench.ranking.rank_bench import RankBench
     from judgebench.ranking.sheet import RankedItem
     from judgebench.store.folder import RunFolder
 
@@ -58,7 +58,7 @@ def run(
     """
     from judgebench.cli.score import report_and_print
     from judgebench.ranking.human_files import given_ranks, keep_ranks
-    from judgebench.ranking.run_proxy.load import load_rank_bench
+    from judgebench.ranking.rank_bench import load_rank_bench
     from judgebench.runner.bench import default_run_folder
     from judgebench.store.folder import RunFolder
 
@@ -103,7 +103,7 @@ def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
 def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float | None) -> None:
     from judgebench.errors import BudgetSpent
     from judgebench.progress import ProgressDisplay
-    from judgebench.ranking.run_proxy.run import evaluate_all, judge_all, write_arguments_of_all
+    from judgebench.ranking.steps import evaluate_all, judge_all, write_arguments_of_all
     from judgebench.runner import Interrupted
 
     try:
@@ -224,9 +224,10 @@ def suitability(
 
     from judgebench.files import write_atomically
     from judgebench.ranking.rank_files import read_ranks
-    from judgebench.ranking.report.suitability import print_suitability, suitability_markdown
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
+    from judgebench.report.markdown import to_markdown
+    from judgebench.report.terminal import print_parts
     from judgebench.stats.resample import Resampling
 
     ranks = read_ranks(files, key)
@@ -234,16 +235,12 @@ def suitability(
         ranks = ranks.without(leave_out)
     resampling = Resampling(resamples=resamples, seed=seed)
     bar = MIN_ALPHA if min_alpha is None else min_alpha
-    found = [suitability_of(ranks, task, resampling, bar) for task in ranks.tasks]
-    console = Console()
-    for warning in ranks.warnings:
-        console.print(f"! {warning}", style="yellow", highlight=False, markup=False)
-    for one in found:
-        print_suitability(one, console)
+    found = suitability_of(ranks, resampling, bar)
+    print_parts([found.part], Console())
     if to is not None:
-        write_atomically(to, suitability_markdown(found, map(str, ranks.warnings)).encode())
+        write_atomically(to, to_markdown([found.part], "").encode())
         typer.echo(to)
-    if require_suitable and any(one.fitness is not Fitness.SUITABLE for one in found):
+    if require_suitable and any(task.fitness is not Fitness.SUITABLE for task in found.tasks):
         raise typer.Exit(NOT_SUITABLE)
 
 
@@ -258,10 +255,10 @@ def _ranked_items(
     from judgebench.errors import SetupError
 
     if run is not None and not arguments and task is None:
-        from judgebench.ranking.read import ranked_items
+        from judgebench.ranking.sheet import items_of_run
         from judgebench.store.folder import RunFolder
 
-        return ranked_items(RunFolder.existing(run))
+        return items_of_run(RunFolder.existing(run).path)
     if run is not None or task is None:
         raise SetupError("name a run folder, or a task with --task and --arguments")
 

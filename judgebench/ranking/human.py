@@ -12,7 +12,8 @@ import numpy as np
 
 from judgebench.data.findings import shorten
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.result import RankerScores
+from judgebench.ranking.ranking_folder import clusters_of
+from judgebench.ranking.rankings import RankerScores
 from judgebench.stats.arrays import FloatArray, mean_of_defined
 
 RANKS = (1, 2, 3, 4, 5)
@@ -103,16 +104,20 @@ def human_scores(
     for ranks of items or systems that are not among them.
     """
     _check_known(ranks, task, systems, groups)
-    return _scores(ranks, task, systems, groups, HUMANS, ranks.experts(task))
-
-
-def expert_scores(
-    ranks: HumanRanks, task: str, systems: Sequence[str], groups: Mapping[str, str]
-) -> list[RankerScores]:
-    """The same of each expert alone."""
-    _check_known(ranks, task, systems, groups)
-    experts = ranks.experts(task)
-    return [_scores(ranks, task, systems, groups, expert, [expert]) for expert in experts]
+    chosen = [rank for rank in ranks.ranks if rank.task == task]
+    ranked = {rank.item_id for rank in chosen}
+    items = tuple(item for item in groups if item in ranked)
+    values = rank_array(chosen, items, systems, ranks.experts(task))
+    return RankerScores(
+        task=task,
+        ranker=HUMANS,
+        kind="humans",
+        systems=tuple(systems),
+        items=items,
+        clusters=clusters_of(groups[i] for i in items),
+        values=-mean_of_defined(values),
+        n_missing=len(groups) - len(items),
+    )
 
 
 def _check_known(
@@ -137,27 +142,3 @@ def _check_known(
     ]  # fmt: skip
     if problems:
         raise SetupError(problems)
-
-
-def _scores(
-    ranks: HumanRanks,
-    task: str,
-    systems: Sequence[str],
-    groups: Mapping[str, str],
-    ranker: str,
-    experts: Sequence[str],
-) -> RankerScores:
-    chosen = [r for r in ranks.ranks if r.task == task and r.expert in experts]
-    ranked = {rank.item_id for rank in chosen}
-    items = tuple(item for item in groups if item in ranked)
-    numbers: dict[str, int] = {}
-    return RankerScores(
-        task=task,
-        ranker=ranker,
-        kind="humans",
-        systems=tuple(systems),
-        items=items,
-        clusters=np.array([numbers.setdefault(groups[i], len(numbers)) for i in items], np.int64),
-        values=-mean_of_defined(rank_array(chosen, items, systems, experts)),
-        n_missing=len(groups) - len(items),
-    )

@@ -1,7 +1,7 @@
 """Where a run folder keeps the ranks of people.
 
 human/given.csv     the ranks that bench.yaml names, as a plain table
-human/given.txt     what of them was left out, a sentence a line
+human/given.txt     what of them was left out, one sentence per line
 human/sheets/       the sheets that `judgebench rank sheet` wrote, read where none were given
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
@@ -18,11 +19,11 @@ from judgebench.files import write_atomically
 from judgebench.ranking.human import AskedItem, HumanRank, HumanRanks, ItemKey, human_scores
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rank_files import read_ranks
-from judgebench.ranking.read import ranked_items
-from judgebench.ranking.run_proxy.load import RankBench
-from judgebench.ranking.sheet import KEY_FILE, read_key, text_hash
-from judgebench.store.folder import RunFolder
+from judgebench.ranking.sheet import KEY_FILE, items_of_run, read_key, text_hash
 from judgebench.store.verdict_file import disk_errors
+
+if TYPE_CHECKING:
+    from judgebench.ranking.rank_bench import RankBench
 
 GIVEN, LEFT_OUT, SHEETS = "human/given.csv", "human/given.txt", "human/sheets"
 _COLUMNS = ("task", "item_id", "expert", "system", "rank", "label", "group")
@@ -88,7 +89,7 @@ def _of_these_texts(ranks: HumanRanks, run: Path) -> HumanRanks:
     key = read_key((run / SHEETS).parent / KEY_FILE)
     now = {
         (item.task, item.item_id, system): text_hash(item, system)
-        for item in ranked_items(RunFolder(run))
+        for item in items_of_run(run)
         for system in item.arguments
     }
     stale = {

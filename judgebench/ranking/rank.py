@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgebench.ranking.complete import Complete, complete
-from judgebench.ranking.differ import differ
-from judgebench.ranking.result import (
-    NO_CONTROL,
-    NO_SCORE,
-    Above,
-    RankedSystem,
-    RankerScores,
-    Ranking,
-    System,
-)
+from judgebench.ranking.rankers import columns
+from judgebench.ranking.rankings import RankerScores, System
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray
+from judgebench.results.rows import Row
+from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.means import mean_of, means, sums_by_cluster
-from judgebench.stats.ranks import Firmness, firmness, places
+from judgebench.stats.ranks import (
+    Firmness,
+    firmness,
+    friedman,
+    groups,
+    levels,
+    nemenyi_critical_difference,
+    places,
+)
 from judgebench.stats.resample import (
     ClusterCounts,
     Resampling,
@@ -29,54 +30,91 @@ from judgebench.stats.resample import (
     cluster_bootstrap,
 )
 
-__all__ = ["places", "rank"]
-
 FEWEST_CLUSTERS = 10  # resamples of fewer make any order look firm
 NO_INSTANCE = "no instance has a score for every system"
 NO_ARGUMENT = "there is no real argument"
+_NO_CONTROL = Estimate(None, reason="there is no control case")
+_NO_SCORE = Estimate(None, reason="there is no score")
 _MEANS = Statistic("means", means, lambda sums: "")
 
 
 def rank(
     scores: RankerScores, systems: Sequence[System], resampling: Resampling, metric: str
-) -> Ranking:
-    """Those of `systems` that this ranker scored, ranked.
+) -> list[Row]:
+    """The rows `system`, `ranking` and `above` of those of `systems` that this ranker scored.
 
     An evaluator's score is the share of right decisions (accuracy, which micro-F1 equals where each
-    instance has one class) and is called `metric`; that of judges and humans is the mean value.
-    Everything rests on the same instances, those with a score for every system; the others are
-    missing. A system without any score is left out, and `reason` says so. Scores, and values, that
-    differ by no more than 1e-6 (`stats.within_item_ranks.TIE`) are level. Place ranges and `above`
-    come from the very resamples of the scores' intervals; fewer than ten clusters give none.
-    Friedman's test and Nemenyi's groups are those of `ranking.differ`.
+    instance has one class) and its rows have the metric `metric`; that of judges and humans is the
+    mean value. Everything rests on the same instances, those with a score for every system; the
+    others are missing. A system without any score is left out, and the reason of `chi_square` says
+    so. Scores, and values, that differ by no more than 1e-6 (`stats.ranks.TIE`) are level.
+    Ranges of places and `above` come from the very resamples of the scores' intervals; fewer than
+    ten clusters give none. Friedman's test and Nemenyi's groups are those of `differ`.
     """
     table = complete(scores, systems)
-    metric = metric if table.is_share else ""
+    rows = _Rows(scores, metric if table.is_share else "")
     unscored = f"without any score: {', '.join(table.unscored)}" if table.unscored else ""
     if not table.n:
-        return Ranking(
-            scores.task, scores.ranker, scores.kind, (), 0, table.n_missing,
-            reason=_joined(NO_INSTANCE, unscored), metric=metric,
-        )  # fmt: skip
+        reason = _joined(NO_INSTANCE, unscored)
+        return list(rows.whole(table, Differ([], reason), _NO_CONTROL, _NO_SCORE))
     found, average, firm = _scored(table, resampling)
     ranks = places(table.values)
     loose = "" if firm else f"fewer than {FEWEST_CLUSTERS} groups: how firm places are is not known"
     average_ranks, controls_below = _ranked(table, ranks, resampling)
     test = differ(ranks, table.clusters, resampling.level)
-    place = places(table.score.mean(axis=0)).tolist()
-    order = sorted(range(len(place)), key=lambda i: (place[i], table.systems[i].name))
-    ranked = tuple(
-        RankedSystem(
-            table.systems[i].name, found[i], place[i], _range(firm, i), average_ranks[i],
-            test.letters[i],
-        )
-        for i in order
-    )  # fmt: skip
-    return Ranking(
-        scores.task, scores.ranker, scores.kind, ranked, table.n, table.n_missing,
-        test.chi_square, test.p, test.critical_difference, _joined(test.reason, unscored, loose),
-        _above(table, order, firm), controls_below, average, metric,
-    )  # fmt: skip
+    place = _places(table, firm, resampling, loose)
+    names = [system.name for system in table.systems]
+    order = sorted(range(len(names)), key=lambda i: (place[i].value or 0.0, names[i]))
+    test = replace(test, reason=_joined(test.reason, unscored, loose))
+    return [
+        *(
+            row
+            for i in order
+            for row in rows.system(
+                table.systems[i], test.letters[i], found[i], place[i], average_ranks[i]
+            )
+        ),
+        *rows.whole(table, test, controls_below, average),
+        *rows.above(table, order, firm),
+    ]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of one ranker."""
+
+    scores: RankerScores
+    metric: str
+
+    def _row(self, analysis: str, statistic: str, estimate: Estimate, **keys: str) -> Row:
+        keys = {**self.scores.keys, **keys}
+        return Row(analysis, statistic, estimate, metric=self.metric, keys=keys)
+
+    def system(self, system: System, group: str, *estimates: Estimate) -> Iterator[Row]:
+        """Score, place and average rank."""
+        keys = {"system": system.name, "system_kind": system.kind, "group": group}
+        for statistic, e in zip(("score", "place", "average_rank"), estimates, strict=True):
+            yield self._row("system", statistic, e, **keys)
+
+    def whole(
+        self, table: Complete, test: Differ, controls_below: Estimate, average: Estimate
+    ) -> Iterator[Row]:
+        """Friedman's test, and means over systems."""
+        for statistic in ("chi_square", "p", "critical_difference"):
+            value, n, missing = getattr(test, statistic), table.n, table.n_missing
+            e = Estimate(value, n=n, n_missing=missing, reason=test.reason)
+            yield self._row("ranking", statistic, e)
+        yield self._row("ranking", "controls_below", controls_below)
+        yield self._row("ranking", "average", average)
+
+    def above(self, table: Complete, order: Sequence[int], firm: Firmness | None) -> Iterator[Row]:
+        """Every pair in the order of places, neighbours first."""
+        names = [system.name for system in table.systems]
+        for distance in range(1, len(order) if firm else 0):
+            for i, j in zip(order, order[distance:], strict=False):
+                share = Estimate(float(firm.above[i, j])) if firm else _NO_SCORE
+                keys = {"system": names[i], "other": names[j]}
+                yield self._row("above", "share_of_resamples", share, **keys)
 
 
 def _scored(
@@ -88,11 +126,26 @@ def _scored(
     if arguments:
         score = np.hstack([score, score[:, arguments].mean(axis=1, keepdims=True)])
     sample, found = _means(table, score, resampling, is_proportion=table.is_share)
-    average = found[k] if arguments else NO_SCORE
+    average = found[k] if arguments else _NO_SCORE
     if table.clusters.n < FEWEST_CLUSTERS:
-        return found, average, None
+        return found[:k], average, None
     replicates = bootstrap_replicates(sample, _MEANS, resampling)[:, :k]
-    return found, average, firmness(replicates, resampling.level)
+    return found[:k], average, firmness(replicates, resampling.level)
+
+
+def _places(
+    table: Complete, firm: Firmness | None, resampling: Resampling, loose: str
+) -> list[Estimate]:
+    """The place of each system's score (1 best, ties share the mean place) and its range."""
+    place = places(table.score.mean(axis=0)).tolist()
+    about = Estimate(
+        None, n=table.n, n_missing=table.n_missing, reason=loose, level=resampling.level
+    )
+    if firm is None:
+        return [replace(about, value=value) for value in place]
+    method = f"range over {resampling.resamples} resamples, seed {resampling.seed}"
+    limits = zip(place, firm.low.tolist(), firm.high.tolist(), strict=True)
+    return [replace(about, value=v, low=low, high=high, method=method) for v, low, high in limits]
 
 
 def _ranked(
@@ -102,7 +155,7 @@ def _ranked(
     _, average_ranks = _means(table, ranks, resampling)
     arguments, controls = table.of(arguments=True), table.of(arguments=False)
     if not arguments or not controls:
-        return average_ranks, NO_CONTROL if arguments else Estimate(None, reason=NO_ARGUMENT)
+        return average_ranks, _NO_CONTROL if arguments else Estimate(None, reason=NO_ARGUMENT)
     lowest = ranks[:, arguments].max(axis=1, keepdims=True)
     below = (ranks[:, controls] > lowest).mean(axis=1, keepdims=True)
     _, (share,) = _means(table, below, resampling, is_proportion=True)
@@ -121,21 +174,105 @@ def _means(
     ]
 
 
-def _range(firm: Firmness | None, i: int) -> tuple[float, float] | None:
-    return (float(firm.low[i]), float(firm.high[i])) if firm else None
+def _joined(*reasons: str) -> str:
+    return "; ".join(filter(None, reasons))
 
 
-def _above(table: Complete, order: Sequence[int], firm: Firmness | None) -> tuple[Above, ...]:
-    """Every pair in the order of places, neighbours first."""
-    if firm is None:
-        return ()
-    names = [system.name for system in table.systems]
-    return tuple(
-        Above(names[i], names[j], float(firm.above[i, j]))
-        for distance in range(1, len(order))
-        for i, j in zip(order, order[distance:], strict=False)
+# --- where every system has a score --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Complete:
+    """The instances on which every system has a score, which a ranking rests on.
+
+    `score` and `values` are (instances, systems), `clusters` are those of the instances.
+    `is_share` marks scores that are shares of right decisions. `unscored` names the systems that
+    have no score at all and are left out.
+    """
+
+    systems: tuple[System, ...]
+    score: FloatArray
+    values: FloatArray
+    clusters: Clusters
+    n_missing: int
+    is_share: bool
+    unscored: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """How many instances there are, 0 without a system."""
+        return len(self.values)
+
+    def of(self, *, arguments: bool) -> list[int]:
+        """The columns of the real arguments, or of the control cases."""
+        return [i for i, s in enumerate(self.systems) if s.is_argument == arguments]
+
+
+def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
+    """The complete instances of those of `systems` that the ranker knows.
+
+    The score is `correct` where there is one, else the value. Systems come sorted by their name, so
+    that the order in which they are given cannot move a resample.
+    """
+    known = sorted((s for s in systems if s.name in scores.systems), key=lambda s: s.name)
+    names = [s.name for s in known]
+    values = columns(scores.values, scores, names)
+    score = values if scores.correct is None else columns(scores.correct, scores, names)
+    there = np.isfinite(values) & np.isfinite(score)
+    scored = np.asarray(there.any(axis=0))
+    whole = there[:, scored].all(axis=1) & scored.any()
+    codes = np.unique(scores.clusters[whole], return_inverse=True)[1]
+    kept = scored.tolist()
+    return Complete(
+        tuple(s for s, yes in zip(known, kept, strict=True) if yes),
+        score[whole][:, scored],
+        values[whole][:, scored],
+        Clusters(codes, int(codes.max(initial=-1)) + 1),
+        scores.n_missing + int((~whole).sum()),
+        scores.correct is not None,
+        tuple(s.name for s, yes in zip(known, kept, strict=True) if not yes),
     )
 
 
-def _joined(*reasons: str) -> str:
-    return "; ".join(filter(None, reasons))
+# --- whether systems differ ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Differ:
+    """Friedman's test with Nemenyi's groups. `letters` has one entry per system. `reason` says why
+    there is no test, or that clusters are its blocks."""
+
+    letters: Sequence[str]
+    reason: str = ""
+    chi_square: float | None = None
+    p: float | None = None
+    critical_difference: float | None = None
+
+
+def differ(ranks: FloatArray, clusters: Clusters, level: float) -> Differ:
+    """Friedman's test and Nemenyi's groups of ranks (instances, systems), 1 the best.
+
+    Blocks must be independent. They are the instances, or, where a cluster holds
+    several, the clusters: the systems' mean ranks in each are ranked anew. Where the test finds no
+    difference at 1 - `level`, all systems are of one group. No test with fewer than 3 systems or 2
+    blocks, or where all systems tie in every block.
+    """
+    n, k = ranks.shape
+    clustered = clusters.n < n
+    blocks = "clusters" if clustered else "instances"
+    if k < 3 or clusters.n < 2:
+        reason = f"Friedman's test needs 3 systems and 2 {blocks}; here are {k} and {clusters.n}"
+        return Differ([""] * k, reason)
+    found = friedman(levels(-means(sums_by_cluster(ranks, clusters))))
+    if found.p is None:
+        return Differ([""] * k, f"all systems tie in all {found.blocks} {blocks}")
+    distance = nemenyi_critical_difference(k, found.blocks, level)
+    apart = found.p <= 1 - level
+    letters = groups(found.average_ranks, distance) if apart else ["a"] * k
+    reason = ""
+    if clustered:
+        reason = (
+            f"Friedman's test ranks the mean ranks in {clusters.n} clusters, "
+            f"since the {n} instances are not independent"
+        )
+    return Differ(letters, reason, found.chi_square, found.p, distance)

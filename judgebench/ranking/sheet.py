@@ -23,6 +23,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import GOLD, ProxyTask
+from judgebench.ranking.ranking_folder import read_tasks
 from judgebench.ranking.sheet_page import SheetPage, to_html
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict, validate
@@ -105,6 +106,27 @@ def items_of(task: ProxyTask, arguments: Sequence[Argument]) -> list[RankedItem]
             arguments={GOLD: instance.argument, **written.get(instance.item_id, {})},
         )
         for instance in task.ranked
+    ]
+
+
+def items_of_run(run: Path) -> list[RankedItem]:
+    """Every ranked instance of a run with the real arguments on it."""
+    return [
+        RankedItem(
+            task=task.name,
+            item_id=i.item_id,
+            group=i.group,
+            question=i.question,
+            label_text=i.label_text,
+            context=i.context,
+            arguments={
+                s.name: text
+                for s in task.systems
+                if s.is_argument and (text := task.text(s.name, i.item_id)) is not None
+            },
+        )
+        for task in read_tasks(run)
+        for i in task.about.instances
     ]
 
 

@@ -15,16 +15,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks, rank_array
+from judgebench.ranking.ranking_folder import clusters_of
 from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
 from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.ranks import friedman
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, cluster_bootstrap
+
+if TYPE_CHECKING:
+    from judgebench.results.part import Part
 
 MIN_ALPHA = 2 / 3
 SIGNIFICANT = 0.05
@@ -41,55 +48,68 @@ class Fitness(StrEnum):
     CANT_TELL = "can't tell"
 
 
-@dataclass(frozen=True, slots=True)
-class LabelAlpha:
-    """Agreement on the items of one label, and on all others."""
-
-    label: str
-    n_items: int
-    alpha: Estimate
-    without: Estimate
-
-
 @dataclass(frozen=True)
-class Suitability:
-    """What the experts' ranks say of a task.
+class TaskFitness:
+    """What the experts' ranks say of one task.
 
-    `alpha` is over items that two or more experts ranked (`n` in it; `n_missing` were asked and
-    are not among them). `chi_square` and `p` are Friedman's over the `n_friedman` items that have
-    a mean rank for every system, None with `no_friedman`, the reason. `mean_ranks` are of the same
-    items. `is_firm` is true where the whole interval of alpha lies on the verdict's side of
-    `min_alpha`; `more_items` projects how many further items it takes until it does, None where
-    that cannot be said.
+    `rows` hold `alpha` over items that two or more experts ranked (`n` in it; `n_missing` were
+    asked and are not among them); Friedman's `chi_square` and `p` over the items that have a mean
+    rank for every system, or the reason why there is no test; the `mean_rank` of each system over
+    the same items; and `alpha` of the items of one `label`, and of those `without` it. `is_firm` is
+    true where the whole interval of alpha lies on the verdict's side of `min_alpha`; `more_items`
+    projects how many further items it takes until it does, None where that cannot be said.
     """
 
     task: str
     experts: tuple[str, ...]
     min_alpha: float
-    alpha: Estimate
-    chi_square: float | None
-    p: float | None
-    n_friedman: int
-    no_friedman: str
-    mean_ranks: Mapping[str, float]
-    by_label: tuple[LabelAlpha, ...]
+    rows: Results
     left_out: tuple[str, ...]
     fitness: Fitness
     reasons: tuple[str, ...]
     is_firm: bool
     more_items: int | None
 
+    @property
+    def alpha(self) -> Estimate:
+        """The agreement of the experts on all items."""
+        return self.rows.find("alpha", "suitability")
+
+
+@dataclass(frozen=True)
+class Suitability(Shown):
+    """Every task that was ranked; `notes` tell which ranks were left out."""
+
+    tasks: tuple[TaskFitness, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> Part:
+        from judgebench.ranking.suitability_page import suitability_part
+
+        return suitability_part(self)
+
 
 def suitability(
+    ranks: HumanRanks,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    min_alpha: float = MIN_ALPHA,
+) -> Suitability:
+    """Whether each task is fit to rank arguments by, with reasons.
+
+    Raises SetupError where fewer than two experts ranked an item of a task.
+    """
+    found = tuple(fitness_of(ranks, task, resampling, min_alpha) for task in ranks.tasks)
+    return Suitability(found, tuple(map(str, ranks.warnings)))
+
+
+def fitness_of(
     ranks: HumanRanks,
     task: str,
     resampling: Resampling = DEFAULT_RESAMPLING,
     min_alpha: float = MIN_ALPHA,
-) -> Suitability:
-    """Whether the task is fit to rank arguments by, with reasons.
-
-    Raises SetupError where fewer than two experts ranked an item of it.
-    """
+) -> TaskFitness:
+    """The same of one task."""
     experts, systems = ranks.experts(task), ranks.systems(task)
     if len(experts) < 2:
         found = ", ".join(experts) or "none"
@@ -99,17 +119,28 @@ def suitability(
     tested = _friedman(ranks, task)
     fitness, reasons = judge(alpha, tested.p, tested.reason, min_alpha)
     labels = _by_label(ranks, task, resampling)
-    return Suitability(
+    of_task = {"task": task}
+    reason = tested.reason or "a test statistic has no interval"
+    rows = [
+        Row("suitability", "alpha", alpha, keys=of_task),
+        Row("suitability", "chi_square", Estimate(tested.chi_square, n=tested.n, reason=reason),
+            keys=of_task),
+        Row("suitability", "p", Estimate(tested.p, n=tested.n, reason=reason), keys=of_task),
+    ]  # fmt: skip
+    rows += [
+        Row("mean_rank", "mean_rank", Estimate(mean), keys=of_task | {"system": system})
+        for system, mean in zip(systems, tested.mean_ranks, strict=False)
+    ]
+    rows += [
+        Row("label", statistic, estimate, keys=of_task | {"label": label})
+        for label, both in labels.items()
+        for statistic, estimate in zip(("alpha", "without"), both, strict=True)
+    ]
+    return TaskFitness(
         task=task,
         experts=experts,
         min_alpha=min_alpha,
-        alpha=alpha,
-        chi_square=tested.chi_square,
-        p=tested.p,
-        n_friedman=tested.n,
-        no_friedman=tested.reason,
-        mean_ranks=dict(zip(systems, tested.mean_ranks, strict=False)),
-        by_label=labels,
+        rows=Results(tuple(rows)),
         left_out=ranks.left_out,
         fitness=fitness,
         reasons=(*reasons, *_on_labels(alpha, labels, min_alpha)),
@@ -185,13 +216,11 @@ def alpha_of(
     items = tuple(asked)
     values = _array(ranks, task, items)
     shared = int(((~np.isnan(values)).any(axis=1).sum(axis=1) >= 2).sum())
-    numbers: dict[str, int] = {}
-    clusters = np.array([numbers.setdefault(asked[i], len(numbers)) for i in items], np.int64)
+    clusters = clusters_of(asked[i] for i in items)
     ratings = np.where(np.isnan(values), 0, values).astype(np.int64) - 1  # 0 is no rank
     ratings = ratings.reshape(-1, ratings.shape[2])
-    counts = coincidences_by_cluster(
-        ratings, Clusters(np.repeat(clusters, values.shape[1]), len(numbers)), len(RANKS)
-    )
+    groups = Clusters(np.repeat(clusters, values.shape[1]), len(set(asked.values())))
+    counts = coincidences_by_cluster(ratings, groups, len(RANKS))
     return cluster_bootstrap(counts, _ALPHA, resampling, n=shared, n_missing=len(items) - shared)
 
 
@@ -200,21 +229,22 @@ def _array(ranks: HumanRanks, task: str, items: Sequence[str]) -> FloatArray:
     return rank_array(of_task, items, ranks.systems(task), ranks.experts(task))
 
 
-def _by_label(ranks: HumanRanks, task: str, resampling: Resampling) -> tuple[LabelAlpha, ...]:
-    """One for every label that two items or more carry, where there are several labels."""
+def _by_label(
+    ranks: HumanRanks, task: str, resampling: Resampling
+) -> dict[str, tuple[Estimate, Estimate]]:
+    """Agreement on the items of a label, and on all others: for every label that two items or more
+    carry, where there are several labels."""
     labels = Counter(i.label for i in ranks.asked.values() if i.task == task and i.label)
     if len(labels) < 2:
-        return ()
-    return tuple(
-        LabelAlpha(
-            label,
-            n,
+        return {}
+    return {
+        label: (
             alpha_of(ranks, task, resampling, [label]),
             alpha_of(ranks, task, resampling, [other for other in labels if other != label]),
         )
         for label, n in labels.items()
         if n >= 2
-    )
+    }
 
 
 # --- difference ----------------------------------------------------------------------------------
@@ -276,14 +306,15 @@ def _on_difference(p: float | None, no_friedman: str) -> str:
     return f"The systems do not differ in rank (Friedman, p {shown})."
 
 
-def _on_labels(alpha: Estimate, labels: Sequence[LabelAlpha], bar: float) -> list[str]:
+def _on_labels(
+    alpha: Estimate, labels: Mapping[str, tuple[Estimate, Estimate]], bar: float
+) -> list[str]:
     """Which label, left out, would lift alpha over the bar."""
     if alpha.value is None or alpha.value >= bar:
         return []
     return [
-        f"Without the items of the label {found.label!r} alpha would be {found.without.value:.2f}: "
-        "if a reason speaks for leaving them out, do so, and try it on items that were not ranked "
-        "before."
-        for found in labels
-        if found.without.value is not None and found.without.value >= bar
+        f"Without the items of the label {label!r} alpha would be {without.value:.2f}: if a reason "
+        "speaks for leaving them out, do so, and try it on items that were not ranked before."
+        for label, (_, without) in labels.items()
+        if without.value is not None and without.value >= bar
     ]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import typer
     from pydantic import BaseModel
 
+    from judgebench.ranking.measured import RankedRun
+    from judgebench.ranking.rankings import Rankings
     from judgebench.results.shown import Shown
     from judgebench.store.folder import RunFolder
     from judgebench.study.study import Study
@@ -23,15 +25,16 @@ def _settings() -> type[BaseModel]:
     return ProxyConfig
 
 
-def _read(folder: RunFolder, study: Study) -> RunFolder:
-    return folder
+def _read(folder: RunFolder, study: Study) -> RankedRun | None:
+    from judgebench.ranking.measured import read_ranked_run
+
+    return read_ranked_run(folder, study)
 
 
-def _measure(study: Study, found: Mapping[str, Shown]) -> Any:
-    from judgebench.ranking.run import rank_folder
+def _measure(study: Study, found: Mapping[str, Shown]) -> Rankings | None:
+    from judgebench.ranking.measured import measure_rankings
 
-    folder = study.beside.get("ranking")
-    return None if folder is None else rank_folder(folder, study.resampling)
+    return measure_rankings(study)
 
 
 def _commands(app: typer.Typer) -> None:
@@ -49,7 +52,7 @@ def _ranks(value: Mapping[str, Any]) -> bool:
 
 def _check_bench(path: Path) -> str:
     from judgebench.ranking.human_files import given_ranks
-    from judgebench.ranking.run_proxy.load import load_rank_bench
+    from judgebench.ranking.rank_bench import load_rank_bench
 
     bench = load_rank_bench(path)
     given_ranks(bench)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgebench.files import to_line
+from judgebench.files import to_json, to_line
+from judgebench.ranking.measured import measure_rankings, read_ranked_run
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.run_proxy.files import evaluator_folder, write_ranking
-from judgebench.records import Status, Verdict, content_hash
+from judgebench.ranking.ranking_folder import (
+    RANKING,
+    asked_question,
+    evaluator_folder,
+)
+from judgebench.ranking.rankings import Rankings
+from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
+from judgebench.stats.resample import Resampling
 from judgebench.store.folder import RunFolder
+from judgebench.store.open import open_run
 from judgebench.store.verdict_file import plain_verdict
 
 RUBRIC = Rubric.model_validate(
@@ -84,9 +93,11 @@ def make(
     path: Path, content: Mapping[str, Any] | None = None, judges: Sequence[Any] = ()
 ) -> RunFolder:
     """The folder with everything but verdicts; `judges` are the entries of bench.yaml."""
-    write_ranking(path, content or ranking())
+    content = content or ranking()
+    (path / "proxy").mkdir(parents=True, exist_ok=True)
+    (path / RANKING).write_text(to_json(content))
     run = RunFolder(path)
-    run.write_inputs(RUBRIC, [], [])
+    run.write_inputs(RUBRIC, list(answers(content)), [])
     names = [judge["name"] for judge in judges if isinstance(judge, dict)]
     entries = {
         name: {"kind": "judge", "signature": f"sig-{name}", "about": {}}
@@ -96,6 +107,25 @@ def make(
     settings = {"name": "r", "rubric": "quality", "judges": list(judges)}
     run.write_manifest({"name": "r", "judges": entries, "settings": settings})
     return run
+
+
+def answers(content: Mapping[str, Any]) -> Iterator[Answer]:
+    """What judges are asked about."""
+    for task in content["tasks"]:
+        asked = {
+            i["item_id"]: asked_question(i["question"], i["context"]) for i in task["instances"]
+        }
+        for system, by_item in task["arguments"].items() if task["judged"] else ():
+            for item, argument in by_item.items():
+                key = argument_id(task["name"], item, system)
+                yield Answer(key, argument["text"], asked[item], system=system)
+
+
+def ranked(run: RunFolder) -> Rankings | None:
+    """What is found in the folder."""
+    study = open_run(run, resampling=Resampling(resamples=200))
+    beside = {"ranking": read_ranked_run(run, study)}
+    return measure_rankings(replace(study, beside=beside))
 
 
 def train(run: RunFolder, name: str, kind: str, draw: int = 0) -> None:

@@ -7,11 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.ranking.result import RankerScores, System
+from judgebench.ranking.rankings import OneRanking, RankerScores, Rankings, System
+from judgebench.results.rows import Results, Row
 from judgebench.stats.resample import Resampling
 
 FEW = Resampling(resamples=200)
 GOLD, CONTROLS = "gold", ("label-only", "no-argument", "noise", "passages")
+
+
+def one(rows: Sequence[Row]) -> OneRanking:
+    """The one ranking that these rows tell."""
+    (found,) = Rankings("", (), Results(tuple(rows))).rankings
+    return found
 
 
 def scored(

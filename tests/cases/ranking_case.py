@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from math import erf
 
-from stress_report_case import HOSTILE
-
-from judgebench.ranking.result import (
-    Above,
-    LengthBias,
-    RankAgreement,
-    RankedSystem,
-    RankedTask,
-    RankerKind,
-    Ranking,
-    Rankings,
-    SelfPreference,
-    System,
-    SystemKind,
-    Trained,
-)
+from judgebench.ranking.rankings import RankedTask, RankerKind, Rankings, System, SystemKind
 from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
 
 METHOD = "cluster bootstrap, percentile, 1,000 resamples"
 NOTES = ("The evaluators are small: a demonstration.",)
+# What a name may hold that is markup somewhere, or a formula in a spreadsheet.
+HOSTILE = "=<script>alert(1)</script>|`**$x_1$\\input{x}[a](javascript:alert(1))\x1b[31m"
 
 # Tables 10 to 12 of the paper, in percent, in its order of the columns.
 _WITH_PASSAGES = ("no-argument", "gold", "noise", "label-only", "passages", "GPT-4o",
@@ -67,35 +55,38 @@ def places(scores: Sequence[float]) -> list[float]:
     return [sum(x > s for x in scores) + (1 + sum(x == s for x in scores)) / 2 for s in scores]
 
 
-def make_ranking(
-    task: str, ranker: str, kind: RankerKind, scores: Mapping[str, float], spread: float = 0.02,
+def ranking_rows(
+    ranker: tuple[str, str, RankerKind], scores: Mapping[str, float], spread: float = 0.02,
     p: float | None = 0.0004, n: int = 147,
-) -> Ranking:  # fmt: skip
-    """A ranking whose shares of resamples follow from normal scores of that spread."""
+) -> Iterator[Row]:  # fmt: skip
+    """A ranking (task, ranker, kind) whose shares of resamples follow from normal scores of that
+    spread."""
+    keys = dict(zip(("task", "ranker", "ranker_kind"), ranker, strict=True))
     found = dict(zip(scores, places(list(scores.values())), strict=True))
-    systems = sorted(
-        (
-            RankedSystem(name, estimate(score, 2 * spread, n), found[name],
-                         (max(1.0, found[name] - 1), min(len(scores), found[name] + 1)),
-                         estimate(found[name] * 0.8 + 0.6, 0.3, n),
-                         "abcdef"[min(5, int(found[name]) // 2)])
-            for name, score in scores.items()
-        ),
-        key=lambda s: s.place,
-    )  # fmt: skip
-    names = [s.system for s in systems]
-    above = sorted(
-        combinations(names, 2), key=lambda pair: names.index(pair[1]) - names.index(pair[0])
-    )
+    names = sorted(scores, key=lambda name: found[name])
+    for name in names:
+        place = found[name]
+        of = keys | {
+            "system": name, "system_kind": kind_of(name), "group": "abcdef"[min(5, int(place) // 2)]
+        }  # fmt: skip
+        ends = max(1.0, place - 1), min(len(scores), place + 1)
+        yield Row("system", "score", estimate(scores[name], 2 * spread, n), keys=of)
+        yield Row("system", "place", Estimate(place, *ends, "range", n), keys=of)
+        yield Row("system", "average_rank", estimate(place * 0.8 + 0.6, 0.3, n), keys=of)
+    reason = "" if p is not None else "fewer than two systems"
+    tests = {"chi_square": 21.4, "p": p, "critical_difference": 0.52}
+    for statistic, value in tests.items():
+        e = Estimate(None if p is None else value, n=n, n_missing=2, reason=reason)
+        yield Row("ranking", statistic, e, keys=keys)
     arguments = [score for name, score in scores.items() if kind_of(name) != "control"]
-    controls = len(arguments) < len(scores)
-    return Ranking(
-        task, ranker, kind, tuple(systems), n, 2, None if p is None else 21.4, p,
-        None if p is None else 0.52, "" if p is not None else "fewer than two systems",
-        tuple(Above(a, b, _share(scores[a] - scores[b], spread)) for a, b in above),
-        estimate(0.71, 0.06, n) if controls else Estimate(None, reason="there is no control case"),
-        estimate(sum(arguments) / len(arguments), 0.03, n),
-    )  # fmt: skip
+    none = Estimate(None, reason="there is no control case")
+    below = estimate(0.71, 0.06, n) if len(arguments) < len(scores) else none
+    average = estimate(sum(arguments) / len(arguments), 0.03, n)
+    yield Row("ranking", "controls_below", below, keys=keys)
+    yield Row("ranking", "average", average, keys=keys)
+    for a, b in combinations(names, 2):
+        share = Estimate(_share(scores[a] - scores[b], spread))
+        yield Row("above", "share_of_resamples", share, keys=keys | {"system": a, "other": b})
 
 
 def _share(difference: float, spread: float) -> float:
@@ -103,21 +94,29 @@ def _share(difference: float, spread: float) -> float:
     return (1 + erf(difference / spread / 2)) / 2
 
 
+def ranked(
+    name: str, title: str, metric: str, systems: Sequence[str], **more: object
+) -> RankedTask:
+    return RankedTask(name, title, metric, tuple(System(s, kind_of(s)) for s in systems), **more)  # type: ignore[arg-type]
+
+
+def task_row(task: RankedTask, n: int) -> Row:
+    keys = {"task": task.name, "other": ", ".join(task.left_out)}
+    return Row("task", "instances", Estimate(n), keys=keys)
+
+
 @cache
 def paper_rankings() -> Rankings:
     """The paper's Tables 10 to 12; intervals and all else are made up."""
-    tasks, rankings = [], []
+    tasks, rows = [], list[Row]()
     for name, (title, systems, rankers) in PAPER.items():
-        tasks.append(
-            RankedTask(
-                name, title, "micro_f1" if name == "nli" else "accuracy", 147,
-                tuple(System(s, kind_of(s), 20.0 + 9 * i) for i, s in enumerate(systems)),
-            )
-        )  # fmt: skip
+        metric = "micro_f1" if name == "nli" else "accuracy"
+        tasks.append(ranked(name, title, metric, systems))
+        rows.append(task_row(tasks[-1], 147))
         for ranker, percent in rankers.items():
             scores = {s: x / 100 for s, x in zip(systems, percent, strict=True)}
-            rankings.append(make_ranking(name, ranker, ranker, scores))  # type: ignore[arg-type]
-    return Rankings("paper", tuple(tasks), tuple(rankings))
+            rows += ranking_rows((name, ranker, ranker), scores)  # type: ignore[arg-type]
+    return Rankings("paper", tuple(tasks), Results(tuple(rows)))
 
 
 # --- a planted one: everything is there, and known -----------------------------------------------
@@ -132,81 +131,86 @@ RANKERS: Mapping[str, tuple[RankerKind, tuple[float, ...]]] = {
     "humans": ("humans", (-1.2, -2.6, -2.2)),
 }
 HUMAN_SYSTEMS = SYSTEMS[:3]
+TRAINING = {
+    "train": 518, "development": 111, "epochs": 7, "best_epoch": 4, "development_score": 0.6125,
+    "seconds": 123.4, "cut": 31, "cut_arguments": 5,
+}  # fmt: skip
 
 
 @cache
 def planted_rankings() -> Rankings:
     """Two tasks, six rankers: a trained one is misled on `claims`, one is not."""
-    tasks = tuple(
-        RankedTask(name, title, metric, 97, _systems(), left_out, verbatim, cut)
-        for name, title, metric, left_out, verbatim, cut in (
-            ("claims", "Claims about health", "accuracy", ("not enough information",), {},
-             {"gold": 3, "passages": 12}),
-            ("trials", "Statements about trials", "micro_f1", (),
-             {"smollm2-135m": 0.42, "qwen-1.5b": 0.91}, {}),
-        )
+    tasks = (
+        ranked("claims", "Claims about health", "accuracy", SYSTEMS,
+               left_out=("not enough information",)),
+        ranked("trials", "Statements about trials", "micro_f1", SYSTEMS),
     )  # fmt: skip
-    rankings = tuple(_planted(task.name, ranker) for task in tasks for ranker in RANKERS)
-    return Rankings(
-        "planted", tasks, rankings, agreements(tasks), length_biases(tasks),
-        self_preferences(tasks), trained(tasks), NOTES,
-    )  # fmt: skip
+    rows = [row for task in tasks for ranker in RANKERS for row in _planted(task.name, ranker)]
+    for task, preference in zip(tasks, (0.5, 0.1), strict=True):
+        rows += [*_agreements(task.name), *_biases(task.name, preference), *_trained(task.name)]
+    cut = {"gold": {"cut": 3}, "passages": {"cut": 12}}
+    verbatim = {"smollm2-135m": {"verbatim": 0.42}, "qwen-1.5b": {"verbatim": 0.91}}
+    for task, more in zip(tasks, (cut, verbatim), strict=True):
+        rows += [task_row(task, 97), *_written(task, more)]
+    return Rankings("planted", tasks, Results(tuple(rows)), NOTES)
 
 
-def _systems() -> tuple[System, ...]:
-    words = (41.5, 88.0, 63.25, None, 1.0, 44.0, 120.5)
-    return tuple(System(s, kind_of(s), w) for s, w in zip(SYSTEMS, words, strict=True))
+def _written(task: RankedTask, more: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
+    words = dict(zip(SYSTEMS, (41.5, 88.0, 63.25, None, 1.0, 44.0, 120.5), strict=True))
+    for system in task.systems:
+        keys = {"task": task.name, "system": system.name, "system_kind": system.kind}
+        for statistic, value in {
+            "mean_words": words[system.name],
+            **more.get(system.name, {}),
+        }.items():
+            if value is not None:
+                yield Row("argument", statistic, Estimate(value), keys=keys)
 
 
-def _planted(task: str, ranker: str) -> Ranking:
+def _planted(task: str, ranker: str) -> Iterator[Row]:
     kind, values = RANKERS[ranker]
     scores = dict(zip(SYSTEMS, values, strict=False))
     spread = 0.6 if kind == "humans" else 0.02
     flat = kind in ("baseline", "control")
-    return make_ranking(task, ranker, kind, scores, spread, 0.561 if flat else 0.0004, 97)
+    return ranking_rows((task, ranker, kind), scores, spread, 0.561 if flat else 0.0004, 97)
 
 
-def agreements(tasks: Sequence[RankedTask]) -> tuple[RankAgreement, ...]:
+def _agreements(task: str) -> Iterator[Row]:
     """Of every pair; only the expert-trained evaluator is surely as the humans are."""
-    found = []
     undefined = Estimate(None, n=97, reason="all ranks are tied")
-    for task in tasks:
-        for a, b in combinations(RANKERS, 2):
-            tau = undefined if "constant" in (a, b) else estimate(0.05, 0.1, 97)
-            if (a, b) == ("expert-trained", "humans"):
-                tau = estimate(0.62, 0.2, 97)
-            shared = HUMAN_SYSTEMS if "humans" in (a, b) else SYSTEMS
-            found.append(
-                RankAgreement(task.name, a, b, shared, tau, tau, tau, estimate(0.5, 0.1, 97))
-            )
-    return tuple(found)
+    for a, b in combinations(RANKERS, 2):
+        tau = undefined if "constant" in (a, b) else estimate(0.05, 0.1, 97)
+        if (a, b) == ("expert-trained", "humans"):
+            tau = estimate(0.62, 0.2, 97)
+        over = ", ".join(HUMAN_SYSTEMS if "humans" in (a, b) else SYSTEMS)
+        keys = {"task": task, "ranker": a, "other": b, "over": over}
+        for statistic in ("tau_b", "spearman", "tau_b_of_averages"):
+            yield Row("agreement", statistic, tau, keys=keys)
+        yield Row("agreement", "top_1", estimate(0.5, 0.1, 97), keys=keys)
 
 
-def length_biases(tasks: Sequence[RankedTask]) -> tuple[LengthBias, ...]:
-    return tuple(
-        LengthBias(task.name, ranker, estimate(0.31 if kind == "judge" else 0.02, 0.1, 97),
-                   estimate(0.4, 0.1, 97))
-        for task in tasks
-        for ranker, (kind, _) in RANKERS.items()
-    )  # fmt: skip
+def _biases(task: str, preference: float) -> Iterator[Row]:
+    for ranker, (kind, _) in RANKERS.items():
+        keys = {"task": task, "ranker": ranker}
+        rho = estimate(0.31 if kind == "judge" else 0.02, 0.1, 97)
+        yield Row("length_bias", "rho", rho, keys=keys)
+        yield Row("length_bias", "longest_first", estimate(0.4, 0.1, 97), keys=keys)
+    keys = {
+        "task": task, "ranker": "judge/one-8b", "system": "qwen-1.5b",
+        "other": "baseline, expert-trained", "akin": "of the family qwen",
+    }  # fmt: skip
+    yield Row("self_preference", "places", estimate(preference, 0.2, 97), keys=keys)
 
 
-def self_preferences(tasks: Sequence[RankedTask]) -> tuple[SelfPreference, ...]:
-    return tuple(
-        SelfPreference(task.name, "judge/one-8b", "qwen-1.5b", "of the family qwen",
-                       ("baseline", "expert-trained"), estimate(value, 0.2, 97))
-        for task, value in zip(tasks, (0.5, 0.1), strict=True)
-    )  # fmt: skip
-
-
-def trained(tasks: Sequence[RankedTask]) -> tuple[Trained, ...]:
-    draws = {"baseline": 1, "expert-trained": 1, "llm-trained": 3}
-    return tuple(
-        Trained(task.name, kind, kind, draw, "minilm", 518, 111, 7, 4, 0.6125, 123.4, 31, 5)  # type: ignore[arg-type]
-        for task in tasks
-        for kind, count in draws.items()
-        for draw in range(count)
-    )
+def _trained(task: str) -> Iterator[Row]:
+    for kind, count in {"baseline": 1, "expert-trained": 1, "llm-trained": 3}.items():
+        for draw in range(count):
+            keys = {
+                "task": task, "ranker": f"{kind}-{draw}" if count > 1 else kind,
+                "ranker_kind": kind, "other": f"minilm, draw {draw}",
+            }  # fmt: skip
+            for statistic, value in TRAINING.items():
+                yield Row("trained", statistic, Estimate(value), keys=keys)
 
 
 # --- one task without anything, a large one, a hostile one ----------------------------------------
@@ -214,11 +218,10 @@ def trained(tasks: Sequence[RankedTask]) -> tuple[Trained, ...]:
 
 def bare_rankings() -> Rankings:
     """One task, one evaluator, no control case, no humans, no judges, nothing resampled."""
-    task = RankedTask(
-        "claims", "Claims", "accuracy", 12, (System("gold", "gold"), System("m", "model"))
-    )
-    ranking = make_ranking("claims", "baseline", "baseline", {"gold": 0.6, "m": 0.5}, p=None)
-    return Rankings("bare", (task,), (replace(ranking, above=()),))
+    task = ranked("claims", "Claims", "accuracy", ("gold", "m"))
+    rows = ranking_rows(("claims", "baseline", "baseline"), {"gold": 0.6, "m": 0.5}, p=None)
+    kept = [row for row in rows if row.analysis != "above"]
+    return Rankings("bare", (task,), Results((*kept, task_row(task, 12))))
 
 
 @cache
@@ -227,65 +230,45 @@ def large_rankings() -> Rankings:
     models = [f"organisation/very-long-model-name-{i}B-instruct-v0.{i}" for i in range(7)]
     systems = ("gold", *models, "no-argument", "label-only", "noise", "passages")
     kinds: Sequence[RankerKind] = (
-        "baseline",
-        "expert-trained",
-        "llm-trained",
-        *["judge"] * 5,
-        "humans",
-    )
+        "baseline", "expert-trained", "llm-trained", *["judge"] * 5, "humans",
+    )  # type: ignore[list-item]  # fmt: skip
     tasks = tuple(
-        RankedTask(f"task-{t}", f"A task with a rather long title, number {t}", "accuracy", 300,
-                   tuple(System(s, kind_of(s), 30.0 + i) for i, s in enumerate(systems)))
+        ranked(f"task-{t}", f"A task with a rather long title, number {t}", "accuracy", systems)
         for t in range(6)
-    )  # fmt: skip
-    rankings = tuple(
-        make_ranking(
-            task.name,
-            kind if kind != "judge" else f"litellm:openai/some-judge-model-2025-08-0{r}",
-            kind,
-            {s: ((7 * i + 3 * r + t) % 13) / 13 for i, s in enumerate(systems)},
-        )
+    )
+    rows = [
+        row
         for t, task in enumerate(tasks)
         for r, kind in enumerate(kinds)
-    )
-    return Rankings("large", tasks, rankings)
+        for row in ranking_rows(
+            (
+                task.name,
+                kind if kind != "judge" else f"litellm:openai/some-judge-model-2025-08-0{r}",
+                kind,
+            ),
+            {s: ((7 * i + 3 * r + t) % 13) / 13 for i, s in enumerate(systems)},
+        )
+    ]
+    return Rankings("large", tasks, Results((*rows, *(task_row(task, 300) for task in tasks))))
 
 
 def hostile_rankings() -> Rankings:
     """Every text that comes from outside is an attack on the page or on the file formats."""
     made = planted_rankings()
-    return replace(
-        made,
-        name=HOSTILE,
-        tasks=tuple(
-            replace(
-                task, title=task.title + HOSTILE, left_out=(HOSTILE,), verbatim={}, cut={},
-                systems=tuple(replace(s, name=s.name + HOSTILE) for s in task.systems),
-            )
-            for task in made.tasks
-        ),
-        rankings=tuple(_hostile(ranking) for ranking in made.rankings),
-        agreements=tuple(
-            replace(a, ranker=a.ranker + HOSTILE, other=a.other + HOSTILE, systems=(HOSTILE,))
-            for a in made.agreements
-        ),
-        length_biases=tuple(replace(b, ranker=b.ranker + HOSTILE) for b in made.length_biases),
-        self_preferences=tuple(
-            replace(p, ranker=HOSTILE, generator=HOSTILE, akin=HOSTILE, others=(HOSTILE,))
-            for p in made.self_preferences
-        ),
-        trained=tuple(replace(t, evaluator=HOSTILE, encoder=HOSTILE) for t in made.trained),
-        notes=(HOSTILE,),
-    )  # fmt: skip
-
-
-def _hostile(ranking: Ranking) -> Ranking:
-    return replace(
-        ranking,
-        ranker=ranking.ranker + HOSTILE,
-        reason=HOSTILE,
-        systems=tuple(replace(s, system=s.system + HOSTILE) for s in ranking.systems),
-        above=tuple(
-            replace(a, upper=a.upper + HOSTILE, lower=a.lower + HOSTILE) for a in ranking.above
-        ),
+    named = ("ranker", "system", "other", "over", "akin")
+    rows = tuple(
+        replace(
+            row,
+            keys={k: v + HOSTILE if k in named and v else v for k, v in row.keys.items()},
+            estimate=replace(row.estimate, reason=row.estimate.reason and HOSTILE),
+        )
+        for row in made.rows
     )
+    tasks = tuple(
+        replace(
+            task, title=task.title + HOSTILE, left_out=(HOSTILE,),
+            systems=tuple(replace(s, name=s.name + HOSTILE) for s in task.systems),
+        )
+        for task in made.tasks
+    )  # fmt: skip
+    return Rankings(HOSTILE, tasks, Results(rows), (HOSTILE,))

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from rank_case import by_reason, fill, items
 
-import judgebench.ranking.read
+import judgebench.ranking.sheet
 from judgebench.ranking.proxy.load import load_task
 from judgebench.ranking.sheet import read_key, write_sheets
 from judgebench.store.folder import RunFolder
@@ -129,8 +129,8 @@ def test_one_expert_is_told(call: Call, here: Path) -> None:
 def test_sheets_are_written_from_a_run(
     call: Call, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RunFolder, "existing", lambda path: path)
-    monkeypatch.setattr(judgebench.ranking.read, "ranked_items", lambda run: items(9))
+    monkeypatch.setattr(RunFolder, "existing", RunFolder)
+    monkeypatch.setattr(judgebench.ranking.sheet, "items_of_run", lambda run: items(9))
     code, out, _ = call("rank", "sheet", "runs/mine", "--experts", "anna", "--seed", 3)
     assert code == 0
     assert "claims: 5 items on every sheet" in out

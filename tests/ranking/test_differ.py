@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from cluster_case import apart
 
-from judgebench.ranking.differ import differ
+from judgebench.ranking.rank import differ
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.ranks import groups
 

@@ -7,7 +7,7 @@ import pytest
 from rank_case import ranks_of
 
 from judgebench.errors import SetupError
-from judgebench.ranking.human import expert_scores, human_scores
+from judgebench.ranking.human import human_scores
 
 # Three items, two systems, two experts; the second item was ranked by the first expert alone.
 VALUES = np.array([[[1, 2], [4, 5]], [[3, 0], [1, 0]], [[2, 2], [2, 1]]])
@@ -27,21 +27,12 @@ def test_the_score_of_all_is_minus_the_mean_rank() -> None:
     assert scores.correct is None
 
 
-def test_every_expert_is_a_ranker_alone() -> None:
-    one, two = expert_scores(ranks_of(VALUES), "claims", SYSTEMS[:2], GROUPS)
-    assert (one.ranker, two.ranker, two.items) == ("e0", "e1", ("i2", "i0"))
-    assert one.values.tolist() == [[-2, -2], [-4, -1], [-1, -3]]
-    assert two.values.tolist() == [[-1, -2], [-5, -2]]
-    assert (one.n_missing, two.n_missing) == (1, 2)
-
-
 def test_ranks_of_what_is_not_ranked_here_are_told() -> None:
-    for scores in (human_scores, expert_scores):
-        with pytest.raises(SetupError) as caught:
-            scores(ranks_of(VALUES), "claims", ["s1"], {"i0": "a", "i1": "a"})
-        assert [(p.field, p.found) for p in caught.value.problems] == [
-            ("item_id", "'i2'"), ("system", "'s0'"),
-        ]  # fmt: skip
+    with pytest.raises(SetupError) as caught:
+        human_scores(ranks_of(VALUES), "claims", ["s1"], {"i0": "a", "i1": "a"})
+    assert [(p.field, p.found) for p in caught.value.problems] == [
+        ("item_id", "'i2'"), ("system", "'s0'"),
+    ]  # fmt: skip
 
 
 def test_ranks_of_another_task_do_not_matter() -> None:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rank_case import fill
-from rank_folder_case import make, ranking
+from rank_folder_case import make, ranked, ranking
 
 from judgebench.errors import SetupError
 from judgebench.ranking.human_files import GIVEN, given_ranks, keep_ranks, ranks_of
 from judgebench.ranking.proxy.config import EvaluatorConfig, GeneratorConfig, TaskEntry
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
-from judgebench.ranking.read import ranked_items
-from judgebench.ranking.run import rank_folder
-from judgebench.ranking.run_proxy.files import write_ranking
-from judgebench.ranking.run_proxy.load import RankBench, RankedEntry
-from judgebench.ranking.sheet import write_sheets
-from judgebench.stats.resample import Resampling
+from judgebench.ranking.rank_bench import RankBench, RankedEntry
+from judgebench.ranking.ranking_folder import RANKING
+from judgebench.ranking.sheet import items_of_run, write_sheets
 
 HEAD = "task,item_id,expert,system,rank,label,group\n"
 
@@ -78,11 +76,11 @@ def test_what_was_left_out_of_given_ranks_is_still_told(tmp_path: Path) -> None:
     assert len(ranks.ranks) == 2
     run = make(tmp_path / "run")
     keep_ranks(run.path, ranks)
-    found = rank_folder(run, Resampling(resamples=100))
+    found = ranked(run)
     assert found is not None
     assert any("anna ranked 1 of 2 arguments of 'b'" in note for note in found.notes)
     (humans,) = [r for r in found.rankings if r.ranker == "humans"]
-    assert (humans.n, humans.n_missing) == (1, 2)
+    assert (humans.whole["p"].n, humans.whole["p"].n_missing) == (1, 2)
 
 
 def test_a_run_without_given_ranks_forgets_those_of_an_earlier_one(tmp_path: Path) -> None:
@@ -121,7 +119,7 @@ def by_length(row: dict[str, str]) -> str:
 
 def test_filled_sheets_of_a_run_are_found(tmp_path: Path) -> None:
     run = make(tmp_path)
-    write_sheets(ranked_items(run), ["anna"], tmp_path / "human", n=None, seed=0)
+    write_sheets(items_of_run(run.path), ["anna"], tmp_path / "human", n=None, seed=0)
     blank = ranks_of(tmp_path)
     assert blank is not None
     assert blank.ranks == ()
@@ -137,12 +135,12 @@ def test_filled_sheets_of_a_run_are_found(tmp_path: Path) -> None:
 
 def test_ranks_of_arguments_that_changed_since_do_not_count(tmp_path: Path) -> None:
     run = make(tmp_path)
-    write_sheets(ranked_items(run), ["anna"], tmp_path / "human", n=None, seed=0)
+    write_sheets(items_of_run(run.path), ["anna"], tmp_path / "human", n=None, seed=0)
     fill(tmp_path / "human" / "sheets" / "anna.csv", by_length)
     content = ranking()
     content["tasks"][0]["arguments"]["m1"]["b"] = {"text": "Something new."}
     content["tasks"][0]["instances"] = content["tasks"][0]["instances"][:2]  # c is no longer there
-    write_ranking(tmp_path, content)
+    (tmp_path / RANKING).write_text(json.dumps(content))
     found = ranks_of(tmp_path)
     assert found is not None
     assert {r.item_id for r in found.ranks} == {"a"}
@@ -152,7 +150,7 @@ def test_ranks_of_arguments_that_changed_since_do_not_count(tmp_path: Path) -> N
 
 def test_given_ranks_go_before_the_sheets(tmp_path: Path) -> None:
     run = make(tmp_path)
-    write_sheets(ranked_items(run), ["anna"], tmp_path / "human", n=None, seed=0)
+    write_sheets(items_of_run(run.path), ["anna"], tmp_path / "human", n=None, seed=0)
     fill(tmp_path / "human" / "sheets" / "anna.csv", by_length)
     keep_ranks(tmp_path, given_ranks(bench(tmp_path, given(tmp_path, *WHOLE))))
     found = ranks_of(tmp_path)

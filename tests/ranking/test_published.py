@@ -10,9 +10,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from rank_scores import CONTROLS, FEW, scored, systems_of
+from rank_scores import CONTROLS, FEW, one, scored, systems_of
 
-from judgebench.ranking.rank import places, rank
+from judgebench.ranking.rank import rank
+from judgebench.stats.ranks import places
 
 TASKS = ("mmcqa", "misinformation", "nli")
 EVALUATORS = ("baseline", "expert-trained", "llm-trained")
@@ -86,11 +87,16 @@ def ranking(task: str, evaluator: str, names=None):
     names = names or tuple(found)
     share = np.tile([found[name] / 100 for name in names], (2, 1))
     scores = scored(share, names, share, task=task, ranker=evaluator)
-    return rank(scores, systems_of(names), FEW, "accuracy")
+    return one(rank(scores, systems_of(names), FEW, "accuracy"))
 
 
 def order(task: str, evaluator: str, names=None) -> list[str]:
-    return [system.system for system in ranking(task, evaluator, names).systems]
+    return list(ranking(task, evaluator, names).scores)
+
+
+def first_score(task: str, evaluator: str) -> float:
+    """The score of the best argument."""
+    return next(iter(ranking(task, evaluator, ARGUMENTS).scores.values())).value
 
 
 def above(task: str, evaluator: str) -> set[tuple[str, str]]:
@@ -104,7 +110,7 @@ def above(task: str, evaluator: str) -> set[tuple[str, str]]:
 @rows
 def test_table_1_left_is_the_average_over_arguments(task: str, evaluator: str) -> None:
     printed = AVERAGES[evaluator][TASKS.index(task)]
-    found = 100 * ranking(task, evaluator).average.value
+    found = 100 * ranking(task, evaluator).whole["average"].value
     if (task, evaluator) in AVERAGE_DIFFERS:
         assert AVERAGE_DIFFERS[task, evaluator] == (printed, pytest.approx(found))
         assert abs(printed - found) > 0.005
@@ -131,7 +137,7 @@ def test_footnote_3_names_the_best_argument(task: str, evaluator: str) -> None:
 @rows
 def test_table_1_right_is_the_score_of_the_best_argument(task: str, evaluator: str) -> None:
     printed = BEST[evaluator][TASKS.index(task)]
-    found = 100 * ranking(task, evaluator, ARGUMENTS).systems[0].score.value
+    found = 100 * first_score(task, evaluator)
     if (task, evaluator) in BEST_DIFFERS:
         expected, argument, control = BEST_DIFFERS[task, evaluator]
         assert (expected, argument) == (printed, pytest.approx(found))
@@ -143,8 +149,8 @@ def test_table_1_right_is_the_score_of_the_best_argument(task: str, evaluator: s
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_expert_trained_evaluator_scores_highest_in_all_columns(task: str) -> None:
-    average = {e: ranking(task, e).average.value for e in EVALUATORS}
-    best = {e: ranking(task, e, ARGUMENTS).systems[0].score.value for e in EVALUATORS}
+    average = {e: ranking(task, e).whole["average"].value for e in EVALUATORS}
+    best = {e: first_score(task, e) for e in EVALUATORS}
     assert max(average, key=average.get) == max(best, key=best.get) == "expert-trained"
 
 
@@ -167,7 +173,7 @@ def test_the_llm_trained_evaluator_does_not_put_the_longest_first() -> None:
 
 
 def test_ties_in_the_tables_share_their_place() -> None:
-    found = {s.system: s.place for s in ranking("mmcqa", "baseline").systems}
+    found = ranking("mmcqa", "baseline").placed
     assert found["passages"] == found["llama3"] == 6.5  # 35.01 both
 
 
@@ -179,7 +185,7 @@ def test_in_mmcqa_only_the_baseline_is_misled_and_by_three_of_four() -> None:
     assert {a for c, a in misled if c == "passages"} == {"gpt-4o"}
     for evaluator in EVALUATORS[1:]:
         assert not above("mmcqa", evaluator)
-        assert ranking("mmcqa", evaluator).controls_below.value == 1
+        assert ranking("mmcqa", evaluator).whole["controls_below"].value == 1
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
@@ -189,7 +195,9 @@ def test_misinformation_control_cases_are_not_always_last(evaluator: str) -> Non
     misled = above("misinformation", evaluator)
     differs = ("misinformation", evaluator) in NOT_LAST
     assert misled == ({("passages", "gold")} if differs else set())
-    assert ranking("misinformation", evaluator).controls_below.value == (0.75 if differs else 1)
+    assert ranking("misinformation", evaluator).whole["controls_below"].value == (
+        0.75 if differs else 1
+    )
 
 
 def test_in_nli_all_are_misled_and_the_llm_trained_least() -> None:

@@ -7,10 +7,10 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from rank_scores import FEW, scored, systems_of
+from rank_scores import FEW, one, scored, systems_of
 
-from judgebench.ranking.rank import NO_INSTANCE, places, rank
-from judgebench.stats.ranks import groups, nemenyi_critical_difference
+from judgebench.ranking.rank import NO_INSTANCE, rank
+from judgebench.stats.ranks import groups, nemenyi_critical_difference, places
 
 NAMES = ("gold", "gpt", "llama", "noise")
 QUARTERS = st.integers(0, 4).map(lambda i: i / 4)
@@ -25,38 +25,34 @@ tables = st.integers(1, 8).flatmap(
 
 def ranked(values, names=NAMES, correct=None, clusters=None, resampling=FEW, **more):
     scores = scored(values, names, correct, clusters, **more)
-    return rank(scores, systems_of(names), resampling, "accuracy")
+    return one(rank(scores, systems_of(names), resampling, "accuracy"))
 
 
-def by_name(ranking):
-    return {s.system: s for s in ranking.systems}
+def p_of(ranking):
+    return ranking.whole["p"].value
 
 
-def numbers(value):
-    """Every number within a record."""
-    if dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from numbers(getattr(value, field.name))
-    elif isinstance(value, tuple | list):
-        for part in value:
-            yield from numbers(part)
-    elif isinstance(value, float | int):
-        yield value
+def reason_of(ranking):
+    return ranking.whole["chi_square"].reason
+
+
+def ranges(ranking):
+    return {system: (e.low, e.high) for system, e in ranking.places.items()}
 
 
 @settings(deadline=None, max_examples=40)
 @given(tables)
 def test_scores_places_and_average_ranks_equal_scipy(table) -> None:
     values, correct, clusters = table
-    found = by_name(ranked(values, correct=correct, clusters=clusters))
+    found = ranked(values, correct=correct, clusters=clusters)
     ranks = scipy.stats.rankdata(-values, axis=1).mean(axis=0)
     score = correct.mean(axis=0)
     place = scipy.stats.rankdata(-score.round(9))
     for i, name in enumerate(NAMES):
-        assert found[name].score.value == pytest.approx(score[i])
-        assert found[name].average_rank.value == pytest.approx(ranks[i])
-        assert found[name].place == place[i]
-        assert found[name].score.n == len(values)
+        assert found.scores[name].value == pytest.approx(score[i])
+        assert found.average_ranks[name].value == pytest.approx(ranks[i])
+        assert found.places[name].value == place[i]
+        assert found.scores[name].n == len(values)
 
 
 @settings(deadline=None, max_examples=40)
@@ -66,8 +62,8 @@ def test_control_cases_below_every_argument_are_counted_one_by_one(table) -> Non
     names = ("gold", "noise", "gpt", "label-only")
     found = ranked(values, names, correct, clusters)
     below = [v[c] < min(v[0], v[2]) for v in values for c in (1, 3)]
-    assert found.controls_below.value == pytest.approx(np.mean(below))
-    assert found.average.value == pytest.approx(correct[:, [0, 2]].mean())
+    assert found.whole["controls_below"].value == pytest.approx(np.mean(below))
+    assert found.whole["average"].value == pytest.approx(correct[:, [0, 2]].mean())
 
 
 @settings(deadline=None, max_examples=40)
@@ -93,12 +89,13 @@ def test_the_same_added_to_all_values_changes_nothing_for_an_evaluator(table) ->
 def test_the_same_added_to_all_values_of_a_judge_moves_its_scores_alone(table) -> None:
     values, _, _ = table
     once, moved = ranked(values), ranked(values + 2.5)
-    assert [s.system for s in moved.systems] == [s.system for s in once.systems]
-    for a, b in zip(once.systems, moved.systems, strict=True):
-        assert b.score.value == pytest.approx(a.score.value + 2.5)
-        assert (b.place, b.place_range, b.group) == (a.place, a.place_range, a.group)
-        assert b.average_rank == a.average_rank
-    assert (moved.p, moved.above, moved.controls_below) == (once.p, once.above, once.controls_below)
+    assert list(moved.scores) == list(once.scores)
+    for system, score in moved.scores.items():
+        assert score.value == pytest.approx(once.scores[system].value + 2.5)
+    for part in ("places", "groups", "average_ranks", "shares"):
+        assert getattr(moved, part) == getattr(once, part)
+    for statistic in ("p", "controls_below"):
+        assert moved.whole[statistic] == once.whole[statistic]
 
 
 @settings(deadline=None, max_examples=40)
@@ -108,9 +105,11 @@ def test_no_number_is_ever_nan_whatever_is_missing(table, holes) -> None:
     for row, column in holes:
         if row < len(values):
             values[row, column] = np.nan
-    found = ranked(values, correct=correct, clusters=clusters)
-    assert all(math.isfinite(x) for x in numbers(found))
-    assert found.n + found.n_missing == len(values)
+    rows = rank(scored(values, NAMES, correct, clusters), systems_of(NAMES), FEW, "accuracy")
+    for e in (row.estimate for row in rows):
+        assert all(x is None or math.isfinite(x) for x in (e.value, e.low, e.high))
+    test = one(rows).whole["p"]
+    assert test.n + test.n_missing == len(values)
 
 
 def test_a_system_that_is_always_best_is_first_in_every_way() -> None:
@@ -118,16 +117,17 @@ def test_a_system_that_is_always_best_is_first_in_every_way() -> None:
     values = rng.random((30, 4))
     values[:, 1] = 2
     found = ranked(values)
-    first = found.systems[0]
-    assert (first.system, first.place, first.place_range) == ("gpt", 1, (1, 1))
-    assert first.average_rank.value == 1
-    assert "every resample gives the same value" in first.average_rank.reason
-    assert [a.share for a in found.above if a.upper == "gpt"] == [1.0] * 3
+    assert (next(iter(found.scores)), found.places["gpt"].value) == ("gpt", 1)
+    assert ranges(found)["gpt"] == (1, 1)
+    assert found.average_ranks["gpt"].value == 1
+    assert "every resample gives the same value" in found.average_ranks["gpt"].reason
+    assert [share for (upper, _), share in found.shares.items() if upper == "gpt"] == [1.0] * 3
 
 
 def test_pairs_are_given_once_neighbours_first() -> None:
-    found = ranked(np.tile([3.0, 1, 2, 0], (10, 1)))
-    assert [(a.upper, a.lower) for a in found.above] == [
+    scores = scored(np.tile([3.0, 1, 2, 0], (10, 1)), NAMES)
+    rows = rank(scores, systems_of(NAMES), FEW, "accuracy")
+    assert [(r["system"], r["other"]) for r in rows if r.analysis == "above"] == [
         ("gold", "llama"), ("llama", "gpt"), ("gpt", "noise"),
         ("gold", "gpt"), ("llama", "noise"), ("gold", "noise"),
     ]  # fmt: skip
@@ -151,12 +151,12 @@ def test_shares_above_and_place_ranges_equal_a_plain_bootstrap_of_clusters() -> 
         ]
     )
     place = scipy.stats.rankdata(-means.round(9), axis=1)
-    for pair in found.above:
-        i, j = NAMES.index(pair.upper), NAMES.index(pair.lower)
+    for (upper, lower), found_share in found.shares.items():
+        i, j = NAMES.index(upper), NAMES.index(lower)
         share = np.mean(place[:, i] < place[:, j]) + np.mean(place[:, i] == place[:, j]) / 2
-        assert pair.share == pytest.approx(share, abs=0.04)
+        assert found_share == pytest.approx(share, abs=0.04)
     for i, name in enumerate(NAMES):
-        low, high = by_name(found)[name].place_range
+        low, high = ranges(found)[name]
         expected = np.quantile(place[:, i], [0.025, 0.975])
         assert [low, high] == pytest.approx(expected, abs=0.5)
 
@@ -166,21 +166,23 @@ def test_friedman_equals_scipy_and_groups_are_nemenyis() -> None:
     values = rng.normal(size=(60, 4)) + np.array([1, 0.9, 0.2, 0])
     found = ranked(values)
     expected = scipy.stats.friedmanchisquare(*values.T)
-    assert found.chi_square == pytest.approx(expected.statistic)
-    assert found.p == pytest.approx(expected.pvalue)
-    assert found.critical_difference == pytest.approx(nemenyi_critical_difference(4, 60))
+    assert found.whole["chi_square"].value == pytest.approx(expected.statistic)
+    assert p_of(found) == pytest.approx(expected.pvalue)
+    assert found.whole["critical_difference"].value == pytest.approx(
+        nemenyi_critical_difference(4, 60)
+    )
     ranks = scipy.stats.rankdata(-values, axis=1).mean(axis=0)
-    letters = groups(ranks, found.critical_difference)
-    assert [by_name(found)[name].group for name in NAMES] == letters
+    letters = groups(ranks, found.whole["critical_difference"].value)
+    assert [found.groups[name] for name in NAMES] == letters
     assert len(set(letters)) > 1
-    assert found.reason == ""
+    assert reason_of(found) == ""
 
 
 def test_systems_that_do_not_differ_are_of_one_group() -> None:
     values = np.tile([[1.0, 2, 3, 4], [4, 3, 2, 1]], (5, 1))
     found = ranked(values)
-    assert found.p == pytest.approx(1)
-    assert {s.group for s in found.systems} == {"a"}
+    assert p_of(found) == pytest.approx(1)
+    assert set(found.groups.values()) == {"a"}
 
 
 def test_copies_of_an_instance_within_its_cluster_add_no_certainty() -> None:
@@ -188,15 +190,17 @@ def test_copies_of_an_instance_within_its_cluster_add_no_certainty() -> None:
     values = rng.normal(size=(20, 4)) + np.array([0.5, 0.3, 0, 0])
     once = ranked(values)
     thrice = ranked(np.repeat(values, 3, axis=0), clusters=np.repeat(np.arange(20), 3))
-    assert (thrice.chi_square, thrice.p) == (pytest.approx(once.chi_square), pytest.approx(once.p))
-    assert thrice.critical_difference == once.critical_difference
-    assert "20 clusters" in thrice.reason
-    assert "60 instances are not independent" in thrice.reason
-    assert [a.share for a in thrice.above] == pytest.approx([a.share for a in once.above])
-    for a, b in zip(once.systems, thrice.systems, strict=True):
-        assert (b.place_range, b.group) == (a.place_range, a.group)
-        assert b.average_rank.low == pytest.approx(a.average_rank.low)
-        assert b.score.high == pytest.approx(a.score.high)
+    for statistic in ("chi_square", "p", "critical_difference"):
+        value = once.whole[statistic].value
+        assert thrice.whole[statistic].value == pytest.approx(value)
+    assert "20 clusters" in reason_of(thrice)
+    assert "60 instances are not independent" in reason_of(thrice)
+    assert thrice.shares == pytest.approx(once.shares)
+    assert (ranges(thrice), thrice.groups) == (ranges(once), once.groups)
+    for system in NAMES:
+        low, high = once.average_ranks[system].low, once.scores[system].high
+        assert thrice.average_ranks[system].low == pytest.approx(low)
+        assert thrice.scores[system].high == pytest.approx(high)
 
 
 def test_clusters_of_several_instances_are_friedmans_blocks() -> None:
@@ -207,24 +211,25 @@ def test_clusters_of_several_instances_are_friedmans_blocks() -> None:
     blocks = np.array([ranks[clusters == g].mean(axis=0) for g in range(6)]).round(9)
     expected = scipy.stats.friedmanchisquare(*blocks.T)
     found = ranked(values, clusters=clusters)
-    assert found.chi_square == pytest.approx(expected.statistic)
-    assert found.critical_difference == pytest.approx(nemenyi_critical_difference(4, 6))
+    assert found.whole["chi_square"].value == pytest.approx(expected.statistic)
+    assert found.whole["critical_difference"].value == pytest.approx(
+        nemenyi_critical_difference(4, 6)
+    )
 
 
 def test_instances_without_every_score_are_missing_for_all_systems() -> None:
     values = np.array([[4.0, 3, 2, 1], [np.nan, 9, 9, 9], [4, 3, 1, 2], [1, 2, 3, np.inf]])
     found = ranked(values, n_missing=5)
-    assert (found.n, found.n_missing) == (2, 7)
-    assert {(s.score.n, s.score.n_missing) for s in found.systems} == {(2, 7)}
-    assert by_name(found)["gpt"].score.value == 3
+    assert {(e.n, e.n_missing) for e in (found.whole["p"], *found.scores.values())} == {(2, 7)}
+    assert found.scores["gpt"].value == 3
 
 
 def test_a_system_without_any_score_is_left_out_and_named() -> None:
     values = np.array([[3.0, 2, np.nan, 1]] * 3)
     found = ranked(values)
-    assert [s.system for s in found.systems] == ["gold", "gpt", "noise"]
-    assert (found.n, found.n_missing) == (3, 0)
-    assert "without any score: llama" in found.reason
+    assert list(found.scores) == ["gold", "gpt", "noise"]
+    assert (found.whole["p"].n, found.whole["p"].n_missing) == (3, 0)
+    assert "without any score: llama" in reason_of(found)
 
 
 @pytest.mark.parametrize(
@@ -232,15 +237,16 @@ def test_a_system_without_any_score_is_left_out_and_named() -> None:
 )
 def test_without_a_complete_instance_there_is_no_ranking(values) -> None:
     found = ranked(values)
-    assert (found.systems, found.n, found.n_missing) == ((), 0, len(values))
-    assert NO_INSTANCE in found.reason
+    assert found.scores == {}
+    assert (found.whole["p"].n, found.whole["p"].n_missing) == (0, len(values))
+    assert NO_INSTANCE in reason_of(found)
 
 
 def test_only_named_systems_are_ranked() -> None:
     scores = scored(np.tile([1.0, 2, 3, 4], (4, 1)), NAMES)
-    found = rank(scores, systems_of(["gpt", "gold", "nobody"]), FEW, "accuracy")
-    assert [(s.system, s.average_rank.value) for s in found.systems] == [("gpt", 1), ("gold", 2)]
-    assert rank(scores, [], FEW, "accuracy").systems == ()
+    found = one(rank(scores, systems_of(["gpt", "gold", "nobody"]), FEW, "accuracy"))
+    assert [(s, e.value) for s, e in found.average_ranks.items()] == [("gpt", 1), ("gold", 2)]
+    assert one(rank(scores, [], FEW, "accuracy")).scores == {}
 
 
 @pytest.mark.parametrize(
@@ -257,37 +263,41 @@ def test_only_named_systems_are_ranked() -> None:
 )
 def test_without_friedmans_test_the_reason_is_told(values, names, reason: str) -> None:
     found = ranked(values, names)
-    assert reason in found.reason
-    assert found.chi_square is found.p is found.critical_difference is None
-    assert {s.group for s in found.systems} == {""}
+    assert reason in reason_of(found)
+    for statistic in ("chi_square", "p", "critical_difference"):
+        assert found.whole[statistic].value is None
+    assert set(found.groups.values()) == {""}
 
 
 def test_one_cluster_shows_no_place_range() -> None:
     found = ranked([[1.0, 2, 3, 4]] * 3, clusters=[7, 7, 7])
-    assert found.above == ()
-    assert {s.place_range for s in found.systems} == {None}
-    assert "one cluster only" in found.systems[0].score.reason
-    assert "2 clusters" in found.reason
+    assert found.shares == {}
+    assert set(ranges(found).values()) == {(None, None)}
+    assert "one cluster only" in found.scores["noise"].reason
+    assert "2 clusters" in reason_of(found)
 
 
 def test_what_cannot_be_compared_says_why() -> None:
     no_control = ranked(np.ones((3, 2)), ("gold", "gpt"))
-    assert "no control case" in no_control.controls_below.reason
+    assert "no control case" in no_control.whole["controls_below"].reason
     no_argument = ranked(np.ones((3, 2)), ("noise", "passages"))
-    assert "no real argument" in no_argument.controls_below.reason
-    assert no_argument.average.value is None
+    assert "no real argument" in no_argument.whole["controls_below"].reason
+    assert no_argument.whole["average"].value is None
 
 
 def test_all_control_cases_below_have_an_exact_interval_over_clusters() -> None:
     found = ranked([[4.0, 3, 2, 1]] * 12, clusters=np.repeat(np.arange(6), 2))
-    assert found.controls_below.value == 1
-    assert found.controls_below.low == pytest.approx(0.025 ** (1 / 6))  # Clopper-Pearson, 6 of 6
+    assert found.whole["controls_below"].value == 1
+    assert found.whole["controls_below"].low == pytest.approx(
+        0.025 ** (1 / 6)
+    )  # Clopper-Pearson, 6 of 6
 
 
 def test_only_evaluators_have_a_metric() -> None:
     values = np.ones((3, 4))
-    assert ranked(values, correct=values).metric == "accuracy"
-    assert ranked(values).metric == ""
+    for correct, metric in ((values, "accuracy"), (None, "")):
+        rows = rank(scored(values, NAMES, correct), systems_of(NAMES), FEW, "accuracy")
+        assert {row.metric for row in rows} == {metric}
 
 
 def test_places_rank_any_list_of_scores() -> None:

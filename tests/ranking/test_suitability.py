@@ -13,7 +13,7 @@ from scipy.stats import friedmanchisquare
 
 from judgebench.errors import SetupError
 from judgebench.ranking.human import HumanRanks
-from judgebench.ranking.suitability import Fitness, Suitability, judge, more_items, suitability
+from judgebench.ranking.suitability import Fitness, TaskFitness, fitness_of, judge, more_items
 from judgebench.records import Estimate
 from judgebench.stats.resample import Resampling
 
@@ -21,8 +21,16 @@ QUICK = Resampling(resamples=300)
 TWO_HUNDRED = range(200)
 
 
-def of(values: np.ndarray, **options: object) -> Suitability:
-    return suitability(ranks_of(values), "claims", QUICK, **options)  # type: ignore[arg-type]
+def of(values: np.ndarray, **options: object) -> TaskFitness:
+    return fitness_of(ranks_of(values), "claims", QUICK, **options)  # type: ignore[arg-type]
+
+
+def of_test(found: TaskFitness, statistic: str) -> float | None:
+    return found.rows.find(statistic).value
+
+
+def mean_ranks(found: TaskFitness) -> dict[str, float | None]:
+    return {row["system"]: row.estimate.value for row in found.rows.select("mean_rank")}
 
 
 # --- the paper's cases ---------------------------------------------------------------------------
@@ -110,7 +118,7 @@ def test_experts_who_agree_on_systems_that_are_alike_cannot_tell() -> None:
     values = np.repeat(np.array([[1, 2, 3], [2, 3, 1], [3, 1, 2]] * 3)[:, :, None], 2, axis=2)
     found = of(values)
     assert found.alpha.value == 1
-    assert found.p == 1
+    assert found.rows.find("p").value == 1
     assert found.fitness is Fitness.CANT_TELL
 
 
@@ -135,8 +143,8 @@ def test_alpha_and_p_are_those_of_other_packages(
     assert found.alpha.value == pytest.approx(oracle)
     means = np.nanmean(np.where(values == 0, np.nan, values), axis=2)
     chi_square, p = friedmanchisquare(*means.T)
-    assert (found.chi_square, found.p) == pytest.approx((chi_square, p))
-    assert list(found.mean_ranks.values()) == pytest.approx(means.mean(axis=0))
+    assert (of_test(found, "chi_square"), of_test(found, "p")) == pytest.approx((chi_square, p))
+    assert list(mean_ranks(found).values()) == pytest.approx(means.mean(axis=0))
 
 
 @settings(max_examples=30)
@@ -146,7 +154,9 @@ def test_neither_the_order_of_experts_nor_of_items_matters(seed: int) -> None:
     turned = of(values[::-1, :, ::-1])
     found = of(values)
     assert turned.alpha.value == pytest.approx(found.alpha.value)
-    assert (turned.p, turned.fitness) == (pytest.approx(found.p), found.fitness)
+    assert (of_test(turned, "p"), turned.fitness) == (
+        pytest.approx(of_test(found, "p")), found.fitness,
+    )  # fmt: skip
 
 
 def test_whole_groups_are_resampled() -> None:
@@ -155,8 +165,8 @@ def test_whole_groups_are_resampled() -> None:
     asked = {
         k: replace(item, group=f"g{i // 6}") for i, (k, item) in enumerate(alone.asked.items())
     }
-    grouped = suitability(replace(alone, asked=asked), "claims", QUICK)
-    found = suitability(alone, "claims", QUICK)
+    grouped = fitness_of(replace(alone, asked=asked), "claims", QUICK)
+    found = fitness_of(alone, "claims", QUICK)
     assert grouped.alpha.value == found.alpha.value
     assert "over 2 clusters" in grouped.alpha.method
     assert "over 12 clusters" in found.alpha.method
@@ -166,14 +176,14 @@ def test_items_that_one_expert_ranked_count_as_missing_but_are_tested() -> None:
     values = world(0, 8)
     values[:3, :, 1] = 0
     found = of(values)
-    assert (found.alpha.n, found.alpha.n_missing, found.n_friedman) == (5, 3, 8)
+    assert (found.alpha.n, found.alpha.n_missing, found.rows.find("p").n) == (5, 3, 8)
 
 
 def test_items_without_every_system_are_not_tested() -> None:
     values = world(0, 8)
     values[0, 2] = 0
     found = of(values)
-    assert found.n_friedman == 7
+    assert found.rows.find("p").n == 7
     assert found.alpha.n == 8
 
 
@@ -209,12 +219,12 @@ def test_ranks_that_all_tie_cannot_tell() -> None:
     assert found.fitness is Fitness.CANT_TELL
     assert found.alpha.value is None
     assert "undefined" in found.reasons[0]
-    assert (found.p, found.no_friedman) == (None, "the systems tie on every item")
+    assert found.rows.find("p") == Estimate(None, reason="the systems tie on every item", n=6)
 
 
 def test_two_systems_have_no_test() -> None:
     found = of(world(0, 9, systems=2))
-    assert found.p is None
+    assert of_test(found, "p") is None
     assert "it needs 3 systems and 2 items or more, and there are 2 and 9" in found.reasons[1]
 
 
@@ -223,8 +233,8 @@ def test_no_item_with_every_system_has_no_test_and_no_mean() -> None:
     values[:4, 0] = 0
     values[4:, 1] = 0
     found = of(values)
-    assert (found.n_friedman, dict(found.mean_ranks)) == (0, {})
-    assert found.no_friedman == "no item has ranks for every system"
+    assert (found.rows.find("p").n, mean_ranks(found)) == (0, {})
+    assert found.rows.find("p").reason == "no item has ranks for every system"
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -237,27 +247,27 @@ def spoilt() -> HumanRanks:
 
 
 def test_the_label_that_spoils_agreement_is_found_and_may_be_left_out() -> None:
-    before = suitability(spoilt(), "claims", QUICK)
+    before = fitness_of(spoilt(), "claims", QUICK)
     assert before.fitness is not Fitness.SUITABLE
-    by_label = {found.label: found for found in before.by_label}
-    assert by_label["unclear"].n_items == 12
-    assert by_label["unclear"].alpha.value < 0.3
-    assert by_label["unclear"].without.value > 0.8
+    unclear = {row.statistic: row.estimate for row in before.rows.select("label", label="unclear")}
+    assert unclear["alpha"].n + unclear["alpha"].n_missing == 12
+    assert unclear["alpha"].value < 0.3
+    assert unclear["without"].value > 0.8
     (hint,) = (reason for reason in before.reasons if "label" in reason)
     assert "'unclear'" in hint
-    after = suitability(spoilt().without(["unclear"]), "claims", QUICK)
+    after = fitness_of(spoilt().without(["unclear"]), "claims", QUICK)
     assert after.fitness is Fitness.SUITABLE
     assert after.left_out == ("unclear",)
-    assert after.alpha == by_label["unclear"].without
+    assert after.alpha == unclear["without"]
     assert not [reason for reason in after.reasons if "label" in reason]
 
 
 def test_labels_that_hardly_recur_have_no_row() -> None:
     values = world(0, 6)
     one = ranks_of(values, labels=["a", "a", "a", "b", "c", "d"])
-    assert [found.label for found in suitability(one, "claims", QUICK).by_label] == ["a"]
+    assert fitness_of(one, "claims", QUICK).rows.values("label", "label") == ["a"]
     same = ranks_of(values, labels=["a"] * 6)
-    assert suitability(same, "claims", QUICK).by_label == ()
+    assert fitness_of(same, "claims", QUICK).rows.select("label") == []
 
 
 # --- how sure ------------------------------------------------------------------------------------

@@ -273,13 +273,11 @@ def test_what_is_kept_is_the_best_epoch_and_no_state_of_training(
 def test_a_manifest_has_the_fields_of_a_line_in_the_report(
     small: ProxyTask, encoder: Path, tmp_path: Path
 ) -> None:
-    from dataclasses import fields
-
-    from judgebench.ranking.result import Trained
+    from judgebench.ranking.ranking_folder import Trained
 
     fit(small, "baseline", short(encoder), tmp_path)
     manifest = ProxyEvaluator.load(tmp_path).manifest
-    trained = Trained(**{field.name: manifest[field.name] for field in fields(Trained)})
+    trained = Trained.model_validate(manifest)
     assert (trained.evaluator, trained.train, trained.development) == ("world-baseline", 40, 10)
 
 

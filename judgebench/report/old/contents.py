@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from judgebench.align import Alignment
 from judgebench.decide.result import Decisions
-from judgebench.ranking.report.tables import all_ranking_tables
-from judgebench.ranking.result import Rankings
+from judgebench.ranking.rankings import Rankings
 from judgebench.report.tables import all_tables, judges_table
 from judgebench.report.words import describe
+from judgebench.results.part import Part
 from judgebench.results.tables import Table
 from judgebench.stress.report.tables import all_stress_tables
 from judgebench.stress.result import StressResult
 
 NO_LABELS = "There are no human labels to align the judges with."
+
+
+def ranked_part(alignment: Alignment, rankings: Rankings) -> Part:
+    """The rankings with the caveats on the judges."""
+    part = rankings.part
+    return replace(part, notes=(*alignment.notes, *part.notes))
 
 
 def shows_alignment(
@@ -64,7 +72,6 @@ def shown_tables(
     """The tables of the Markdown and LaTeX reports: decisions, rankings, stress test, alignment."""
     tables = opening_tables(decisions)
     tables += [] if decisions is None else evidence_tables(decisions)
-    tables += [] if rankings is None else all_ranking_tables(rankings)
     tables += [] if stress is None else all_stress_tables(stress)
     if shows_alignment(alignment, stress, rankings):
         return [*tables, *all_tables(alignment)]

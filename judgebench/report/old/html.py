@@ -17,8 +17,7 @@ from markupsafe import Markup
 
 from judgebench.align import STATISTICS, Alignment, Confusion, Disagreement, FailurePolicy
 from judgebench.decide.result import Decisions
-from judgebench.ranking.report.html import ranking_section
-from judgebench.ranking.result import Rankings
+from judgebench.ranking.rankings import Rankings
 from judgebench.records import Estimate, Status, Verdict
 from judgebench.report.comparisons import comparison_table, ranking_table
 from judgebench.report.lookup import (
@@ -79,7 +78,7 @@ def to_html(
     script = page_script(
         *_files("js", ("report/old/page", aligned), ("stress/report/section", stress is not None))
     )
-    parts = {"stress": stress, "ranking": rankings}
+    parts = {"stress": stress}
     sections = [(f"{name}/report/section", part is not None) for name, part in parts.items()]
     styles = _files("css", ("report/old/page", True), *sections)
     environment = page_environment(_HERE, printable)
@@ -92,7 +91,6 @@ def to_html(
         no_labels=NO_LABELS,
         stress=None if stress is None else stress_section(stress),
         decide=None if decisions is None else decisions.part.blocks,
-        ranking=None if rankings is None else ranking_section(rankings),
         style=Markup("".join(path.read_text(encoding="utf-8") for path in styles)),
         script=Markup(script),
         script_hash=script_hash(script),

@@ -14,8 +14,7 @@ from dataclasses import replace
 
 from judgebench.align import Alignment
 from judgebench.decide.result import Decisions
-from judgebench.ranking.report.words import summary
-from judgebench.ranking.result import Rankings
+from judgebench.ranking.rankings import Rankings
 from judgebench.report.old.contents import (
     NO_LABELS,
     compared_sentences,
@@ -79,9 +78,6 @@ def to_latex(
         parts.append(f"{NO_LABELS}\n")
     if decisions is not None:
         parts.append(f"{escape(' '.join(decisions.rule.in_words()))}\n")
-    for title, sentences in summary(rankings) if rankings is not None else ():
-        said = rf"\textbf{{{_breakable(title)}.}} {_breakable(' '.join(sentences))}"
-        parts.append(f"\\par{{\\sloppy\\noindent {said}\\par}}\n")
     for i, text in enumerate(floats):
         if i and i % _FLOATS_BEFORE_FLUSH == 0:
             parts.append("\\clearpage % LaTeX can hold back only so many floats\n")

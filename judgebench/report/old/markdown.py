@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from judgebench.align import Alignment
 from judgebench.decide.part import NO_DECISIONS
 from judgebench.decide.result import Decisions
-from judgebench.ranking.report.words import HOW_SURE, NO_RANKINGS, summary
-from judgebench.ranking.result import Rankings
+from judgebench.ranking.rankings import Rankings
 from judgebench.report.old.contents import (
     NO_LABELS,
     about_what,
@@ -54,8 +53,6 @@ def to_markdown(
         lines += [*table_lines(table), ""]
     if decisions and not opening:
         lines += [NO_DECISIONS, ""]
-    if rankings is not None:
-        lines += [*_rankings_in_short(rankings), ""]
     notes = all_notes(alignment, stress, decisions, rankings)
     if notes:
         lines += ["## Caveats", "", *bullets(notes), ""]
@@ -69,15 +66,6 @@ def to_markdown(
     for table in shown_tables(alignment, stress, decisions, rankings)[len(opening) :]:
         lines += [*table_lines(table), ""]
     return "\n".join(lines)
-
-
-def _rankings_in_short(rankings: Rankings) -> Iterator[str]:
-    """What the rankings show, in words, task after task."""
-    yield "## Whose arguments help to decide?"
-    said = summary(rankings)
-    for title, sentences in said:
-        yield from ("", f"### {escape(title)}", "", *bullets(sentences))
-    yield from ("", HOW_SURE if said else NO_RANKINGS)
 
 
 def bullets(sentences: Iterable[str]) -> list[str]:

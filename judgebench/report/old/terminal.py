@@ -9,13 +9,13 @@ from rich.text import Text
 
 from judgebench.align import Alignment, JudgeSummary
 from judgebench.decide.result import Decisions
-from judgebench.ranking.report.terminal import print_rankings
-from judgebench.ranking.result import Rankings
+from judgebench.ranking.rankings import Rankings
 from judgebench.records import Status
 from judgebench.report.old.contents import (
     NO_LABELS,
     all_notes,
     compared_sentences,
+    ranked_part,
     shows_alignment,
 )
 from judgebench.report.tables import accuracy_table, agreement_table, failures_table, severe_table
@@ -37,11 +37,12 @@ def print_tables(
     rankings: Rankings | None = None,
 ) -> None:
     """Print what matters most, caveats last; the files of the report hold the rest."""
+    if rankings is not None:
+        print_parts([ranked_part(alignment, rankings)], console, alignment.name)
+        return
     console.print(Text(printable(alignment.name), style="bold"))
     if decisions is not None:
         print_parts([replace(decisions.part, notes=())], console)
-    if rankings is not None:
-        print_rankings(rankings, console)
     for sentence in compared_sentences(alignment, rankings):
         console.print(Text(printable(sentence)))
     for judge in alignment.judges:

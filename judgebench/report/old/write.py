@@ -9,26 +9,24 @@ from pathlib import Path
 from judgebench.align import Alignment
 from judgebench.decide.result import Decisions
 from judgebench.files import write_atomically
-from judgebench.ranking.report.csv import to_rankings_csv
-from judgebench.ranking.report.plots import draw_rankings
-from judgebench.ranking.report.terminal import print_rankings
-from judgebench.ranking.result import Rankings
+from judgebench.ranking.rankings import Rankings
 from judgebench.report.contents import figures_of
 from judgebench.report.csv_file import part_csv, to_csv
 from judgebench.report.figures import drawn
-from judgebench.report.old.contents import shows_alignment
+from judgebench.report.old.contents import ranked_part, shows_alignment
 from judgebench.report.old.html import to_html
 from judgebench.report.old.latex import to_latex
 from judgebench.report.old.markdown import to_markdown
 from judgebench.report.old.terminal import print_tables
 from judgebench.report.plots import draw_all
 from judgebench.report.tables import accuracy_table
+from judgebench.report.write import write_report as write_parts
 from judgebench.stress.report.csv import to_stress_csv
 from judgebench.stress.report.plots import draw_stress
 from judgebench.stress.result import StressResult
 
 __all__ = [
-    "accuracy_table", "print_rankings", "print_tables", "write_report",
+    "accuracy_table", "print_tables", "write_report",
 ]  # fmt: skip
 
 
@@ -46,6 +44,8 @@ def write_report(
     inside `folder`, such as `plots/label_distribution.png`. A file is the old one or the new one,
     never half of either.
     """
+    if rankings is not None:
+        return write_parts([ranked_part(alignment, rankings)], folder, name=rankings.name)
     written: dict[str, Path] = {}
     for key, name, content in _files(alignment, stress, decisions, rankings):
         path = folder / name
@@ -67,14 +67,11 @@ def _files(
         yield "stress_csv", "stress.csv", to_stress_csv(stress).encode()
     if decisions is not None:
         yield "decisions_csv", "decisions.csv", part_csv(decisions.part).encode()
-    if rankings is not None:
-        yield "rankings_csv", "rankings.csv", to_rankings_csv(rankings).encode()
     parts = alignment, stress, decisions, rankings
     yield "markdown", "tables.md", to_markdown(*parts).encode()
     yield "latex", "tables.tex", to_latex(*parts).encode()
     yield "html", "report.html", to_html(*parts).encode()
     figures = chain(
-        draw_rankings(rankings) if rankings is not None else (),
         draw_all(alignment) if shows_alignment(alignment, stress, rankings) else (),
         draw_stress(stress) if stress is not None else (),
     )

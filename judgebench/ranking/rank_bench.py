@@ -25,6 +25,7 @@ from judgebench.ranking.proxy.encoder import find_encoder, import_torch
 from judgebench.ranking.proxy.generate import wanted_instances
 from judgebench.ranking.proxy.load import load_task, sample_task
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
+from judgebench.ranking.ranking_folder import asked_question
 from judgebench.records import Answer, Dataset
 from judgebench.runner.bench import BenchConfig, Gathered, bench_file, load_bench, read_config
 
@@ -205,11 +206,6 @@ def _evaluator_problems(entry: RankedEntry) -> Iterator[Problem]:
 def gold_answers(entry: RankedEntry) -> list[Answer]:
     """The gold arguments of the ranked instances, as judges are asked about them."""
     return [argument_answer(entry.task, i, GOLD, i.argument) for i in entry.task.ranked]
-
-
-def asked_question(question: str, context: str) -> str:
-    """What a judge reads as the question: what is to be decided, and the document if any."""
-    return f"{question}\n\nDocument:\n{context}" if context else question
 
 
 def argument_answer(task: ProxyTask, instance: TaskInstance, system: str, text: str) -> Answer:

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rank_folder_case
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
-from judgebench.ranking.result import Rankings, SelfPreference
-from judgebench.ranking.run import rank_folder
-from judgebench.stats.resample import Resampling
+from judgebench.ranking.rankings import Rankings
+from judgebench.results.rows import Row
 from judgebench.store.folder import RunFolder
 
 GOOD = {"reasons": "Strong", "truth": "True"}
 BAD = {"reasons": "None", "truth": "False"}
-FEW = Resampling(resamples=200)
 JUDGES = [
     {"name": "same", "backend": "llamacpp:m"},
     {"name": "kin", "backend": "llamacpp:other"},
@@ -24,7 +23,7 @@ JUDGES = [
 
 
 def ranked(run: RunFolder) -> Rankings:
-    found = rank_folder(run, FEW)
+    found = rank_folder_case.ranked(run)
     assert found is not None
     return found
 
@@ -67,41 +66,45 @@ def test_every_ranker_stands_there_in_order(run: RunFolder) -> None:
         ("same", "judge"), ("stranger", "judge"), ("longest-argument", "control"),
         ("random", "control"),
     ]  # fmt: skip
-    orders = {r.ranker: [s.system for s in r.systems] for r in found.rankings}
+    orders = {r.ranker: list(r.scores) for r in found.rankings}
     assert orders["baseline"] == orders["stranger"] == ["gold", "m1", "noise"]
     assert orders["kin"] == ["m1", "gold", "noise"]
     assert orders["longest-argument"] == ["noise", "gold", "m1"]
     baseline = found.rankings[0]
-    assert [s.score.value for s in baseline.systems] == [1.0, 1.0, 0.0]
-    assert [s.average_rank.value for s in baseline.systems] == [1, 2, 3]
-    assert (baseline.metric, found.rankings[2].metric) == ("accuracy", "")
-    assert baseline.controls_below.value == 1
+    assert [e.value for e in baseline.scores.values()] == [1.0, 1.0, 0.0]
+    assert [e.value for e in baseline.average_ranks.values()] == [1, 2, 3]
+    scores = found.rows.select("system", "score")
+    assert {row["ranker"]: row.metric for row in scores[::3]} == {
+        **dict.fromkeys(orders, ""), "baseline": "accuracy", "llm-trained": "accuracy",
+    }  # fmt: skip
+    assert baseline.whole["controls_below"].value == 1
 
 
 def test_all_pairs_of_rankers_are_compared_on_real_arguments(run: RunFolder) -> None:
     found = ranked(run)
-    assert len(found.agreements) == 7 * 6 // 2
-    assert {a.systems for a in found.agreements} == {("gold", "m1")}
-    by_pair = {(a.ranker, a.other): a.tau_b.value for a in found.agreements}
+    agreements = found.rows.select("agreement", "tau_b")
+    assert len(agreements) == 7 * 6 // 2
+    assert {row["over"] for row in agreements} == {"gold, m1"}
+    by_pair = {(row["ranker"], row["other"]): row.estimate.value for row in agreements}
     assert by_pair["baseline", "stranger"] == 1
     assert by_pair["baseline", "kin"] == -1
-    assert len(found.length_biases) == 7
+    assert len(found.rows.select("length_bias", "rho")) == 7
 
 
-def preferences(found: Rankings) -> dict[tuple[str, str], SelfPreference]:
-    return {(p.ranker, p.generator): p for p in found.self_preferences}
+def preferences(found: Rankings) -> dict[tuple[str, str], Row]:
+    return {(row["ranker"], row["system"]): row for row in found.rows.select("self_preference")}
 
 
 def test_rankers_are_held_against_those_that_are_not_akin(run: RunFolder) -> None:
     found = preferences(ranked(run))
-    assert {pair: p.akin for pair, p in found.items()} == {
+    assert {pair: row["akin"] for pair, row in found.items()} == {
         ("llm-trained", "m1"): "trained on its arguments among others",
         ("same", "m1"): "the same model",
         ("kin", "m1"): "of the family fam",
     }
-    assert {p.others for p in found.values()} == {("baseline", "stranger")}
-    assert found["kin", "m1"].places.value == 1  # first of two, where the others have it second
-    assert found["same", "m1"].places.value == 0
+    assert {row["other"] for row in found.values()} == {"baseline, stranger"}
+    assert found["kin", "m1"].estimate.value == 1  # first of two, where the others have it second
+    assert found["same", "m1"].estimate.value == 0
 
 
 def test_an_expert_trained_evaluator_is_akin_to_gold(tmp_path: Path) -> None:
@@ -113,7 +116,7 @@ def test_an_expert_trained_evaluator_is_akin_to_gold(tmp_path: Path) -> None:
             [decided(f"t-{kind}", item, system, yes) for system in TEXTS for item in TEXTS[system]],
         )
     found = preferences(ranked(run))
-    assert {pair: p.akin for pair, p in found.items()} == {
+    assert {pair: row["akin"] for pair, row in found.items()} == {
         ("expert-trained", "gold"): "trained on its arguments"
     }
 
@@ -129,9 +132,9 @@ def test_missing_verdicts_are_counted_and_hide_no_system(tmp_path: Path) -> None
     verdicts = [judged("same", item, s, GOOD) for s in TEXTS for item in TEXTS[s]]
     write(run, [v for v in verdicts if v.item_id != "t/b/m1"])
     (ranking_,) = [r for r in ranked(run).rankings if r.ranker == "same"]
-    assert (ranking_.n, ranking_.n_missing) == (2, 1)
-    assert {s.system for s in ranking_.systems} == set(TEXTS)
-    assert {(s.score.n, s.score.n_missing) for s in ranking_.systems} == {(2, 1)}
+    assert set(ranking_.scores) == set(TEXTS)
+    every = [ranking_.whole["p"], *ranking_.scores.values()]
+    assert {(e.n, e.n_missing) for e in every} == {(2, 1)}
 
 
 def notes(content: dict[str, Any], path: Path) -> str:
@@ -165,18 +168,25 @@ def test_extracts_have_their_mean_share(tmp_path: Path) -> None:
     content = ranking()
     for item, share in (("a", 1.0), ("b", 0.5)):
         content["tasks"][0]["arguments"]["m1"][item]["verbatim"] = share
-    (task,) = ranked(make(tmp_path, content)).tasks
-    assert task.verbatim == {"m1": 0.75}
-    assert (task.n, task.left_out) == (3, ("open",))
+    found = ranked(make(tmp_path, content))
+    assert [(r["system"], r.estimate.value) for r in found.rows.select("argument", "verbatim")] == [
+        ("m1", 0.75)
+    ]
+    assert found.about("t", "instances") == 3
+    assert found.tasks[0].left_out == ("open",)
 
 
 def test_a_folder_without_a_ranking_has_none(tmp_path: Path) -> None:
-    assert rank_folder(RunFolder(tmp_path)) is None
+    make(tmp_path)
+    (tmp_path / "proxy" / "ranking.json").unlink()
+    assert rank_folder_case.ranked(RunFolder(tmp_path)) is None
 
 
 def test_one_system_alone_is_compared_with_nobody(tmp_path: Path) -> None:
     content = ranking()
     content["tasks"][0]["arguments"] = {"gold": content["tasks"][0]["arguments"]["gold"]}
     found = ranked(make(tmp_path, content))
-    assert found.agreements == found.length_biases == found.self_preferences == ()
+    assert set(found.rows.values("analysis")) == {
+        "system", "ranking", "above", "task", "argument"
+    } - {"above"}  # fmt: skip
     assert found.rankings

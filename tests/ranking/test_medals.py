@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from ranking_case import (
     SYSTEMS,
     bare_rankings,
-    kind_of,
-    make_ranking,
     paper_rankings,
     planted_rankings,
+    ranked,
+    ranking_rows,
 )
 
-from judgebench.ranking.report.medals import (
+from judgebench.ranking.medals import (
     against_arguments,
     has_controls,
     medal,
@@ -22,16 +22,18 @@ from judgebench.ranking.report.medals import (
     medals_table,
     ordinal,
 )
-from judgebench.ranking.result import RankedTask, Rankings, System
+from judgebench.ranking.rankings import Rankings
 from judgebench.records import Estimate
+from judgebench.results.rows import Results
 
 PLANTED = planted_rankings()
 CLAIMS = PLANTED.tasks[0]
 
 
 def names(rankings: Rankings, task: int, with_controls: bool) -> dict[str, list[list[str]]]:
-    grid = medal_grid(rankings, rankings.tasks[task], with_controls)
-    return {row.ranker: [[p.system for p in cell] for cell in row.cells] for row in grid.rows}
+    of = rankings.tasks[task]
+    grid = medal_grid(rankings.of(of.name), of, with_controls=with_controls)
+    return {name: [[p.system for p in cell] for cell in cells] for name, cells in grid.items()}
 
 
 @pytest.mark.parametrize(
@@ -64,8 +66,8 @@ def test_who_ties_shares_a_cell_and_the_places_after_it_stay_empty() -> None:
     rows = names(PLANTED, 0, False)
     assert rows["llm-trained"] == [["gold", "smollm2-135m"], [], ["qwen-1.5b"]]
     assert rows["constant (control judge)"] == [list(SYSTEMS[:3]), [], []]
-    grid = medal_grid(PLANTED, CLAIMS, False)
-    tied = {p.system: p.tied for row in grid.rows[2:3] for cell in row.cells for p in cell}
+    grid = medal_grid(PLANTED.of("claims"), CLAIMS, with_controls=False)
+    tied = {p.system: p.tied for cell in grid["llm-trained"] for p in cell}
     assert tied == {"gold": True, "smollm2-135m": True, "qwen-1.5b": False}
 
 
@@ -75,38 +77,44 @@ def test_a_control_case_is_said_to_stand_above_only_where_the_resamples_bear_it(
     assert against_arguments(found["llm-trained"], CLAIMS, "label-only") == (0, 0)
     assert against_arguments(found["judge/one-8b"], CLAIMS, "passages") == (0, 1)
     assert against_arguments(found["baseline"], CLAIMS, "label-only") == (0, 3)
-    unknown = replace(found["expert-trained"], above=())
+    unknown = replace(found["expert-trained"], shares={})
     assert against_arguments(unknown, CLAIMS, "label-only") == (0, 3)
 
 
 def test_control_cases_are_marked_in_words() -> None:
-    rows = {row[0].text: row for row in medals_table(PLANTED, CLAIMS, True, "k").rows}
+    table = medals_table(PLANTED.of("claims"), CLAIMS, "k", with_controls=True)
+    rows = {row[0].text: row for row in table.rows}
     assert rows["expert-trained"][2].text == "label-only (control, above 2)"
     assert rows["expert-trained"][5].text == "passages (control)"
     assert rows["judge/one-8b (judge)"][4].text == "passages (control, unclear)"
     assert rows["humans"][4].text == ""
+    looks = [rows[name][at].look for name, at in (("expert-trained", 2), ("expert-trained", 5))]
+    assert [*looks, rows["judge/one-8b (judge)"][4].look] == ["bad", "", "unclear"]
 
 
 def test_without_control_cases_there_is_one_grid() -> None:
     bare = bare_rankings()
-    assert not has_controls(bare, bare.tasks[0])
-    assert has_controls(PLANTED, CLAIMS)
+    assert not has_controls(bare.of("claims"), bare.tasks[0])
+    assert has_controls(PLANTED.of("claims"), CLAIMS)
     assert names(bare, 0, True) == names(bare, 0, False) == {"baseline": [["gold"], ["m"]]}
 
 
 def test_a_system_without_a_score_has_no_place() -> None:
-    ranking = PLANTED.of("claims")[1]
-    gold, *others = ranking.systems
-    undefined = replace(gold, score=Estimate(None, reason="no argument"), place=float("nan"))
-    made = replace(PLANTED, rankings=(replace(ranking, systems=(undefined, *others)),))
+    undefined = Estimate(None, reason="no argument")
+    rows = tuple(
+        replace(row, estimate=undefined) if row["system"] == "gold" else row
+        for row in PLANTED.rows.select(task="claims", ranker="expert-trained")
+    )
+    made = replace(PLANTED, rows=Results(rows))
     assert names(made, 0, False) == {"expert-trained": [["smollm2-135m"], ["qwen-1.5b"]]}
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7))
 def test_every_system_stands_once_behind_as_many_as_are_better(scores: list[int]) -> None:
     found = {name: score / 4 for name, score in zip(SYSTEMS, scores, strict=False)}
-    task = RankedTask("t", "T", "accuracy", 9, tuple(System(s, kind_of(s)) for s in found))
-    rankings = Rankings("r", (task,), (make_ranking("t", "x", "baseline", found),))
+    task = ranked("t", "T", "accuracy", tuple(found))
+    rows = ranking_rows(("t", "x", "baseline"), found)
+    rankings = Rankings("r", (task,), Results(tuple(rows)))
     cells = names(rankings, 0, True)["x"]
     assert sorted(name for cell in cells for name in cell) == sorted(found)
     for place, cell in enumerate(cells):

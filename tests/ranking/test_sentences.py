@@ -4,15 +4,16 @@ from dataclasses import replace
 
 from ranking_case import bare_rankings, planted_rankings
 
-from judgebench.ranking.report.words import direction, summary
-from judgebench.ranking.result import Rankings
+from judgebench.ranking.rankings import Rankings
+from judgebench.ranking.sentences import direction, ranking_sentences
 from judgebench.records import Estimate
+from judgebench.results.rows import Results
 
 PLANTED = planted_rankings()
 
 
 def said(rankings: Rankings, task: int = 0) -> list[str]:
-    return summary(rankings)[task][1]
+    return ranking_sentences(rankings, rankings.tasks[task])
 
 
 def test_a_misled_evaluator_is_named_with_what_misleads_it() -> None:
@@ -33,7 +34,8 @@ def test_what_the_resamples_do_not_bear_is_not_said() -> None:
     )
     humans = "humans: gold has the best score, but cannot be told apart from qwen-1.5b."
     assert humans in sentences
-    without = replace(PLANTED, rankings=tuple(replace(r, above=()) for r in PLANTED.rankings))
+    rows = tuple(row for row in PLANTED.rows if row.analysis != "above")
+    without = replace(PLANTED, rows=Results(rows))
     assert not [s for s in said(without) if "misled" in s or "above every" in s]
 
 
@@ -74,20 +76,17 @@ def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
 
 
 def test_shorter_arguments_may_stand_higher() -> None:
-    biases = tuple(
-        replace(b, rho=Estimate(-0.3, -0.4, -0.2, "m", 9)) for b in PLANTED.length_biases[:1]
-    )
-    assert (
-        "Shorter arguments stand higher with baseline (rho -0.30 [-0.40, -0.20])."
-        in said(replace(PLANTED, length_biases=biases))
-    )  # fmt: skip
+    (bias,) = PLANTED.rows.select("length_bias", "rho", task="claims", ranker="baseline")
+    short = replace(bias, estimate=Estimate(-0.3, -0.4, -0.2, "m", 9))
+    made = replace(PLANTED, rows=Results(tuple(short if r is bias else r for r in PLANTED.rows)))
+    assert "Shorter arguments stand higher with baseline (rho -0.30 [-0.40, -0.20])." in said(made)
 
 
 def test_without_resamples_humans_and_controls_little_is_said() -> None:
     assert said(bare_rankings()) == [
         "baseline: gold has the best score, but cannot be told apart from m."
     ]
-    assert summary(replace(bare_rankings(), rankings=())) == []
+    assert said(replace(bare_rankings(), rows=Results())) == []
 
 
 def test_the_direction_of_an_interval() -> None:

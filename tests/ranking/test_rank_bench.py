@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from rank_bench_case import model, write
 
-import judgebench.ranking.run_proxy.load as loading
+import judgebench.ranking.rank_bench as loading
 from judgebench.check import check_all
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
-from judgebench.ranking.run_proxy.load import argument_answer, gold_answers, load_rank_bench
+from judgebench.ranking.rank_bench import argument_answer, gold_answers, load_rank_bench
 from judgebench.runner.bench import load_bench
 
 Call = Callable[..., tuple[int, str, str]]

@@ -8,18 +8,13 @@ import numpy as np
 import pytest
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
-from judgebench.ranking.read import (
-    control_scores,
-    cut_inputs,
-    evaluator_scores,
-    judge_scores,
-    ranked_items,
-    read_tasks,
-    trained,
-)
-from judgebench.ranking.result import RankerScores
+from judgebench.ranking.ranker_scores import control_scores, evaluator_scores, judge_scores
+from judgebench.ranking.ranking_folder import TaskData, read_tasks, read_trained
+from judgebench.ranking.rankings import RankerScores
+from judgebench.ranking.sheet import items_of_run
 from judgebench.records import Status
 from judgebench.store.folder import RunFolder
+from judgebench.store.open import open_run
 
 BASE = "t-baseline"
 GOOD = {"reasons": "Strong", "truth": "True", "side": "No"}
@@ -31,13 +26,29 @@ def every(name: str, yes: float = 0.5) -> list:  # type: ignore[type-arg]
     return [decided(name, item, system, yes) for system in TEXTS for item in TEXTS[system]]
 
 
+def only_task(run: RunFolder) -> TaskData:
+    (task,) = read_tasks(run.path)
+    return task
+
+
+def evaluators(run: RunFolder) -> tuple[list[RankerScores], dict[str, int]]:
+    task = only_task(run)
+    names = [name for _, name in task.evaluators]
+    trained = {name: found for name in names if (found := read_trained(run.path, name))}
+    return evaluator_scores(run.path, task, trained)
+
+
 def of(run: RunFolder) -> RankerScores:
-    (found,) = evaluator_scores(run, read_tasks(run)[0])
+    ((found,), _) = evaluators(run)
     return found
 
 
+def of_judges(run: RunFolder) -> list[RankerScores]:
+    return list(judge_scores(open_run(run), only_task(run)))
+
+
 def of_judge(run: RunFolder) -> np.ndarray:
-    (found,) = judge_scores(run, read_tasks(run)[0])
+    (found,) = of_judges(run)
     assert (found.kind, found.correct, found.systems) == ("judge", None, ("gold", "m1", "noise"))
     return found.values
 
@@ -56,11 +67,11 @@ def with_judge(tmp_path: Path) -> RunFolder:
 
 
 def test_a_task_has_its_items_systems_groups_and_words(run: RunFolder) -> None:
-    (task,) = read_tasks(run)
+    task = only_task(run)
     assert task.items == ("a", "b", "c")
     assert task.clusters.tolist() == [0, 1, 0]
-    assert [(s.name, s.kind, s.mean_words) for s in task.systems] == [
-        ("gold", "gold", 4.0), ("m1", "model", 2.0), ("noise", "control", 5.0),
+    assert [(s.name, s.kind) for s in task.systems] == [
+        ("gold", "gold"), ("m1", "model"), ("noise", "control"),
     ]  # fmt: skip
     assert task.words.tolist() == [[4, 2, 5]] * 3
 
@@ -70,13 +81,13 @@ def test_a_system_without_any_argument_is_no_system(tmp_path: Path) -> None:
     arguments = content["tasks"][0]["arguments"]
     arguments["m1"] = {}
     del arguments["noise"]["b"]
-    (task,) = read_tasks(make(tmp_path, content))
+    task = only_task(make(tmp_path, content))
     assert [s.name for s in task.systems] == ["gold", "noise"]
     np.testing.assert_array_equal(task.words, [[4, 5], [4, NAN], [4, 5]])
 
 
 def test_people_are_given_real_arguments_alone(run: RunFolder) -> None:
-    items = ranked_items(run)
+    items = items_of_run(run.path)
     assert [i.item_id for i in items] == ["a", "b", "c"]
     assert items[2].context == "A document."
     assert items[0].arguments == {"gold": "Gold reasons on a.", "m1": "Since a."}
@@ -132,12 +143,12 @@ def test_verdicts_of_another_training_or_on_another_text_do_not_count(run: RunFo
 
 def test_who_is_not_trained_is_left_out(run: RunFolder) -> None:
     write(run, every(BASE))
-    (task,) = read_tasks(run)
-    assert list(evaluator_scores(run, task)) == []
-    assert trained(run, [task]) == []
+    assert evaluators(run)[0] == []
+    assert read_trained(run.path, BASE) is None
     train(run, BASE, "baseline")
     assert of(run).ranker == "baseline"
-    (about,) = trained(run, [task])
+    about = read_trained(run.path, BASE)
+    assert about is not None
     assert (about.evaluator, about.train, about.best_epoch) == (BASE, 8, 1)
 
 
@@ -148,7 +159,7 @@ def test_an_instance_counts_once_whose_input_was_cut_by_several(run: RunFolder) 
         write(run, [decided(name, "a", "gold", 0.5, reason="argument cut")])
         write(run, [decided(name, "b", "m1", 0.5)])
     write(run, [decided("t-llm-trained-1", "b", "gold", 0.5, reason="cut")])
-    assert cut_inputs(run, read_tasks(run)[0]) == {"gold": 2, "m1": 0, "noise": 0}
+    assert evaluators(run)[1] == {"gold": 2, "m1": 0, "noise": 0}
 
 
 # --- judges --------------------------------------------------------------------------------------
@@ -222,13 +233,12 @@ def test_a_judge_s_last_verdict_counts_and_stale_ones_do_not(with_judge: RunFold
 
 
 def test_who_was_not_asked_is_no_ranker(with_judge: RunFolder, tmp_path: Path) -> None:
-    (task,) = read_tasks(with_judge)
-    assert list(judge_scores(with_judge, task)) == [], "nothing was said yet"
+    assert of_judges(with_judge) == [], "nothing was said yet"
     write(with_judge, [judged("constant", "a", "gold", GOOD)])
-    assert list(judge_scores(with_judge, task)) == [], "controls learn from labels, not here"
+    assert of_judges(with_judge) == [], "controls learn from labels, not here"
     unjudged = make(tmp_path / "other", ranking(judged=False), JUDGE)
     write(unjudged, [judged("j", "a", "gold", GOOD)])
-    assert list(judge_scores(unjudged, read_tasks(unjudged)[0])) == []
+    assert of_judges(unjudged) == []
 
 
 # --- control rankers -----------------------------------------------------------------------------
@@ -237,7 +247,7 @@ def test_who_was_not_asked_is_no_ranker(with_judge: RunFolder, tmp_path: Path) -
 def test_control_rankers_like_length_or_nothing(tmp_path: Path) -> None:
     content = ranking()
     del content["tasks"][0]["arguments"]["m1"]["b"]
-    (task,) = read_tasks(make(tmp_path, content))
+    task = only_task(make(tmp_path, content))
     longest, coin = control_scores(task, 0)
     np.testing.assert_array_equal(longest.values, [[4, 2, 5], [4, NAN, 5], [4, 2, 5]])
     assert (longest.ranker, coin.ranker) == ("longest-argument", "random")

@@ -9,15 +9,20 @@ from pathlib import Path
 import pytest
 from rank_bench_case import model, write
 
-import judgebench.ranking.run_proxy.load as loading
-import judgebench.ranking.run_proxy.run as running
+import judgebench.ranking.rank_bench as loading
+import judgebench.ranking.steps as running
 from judgebench.errors import BudgetSpent
 from judgebench.files import read_lines
 from judgebench.progress import NoProgress
-from judgebench.ranking.run_proxy.arguments import all_arguments, generate_all
-from judgebench.ranking.run_proxy.files import read_ranking
-from judgebench.ranking.run_proxy.load import RankBench, load_rank_bench
-from judgebench.ranking.run_proxy.run import judge_all, write_arguments_of_all
+from judgebench.ranking.rank_bench import RankBench, load_rank_bench
+from judgebench.ranking.ranking_folder import read_ranking, read_tasks
+from judgebench.ranking.steps import (
+    Step,
+    all_arguments,
+    generate_all,
+    judge_all,
+    write_arguments_of_all,
+)
 from judgebench.rubric import load_rubric
 from judgebench.runner import Interrupted
 from judgebench.runner.stop import Stop
@@ -44,17 +49,17 @@ def baseline_only(here: Path, **more: object) -> RankBench:
 def test_arguments_controls_split_and_ranking_are_written(here: Path, run: RunFolder) -> None:
     bench = baseline_only(here, generators=[model("one"), model("two")])
     assert write_arguments_of_all(bench, run, NoProgress()) == 0
-    (task,) = read_ranking(run.path)["tasks"]
+    (task,) = read_tasks(run.path)
     ranked = [i.item_id for i in bench.tasks[0].task.ranked]
-    assert [i["item_id"] for i in task["instances"]] == ranked
+    assert [i.item_id for i in task.about.instances] == ranked
     systems = ["gold", "one", "two", "no-argument", "label-only", "noise"]
-    assert list(task["arguments"]) == systems
-    assert all(list(task["arguments"][system]) == ranked for system in systems)
-    assert {a["text"] for a in task["arguments"]["no-argument"].values()} == {""}
-    labels = {i["item_id"]: i["label_text"] for i in task["instances"]}
-    assert {k: a["text"] for k, a in task["arguments"]["label-only"].items()} == labels
-    for item, argument in task["arguments"]["noise"].items():
-        assert argument["text"] != task["arguments"]["gold"][item]["text"]
+    assert list(task.arguments) == systems
+    assert all(list(task.arguments[system]) == ranked for system in systems)
+    assert {a.text for a in task.arguments["no-argument"].values()} == {""}
+    labels = {i.item_id: i.label_text for i in task.about.instances}
+    assert {k: a.text for k, a in task.arguments["label-only"].items()} == labels
+    for item, argument in task.arguments["noise"].items():
+        assert argument.text != task.arguments["gold"][item].text
     split = json.loads((run.path / "proxy" / "split-claims.json").read_text())
     assert sorted(row for rows in split.values() for row in rows) == list(range(40))
     assert str(here) not in (run.path / "proxy" / "ranking.json").read_text()
@@ -68,7 +73,7 @@ def test_a_generator_without_any_text_has_no_arguments_and_is_kept_in_mind(
     bench = load_rank_bench(path)
     write_arguments_of_all(bench, run, NoProgress())
     assert "one" not in all_arguments(bench, bench.tasks[0], run.path)
-    assert read_ranking(run.path)["tasks"][0]["generators"] == ["one"]
+    assert read_ranking(run.path).tasks[0].generators == ("one",)
 
 
 def test_arguments_of_a_larger_sample_are_kept_and_not_read(here: Path, run: RunFolder) -> None:
@@ -118,4 +123,4 @@ def test_a_budget_is_for_all_generators_and_counts_what_earlier_runs_spent(
     line = json.dumps(spent | {"signature": "s"}) + "\n"
     (run.path / "proxy" / "arguments-two.jsonl").write_text(line * 2)
     with pytest.raises(BudgetSpent, match=r"budget of \$2\.5 is used up: \$3\.0000"):
-        generate_all(bench, run.path, NoProgress(), Stop(), 2.5)
+        generate_all(Step(bench, run, NoProgress(), Stop()), 2.5)

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from judgebench.ranking.report.lookup import (
-    argument_names,
-    placed_systems,
-    ranker_titles,
-    shares_above,
-    shown_ranker,
-    surely_above,
-)
-from judgebench.ranking.report.medals import against_arguments
-from judgebench.ranking.result import RankAgreement, RankedTask, Ranking, Rankings
+from judgebench.ranking.medals import against_arguments
+from judgebench.ranking.rankings import OneRanking, RankedTask, Rankings
 from judgebench.records import Estimate
 from judgebench.report.words import counted, listed
 
@@ -25,18 +17,12 @@ NO_RANKINGS = "Nothing was ranked."
 _SIGNIFICANT = 0.05
 
 
-def summary(rankings: Rankings) -> list[tuple[str, list[str]]]:
-    """For each task its title and its sentences; tasks of which nothing is to be said are out."""
-    titles = ranker_titles(rankings)
-    found = [(task.title, _sentences(rankings, task, titles)) for task in rankings.tasks]
-    return [(title, sentences) for title, sentences in found if sentences]
-
-
-def _sentences(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]) -> list[str]:
-    ranked = rankings.of(task.name)
+def ranking_sentences(rankings: Rankings, task: RankedTask) -> list[str]:
+    """What the rankings of one task show."""
+    ranked, titles = rankings.of(task.name), rankings.titles
     return [
-        *_grouped((shown_ranker(r), _best(r, task)) for r in ranked),
-        *_grouped((shown_ranker(r), _controls(r, task)) for r in ranked),
+        *_grouped((r.title, _best(r, task)) for r in ranked),
+        *_grouped((r.title, _controls(r, task)) for r in ranked),
         *_no_difference(ranked),
         *_with_humans(rankings, task, titles),
         *_by_length(rankings, task, titles),
@@ -52,36 +38,27 @@ def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield from (f"{listed(names)}: {words}." for words, names in groups.items() if words)
 
 
-def _best(ranking: Ranking, task: RankedTask) -> str:
+def _best(ranking: OneRanking, task: RankedTask) -> str:
     """Which real argument stands first, if any surely does."""
-    wanted = set(argument_names(task))
-    names = [s.system for s in placed_systems(ranking) if s.system in wanted]
-    if len(names) < 2:
+    wanted = set(task.arguments)
+    places = {s: place for s, place in ranking.placed.items() if s in wanted}
+    if len(places) < 2:
         return ""
-    shares, first = shares_above(ranking), names[0]
-    tied = [name for name in names if _place(ranking, name) == _place(ranking, first)]
-    rivals = [n for n in names if n not in tied and not surely_above(shares, first, n)]
-    if not rivals:
-        return _alone(tied)
-    have = "have" if len(tied) > 1 else "has"
-    return f"{listed(tied)} {have} the best score, but cannot be told apart from {listed(rivals)}"
-
-
-def _alone(tied: Sequence[str]) -> str:
+    first = next(iter(places))
+    tied = [name for name, place in places.items() if place == places[first]]
+    rivals = [n for n in places if n not in tied and not ranking.surely_above(first, n)]
+    if rivals:
+        have = f"{listed(tied)} {'have' if len(tied) > 1 else 'has'} the best score"
+        return f"{have}, but cannot be told apart from {listed(rivals)}"
     if len(tied) > 1:
         return f"{listed(tied)} share the best score"
     return f"{tied[0]} stands above every other argument"
 
 
-def _place(ranking: Ranking, name: str) -> float:
-    return next(s.place for s in ranking.systems if s.system == name)
-
-
-def _controls(ranking: Ranking, task: RankedTask) -> str:
+def _controls(ranking: OneRanking, task: RankedTask) -> str:
     """Whether control cases mislead the ranker."""
-    placed = {s.system for s in placed_systems(ranking)}
-    controls = [s.name for s in task.systems if not s.is_argument and s.name in placed]
-    arguments = sum(name in placed for name in argument_names(task))
+    controls = [name for name in task.controls if name in ranking.placed]
+    arguments = sum(name in ranking.placed for name in task.arguments)
     if not controls or not arguments:
         return ""
     stands = {name: against_arguments(ranking, task, name) for name in controls}
@@ -96,21 +73,14 @@ def _controls(ranking: Ranking, task: RankedTask) -> str:
         return f"misled by {listed(above)}" + (f"; {unsure}" if unclear else "")
     if unclear:
         return f"no control case surely stands above an argument, but {unsure}"
-    return f"not misled: {_each(controls)} below every argument"
+    stand = "stand" if len(controls) > 1 else "stands"
+    return f"not misled: {listed(controls)} {stand} below every argument"
 
 
-def _each(controls: Sequence[str]) -> str:
-    many = len(controls) > 1
-    return f"{listed(controls)} stand" + ("" if many else "s")
-
-
-def _no_difference(ranked: Sequence[Ranking]) -> Iterator[str]:
+def _no_difference(ranked: Sequence[OneRanking]) -> Iterator[str]:
     """The rankers whose ranks Friedman's test does not tell from chance."""
-    flat = [
-        f"{shown_ranker(r)} (p = {r.p:.3f})"
-        for r in ranked
-        if r.p is not None and r.p >= _SIGNIFICANT
-    ]
+    p_values = [(r.title, e.value) for r in ranked if (e := r.whole.get("p"))]
+    flat = [f"{name} (p = {p:.3f})" for name, p in p_values if p is not None and p >= _SIGNIFICANT]
     if flat:
         yield f"Friedman's test shows no difference between the systems for {listed(flat)}."
 
@@ -118,11 +88,11 @@ def _no_difference(ranked: Sequence[Ranking]) -> Iterator[str]:
 def _with_humans(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]) -> Iterator[str]:
     """Whether rankers order the arguments as the humans do."""
     humans = {r.ranker for r in rankings.of(task.name) if r.kind == "humans"}
-    found = [
-        (titles.get(other, other), agreement.tau_b)
-        for agreement in rankings.agreements
-        if agreement.task == task.name and (other := other_than(humans, agreement))
-    ]
+    found: list[tuple[str, Estimate]] = []
+    for row in rankings.rows.select("agreement", "tau_b", task=task.name):
+        others = [name for name in (row["ranker"], row["other"]) if name not in humans]
+        if len(others) == 1:
+            found.append((titles.get(others[0], others[0]), row.estimate))
     for words, wanted in (
         ("Agreement with the humans beyond chance", "up"),
         ("Disagreement with the humans beyond chance", "down"),
@@ -136,19 +106,13 @@ def _with_humans(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]
             yield f"{words}: {listed(named)}."
 
 
-def other_than(humans: set[str], agreement: RankAgreement) -> str:
-    """Who is held against the humans; empty where they are not in it."""
-    pair = (agreement.ranker, agreement.other)
-    others = [name for name in pair if name not in humans]
-    return others[0] if len(others) == 1 else ""
-
-
 def _by_length(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]) -> Iterator[str]:
+    rows = rankings.rows.select("length_bias", "rho", task=task.name)
     for words, wanted in (("Longer", "up"), ("Shorter", "down")):
         named = [
-            f"{titles.get(b.ranker, b.ranker)} (rho {b.rho:.2f})"
-            for b in rankings.length_biases
-            if b.task == task.name and direction(b.rho) == wanted
+            f"{titles.get(row['ranker'], row['ranker'])} (rho {row.estimate:.2f})"
+            for row in rows
+            if direction(row.estimate) == wanted
         ]
         if named:
             yield f"{words} arguments stand higher with {listed(named)}."
@@ -157,12 +121,11 @@ def _by_length(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]) 
 def _self_preferences(
     rankings: Rankings, task: RankedTask, titles: Mapping[str, str]
 ) -> Iterator[str]:
-    for p in rankings.self_preferences:
-        if p.task == task.name and direction(p.places) == "up":
-            name = titles.get(p.ranker, p.ranker)
+    for row in rankings.rows.select("self_preference", task=task.name):
+        if direction(row.estimate) == "up":
             yield (
-                f"{name} sets {p.generator} higher than the other rankers do, by {p.places:.2f} "
-                f"places ({p.akin})."
+                f"{titles.get(row['ranker'], row['ranker'])} sets {row['system']} higher than the "
+                f"other rankers do, by {row.estimate:.2f} places ({row['akin']})."
             )
 
 

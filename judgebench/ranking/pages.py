@@ -1,0 +1,493 @@
+"""What a report shows of the rankings: sentences, medal grids, scores, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+
+from judgebench.ranking.medals import draw_medals, has_controls, medals_table, system_colours
+from judgebench.ranking.rankings import OneRanking, RankedTask, RankerKind, Rankings
+from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS, ranking_sentences
+from judgebench.records import Estimate
+from judgebench.report.words import counted
+from judgebench.results.part import Block, Drawing, Part
+from judgebench.results.rows import Row
+from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_number
+
+_Cells = tuple[Cell, ...]
+_TRAINED: tuple[RankerKind, ...] = ("baseline", "expert-trained", "llm-trained")
+_NOT_RANKED = Estimate(None, reason="this ranker did not rank it")
+_NO_TASK = Estimate(None, reason="this ranker did not rank this task")
+
+
+def rankings_part(rankings: Rankings) -> Part:
+    """Everything: each task, all tasks together, and what the rankings rest on."""
+    tasks = list(enumerate(rankings.tasks, start=1))
+    said = any(ranking_sentences(rankings, task) for task in rankings.tasks)
+    opening = Block(
+        "Whose arguments help to decide?", (HOW_SURE if said else NO_RANKINGS,),
+        lead=True, on_screen=True,
+    )  # fmt: skip
+    together = [
+        Block("All tasks together", tables=_average_tables(rankings), on_screen=True),
+        *(
+            Block(heading, tables=tables, folded=True)
+            for heading, tables in (
+                ("Do rankers agree?", tuple(_agreement(rankings, t, n) for n, t in tasks)),
+                ("Control cases", (_controls_below(rankings),)),
+                ("Biases", (_length(rankings), _self_preference(rankings))),
+                ("Training and arguments",
+                 (_trained(rankings), _systems(rankings), _tasks(rankings))),
+            )
+        ),
+    ]  # fmt: skip
+    return Part(
+        key="rankings",
+        title="whose arguments help to decide?",
+        results=rankings.rows,
+        blocks=(opening, *(b for n, t in tasks for b in _of_task(rankings, t, n)), *together),
+        notes=rankings.notes,
+    )
+
+
+def _of_task(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Block]:
+    """What one task shows, and the ranks behind it."""
+    ranked = rankings.of(task.name)
+    grids = [medals_table(ranked, task, f"ranking_medals-{number}", with_controls=False)]
+    if has_controls(ranked, task):
+        key = f"ranking_controls-{number}"
+        grids.append(medals_table(ranked, task, key, with_controls=True))
+    scores = _scores(rankings, task, number)
+    draw = partial(draw_medals, ranked, task, system_colours(rankings.tasks))
+    figure = Drawing(f"medals_{task.name}", f"Who helps most: {task.title}", draw)
+    left_out = f"; not ranked: {', '.join(task.left_out)}" if task.left_out else ""
+    n = int(rankings.about(task.name, "instances") or 0)
+    about = f"{counted(n, 'instance')}, scored by {task.metric_words}{left_out}."
+    sentences = ranking_sentences(rankings, task)
+    yield Block(
+        task.title, (*sentences, about) if ranked else (), (grids[-1], scores),
+        (figure,) if grids[-1].rows else (), lead=True, on_screen=True,
+    )  # fmt: skip
+    ranks = (_places(rankings, task, number), _average_ranks(rankings, task, number),
+             _groups(rankings, task, number), _neighbours(rankings, task, number))  # fmt: skip
+    yield Block(f"Places and ranks: {task.title}", tables=(*grids[:-1], *ranks), folded=True)
+
+
+# --- one task: rankers down, systems across ------------------------------------------------------
+
+
+def _scores(rankings: Rankings, task: RankedTask, number: int) -> Table:
+    """Every ranker's score of every system, the best of a row in bold (as Tables 10-12)."""
+    return Table(
+        f"ranking_scores-{number}",
+        f"Scores, {task.title}",
+        ("Ranker", *_columns(task)),
+        _rows_of(rankings, task, _score),
+        (
+            f"Higher is better. Evaluators: {task.metric_words}; judges: mean score, from 0 to 1; "
+            "humans: minus the mean rank. Best of each row in bold.",
+        ),
+    )
+
+
+def _columns(task: RankedTask) -> list[str]:
+    return [s.name if s.is_argument else f"{s.name} (control)" for s in task.systems]
+
+
+def _rows_of(
+    rankings: Rankings, task: RankedTask, shown: Callable[[OneRanking, str], Cell]
+) -> tuple[_Cells, ...]:
+    """One row per ranker with one cell for each system of the task."""
+    return tuple(
+        (Cell(ranking.title), *(shown(ranking, system.name) for system in task.systems))
+        for ranking in rankings.of(task.name)
+    )
+
+
+def _score(ranking: OneRanking, system: str) -> Cell:
+    places = list(ranking.placed.values())
+    is_best = bool(places) and places[0] == ranking.placed.get(system) != places[-1]
+    return Cell(estimate=ranking.scores.get(system, _NOT_RANKED), best=is_best)
+
+
+def _places(rankings: Rankings, task: RankedTask, number: int) -> Table:
+    """The place by score, and where it lies in the resamples."""
+    return Table(
+        f"ranking_places-{number}",
+        f"Places by score, with their range over the resamples, {task.title}",
+        ("Ranker", *_columns(task)),
+        _rows_of(rankings, task, _place),
+        ("1 is best; who ties shares the mean of the places. In brackets: the range.",),
+    )
+
+
+def _place(ranking: OneRanking, system: str) -> Cell:
+    if system not in ranking.places:
+        return Cell(DASH)
+    e = ranking.places[system]
+    if e.value is None:
+        return Cell(DASH, remark=f"undefined: {e.reason or NO_REASON}")
+    if e.low is None or e.high is None:
+        return Cell(f"{e.value:g}", remark="no range")
+    return Cell(f"{e.value:g} ({e.low:g}–{e.high:g})")
+
+
+def _average_ranks(rankings: Rankings, task: RankedTask, number: int) -> Table:
+    """The mean of the ranks within instances."""
+
+    def shown(ranking: OneRanking, system: str) -> Cell:
+        e = ranking.average_ranks.get(system)
+        return Cell(DASH) if e is None else Cell(estimate=e)
+
+    return Table(
+        f"ranking_average_ranks-{number}",
+        f"Average ranks within instances, {task.title}",
+        ("Ranker", *_columns(task)),
+        _rows_of(rankings, task, shown),
+        ("1 is best.",),
+    )
+
+
+def _groups(rankings: Rankings, task: RankedTask, number: int) -> Table:
+    """The letters of Nemenyi's groups; no row for a ranker without any."""
+    rows = _rows_of(rankings, task, lambda r, system: Cell(r.groups.get(system) or DASH))
+    return Table(
+        f"ranking_groups-{number}",
+        f"Which average ranks differ: Nemenyi's groups, {task.title}",
+        ("Ranker", *_columns(task)),
+        tuple(row for row in rows if any(cell.text != DASH for cell in row[1:])),
+        ("Systems of one row that share a letter do not differ by Nemenyi's test.",),
+    )
+
+
+def _neighbours(rankings: Rankings, task: RankedTask, number: int) -> Table:
+    """The systems in order of their scores, and how often each stays above the next one."""
+    orders = [(r.title, _order(r)) for r in rankings.of(task.name) if r.shares]
+    width = max((len(cells) for _, cells in orders), default=0)
+    return Table(
+        f"ranking_neighbours-{number}",
+        f"How surely each system stands above the next, {task.title}",
+        ("Ranker", *(f"{i}." for i in range(1, width + 1))),
+        tuple((Cell(ranker), *cells, *[Cell()] * (width - len(cells))) for ranker, cells in orders),
+        (
+            "In order of the scores. In brackets: share of resamples in which the system stays "
+            "above the next one, ties counted half.",
+        ),
+    )
+
+
+def _order(ranking: OneRanking) -> list[Cell]:
+    """`gold (93 %)`; the last system stands alone."""
+    names, shares = list(ranking.placed), ranking.shares
+    told = [f" ({_percent(shares[p])})" if p in shares else "" for p in pairwise(names)]
+    return [Cell(name + share) for name, share in zip(names, [*told, ""], strict=False)]
+
+
+def _percent(share: float) -> str:
+    """`93 %` with a space that does not break; neither 0 nor 100 % unless it is so."""
+    if 0 < share < 0.01:
+        return "<\u00a01\u00a0%"
+    return ">\u00a099\u00a0%" if 0.99 < share < 1 else f"{100 * share:.0f}\u00a0%"
+
+
+# --- all tasks -----------------------------------------------------------------------------------
+
+
+def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
+    """Averages, best systems and Friedman's test."""
+    best = {task.name: _best_average(rankings, task) for task in rankings.tasks}
+    averages = _by_task(rankings, "average", lambda r: r.ranker in best[r.task])
+    return (
+        Table(
+            "ranking_averages",
+            "Average score over real arguments",
+            *averages,
+            (
+                "Scores of evaluators, judges and humans are of different kinds: compare them "
+                "within one kind only. Best evaluator of each task in bold. A high average says "
+                "that the arguments help this evaluator, not that it ranks them well.",
+            ),
+        ),
+        Table(
+            "ranking_best",
+            "Best system of each ranker, of the real arguments",
+            ("Task", "Ranker", "Best system", "Its score", "Next below", "Stays above it in"),
+            tuple(row for t in rankings.tasks for r in rankings.of(t.name) if (row := _best(r, t))),
+            ("Stays above: share of resamples, ties count half.",),
+            stubs=2,
+        ),
+        Table(
+            "ranking_friedman",
+            "Do the systems differ at all? Friedman's test over the ranks within instances",
+            ("Task", "Ranker", "Instances", "Missing", "Chi square", "p", "Critical difference"),
+            tuple(_friedman(r, t) for t in rankings.tasks for r in rankings.of(t.name)),
+            ("Critical difference: of two average ranks, by Nemenyi's test.",),
+            stubs=2,
+        ),
+    )
+
+
+def _by_task(
+    rankings: Rankings, statistic: str, is_best: Callable[[OneRanking], bool]
+) -> tuple[tuple[str, ...], tuple[_Cells, ...]]:
+    """Columns and rows of a statistic of whole rankings; rankers down, tasks across."""
+    found = {(r.ranker, r.task): r for r in rankings.rankings}
+
+    def cell(ranker: str, task: str) -> Cell:
+        ranking = found.get((ranker, task))
+        if ranking is None:
+            return Cell(estimate=_NO_TASK)
+        return Cell(estimate=ranking.whole.get(statistic, _NO_TASK), best=is_best(ranking))
+
+    return ("Ranker", *(task.title for task in rankings.tasks)), tuple(
+        (Cell(title), *(cell(ranker, task.name) for task in rankings.tasks))
+        for ranker, title in rankings.titles.items()
+    )
+
+
+def _best_average(rankings: Rankings, task: RankedTask) -> set[str]:
+    """The trained evaluators with the highest average."""
+    values = {
+        r.ranker: e.value
+        for r in rankings.of(task.name)
+        if r.kind in _TRAINED and (e := r.whole.get("average")) and e.value is not None
+    }
+    return {ranker for ranker, value in values.items() if value == max(values.values())}
+
+
+def _best(ranking: OneRanking, task: RankedTask) -> _Cells:
+    """The best real argument of one ranker (right of Table 1); empty where it ranked none."""
+    wanted = set(task.arguments)
+    found = {s: place for s, place in ranking.placed.items() if s in wanted}
+    if not found:
+        return ()
+    names = list(found)
+    tied = [name for name in names if found[name] == found[names[0]]]
+    below = names[len(tied)] if len(names) > len(tied) else DASH
+    share = ranking.shares.get((tied[0], below))
+    return (
+        Cell(task.title),
+        Cell(ranking.title),
+        Cell(", ".join(tied) + (" (tied)" if len(tied) > 1 else "")),
+        Cell(estimate=ranking.scores[tied[0]]),
+        Cell(below),
+        Cell(DASH if share is None else _percent(share)),
+    )
+
+
+def _friedman(ranking: OneRanking, task: RankedTask) -> _Cells:
+    chi_square, p, distance = (
+        ranking.whole.get(statistic, _NO_TASK)
+        for statistic in ("chi_square", "p", "critical_difference")
+    )
+    return (
+        Cell(task.title),
+        Cell(ranking.title),
+        Cell(f"{chi_square.n:,}"),
+        Cell(f"{chi_square.n_missing:,}"),
+        _or_reason(chi_square, lambda value: f"{value:.2f}"),
+        _or_reason(p, p_text),
+        _or_reason(distance, format_number),
+    )
+
+
+def p_text(p: float) -> str:
+    """`0.031`, `< 0.001`."""
+    return "< 0.001" if p < 0.001 else format_number(p)
+
+
+def _or_reason(e: Estimate, text: Callable[[float], str]) -> Cell:
+    if e.value is None:
+        return Cell(DASH, remark=f"undefined: {e.reason or NO_REASON}")
+    return Cell(text(e.value))
+
+
+# --- what they rest on ---------------------------------------------------------------------------
+
+
+def _titles(rankings: Rankings) -> Callable[[Row, str], Cell]:
+    """A cell of a task's or ranker's title, by the key of a row that names it."""
+    titles = {**rankings.titles, **{task.name: task.title for task in rankings.tasks}}
+    return lambda row, key: Cell(titles.get(row[key], row[key]))
+
+
+def _agreement(rankings: Rankings, task: RankedTask, number: int) -> Table:
+    """Every pair of rankers, those with the humans first."""
+    humans = {r.ranker for r in rankings.rankings if r.kind == "humans"}
+    titles, statistics = rankings.titles, ("tau_b", "spearman", "tau_b_of_averages", "top_1")
+    pairs: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rankings.rows.select("agreement", task=task.name):
+        pairs.setdefault((row["ranker"], row["other"]), {})[row.statistic] = row
+    rows = [
+        (
+            Cell(titles.get(ranker, ranker)),
+            Cell(titles.get(other, other), remark=f"over {found['tau_b']['over']}"),
+            *(Cell(estimate=found[s].estimate, signed=s != "top_1") for s in statistics),
+        )
+        for (ranker, other), found in sorted(pairs.items(), key=lambda p: not humans & {*p[0]})
+    ]
+    return Table(
+        f"ranking_agreement-{number}",
+        f"How far rankers agree, {task.title}",
+        ("Ranker", "Other ranker", "Kendall's tau-b", "Spearman's rho",
+         "tau-b of the average ranks", "Same best system"),
+        tuple(rows),
+        (
+            "tau-b and rho of the ranks within an instance, means over the instances and "
+            "systems that both rank. Same best system: share of the instances.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
+def _controls_below(rankings: Rankings) -> Table:
+    """The share of control cases that rank below all real arguments."""
+    return Table(
+        "ranking_controls_below",
+        "Control cases below all real arguments of their instance",
+        *_by_task(rankings, "controls_below", lambda ranking: False),
+        ("Share of the instances' control cases; 1 is best.",),
+    )
+
+
+def _length(rankings: Rankings) -> Table:
+    """Do longer arguments stand higher?"""
+    title, found = _titles(rankings), rankings.rows
+    return Table(
+        "ranking_length",
+        "Length bias: do longer arguments stand higher?",
+        ("Task", "Ranker", "Words and rank, rho", "Longest is the best"),
+        tuple(
+            (
+                title(rho, "task"),
+                title(rho, "ranker"),
+                Cell(estimate=rho.estimate, signed=True),
+                Cell(estimate=first.estimate),
+            )
+            for rho, first in zip(
+                found.select("length_bias", "rho"),
+                found.select("length_bias", "longest_first"),
+                strict=True,
+            )
+        ),
+        (
+            "Spearman's rho within instances, over real arguments: above 0, longer arguments stand "
+            "higher.",
+        ),
+        stubs=2,
+    )
+
+
+def _self_preference(rankings: Rankings) -> Table:
+    """Does a ranker favour the generator that it is akin to?"""
+    title = _titles(rankings)
+    return Table(
+        "ranking_self_preference",
+        "Self-preference: is a generator set higher by the ranker that is akin to it?",
+        ("Task", "Ranker", "Generator", "Akin", "Places higher"),
+        tuple(
+            (
+                title(row, "task"),
+                title(row, "ranker"),
+                Cell(row["system"]),
+                Cell(row["akin"]),
+                Cell(
+                    estimate=row.estimate, signed=True, remark=f"beside {row['other'] or 'nobody'}"
+                ),
+            )
+            for row in rankings.rows.select("self_preference")
+        ),
+        ("How many places higher than the other rankers of the task set it, on average.",),
+        stubs=2,
+    )
+
+
+_TRAINING = {  # statistic -> heading
+    "train": "Training instances", "development": "Development instances", "epochs": "Epochs",
+    "best_epoch": "Best epoch", "development_score": "Development score", "seconds": "Seconds",
+    "cut": "Inputs cut", "cut_arguments": "Arguments cut",
+}  # fmt: skip
+
+
+def _trained(rankings: Rankings) -> Table:
+    """What training each evaluator took."""
+    title, evaluators = _titles(rankings), dict[str, dict[str, Row]]()
+    for row in rankings.rows.select("trained"):
+        evaluators.setdefault(f"{row['task']}\n{row['ranker']}", {})[row.statistic] = row
+
+    def count(row: Row) -> Cell:
+        places = 3 if row.statistic == "development_score" else 0
+        return Cell(f"{row.estimate.value or 0:,.{places}f}")
+
+    return Table(
+        "ranking_trained",
+        "Training of the evaluators",
+        ("Task", "Evaluator", "Encoder", *_TRAINING.values()),
+        tuple(
+            (
+                title(found["train"], "task"),
+                Cell(found["train"]["ranker"]),
+                Cell(found["train"]["other"]),
+                *(count(found[statistic]) for statistic in _TRAINING),
+            )
+            for found in evaluators.values()
+        ),
+        (
+            "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among "
+            "them that lost some of the argument.",
+        ),
+        stubs=2,
+    )
+
+
+def _systems(rankings: Rankings) -> Table:
+    """Who wrote arguments, how long, and how much of an extract is really in the document."""
+    kinds = {"gold": "experts", "model": "model", "control": "control case"}
+
+    def cell(task: RankedTask, system: str, statistic: str, form: str) -> Cell:
+        value = rankings.about(task.name, statistic, system)
+        return Cell(DASH if value is None else format(value, form))
+
+    return Table(
+        "ranking_systems",
+        "The systems and what they wrote",
+        ("Task", "System", "Kind", "Mean words", "Verbatim", "Test inputs cut"),
+        tuple(
+            (
+                Cell(task.title),
+                Cell(system.name),
+                Cell(kinds[system.kind]),
+                cell(task, system.name, "mean_words", ",.1f"),
+                cell(task, system.name, "verbatim", ".1%"),
+                cell(task, system.name, "cut", ",.0f"),
+            )
+            for task in rankings.tasks
+            for system in task.systems
+        ),
+        (
+            "Verbatim: share of the words of extracts that stand in the document. Test inputs cut: "
+            "longer than the encoder takes.",
+        ),
+        stubs=2,
+    )
+
+
+def _tasks(rankings: Rankings) -> Table:
+    """The tasks: metric, instances, and the classes that are not ranked."""
+    return Table(
+        "ranking_tasks",
+        "The tasks",
+        ("Task", "Name", "Metric", "Instances ranked", "Classes left out"),
+        tuple(
+            (
+                Cell(task.title),
+                Cell(task.name),
+                Cell(task.metric_words),
+                Cell(f"{rankings.about(task.name, 'instances') or 0:,.0f}"),
+                Cell(", ".join(task.left_out) or "none"),
+            )
+            for task in rankings.tasks
+        ),
+        ("Test instances of a class that is left out are not ranked.",),
+    )

@@ -1,0 +1,187 @@
+"""Several rankers beside each other: what they have in common, how far they agree, and what one may
+favour beside quality (long arguments, and those of its own kin)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judgebench.ranking.rankings import RankerScores
+from judgebench.records import Estimate
+from judgebench.results.rows import Row
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.means import clustered_mean, means, sums_by_cluster
+from judgebench.stats.ranks import places, spearman, tau_b, top_match
+from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
+
+FEW_COMMON = "fewer than two systems are ranked by both"
+NO_COMMON = "no instance is ranked by both"
+LEVEL_RANKS = "in every instance one ranker sets all systems level, so no order can be compared"
+LEVEL_AVERAGES = "one ranker gives all systems the same average rank, so no order can be compared"
+FEW_RANKED = "fewer than two systems are ranked"
+LEVEL_LENGTHS = "in every instance all arguments are of one length or ranked level"
+NO_LENGTHS = "no instance has all arguments, with their lengths and scores"
+NO_OTHER = "no other ranker is there to compare with"
+NOT_COMMON = "the rankers have no instance with this generator and another system in common"
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Several rankers cut down to the instances and systems that all of them rank.
+
+    `values` is (rankers, instances, systems) without a gap, `clusters` (instances,). `n_missing`
+    counts the instances that all rankers hold and where one of them lacks a value.
+    """
+
+    systems: tuple[str, ...]
+    values: FloatArray
+    clusters: IntArray
+    n_missing: int
+
+
+def match(rankers: Sequence[RankerScores], systems: Sequence[str]) -> Matched:
+    """What one ranker or more rank in common, of the named systems and in their order.
+
+    Clusters are those of the first. An instance that a ranker was never to rank, such as those
+    outside the sample that humans saw, is not missing.
+    """
+    first = rankers[0]
+    common = tuple(s for s in systems if all(s in ranker.systems for ranker in rankers))
+    rows = [{item: row for row, item in enumerate(ranker.items)} for ranker in rankers]
+    items = [item for item in first.items if all(item in known for known in rows)]
+    values = np.stack(
+        [
+            columns(ranker.values, ranker, common)[[known[item] for item in items]]
+            for ranker, known in zip(rankers, rows, strict=True)
+        ]
+    )
+    complete = np.isfinite(values).all(axis=(0, 2))
+    clusters = first.clusters[[rows[0][item] for item in items]]
+    return Matched(common, values[:, complete], clusters[complete], int((~complete).sum()))
+
+
+def columns(table: FloatArray, ranker: RankerScores, systems: Sequence[str]) -> FloatArray:
+    """The columns of these systems, of a table (instances, systems) of that ranker's shape."""
+    return table[:, [ranker.systems.index(system) for system in systems]]
+
+
+# --- agreement -----------------------------------------------------------------------------------
+
+
+def agree(
+    a: RankerScores, b: RankerScores, systems: Sequence[str], resampling: Resampling
+) -> list[Row]:
+    """The agreement of `a` and `b` on those of `systems` and those instances that both rank; the
+    key `over` names the systems.
+
+    Kendall's tau_b and Spearman's rho are taken within each instance and averaged; an instance
+    where one ranker sets all systems level has none and counts as missing. `top_1` is the expected
+    match where ties for the best are broken at random (`stats.ranks.top_match`).
+    Intervals resample the clusters of `a`. Undefined, with a reason, with fewer than two systems
+    or without an instance.
+    """
+    both = match((a, b), systems)
+    x, y = both.values
+    n, k = x.shape
+    if k < 2 or n == 0:
+        reason = FEW_COMMON if k < 2 else NO_COMMON
+        found = [Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)]
+        found *= 4
+    else:
+
+        def mean(per_instance: FloatArray, *, is_proportion: bool = False) -> Estimate:
+            return clustered_mean(
+                per_instance, both.clusters, LEVEL_RANKS, resampling,
+                n_missing=both.n_missing, is_proportion=is_proportion,
+            )  # fmt: skip
+
+        top_1 = mean(top_match(x, y), is_proportion=True)
+        found = [mean(tau_b(x, y)), mean(spearman(x, y)), _of_averages(both, resampling), top_1]
+    keys = {"task": a.task, "ranker": a.ranker, "other": b.ranker, "over": ", ".join(both.systems)}
+    named = zip(("tau_b", "spearman", "tau_b_of_averages", "top_1"), found, strict=True)
+    return [Row("agreement", statistic, estimate, keys=keys) for statistic, estimate in named]
+
+
+def _of_averages(both: Matched, resampling: Resampling) -> Estimate:
+    """tau_b of the two rankers' average ranks, which are averaged anew in every resample."""
+    x, y = both.values
+    n, k = x.shape
+    codes = np.unique(both.clusters, return_inverse=True)[1]
+    ranks = np.hstack([places(x), places(y)])
+    sums = sums_by_cluster(ranks, Clusters(codes, int(codes.max()) + 1))
+
+    def formula(sums: FloatArray) -> FloatArray:
+        average = means(sums)
+        return tau_b(average[..., :k], average[..., k:])
+
+    def undefined(sums: FloatArray) -> str:
+        return LEVEL_AVERAGES if np.isnan(formula(sums)) else ""
+
+    statistic = Statistic("tau_b_of_averages", formula, undefined)
+    return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=both.n_missing)
+
+
+# --- biases --------------------------------------------------------------------------------------
+
+
+def length_bias(
+    scores: RankerScores, words: FloatArray, systems: Sequence[str], resampling: Resampling
+) -> list[Row]:
+    """Whether longer arguments rank higher within their instance, among the named systems.
+
+    `words` (instances, systems) has the rows and columns of `scores`, NaN where the length is
+    unknown. `rho` is Spearman's, of words and rank turned round; `longest_first` is the chance that
+    the longest is the best, ties broken at random: where length does not matter, 1 / systems on
+    average. Raises ValueError for words of another shape.
+    """
+    if words.shape != scores.values.shape:
+        raise ValueError(f"words are {words.shape}, but scores {scores.values.shape}")
+    named = [system for system in systems if system in scores.systems]
+    length, value = (columns(table, scores, named) for table in (words, scores.values))
+    complete = np.isfinite(length).all(axis=1) & np.isfinite(value).all(axis=1)
+    missing = scores.n_missing + int((~complete).sum())
+    if len(named) < 2:
+        rho = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=resampling.level)
+        longest_first = rho
+    else:
+        length, value, clusters = length[complete], value[complete], scores.clusters[complete]
+        rho = clustered_mean(
+            spearman(length, value), clusters, LEVEL_LENGTHS if len(value) else NO_LENGTHS,
+            resampling, n_missing=missing,
+        )  # fmt: skip
+        longest_first = clustered_mean(
+            top_match(length, value), clusters, NO_LENGTHS, resampling,
+            n_missing=missing, is_proportion=True,
+        )  # fmt: skip
+    keys = {"task": scores.task, "ranker": scores.ranker}
+    return [
+        Row("length_bias", "rho", rho, keys=keys),
+        Row("length_bias", "longest_first", longest_first, keys=keys),
+    ]
+
+
+def self_preference(
+    akin: RankerScores,
+    others: Sequence[RankerScores],
+    generator: str,
+    systems: Sequence[str],
+    resampling: Resampling,
+) -> Estimate:
+    """How many places higher `akin` sets the generator than the mean of the others does.
+
+        mean over instances of (mean over the others of r_other - r_akin)
+
+    with r the place of the generator among those of `systems` that all of them rank, on the
+    instances that all of them rank: above 0, the ranker favours it. Take the real arguments as
+    systems: a ranker that is merely misled by control cases sets every generator lower.
+    """
+    both = match((akin, *others), systems)
+    n = both.values.shape[1]
+    if not others or generator not in both.systems or len(both.systems) < 2 or n == 0:
+        reason = NOT_COMMON if others else NO_OTHER
+        return Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)
+    rank = places(both.values)[..., both.systems.index(generator)]
+    higher = rank[1:].mean(axis=0) - rank[0]
+    return clustered_mean(higher, both.clusters, NOT_COMMON, resampling, n_missing=both.n_missing)

@@ -1,0 +1,294 @@
+"""The part of a run folder that a ranking adds: `proxy/`, enough to rank again offline.
+
+proxy/ranking.json            tasks, ranked instances, evaluators, settings (rewritten whole)
+proxy/given.jsonl             arguments on ranked instances that this run did not make: the experts'
+                              (gold), and those of the user's files
+proxy/split-TASK.json         which rows of the source are trained on, tuned on, tested on
+proxy/arguments-SYSTEM.jsonl  what each model wrote, and each control case
+proxy/evaluators/NAME/        a trained evaluator: weights, tokenizer, manifest
+proxy/passages/               embeddings of the corpus
+verdicts-NAME.jsonl           what each evaluator decided with each argument, and how surely
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from judgebench.errors import Problem, SetupError
+from judgebench.files import read_object, to_json, to_line, write_atomically
+from judgebench.ranking.proxy.arguments import (
+    Argument,
+    arguments_path,
+    plain_argument,
+    read_arguments,
+    texts_by_system,
+)
+from judgebench.ranking.proxy.config import EvaluatorKind
+from judgebench.ranking.proxy.examples import evaluator_names
+from judgebench.ranking.proxy.task import GOLD
+from judgebench.ranking.rankings import RankedTask, System, SystemKind
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.store.verdict_file import disk_errors
+from judgebench.yaml_file import validate
+
+RANKING, GIVEN_ARGUMENTS = "proxy/ranking.json", "proxy/given.jsonl"
+
+BySystem = Mapping[str, Mapping[str, Argument]]  # by system and item
+
+
+class _Kept(BaseModel):
+    """A part of a file that judgebench writes; a newer version may have written more."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class KeptInstance(_Kept):
+    """A ranked instance: what is asked, and its right class."""
+
+    item_id: str
+    group: str
+    question: str
+    context: str
+    label: str
+    label_text: str
+
+
+class KeptText(_Kept):
+    """An argument that stands in ranking.json itself, as in older runs."""
+
+    text: str
+    verbatim: float | None = None
+
+
+class KeptTask(_Kept):
+    """One task. `learnt_from` names the systems that LLM-trained evaluators learnt from."""
+
+    name: str
+    title: str
+    metric: str
+    labels: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+    kinds: tuple[EvaluatorKind, ...]
+    draws: int
+    judged: bool
+    generators: tuple[str, ...]
+    learnt_from: tuple[str, ...]
+    instances: tuple[KeptInstance, ...]
+    arguments: dict[str, dict[str, KeptText]] | None = None  # by system and item
+
+
+class KeptRanking(_Kept):
+    """What ranking.json holds. `generators` maps each to its backend, `retrieval` is what the
+    passages were found with, empty without any."""
+
+    judgebench: str
+    name: str
+    seed: int
+    controls: tuple[str, ...]
+    families: dict[str, tuple[str, ...]]
+    generators: dict[str, str]
+    retrieval: dict[str, Any]
+    tasks: tuple[KeptTask, ...]
+
+
+class Trained(_Kept):
+    """What training one evaluator took, from its manifest. `cut` counts inputs of training that
+    were longer than the encoder takes, `cut_arguments` those that lost some of the argument."""
+
+    task: str
+    evaluator: str
+    kind: EvaluatorKind
+    signature: str
+    draw: int
+    encoder: str
+    train: int
+    development: int
+    epochs: int
+    best_epoch: int
+    development_score: float
+    seconds: float
+    cut: int
+    cut_arguments: int
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """One task of a ranking as its run folder keeps it, with the arguments on its instances."""
+
+    about: KeptTask
+    arguments: BySystem
+    controls: tuple[str, ...]  # the names of the control cases
+
+    @property
+    def name(self) -> str:
+        """The task's name, which its ids begin with."""
+        return self.about.name
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The ids of the ranked instances."""
+        return tuple(i.item_id for i in self.about.instances)
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group of every item."""
+        return {i.item_id: i.group for i in self.about.instances}
+
+    @property
+    def clusters(self) -> IntArray:
+        """(instances,), equal for instances of one group."""
+        return clusters_of(self.groups.values())
+
+    @property
+    def shown(self) -> RankedTask:
+        """What a report says of the task."""
+        about = self.about
+        return RankedTask(about.name, about.title, about.metric, self.systems, about.left_out)
+
+    @cached_property
+    def systems(self) -> tuple[System, ...]:
+        """Who wrote at least one argument on the ranked instances: gold first, then models, then
+        control cases."""
+        return tuple(
+            System(name, self._kind(name)) for name, by_item in self.arguments.items() if by_item
+        )
+
+    def _kind(self, system: str) -> SystemKind:
+        if system in self.controls:
+            return "control"
+        return "gold" if system == GOLD else "model"
+
+    @property
+    def evaluators(self) -> list[tuple[EvaluatorKind, str]]:
+        """Kind and name of each evaluator, trained or not; those of one kind stand together."""
+        return [
+            (kind, name)
+            for kind in self.about.kinds
+            for name in evaluator_names(self.name, kind, self.about.draws)
+        ]
+
+    def text(self, system: str, item: str) -> str | None:
+        """What that system says on that item; None where it says nothing."""
+        found = self.arguments[system].get(item)
+        return None if found is None else found.text
+
+    @cached_property
+    def words(self) -> FloatArray:
+        """How many words each argument has (instances, systems), NaN where there is none."""
+        texts = [[self.text(s.name, item) for s in self.systems] for item in self.items]
+        return np.array(
+            [[np.nan if t is None else float(len(t.split())) for t in row] for row in texts]
+        ).reshape(len(self.items), len(self.systems))
+
+
+def clusters_of(groups: Iterable[str]) -> IntArray:
+    """(n,), a number for each group, from 0 in the order in which they are met."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(g, len(numbers)) for g in groups], dtype=np.int64)
+
+
+def asked_question(question: str, context: str) -> str:
+    """What a judge reads as the question: what is to be decided, and the document if any."""
+    return f"{question}\n\nDocument:\n{context}" if context else question
+
+
+# --- reading and writing -------------------------------------------------------------------------
+
+
+def holds_ranking(run: Path) -> bool:
+    """Whether a run folder is one of a ranking."""
+    return (run / RANKING).is_file()
+
+
+def read_ranking(run: Path) -> KeptRanking:
+    """What ranking.json holds. Raises SetupError where it is missing or damaged."""
+    path = run / RANKING
+    if not path.is_file():
+        raise SetupError(Problem("is no ranking run: it holds no " + RANKING, file=str(run)))
+    return validate(read_object(path.read_bytes(), path), KeptRanking, str(path))
+
+
+def read_tasks(run: Path) -> list[TaskData]:
+    """The tasks of a ranking run. Raises SetupError where the folder is none or is damaged."""
+    ranking = read_ranking(run)
+    paths = [run / GIVEN_ARGUMENTS]
+    paths += [arguments_path(run, name) for name in (*ranking.generators, *ranking.controls)]
+    written = [a for path in paths if path.is_file() for _, a in read_arguments(path)]
+    return [
+        TaskData(task, _arguments(task, ranking, written), ranking.controls)
+        for task in ranking.tasks
+    ]
+
+
+def _arguments(task: KeptTask, ranking: KeptRanking, written: Iterable[Argument]) -> BySystem:
+    if task.arguments is not None:
+        return {
+            system: {
+                item: Argument(task.name, item, system, kept.text, verbatim=kept.verbatim)
+                for item, kept in by_item.items()
+            }
+            for system, by_item in task.arguments.items()
+        }
+    ranked = {i.item_id for i in task.instances}
+    unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
+    return last_arguments(
+        [a for a in written if a.item_id in ranked and a.system not in unasked], task.name
+    )
+
+
+def last_arguments(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, Argument]]:
+    """The arguments on one task that count, by system and item (`texts_by_system`)."""
+    of_task = [argument for argument in arguments if argument.task == task]
+    last = {(a.system, a.item_id): a for a in of_task}
+    return {
+        system: {item: last[system, item] for item in by_item}
+        for system, by_item in texts_by_system(of_task, task).items()
+    }
+
+
+def write_ranking(run: Path, content: KeptRanking, given: Iterable[Argument]) -> None:
+    """Replace ranking.json, and the arguments that this run did not make. Raises DiskFailed."""
+    write_arguments_file(run / GIVEN_ARGUMENTS, given)
+    _write(run / RANKING, content.model_dump(mode="json", exclude_unset=True))
+
+
+def write_arguments_file(path: Path, arguments: Iterable[Argument]) -> None:
+    """One line per argument. Raises DiskFailed."""
+    lines = "".join(to_line(plain_argument(a)) for a in arguments)
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, lines.encode("utf-8"))
+
+
+def write_split(run: Path, task: str, rows: Mapping[str, Any]) -> None:
+    """The row indices of each split. Raises DiskFailed."""
+    _write(run / "proxy" / f"split-{task}.json", rows)
+
+
+def evaluator_folder(run: Path, name: str) -> Path:
+    """Where a trained evaluator lies."""
+    return run / "proxy" / "evaluators" / name
+
+
+def read_trained(run: Path, name: str) -> Trained | None:
+    """What training an evaluator took; None where it is not trained. Raises SetupError where its
+    manifest is damaged."""
+    path = evaluator_folder(run, name) / "manifest.json"
+    if not path.is_file():
+        return None
+    return validate(read_object(path.read_bytes(), path), Trained, str(path))
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, (to_json(content, indent=1) + "\n").encode("utf-8"))

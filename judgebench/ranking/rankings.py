@@ -1,0 +1,200 @@
+"""What a ranking finds: rankers' scores go in, rows come out, read back one ranker at a time.
+
+Every number is a row of one of these analyses, keyed by `task`:
+
+system           score, place (with its range over the resamples) and average_rank of a `system`;
+                 `group` holds Nemenyi's letters
+ranking          chi_square, p and critical_difference of one `ranker`; controls_below (share of the
+                 control cases below all real arguments); average (score over real arguments)
+above            share_of_resamples in which `system` scores above `other`, ties counted half
+agreement        tau_b, spearman, tau_b_of_averages, top_1 of `ranker` and `other`
+length_bias      rho of words and rank, longest_first
+self_preference  places by which a ranker sets the generator `system` higher than the rankers
+                 `other` do that are not `akin` to it
+trained          what training an evaluator took
+task, argument   instances ranked; mean_words, verbatim and cut of what a `system` wrote
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, cast
+
+from judgebench.records import Estimate
+from judgebench.results.rows import NOT_COMPUTED, Results
+from judgebench.results.shown import Shown
+from judgebench.stats.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from judgebench.results.part import Part
+
+SystemKind = Literal["gold", "model", "control"]
+RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "control", "humans"]
+SURE = 0.95  # the share of resamples from which a report says "above"
+METRICS = {"accuracy": "accuracy", "micro_f1": "micro-F1"}
+_ASKED: Mapping[RankerKind, str] = {"judge": " (judge)", "control": " (control judge)"}
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Who wrote arguments: the experts (`gold`), a model, or a control case. The first two write
+    real arguments, the primary ones of the paper."""
+
+    name: str
+    kind: SystemKind
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether what it writes are real arguments."""
+        return self.kind != "control"
+
+
+@dataclass(frozen=True)
+class RankerScores:
+    """One ranker's scores on one task, the input of every ranking.
+
+    `values` is (instances, systems), higher is better and NaN is missing: the probability of the
+    gold label (mean over draws), a judge's mean severity turned round to 0..1 with 1 the best, or
+    minus the humans' mean rank. `correct` is (instances, systems), the share of draws that decide
+    rightly with this argument, None for judges and humans. `clusters` (instances,) numbers the
+    groups that are resampled whole. `systems` are names, in the order of the columns.
+    """
+
+    task: str
+    ranker: str
+    kind: RankerKind
+    systems: tuple[str, ...]
+    items: tuple[str, ...]
+    clusters: IntArray
+    values: FloatArray
+    correct: FloatArray | None = None
+    n_missing: int = 0  # instances that were to be ranked and are not here
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """What its rows are found by."""
+        return {"task": self.task, "ranker": self.ranker, "ranker_kind": self.kind}
+
+
+@dataclass(frozen=True, slots=True)
+class RankedTask:
+    """One task of the ranking: how it is scored, which systems wrote, which labels are not
+    ranked."""
+
+    name: str
+    title: str
+    metric: str
+    systems: tuple[System, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def metric_words(self) -> str:
+        """`micro-F1`; an unknown metric by its own name."""
+        return METRICS.get(self.metric, self.metric)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The systems that wrote real arguments."""
+        return [system.name for system in self.systems if system.is_argument]
+
+    @property
+    def controls(self) -> list[str]:
+        """The control cases."""
+        return [system.name for system in self.systems if not system.is_argument]
+
+
+@dataclass(frozen=True)
+class OneRanking:
+    """One ranker on one task, as its rows tell it: estimates by system in the order of their
+    places, those of the whole ranking by statistic, and shares of resamples by pair, both ways."""
+
+    task: str
+    ranker: str
+    kind: RankerKind
+    scores: dict[str, Estimate] = field(default_factory=dict)
+    places: dict[str, Estimate] = field(default_factory=dict)
+    average_ranks: dict[str, Estimate] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+    whole: dict[str, Estimate] = field(default_factory=dict)
+    shares: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The ranker's name, and for a judge that it is one."""
+        return f"{self.ranker}{_ASKED.get(self.kind, '')}"
+
+    @property
+    def placed(self) -> dict[str, float]:
+        """The systems that have a place, best first."""
+        found = {s: e.value for s, e in self.places.items() if e.value is not None}
+        return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+    def surely_above(self, upper: str, lower: str) -> bool:
+        """Whether the one stands above the other in at least 95 % of resamples."""
+        return self.shares.get((upper, lower), 0.0) >= SURE - 1e-9
+
+
+@dataclass(frozen=True)
+class Rankings(Shown):
+    """All that a ranking run finds; `rows` are described at the top of this module."""
+
+    name: str
+    tasks: tuple[RankedTask, ...]
+    rows: Results
+    notes: tuple[str, ...] = ()
+
+    @property
+    def results(self) -> Results:
+        return self.rows
+
+    @property
+    def part(self) -> Part:
+        from judgebench.ranking.pages import rankings_part
+
+        return rankings_part(self)
+
+    @cached_property
+    def rankings(self) -> list[OneRanking]:
+        """Every ranker of every task: evaluators first, then judges, humans last."""
+        found: dict[tuple[str, str], OneRanking] = {}
+        for row in self.rows:
+            if row.analysis not in ("system", "ranking", "above"):
+                continue
+            kind = cast(RankerKind, row["ranker_kind"])
+            ranking = OneRanking(row["task"], row["ranker"], kind)
+            ranking = found.setdefault((ranking.task, ranking.ranker), ranking)
+            system, other, e = row["system"], row["other"], row.estimate
+            if row.analysis == "ranking":
+                ranking.whole[row.statistic] = e
+            elif row.analysis == "above" and e.value is not None:
+                ranking.shares[system, other] = e.value
+                ranking.shares[other, system] = 1 - e.value
+            elif row.analysis == "system":
+                by_system = {
+                    "score": ranking.scores, "place": ranking.places,
+                    "average_rank": ranking.average_ranks,
+                }  # fmt: skip
+                by_system[row.statistic][system] = e
+                ranking.groups[system] = row["group"]
+        return list(found.values())
+
+    def of(self, task: str) -> list[OneRanking]:
+        """The rankings of one task."""
+        return [ranking for ranking in self.rankings if ranking.task == task]
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Every ranker's name as it is shown: evaluators first, then judges, humans last."""
+        order: tuple[RankerKind, ...] = (
+            "baseline", "expert-trained", "llm-trained", "judge", "control", "humans",
+        )  # fmt: skip
+        ordered = sorted(self.rankings, key=lambda ranking: order.index(ranking.kind))
+        return {ranking.ranker: ranking.title for ranking in ordered}
+
+    def about(self, task: str, statistic: str, system: str = "") -> float | None:
+        """How many instances were ranked, or a figure on what a system wrote; None if unknown."""
+        keys = {"task": task, "system": system} if system else {"task": task}
+        found = self.rows.find(statistic, "argument" if system else "task", **keys)
+        return None if found is NOT_COMPUTED else found.value

@@ -1,1 +1,0 @@
-"""The rankings of a report: medal grids, scores, ranks, agreement, biases and training."""

@@ -1,1 +1,0 @@
-"""A ranking run: arguments written, control cases made, evaluators trained, all put to them."""

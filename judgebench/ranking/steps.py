@@ -1,0 +1,317 @@
+"""The three steps of a ranking run: arguments and control cases, judges, evaluators.
+
+Each goes on where an earlier run of the same folder stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import judgebench
+from judgebench import runner
+from judgebench.progress import Progress
+from judgebench.ranking.proxy.arguments import (
+    Argument,
+    argument_id,
+    arguments_path,
+    read_arguments,
+)
+from judgebench.ranking.proxy.config import GeneratorConfig
+from judgebench.ranking.proxy.control_cases import control_arguments
+from judgebench.ranking.proxy.examples import EvaluatorPlan
+from judgebench.ranking.proxy.generate import ArgumentWriter, costs_of
+from judgebench.ranking.proxy.load import split_rows
+from judgebench.ranking.proxy.task import GOLD, TaskInstance
+from judgebench.ranking.rank_bench import RankBench, RankedEntry, argument_answer
+from judgebench.ranking.ranking_folder import (
+    BySystem,
+    KeptInstance,
+    KeptRanking,
+    KeptTask,
+    evaluator_folder,
+    last_arguments,
+    write_arguments_file,
+    write_ranking,
+    write_split,
+)
+from judgebench.records import Answer, Dataset
+from judgebench.runner.bench import load_bench
+from judgebench.runner.budget import Budget
+from judgebench.runner.stop import Interrupted, Stop, ctrl_c
+from judgebench.store.folder import RunFolder
+from judgebench.store.verdict_file import VerdictWriter, disk_errors
+from judgebench.writer import WritingTerms, Written, opened
+
+if TYPE_CHECKING:
+    from judgebench.ranking.proxy.evaluator import ProxyEvaluator
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step under way: whose, where, who follows it, and whether it is to end."""
+
+    bench: RankBench
+    folder: RunFolder
+    progress: Progress
+    stop: Stop
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.folder.path
+
+
+def write_arguments_of_all(
+    bench: RankBench, folder: RunFolder, progress: Progress, budget: float | None = None
+) -> float:
+    """Have models write what they have not written and make the control cases.
+
+    Returns the US dollars that all arguments of the folder cost. Raises Interrupted (a
+    KeyboardInterrupt), BudgetSpent or an error of a backend; what was written is kept.
+    """
+    step = Step(bench, folder, progress, Stop())
+    with folder.locked(), ctrl_c(step.stop, progress.say):
+        for entry in bench.tasks:
+            write_split(folder.path, entry.task.name, split_rows(entry.task))
+        spent = generate_all(step, budget)
+        retrieval = make_control_cases(step)
+        _keep(bench, folder.path, retrieval)
+        if step.stop.wanted:  # while passages were sought
+            raise Interrupted
+    return spent
+
+
+def judge_all(
+    bench: RankBench,
+    folder: RunFolder,
+    progress: Progress | None = None,
+    budget: float | None = None,
+) -> None:
+    """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
+    verdicts alone. Raises what `runner.run` raises."""
+    answers = [
+        answer
+        for entry in bench.tasks
+        if entry.entry.judged
+        for answer in _answers(entry, all_arguments(bench, entry, folder.path))
+    ]
+    judged = load_bench(bench.file, arguments=Dataset(answers, ()))
+    try:
+        runner.run(judged, folder, budget=budget, progress=progress)
+    finally:
+        judged.close()
+
+
+def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> None:
+    """Train every evaluator and have it decide with every argument.
+
+    Raises Interrupted (a KeyboardInterrupt); epochs and verdicts that are done are kept.
+    """
+    step = Step(bench, folder, progress, Stop())
+    with folder.locked(), ctrl_c(step.stop, progress.say):
+        for entry in bench.tasks:
+            _evaluate(step, entry, all_arguments(bench, entry, folder.path))
+
+
+# --- arguments -----------------------------------------------------------------------------------
+
+
+def generate_all(step: Step, limit: float | None) -> float:
+    """Have every generator write what it has not; the US dollars that all arguments cost."""
+    generators = step.bench.proxy.generators
+    costs = {g.name: costs_of(arguments_path(step.path, g.name)) for g in generators}
+    spent = sum(map(sum, costs.values()))
+    for generator in generators:
+        entries = [e for e in step.bench.tasks if generator in e.generators]
+        if not entries:
+            continue
+        budget = Budget(limit, spent, max(costs[generator.name], default=0.0))
+        with opened(generator.backend, generator.settings) as backend:
+            path = arguments_path(step.path, generator.name)
+            writer = ArgumentWriter(generator, backend, path, step.bench.config.seed)
+            for entry in entries:
+                name = f"{entry.task.name}: {generator.name} writes"
+                price = f"proxy.generators.{generator.name}.settings.price"
+                terms = WritingTerms(name, step.progress, step.stop, budget, price)
+                with disk_errors(step.path):
+                    written = writer.write(entry.task, entry.argued, terms)
+                _report(step.progress, entry, generator, written)
+                if step.stop.wanted:
+                    raise Interrupted
+        spent = budget.spent
+    return spent
+
+
+def _report(
+    progress: Progress, entry: RankedEntry, generator: GeneratorConfig, written: Written
+) -> None:
+    if not written.asked:
+        return
+    parts = [f"{n} {finish}" for finish, n in sorted(written.finishes.items())]
+    if written.failed:
+        parts.append(f"{written.failed} without a reply ({written.why_failed}): asked again next")
+    said = ", ".join(parts) or "none"
+    progress.say(f"{entry.task.name}: arguments of {generator.name}: {said}")
+
+
+def make_control_cases(step: Step) -> Mapping[str, Any]:
+    """Write the arguments of every control case; what the manifest says of the retrieval."""
+    bench, retriever = step.bench, None
+    if bench.proxy.passages is not None:
+        from judgebench.ranking.proxy.passages import PassageRetriever
+
+        step.progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
+        folder = step.path / "proxy" / "passages"
+        retriever = PassageRetriever(bench.proxy.passages, bench.corpus, folder)
+    made: dict[str, list[Argument]] = {case: [] for case in bench.proxy.controls}
+    for entry in bench.tasks:
+        for argument in control_arguments(
+            entry.task, bench.proxy.controls, bench.config.seed, retriever
+        ):
+            made[argument.system].append(argument)
+    for case, arguments in made.items():
+        write_arguments_file(arguments_path(step.path, case), arguments)
+    return retriever.describe() if retriever else {}
+
+
+def all_arguments(bench: RankBench, entry: RankedEntry, run: Path) -> BySystem:
+    """Every argument on one task that has a text (control cases may be blank), by system and item:
+    gold first, then models, then control cases."""
+    task = entry.task
+    found = {GOLD: {i.item_id: Argument(task.name, i.item_id, GOLD, i.argument)
+                    for i in task.instances if i.argument.strip()}}  # fmt: skip
+    argued = {i.item_id for i in entry.argued}  # others may be left from a larger sample
+    sources: list[Argument] = list(entry.given)
+    for name in [*(g.name for g in entry.generators), *bench.proxy.controls]:
+        path = arguments_path(run, name)
+        if path.is_file():
+            sources += [a for _, a in read_arguments(path) if a.item_id in argued]
+    return found | last_arguments(sources, task.name)
+
+
+def _taught_by(bench: RankBench, arguments: BySystem) -> list[str]:
+    """The systems that an LLM-trained evaluator learns from: neither experts nor control cases."""
+    return [system for system in arguments if system not in (GOLD, *bench.proxy.controls)]
+
+
+# --- judges and evaluators -----------------------------------------------------------------------
+
+
+def _answers(entry: RankedEntry, arguments: BySystem) -> Iterator[Answer]:
+    for instance in entry.task.ranked:
+        for system, by_item in arguments.items():
+            if instance.item_id in by_item:
+                text = by_item[instance.item_id].text
+                yield argument_answer(entry.task, instance, system, text)
+
+
+def _evaluate(step: Step, entry: RankedEntry, arguments: BySystem) -> None:
+    """Train what is not trained, then write the verdicts that are not written.
+
+    Raises Interrupted where the user stops it; epochs and verdicts done are kept.
+    """
+    from judgebench.ranking.proxy.evaluator import ProxyEvaluator
+    from judgebench.ranking.proxy.training import train
+
+    models = {
+        system: {item: argument.text for item, argument in arguments[system].items()}
+        for system in _taught_by(step.bench, arguments)
+    }
+    for kind in entry.kinds:
+        for draw in range(entry.evaluators.draws if kind == "llm-trained" else 1):
+            plan = EvaluatorPlan(
+                entry.task, kind, entry.evaluators, step.bench.config.seed, models, draw
+            )
+            where = evaluator_folder(step.path, plan.name)
+            train(plan, where, step.progress, step.stop)
+            _decide(step, ProxyEvaluator.load(where), entry, arguments)
+
+
+def _decide(step: Step, evaluator: ProxyEvaluator, entry: RankedEntry, arguments: BySystem) -> None:
+    """Write one verdict per argument; those of another signature or text are made anew."""
+    done = {
+        (v.item_id, v.content_hash)
+        for v in step.folder.verdicts(evaluator.name)
+        if v.signature == evaluator.signature
+    }
+
+    def is_done(system: str, i: TaskInstance) -> bool:
+        hashed = evaluator.content_hash(i, arguments[system][i.item_id].text)
+        return (argument_id(entry.task.name, i.item_id, system), hashed) in done
+
+    wanted = {
+        system: [i for i in entry.task.ranked if i.item_id in by_item]
+        for system, by_item in arguments.items()
+    }
+    todo = {s: [i for i in instances if not is_done(s, i)] for s, instances in wanted.items()}
+    total = sum(map(len, wanted.values()))
+    title = f"{evaluator.name}: deciding"
+    step.progress.start(title, total, total - sum(map(len, todo.values())))
+    with VerdictWriter(step.folder.verdict_path(evaluator.name)) as writer:
+        for system, instances in todo.items():
+            texts = [arguments[system][i.item_id].text for i in instances]
+            for verdict in evaluator.judge(entry.task, system, instances, texts):
+                writer.write(verdict)
+                step.progress.advance(title)
+            if step.stop.wanted:
+                raise Interrupted
+
+
+# --- what is kept to rank again offline ----------------------------------------------------------
+
+
+def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
+    """Write ranking.json, and beside it the arguments on ranked instances that no file holds."""
+    tasks, given = [], list[Argument]()
+    for entry in bench.tasks:
+        arguments = all_arguments(bench, entry, run)
+        made = {*(g.name for g in entry.generators), *bench.proxy.controls}
+        given += [
+            by_item[i.item_id]
+            for system, by_item in arguments.items()
+            if system not in made
+            for i in entry.task.ranked
+            if i.item_id in by_item
+        ]
+        tasks.append(_kept_task(bench, entry, arguments))
+    kept = KeptRanking(
+        judgebench=judgebench.__version__,
+        name=bench.config.name,
+        seed=bench.config.seed,
+        controls=bench.proxy.controls,
+        families=bench.proxy.families,
+        generators={g.name: g.backend for g in bench.proxy.generators},
+        retrieval=dict(retrieval),
+        tasks=tuple(tasks),
+    )
+    write_ranking(run, kept, given)
+
+
+def _kept_task(bench: RankBench, entry: RankedEntry, arguments: BySystem) -> KeptTask:
+    """`learnt_from` are the systems some of whose arguments an LLM-trained evaluator may read."""
+    task = entry.task
+    taught = {i.item_id for i in task.of("train")}
+    return KeptTask(
+        name=task.name,
+        title=task.title,
+        metric=task.metric,
+        labels=task.labels,
+        left_out=task.left_out,
+        notes=task.notes,
+        files=task.files,
+        kinds=entry.kinds,
+        draws=entry.evaluators.draws,
+        judged=entry.entry.judged,
+        generators=tuple(g.name for g in entry.generators),
+        learnt_from=tuple(s for s in _taught_by(bench, arguments) if taught & arguments[s].keys()),
+        instances=tuple(
+            KeptInstance(
+                item_id=i.item_id, group=i.group, question=i.question, context=i.context,
+                label=i.label, label_text=i.label_text,
+            )
+            for i in task.ranked
+        ),
+    )  # fmt: skip
