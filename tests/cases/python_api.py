@@ -34,7 +34,7 @@ def write_tables(folder: Path) -> None:
 
 
 def write_bench(folder: Path, more: str = "") -> None:
-    """A bench.yaml whose scripted judge replies what verdicts.csv says, and the same to the rest."""
+    """A bench.yaml whose scripted judge replies as verdicts.csv says, and the same to the rest."""
     script = [
         {"key": f"{number}/0", "text": json.dumps({m: row[m] for m in METRICS})}
         for number, row in enumerate(_rows(folder / "verdicts.csv"))

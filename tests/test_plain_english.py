@@ -1,0 +1,68 @@
+"""The project's English: old phrases that read as if translated stay out of docs and code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+# Each pattern with what to write instead; matched without regard to case unless it says so.
+INSTEAD = {
+    r"\bdear(er|est)?\b(?! (sir|madam|doctor|dr))": "expensive, costly",
+    r"\breasks?\b": "parse retry",
+    r"\bpurses?\b": "budget",
+    r"\bmend(s|ed|ing)?\b": "fix",
+    r"\bnobody (is|was|were) asked\b|\basks? nobody\b": "no model is called",
+    r"\bwithout asking (anybody|nobody)\b": "without calling a model",
+    r"\bstands? twice\b": "duplicate",
+    r"\bstands? the (stress )?test\b": "passes the stress test",
+    r"\b(is|are|was|were|be) told\b(?! apart)": "is reported, is printed, is logged",
+    r"\btells? (every|all) problems?\b|\btold at once\b": "errors are reported together",
+    r"\bor worse, and the same command\b": "safe to interrupt; rerun to resume",
+    r"\bsame command goes on\b": "rerun to resume",
+    r"\bREPLACE asks\b": "REPLACE requires",
+    r"\bas far as (he|they) deserves?\b": "in proportion to their reliability",
+    r"\bwhat becomes of\b": "failure handling; how … ends",
+    r"\bas good as it helps\b": "only as good as the decisions it improves",
+    r"\b(judges?|that) (that )?reads? nothing\b": "content-blind baselines, never reads an answer",
+    r"\bwrong REPLACE\b": "false REPLACE, false-REPLACE rate",
+    r"\bstudies of a world\b": "studies of a scenario",
+    r"\bDON'T\b(?! (use|know))": "DO NOT USE",
+    r"\bone (row|column|line|call|request|object|worker|pass|entry|sheet|file) an? ": "one … per …",
+    r"\b(row|column|line|call|entry|request|judge|once|default: one) an? "
+    r"(annotator|metric|item|judge|GPU|answer|worker|call|row|token|group|instance)\b": "… per …",
+    r"\b(he|him|his|himself)\b": "they, them, their",
+}
+# What says that an old name is still read.
+ALLOWED = re.compile(r"The outcome DON'T is now|`reasks` is now")
+CASED = {r"\bDON'T\b(?! (use|know))", r"\bREPLACE asks\b", r"\bwrong REPLACE\b"}
+PATTERNS = [(re.compile(p, 0 if p in CASED else re.I), words) for p, words in INSTEAD.items()]
+READ = [
+    "*.md", "docs/*.md", "examples/*/README.md", "requirements/*.md", "benchmarks/*.md",
+    "adversarial/README.md", "Makefile",
+]  # fmt: skip
+FILES = sorted(path for pattern in READ for path in REPO.glob(pattern))
+
+
+def found_in(text: str) -> list[str]:
+    """Every old phrase with its line and what to write instead."""
+    flat = ALLOWED.sub("", text)
+    return [
+        f"line {flat.count(chr(10), 0, match.start()) + 1}: {match.group(0)!r}: write {words!r}"
+        for pattern, words in PATTERNS
+        for match in pattern.finditer(flat)
+    ]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPO)))
+def test_old_phrases_stay_out(path: Path) -> None:
+    found = found_in(path.read_text(encoding="utf-8"))
+    assert not found, f"{path.relative_to(REPO)}:\n" + "\n".join(found)
+
+
+def test_the_list_finds_what_it_should() -> None:
+    old = "The key 'x' stands twice. Labels are slow and dear.\nREPLACE asks that he is told."
+    assert len(found_in(old)) == 5
+    assert not found_in("They are told apart. Default: one per GPU. REPLACE requires a verdict.")
