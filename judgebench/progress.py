@@ -86,7 +86,7 @@ def backend_warnings_to(progress: Progress) -> Iterator[None]:
 
 
 @dataclass
-class _Tally:
+class _Bar:
     """One piece of work so far. Replies after a parse retry are no further steps."""
 
     total: int
@@ -137,7 +137,7 @@ class ProgressDisplay:
             console=console,
             disable=not console.is_terminal,
         )
-        self._tallies: dict[str, _Tally] = {}
+        self._tallies: dict[str, _Bar] = {}
 
     def __enter__(self) -> ProgressDisplay:
         self._bars.start()
@@ -152,7 +152,7 @@ class ProgressDisplay:
 
     def start(self, name: str, total: int, done: int) -> None:
         bar = self._bars.add_task(name, total=total, completed=done, beside="")
-        self._tallies[name] = _Tally(total, done, bar)
+        self._tallies[name] = _Bar(total, done, bar)
         if done:
             self.say(f"{name}: {done:,} of {total:,} done before")
         elif not self._console.is_terminal and total:
@@ -176,5 +176,5 @@ class ProgressDisplay:
             for name, tally in self._tallies.items()
         ]
 
-    def _draw(self, tally: _Tally) -> None:
+    def _draw(self, tally: _Bar) -> None:
         self._bars.update(tally.bar, completed=tally.done, beside=str(tally))

@@ -66,7 +66,7 @@ class LabelScorer:
         asked = request.labels_asked
         prompt = self._encoder.text(request)
         found: dict[str, Floats] = {}
-        reader: _Reader | None = None
+        reader: _TreeReader | None = None
         with torch.inference_mode():
             for texts in label_texts(asked, found):
                 branches = self._texts.branches(prompt, texts)
@@ -74,7 +74,7 @@ class LabelScorer:
                 if longest > self._context:
                     return _too_long(request, longest, self._context)
                 tree = _tree(branches)
-                reader = reader or _Reader(
+                reader = reader or _TreeReader(
                     self._model, self._prefix_for(request, tree.trunk.tolist())
                 )
                 logs = reader.weigh(tree, self._texts.closing)
@@ -153,7 +153,7 @@ class _Prefix:
         return cache
 
 
-class _Reader:
+class _TreeReader:
     """Reads one text after another that begin alike, from what it has read before."""
 
     def __init__(self, model: Any, prefix: _Prefix) -> None:

@@ -3,7 +3,7 @@
 Replies are the same bit for bit whatever was asked before. Two things would break that, and both
 are kept out: several slots at once, and llama.cpp's prompt cache, which evaluates a prompt in
 other pieces depending on what it shares with the last one. Most of a judge's prompt is its system
-message, though, so that is evaluated once and kept (see `_Engine.ask`).
+message, though, so that is evaluated once and kept (see `_LlamaEngine.ask`).
 
 Threads of one engine spend much of their time waiting for each other where the model is small, so
 `concurrency` asks for several engines side by side, each with a copy of the model.
@@ -48,7 +48,7 @@ class LlamaCpp:
         self._threads = settings.threads or max(1, default_threads() // self._engines)
         self._lane = _lane(settings)
         self._version = _xllamacpp().__version__
-        self._idle: list[_Engine] = []
+        self._idle: list[_LlamaEngine] = []
 
     @cached_property
     def _sha256(self) -> str:
@@ -85,7 +85,7 @@ class LlamaCpp:
         try:
             engine = self._idle.pop()
         except IndexError:
-            engine = _Engine(self._path, self._threads, self._context)
+            engine = _LlamaEngine(self._path, self._threads, self._context)
         began = time.monotonic()
         try:
             done = self._completed(engine, request)
@@ -101,7 +101,7 @@ class LlamaCpp:
             log_probabilities=done.log_probabilities,
         )
 
-    def _completed(self, engine: _Engine, request: Request) -> Completion:
+    def _completed(self, engine: _LlamaEngine, request: Request) -> Completion:
         body = engine.ask(request, self._lane)
         done = self._read(body)
         if request.labels_asked is None or done.finish not in ("stop", "length"):
@@ -122,7 +122,7 @@ class LlamaCpp:
         self._idle.clear()
 
 
-class _Engine:
+class _LlamaEngine:
     """A loaded model and what its one slot holds."""
 
     def __init__(self, path: Path, threads: int, context: int) -> None:

@@ -70,7 +70,7 @@ LogProbability = Annotated[float, Field(le=0, allow_inf_nan=False)]
 _ROUNDING = 0.01  # of what people write down
 
 
-class _Line(BaseModel):
+class _ScriptLine(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     key: str | None = None
     pattern: re.Pattern[str] | None = None
@@ -89,7 +89,7 @@ class _Line(BaseModel):
         return fields
 
     @model_validator(mode="after")
-    def _one_way_to_fit(self) -> _Line:
+    def _one_way_to_fit(self) -> _ScriptLine:
         if self.key is not None and self.pattern is not None:
             raise ValueError("holds key and pattern: give one of them")
         return self
@@ -100,7 +100,7 @@ class _Line(BaseModel):
         return self.key is None or self.key == request.key
 
 
-def _first_fit(lines: list[_Line], request: Request) -> Reply:
+def _first_fit(lines: list[_ScriptLine], request: Request) -> Reply:
     for line in lines:
         if line.fits(request):
             text = line.text if isinstance(line.text, str) else json.dumps(line.text)
@@ -111,7 +111,7 @@ def _first_fit(lines: list[_Line], request: Request) -> Reply:
     return Reply(request.key, "", "failed", Usage(1), error="no scripted reply fits this request")
 
 
-def _read(path: Path) -> list[_Line]:
+def _read(path: Path) -> list[_ScriptLine]:
     try:
         rows = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -121,7 +121,7 @@ def _read(path: Path) -> list[_Line]:
         if not row.strip():
             continue
         try:
-            lines.append(_Line.model_validate(json.loads(row)))
+            lines.append(_ScriptLine.model_validate(json.loads(row)))
         except ValidationError as error:
             for item in error.errors():
                 where = ".".join(str(part) for part in item["loc"])

@@ -148,7 +148,7 @@ def read_labels(
             problems.append(_not_written(asked.key, value))
             continue
         at, lead = _token_at(pieces, offset + len(as_bytes(text[: value.start])))
-        read = _Reading(ask, asked.options)
+        read = _FieldReading(ask, asked.options)
         read.explore(Place(at, (), lead, b"", asked.options))
         if read.unknown > MOST_UNKNOWN:
             problems.append(
@@ -160,7 +160,7 @@ def read_labels(
 
 
 @dataclass
-class _Reading:
+class _FieldReading:
     """The probability of each option of one field, as it is gathered."""
 
     ask: Ask

@@ -49,7 +49,7 @@ class TransformersBackend:
         gpu = torch.cuda.is_available()
         self._model = model
         self._settings = settings
-        self._engine: _Engine | None = None
+        self._engine: _LoadedModel | None = None
         self._description = {
             "engine": "transformers",
             "version": version("transformers"),
@@ -86,12 +86,12 @@ class TransformersBackend:
             for rows in groups.values():
                 yield from engine.generate(rows)
 
-    def _load(self) -> _Engine:
+    def _load(self) -> _LoadedModel:
         import torch
 
         if self._settings.threads is not None:
             torch.set_num_threads(self._settings.threads)
-        engine = _Engine(self._model, self._description)
+        engine = _LoadedModel(self._model, self._description)
         engine.context = min(engine.context, self._settings.context or _UNBOUNDED)
         return engine
 
@@ -114,7 +114,7 @@ class _Row:
         return (_text_of(self.request.schema), self.room, None if greedy else place)
 
 
-class _Engine:
+class _LoadedModel:
     """A loaded model and its tokenizer. Foreign errors end here."""
 
     def __init__(self, model: str, description: Mapping[str, Any]) -> None:

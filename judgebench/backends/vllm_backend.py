@@ -64,7 +64,7 @@ class VllmBackend:
         gpu_in_flight = settings.concurrency_or(_GPU_IN_FLIGHT)
         self._in_flight = settings.concurrency if on_cpu else gpu_in_flight
         self._model = model
-        self._engine: _Engine | None = None
+        self._engine: _VllmEngine | None = None
         self._description = {
             "engine": "vllm",
             "version": vllm.__version__,
@@ -87,7 +87,7 @@ class VllmBackend:
         sent: _Sent = {}
         try:
             for request in requests:
-                engine = self._engine = self._engine or _Engine(self._model, self._description)
+                engine = self._engine = self._engine or _VllmEngine(self._model, self._description)
                 prompt = engine.encode(request)
                 if len(prompt) >= engine.context:
                     yield too_long(request, len(prompt), engine.context)
@@ -120,7 +120,7 @@ class VllmBackend:
             gc.collect()
 
 
-class _Engine:
+class _VllmEngine:
     """vLLM's engine with a model loaded. Foreign errors end here."""
 
     def __init__(self, model: str, description: Mapping[str, Any]) -> None:
@@ -226,7 +226,7 @@ class _Work:
         self._output: Any = None
         self._began = time.perf_counter()
 
-    def take(self, engine: _Engine, place: Place | None, output: Any) -> list[Place]:
+    def take(self, engine: _VllmEngine, place: Place | None, output: Any) -> list[Place]:
         """Keep an output, the reply's or a place's; what is to be asked next."""
         self.open -= 1
         if place is not None:

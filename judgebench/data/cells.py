@@ -13,7 +13,7 @@ from typing import NamedTuple
 Cell = str | tuple[str, ...] | None
 
 
-class Row(NamedTuple):
+class RawRow(NamedTuple):
     """`line` counts as a spreadsheet shows it: the header is row 1, a cell may span lines.
 
     In JSONL it is the line, in a JSON list the number of the object. A row that is not `sound`

@@ -9,75 +9,28 @@ from difflib import get_close_matches
 from judgebench.errors import Problem
 
 # A fault that could change a number without being seen is an error: nothing is loaded.
-ERRORS = frozenset(
-    {
-        "bad_byte",
-        "bad_list",
-        "bad_spec",
-        "blank_annotator",
-        "blank_id",
-        "blank_metric",
-        "conflicting_item",
-        "conflicting_label",
-        "control_character",
-        "duplicate_column",
-        "duplicate_key",
-        "empty_text",
-        "id_collision",
-        "malformed",
-        "missing_column",
-        "nested_value",
-        "no_answers",
-        "no_rows",
-        "ragged_row",
-        "spreadsheet_label",
-        "unknown_column",
-        "unknown_format",
-        "unknown_item",
-        "unknown_label",
-        "unknown_metric",
-        "unreadable_file",
-        "unrecognised_file",
-    }
-)
+ERRORS = frozenset((
+    "bad_byte", "bad_list", "bad_spec", "blank_annotator", "blank_id", "blank_metric",
+    "conflicting_item", "conflicting_label", "control_character", "duplicate_column",
+    "duplicate_key", "empty_text", "id_collision", "malformed", "missing_column",
+    "nested_value", "no_answers", "no_rows", "ragged_row", "spreadsheet_label",
+    "unknown_column", "unknown_format", "unknown_item", "unknown_label", "unknown_metric",
+    "unreadable_file", "unrecognised_file",
+))  # fmt: skip
 
 # What is mended or left out without doubt is a warning, counted and told.
-WARNINGS = frozenset(
-    {
-        "blank_label",
-        "blank_question",
-        "blank_row",
-        "byte_order_mark",
-        "duplicate_item",
-        "duplicate_label",
-        "float_label",
-        "ignored_label",
-        "invisible_characters",
-        "label_without_item",
-        "skipped_item",
-        "slot_name",
-        "spreadsheet_text",
-        "stripped_space",
-        "unchecked_items",
-        "unnamed_column",
-        "unread_verdict",
-        "unused_column",
-    }
-)
+WARNINGS = frozenset((
+    "blank_label", "blank_question", "blank_row", "byte_order_mark", "duplicate_item",
+    "duplicate_label", "float_label", "ignored_label", "invisible_characters",
+    "label_without_item", "skipped_item", "slot_name", "spreadsheet_text", "stripped_space",
+    "unchecked_items", "unnamed_column", "unread_verdict", "unused_column",
+))  # fmt: skip
 
 # After one of these, rows are missing, so that it cannot be said which ids exist.
-_LOSES_ROWS = frozenset(
-    {
-        "bad_spec",
-        "duplicate_column",
-        "malformed",
-        "missing_column",
-        "unknown_column",
-        "unknown_format",
-        "unreadable_file",
-        "unrecognised_file",
-    }
-)
+_LOSES_ROWS = frozenset((
+    "bad_spec", "duplicate_column", "malformed", "missing_column", "unknown_column",
+    "unknown_format", "unreadable_file", "unrecognised_file",
+))  # fmt: skip
 
 _TOLD = 100  # errors of one kind in one file that are told singly; the rest is counted
 _RANGES = 12  # stretches of rows that a warning names
@@ -122,13 +75,14 @@ class Findings:
         self,
         kind: str,
         message: str,
-        file: str,
-        line: int | None = None,
+        at: tuple[str, int | None],
         field: str = "",
         found: str | None = None,
         allowed: str = "",
     ) -> None:
-        """Note one problem. `found` is shown quoted and shortened; warnings do not show it."""
+        """Note one problem at a file and row. `found` is shown quoted and shortened; warnings do
+        not show it."""
+        file, line = at
         if kind in WARNINGS:
             self._warnings.setdefault((kind, file, field, message), _Count()).add(line)
             return

@@ -30,21 +30,21 @@ class Key(NamedTuple):
     metric: str
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where something stands."""
 
     file: str
     line: int
 
 
-class Gathered:
+class Collected:
     """What the files of one data set were found to hold so far."""
 
     def __init__(self, rubric: Rubric, wanted: Rubric, findings: Findings) -> None:
         self.rubric = rubric
         self.wanted = frozenset(metric.id for metric in wanted.metrics)
         self.findings = findings
-        self.labels: dict[Key, tuple[str | None, Place]] = {}
+        self.labels: dict[Key, tuple[str | None, Position]] = {}
         self.left_out: set[str] = set()  # ids of rows that were skipped or reported
         self.who: Who = "annotator"  # whose labels are read: what their column is called
         self.unread: dict[Key, str] = {}  # what a judge said that is no label
@@ -58,7 +58,7 @@ class Gathered:
         self._files: dict[str, int] = {}
         self._file_of, self._line_of = array("i"), array("q")  # where each answer stands
         self._by_nfc: dict[str, str] = {}
-        self._conflicts: list[tuple[Key, str, Place, str, str]] = []
+        self._conflicts: list[tuple[Key, str, Position, str, str]] = []
 
     @property
     def n_answers(self) -> int:
@@ -78,7 +78,7 @@ class Gathered:
         for key, (label, _) in self.labels.items():
             yield HumanLabel(key.item_id, key.annotator, key.metric, label)
 
-    def add_item(self, answer: Answer, place: Place) -> bool:
+    def add_item(self, answer: Answer, place: Position) -> bool:
         """Keep an answer. False where another one has its id and says something else."""
         if self._collides(answer.item_id, place):
             return False
@@ -90,15 +90,15 @@ class Gathered:
             return True
         first = self._answers[row]
         if first == answer:
-            self.findings.add("duplicate_item", "the same item again, kept once", *place)
+            self.findings.add("duplicate_item", "the same item again, kept once", place)
             return True
         parts = [f.name for f in fields(Answer) if _differ(first, answer, f.name)]
-        where = Place(list(self._files)[self._file_of[row]], self._line_of[row])
+        where = Position(list(self._files)[self._file_of[row]], self._line_of[row])
         message = f"stands {_seen(where, place)} with another {', '.join(parts)}"
-        self.findings.add("conflicting_item", message, *place, "item_id", answer.item_id)
+        self.findings.add("conflicting_item", message, place, "item_id", answer.item_id)
         return False
 
-    def add_label(self, key: Key, label: str | None, place: Place, column: str) -> None:
+    def add_label(self, key: Key, label: str | None, place: Position, column: str) -> None:
         """Keep a label. The same one twice is counted; two that differ are an error."""
         known = self.labels.get(key)
         if known is None:
@@ -108,7 +108,7 @@ class Gathered:
             self.labels[key] = (label, place)
         if label is None or known[0] in (None, label):
             message = "the same annotator, item and metric again, kept once"
-            self.findings.add("duplicate_label", message, *place, column)
+            self.findings.add("duplicate_label", message, place, column)
             return
         message = (
             f"{shorten(key.annotator)} said {known[0]!r} of {shorten(key.item_id)} "
@@ -129,7 +129,7 @@ class Gathered:
         """
         for key, message, place, column, label in self._conflicts:
             if self._has(key.item_id) or not self.ignore_unknown:
-                self.findings.add("conflicting_label", message, *place, column, label)
+                self.findings.add("conflicting_label", message, place, column, label)
         self._check_items()
 
     def _check_items(self) -> None:
@@ -137,17 +137,17 @@ class Gathered:
             return
         if not self.n_answers and not self.left_out:
             message = "no answers among these files, so the labels' items were not checked"
-            self.findings.add("unchecked_items", message, "")
+            self.findings.add("unchecked_items", message, ("", None))
             return
-        told: set[Place] = set()
+        told: set[Position] = set()
         for key in [key for key in self.labels if not self._has(key.item_id)]:
             _, place = self.labels.pop(key)
             if key.item_id in self.left_out:
                 message = "label of an item that was left out"
-                self.findings.add("label_without_item", message, *place)
+                self.findings.add("label_without_item", message, place)
             elif self.ignore_unknown:
                 message = "label of an item that does not exist, ignored as asked"
-                self.findings.add("ignored_label", message, *place)
+                self.findings.add("ignored_label", message, place)
             elif place not in told:
                 told.add(place)
                 self._report_unknown(key.item_id, place, guess=len(told) <= _GUESSES)
@@ -155,7 +155,7 @@ class Gathered:
     def _has(self, item_id: str) -> bool:
         return self._rows.find(item_id) >= 0
 
-    def _collides(self, item_id: str, place: Place) -> bool:
+    def _collides(self, item_id: str, place: Position) -> bool:
         """Whether the id differs from another only in how accents are stored: nobody sees that."""
         if item_id.isascii():
             return False
@@ -163,10 +163,10 @@ class Gathered:
         if other == item_id:
             return False
         message = f"{other!a} and {item_id!a} differ only in how their accents are stored"
-        self.findings.add("id_collision", message, *place, "item_id")
+        self.findings.add("id_collision", message, place, "item_id")
         return True
 
-    def _report_unknown(self, item_id: str, place: Place, guess: bool) -> None:
+    def _report_unknown(self, item_id: str, place: Position, guess: bool) -> None:
         if self._collides(item_id, place):
             return
         message = "no answer has this id"
@@ -174,13 +174,13 @@ class Gathered:
             message += f", which {damage}"
         elif guess and self.n_answers <= _NEAR_AMONG:
             message += nearest(item_id, [self._answers.item_id(i) for i in range(self.n_answers)])
-        self.findings.add("unknown_item", message, *place, "item_id", item_id)
+        self.findings.add("unknown_item", message, place, "item_id", item_id)
 
 
 def _differ(a: Answer, b: Answer, name: str) -> bool:
     return bool(getattr(a, name) != getattr(b, name))
 
 
-def _seen(first: Place, now: Place) -> str:
+def _seen(first: Position, now: Position) -> str:
     elsewhere = f" of {first.file}" if first.file != now.file else ""
     return f"in row {first.line}{elsewhere}"

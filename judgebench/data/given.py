@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judgebench.data.findings import Findings
-from judgebench.data.gather import Gathered
+from judgebench.data.gather import Collected
 from judgebench.data.load import read_into
 from judgebench.data.recognise import NO_TEXT
 from judgebench.errors import Problem, SetupError
@@ -36,7 +36,7 @@ def read_given(labels: Any, verdicts: Any, answers: Any, rubric: Rubric) -> Give
 
     Raises SetupError with every problem of all of them.
     """
-    gathered = Gathered(rubric, rubric, Findings())
+    gathered = Collected(rubric, rubric, Findings())
     gathered.without_texts = answers is None
     if answers is not None:
         read_into(gathered, answers, "answers")
@@ -72,14 +72,14 @@ def _by_id(known: Sequence[Answer], labels: Sequence[HumanLabel]) -> Sequence[An
 
 
 def _check(
-    labels: Sequence[HumanLabel], verdicts: Sequence[HumanLabel] | None, gathered: Gathered
+    labels: Sequence[HumanLabel], verdicts: Sequence[HumanLabel] | None, gathered: Collected
 ) -> None:
     """Labels and verdicts that can be compared; what stands against it is reported."""
     labelled = {label.item_id for label in labels if label.label is not None}
     if not labelled:
-        gathered.findings.add("no_rows", "holds no human label", "labels")
+        gathered.findings.add("no_rows", "holds no human label", ("labels", None))
     elif verdicts is not None and not any(said.item_id in labelled for said in verdicts):
         message = "no item of the verdicts has a human label"
         some = verdicts[0].item_id if verdicts else ""
         allowed = f"item ids of the labels, such as {min(labelled)!r}"
-        gathered.findings.add("unknown_item", message, "verdicts", None, "item_id", some, allowed)
+        gathered.findings.add("unknown_item", message, ("verdicts", None), "item_id", some, allowed)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from judgebench.data.cells import Cell, Row, scalar_text
+from judgebench.data.cells import Cell, RawRow, scalar_text
 from judgebench.data.findings import Findings
 
 _AS_TEXT: dict[str, Any] = {"parse_int": str, "parse_float": str, "parse_constant": str}
@@ -26,7 +26,7 @@ def jsonl_columns(text: io.TextIOWrapper, file: str, findings: Findings) -> tupl
     return _columns(_jsonl_objects(text, file, findings), file, findings)
 
 
-def jsonl_rows(text: io.TextIOWrapper, columns: Sequence[str]) -> Iterator[Row]:
+def jsonl_rows(text: io.TextIOWrapper, columns: Sequence[str]) -> Iterator[RawRow]:
     """The lines under `columns`, which are all their keys; faulty ones are passed over."""
     for line, content in enumerate(text, start=1):
         if content.isspace():
@@ -37,16 +37,16 @@ def jsonl_rows(text: io.TextIOWrapper, columns: Sequence[str]) -> Iterator[Row]:
             continue
         if isinstance(value, dict):
             cells, all_texts = _cells(value, columns)
-            yield Row(line, cells, True, all_texts and _is_plain(content))
+            yield RawRow(line, cells, True, all_texts and _is_plain(content))
 
 
-def read_json(text: io.TextIOWrapper, file: str, findings: Findings) -> Iterator[Row]:
+def read_json(text: io.TextIOWrapper, file: str, findings: Findings) -> Iterator[RawRow]:
     """The columns and then the rows of a list of objects. It is held in memory whole."""
     objects = list(_json_objects(text, file, findings))
     if columns := _columns(objects, file, findings):
-        yield Row(0, columns)
+        yield RawRow(0, columns)
         for number, pairs in objects:
-            yield Row(number, _cells(dict(pairs), columns)[0])
+            yield RawRow(number, _cells(dict(pairs), columns)[0])
 
 
 def json_cell(value: Any) -> Cell:
@@ -90,7 +90,7 @@ def _columns(
         for i, name in enumerate(names):
             if name in names[:i]:
                 message = "the key stands twice in the object"
-                findings.add("duplicate_key", message, file, line, name)
+                findings.add("duplicate_key", message, (file, line), name)
     return tuple(columns)
 
 
@@ -103,7 +103,7 @@ def _jsonl_objects(
         try:
             value = _parse(content, _AS_PAIRS)
         except ValueError as error:
-            findings.add("malformed", f"is not JSON: {_reason(error)}", file, line)
+            findings.add("malformed", f"is not JSON: {_reason(error)}", (file, line))
             continue
         if _is_object(line, value, file, findings):
             yield line, value
@@ -116,11 +116,11 @@ def _json_objects(
         values = _parse(text.read(), _AS_PAIRS)
     except ValueError as error:
         line = getattr(error, "lineno", None)
-        findings.add("malformed", f"is not JSON: {_reason(error)}", file, line)
+        findings.add("malformed", f"is not JSON: {_reason(error)}", (file, line))
         return
     if not isinstance(values, list):
         found = "an object" if isinstance(values, tuple) else type(values).__name__
-        findings.add("malformed", f"must hold a list of objects, holds {found}", file)
+        findings.add("malformed", f"must hold a list of objects, holds {found}", (file, None))
         return
     for number, value in enumerate(values, start=1):
         if _is_object(number, value, file, findings):
@@ -130,7 +130,7 @@ def _json_objects(
 def _is_object(line: int, value: Any, file: str, findings: Findings) -> bool:
     if isinstance(value, tuple):
         return True
-    findings.add("malformed", "must hold an object", file, line, found=str(value))
+    findings.add("malformed", "must hold an object", (file, line), found=str(value))
     return False
 
 

@@ -13,7 +13,7 @@ from judgebench.rubric import Metric, Rubric
 _WHOLE_FLOAT = re.compile(r"(-?\d+)\.0+")
 
 
-class Reading(NamedTuple):
+class CellLabel(NamedTuple):
     """A cell's label, None where it is blank or wrong, and the problem met, if any."""
 
     label: str | None
@@ -22,22 +22,24 @@ class Reading(NamedTuple):
     allowed: str = ""
 
 
-def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> Reading:
+def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> CellLabel:
     """The label that a cell holds: by the data's own spellings first, then by the rubric's."""
     text, unseen, _ = clean(raw)
     for candidate in (text, _whole_number(text)):
         label = spelt[candidate] if candidate in spelt else metric.parse(candidate)
         if candidate == "" or (candidate in spelt and label is None):
-            return Reading(None, "blank_label", "blank cell, kept as no label")
+            return CellLabel(None, "blank_label", "blank cell, kept as no label")
         if label is not None:
             break
     else:
         return _unknown(metric, text, spelt)
     if candidate != text:
-        return Reading(label, "float_label", "a number with .0, as a table writes it beside blanks")
+        return CellLabel(
+            label, "float_label", "a number with .0, as a table writes it beside blanks"
+        )
     if unseen:
-        return Reading(label, "invisible_characters", "left out of a label")
-    return Reading(label)
+        return CellLabel(label, "invisible_characters", "left out of a label")
+    return CellLabel(label)
 
 
 def _whole_number(text: str) -> str:
@@ -46,14 +48,14 @@ def _whole_number(text: str) -> str:
     return match[1] if match else text
 
 
-def _unknown(metric: Metric, text: str, spelt: Mapping[str, str | None]) -> Reading:
+def _unknown(metric: Metric, text: str, spelt: Mapping[str, str | None]) -> CellLabel:
     allowed = ", ".join((*metric.options, *spelt))
     if damage := spreadsheet_damage(text):
-        return Reading(None, "spreadsheet_label", damage, allowed)
+        return CellLabel(None, "spreadsheet_label", damage, allowed)
     aliases = [alias for label in metric.labels for alias in label.aliases]
     near = nearest(text, [*metric.options, *aliases, *spelt])
     message = f"is no label of {metric.id}{near}"
-    return Reading(None, "unknown_label", message, allowed)
+    return CellLabel(None, "unknown_label", message, allowed)
 
 
 def find_metric(name: str, rubric: Rubric) -> Metric | str:

@@ -11,13 +11,13 @@ from typing import Any
 
 import judgebench
 from judgebench.data.findings import Findings
-from judgebench.data.gather import Gathered
+from judgebench.data.gather import Collected
 from judgebench.data.kept import file_hash, kept_data
 from judgebench.data.recognise import recognise, stem
 from judgebench.data.resolve import resolve
 from judgebench.data.rows import read_table
 from judgebench.data.spec import DataSpec
-from judgebench.data.tables import Table, frame_table, open_table
+from judgebench.data.tables import DataTable, frame_table, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Dataset, Origin, content_hash
 from judgebench.rubric import Rubric
@@ -46,14 +46,14 @@ def load_data(
     if kept_in is not None and (kept := kept_data(kept_in, reading)):
         return kept
     wanted = rubric if metrics is None else rubric.only(metrics)
-    gathered = Gathered(rubric, wanted, Findings())
+    gathered = Collected(rubric, wanted, Findings())
     if isinstance(source, DataSpec):
         _read_spec(source, "", folder or Path(), gathered)
     else:
         _read_paths([source] if isinstance(source, Path) else source, folder, gathered)
     gathered.settle()
     if not gathered.n_answers:
-        gathered.findings.add("no_answers", "there are no answers to judge", "")
+        gathered.findings.add("no_answers", "there are no answers to judge", ("", None))
     if gathered.findings.errors:
         raise SetupError(gathered.findings.errors)
     return Dataset(
@@ -118,13 +118,13 @@ def check_files(
     groups = [[path] for path in specs] + [plain] if len(specs) > 1 else [paths]
     sets = []
     for group in filter(None, groups):
-        sets.append(Gathered(rubric, rubric, Findings()))
+        sets.append(Collected(rubric, rubric, Findings()))
         _read_paths(group, folder, sets[-1])
         sets[-1].settle()
     return _report(sets, rubric)
 
 
-def _report(sets: Sequence[Gathered], rubric: Rubric) -> CheckReport:
+def _report(sets: Sequence[Collected], rubric: Rubric) -> CheckReport:
     metrics = {m.id: dict.fromkeys(m.options, 0) for m in rubric.metrics}
     annotators: Counter[str] = Counter()
     doubled = 0
@@ -153,7 +153,7 @@ def _is_yaml(path: Path) -> bool:
     return path.suffix.lower() in (".yaml", ".yml")
 
 
-def read_into(gathered: Gathered, source: Any, name: str) -> None:
+def read_into(gathered: Collected, source: Any, name: str) -> None:
     """Read one more file or DataFrame into what was gathered; `name` stands for a DataFrame."""
     if isinstance(source, str | Path):
         _read_paths([Path(source)], None, gathered)
@@ -161,7 +161,7 @@ def read_into(gathered: Gathered, source: Any, name: str) -> None:
         _read_table(frame_table(source, name, gathered.findings), name, gathered)
 
 
-def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Gathered) -> None:
+def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Collected) -> None:
     for path in paths:
         _note_source(str(path), path, gathered)
         if _is_yaml(path):
@@ -170,7 +170,7 @@ def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Gathered) 
             _read_plain(path, gathered)
 
 
-def _read_yaml(path: Path, folder: Path, gathered: Gathered) -> None:
+def _read_yaml(path: Path, folder: Path, gathered: Collected) -> None:
     try:
         spec = load_model(path, DataSpec)
     except SetupError as error:
@@ -179,7 +179,7 @@ def _read_yaml(path: Path, folder: Path, gathered: Gathered) -> None:
         _read_spec(spec, str(path), folder, gathered)
 
 
-def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Gathered) -> None:
+def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> None:
     spec = resolve(spec, gathered.rubric, gathered.findings, file)
     gathered.ignore_unknown |= spec.labels_for_unknown_items == "ignore"
     for one in spec.files:
@@ -189,16 +189,16 @@ def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Gathered) -> N
             read_table(table, one, stem(path), gathered)
 
 
-def _read_plain(path: Path, gathered: Gathered) -> None:
+def _read_plain(path: Path, gathered: Collected) -> None:
     _read_table(open_table(path, gathered.findings), stem(path), gathered)
 
 
-def _read_table(table: Table | None, name: str, gathered: Gathered) -> None:
+def _read_table(table: DataTable | None, name: str, gathered: Collected) -> None:
     if table and (spec := recognise(table, gathered)):
         read_table(table, spec, name, gathered)
 
 
-def _note_source(name: str, path: Path, gathered: Gathered) -> None:
+def _note_source(name: str, path: Path, gathered: Collected) -> None:
     # A file that cannot be opened is reported where its rows are read.
     with suppress(OSError):
         digest = file_hash(path)

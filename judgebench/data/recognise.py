@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judgebench.data.findings import Findings, nearest
-from judgebench.data.gather import Gathered
+from judgebench.data.gather import Collected
 from judgebench.data.spec import FileLabelSpec, FileSpec, IdSource, ItemSpec, LabelSpec, Source
-from judgebench.data.tables import Table
+from judgebench.data.tables import DataTable
 from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
@@ -20,7 +20,7 @@ _NEEDED = (
 )
 
 
-def recognise(table: Table, gathered: Gathered) -> FileSpec | None:
+def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
     """What the table's columns say it holds; None where they say nothing, which is reported.
 
     Where items need no text, a column `question` or `group` says which belong together.
@@ -30,7 +30,7 @@ def recognise(table: Table, gathered: Gathered) -> FileSpec | None:
     for column in filter(None, table.columns):
         if named.setdefault(column.casefold(), column) != column:
             message = f"differs from the column {named[column.casefold()]!r} only in its case"
-            findings.add("duplicate_column", message, table.file, 1, column)
+            findings.add("duplicate_column", message, (table.file, 1), column)
     labels = _labels(named, table, gathered)
     rest = _rest(named, labels)
     kept = "text" in named and labels is None
@@ -42,7 +42,7 @@ def recognise(table: Table, gathered: Gathered) -> FileSpec | None:
         columns = ", ".join(named.values())
         message = f"its columns ({columns}) are none that we know: write a data.yaml for it"
         allowed = _NEEDED.replace("annotator", who)
-        findings.add("unrecognised_file", message, table.file, allowed=allowed)
+        findings.add("unrecognised_file", message, (table.file, None), allowed=allowed)
         return None
     item_id = IdSource(column=named["item_id"])
     _report_unused(rest, labels, kept, table, rubric, findings)
@@ -64,12 +64,12 @@ def recognise(table: Table, gathered: Gathered) -> FileSpec | None:
 
 
 def _misspelt(
-    wanted: Sequence[str], columns: Sequence[str], table: Table, findings: Findings
+    wanted: Sequence[str], columns: Sequence[str], table: DataTable, findings: Findings
 ) -> bool:
     """Whether a column that is wanted is there under a similar name, which is reported."""
     near = {column: nearest(column, wanted, cutoff=0.7) for column in columns}
     for column in filter(near.get, near):
-        findings.add("unknown_column", f"is not read{near[column]}", table.file, 1, column)
+        findings.add("unknown_column", f"is not read{near[column]}", (table.file, 1), column)
     return any(near.values())
 
 
@@ -77,7 +77,7 @@ def _source(named: dict[str, str], name: str) -> Source | None:
     return Source(column=named[name]) if name in named else None
 
 
-def _labels(named: dict[str, str], table: Table, gathered: Gathered) -> LabelSpec | None:
+def _labels(named: dict[str, str], table: DataTable, gathered: Collected) -> LabelSpec | None:
     """The labels among the columns: long if there are `metric` and `label`, else wide."""
     rubric, findings = gathered.rubric, gathered.findings
     annotator = _source(named, gathered.who)
@@ -90,7 +90,7 @@ def _labels(named: dict[str, str], table: Table, gathered: Gathered) -> LabelSpe
             continue
         if metric.id in metrics:
             message = f"the columns {metrics[metric.id]!r} and {column!r} are the same metric"
-            findings.add("duplicate_column", message, table.file, 1, column)
+            findings.add("duplicate_column", message, (table.file, 1), column)
         metrics.setdefault(metric.id, column)
     return LabelSpec(annotator=annotator, metrics=metrics) if metrics else None
 
@@ -108,7 +108,7 @@ def _report_unused(
     columns: Sequence[str],
     found: LabelSpec | None,
     kept: bool,
-    table: Table,
+    table: DataTable,
     rubric: Rubric,
     findings: Findings,
 ) -> None:
@@ -119,9 +119,9 @@ def _report_unused(
     for column in columns:
         if near := nearest(column, lacking, cutoff=0.8):
             message = f"is no metric of the rubric{near} If not, describe the file in a data.yaml"
-            findings.add("unknown_metric", message, table.file, 1, column)
+            findings.add("unknown_metric", message, (table.file, 1), column)
         elif not kept:
-            findings.add("unused_column", "is no metric and is not read", table.file, 1, column)
+            findings.add("unused_column", "is no metric and is not read", (table.file, 1), column)
 
 
 def stem(path: Path) -> str:

@@ -58,7 +58,7 @@ class _Names:
             metric = self.metric(name, f"{where}.metrics")
             if metric and metrics.setdefault(metric.id, column) != column:
                 message = f"{metric.id} stands twice, by its id and by its title"
-                self.findings.add("bad_spec", message, self.file, None, f"{where}.metrics", name)
+                self.findings.add("bad_spec", message, (self.file, None), f"{where}.metrics", name)
         return spec.model_copy(update={"metrics": metrics, "spellings": merged})
 
     def spellings(self, spellings: Spellings, where: str) -> dict[str, dict[str, str | None]]:
@@ -74,7 +74,7 @@ class _Names:
         metric = find_metric(name, self.rubric)
         if isinstance(metric, str):
             allowed = ", ".join(m.id for m in self.rubric.metrics)
-            self.findings.add("unknown_metric", metric, self.file, None, where, name, allowed)
+            self.findings.add("unknown_metric", metric, (self.file, None), where, name, allowed)
             return None
         return metric
 
@@ -83,5 +83,5 @@ class _Names:
         if target is not None and label is None:
             message = f"is no label of {metric.id}{nearest(target, metric.options)}"
             allowed = ", ".join(metric.options)
-            self.findings.add("unknown_label", message, self.file, None, where, target, allowed)
+            self.findings.add("unknown_label", message, (self.file, None), where, target, allowed)
         return label

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from judgebench.data.cells import (
     Cell,
-    Row,
+    RawRow,
     clean,
     has_invisible,
     is_blank,
@@ -15,14 +15,14 @@ from judgebench.data.cells import (
     spreadsheet_damage,
 )
 from judgebench.data.findings import ERRORS, Findings, nearest
-from judgebench.data.gather import Gathered, Key, Place
-from judgebench.data.labels import Reading, find_metric, read_label
+from judgebench.data.gather import Collected, Key, Position
+from judgebench.data.labels import CellLabel, find_metric, read_label
 from judgebench.data.spec import FileSpec, IdSource, ItemSpec, LabelSpec, Source, columns_of
-from judgebench.data.tables import Table
+from judgebench.data.tables import DataTable
 from judgebench.records import Answer, content_hash, is_slot
 from judgebench.rubric import Metric
 
-_Get = Callable[[Row], str]
+_Get = Callable[[RawRow], str]
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class _Labels:
     """A label entry made ready: `pick` gives the metrics of a row and the places of their cells."""
 
     annotator: _Get
-    pick: Callable[[Row], Iterator[tuple[Metric, int]]]
+    pick: Callable[[RawRow], Iterator[tuple[Metric, int]]]
     list: bool
     spellings: Mapping[str, Mapping[str, str | None]]
-    read: dict[tuple[str, str], Reading] = field(default_factory=dict)  # few texts, many cells
+    read: dict[tuple[str, str], CellLabel] = field(default_factory=dict)  # few texts, many cells
 
 
 @dataclass(frozen=True)
@@ -53,26 +53,28 @@ class _Item:
     skip_empty: bool
 
 
-def read_table(table: Table, spec: FileSpec, default_annotator: str, gathered: Gathered) -> None:
+def read_table(
+    table: DataTable, spec: FileSpec, default_annotator: str, gathered: Collected
+) -> None:
     """Read every row of `table`, whose entries in a data.yaml have been resolved."""
     if _columns_exist(table, spec, gathered.findings):
-        _Reader(table, default_annotator, gathered).read(spec)
+        _RowReader(table, default_annotator, gathered).read(spec)
 
 
-def _columns_exist(table: Table, spec: FileSpec, findings: Findings) -> bool:
+def _columns_exist(table: DataTable, spec: FileSpec, findings: Findings) -> bool:
     names = [name for name in table.columns if name]
     missing = [c for c in dict.fromkeys(c for c, _ in columns_of(spec)) if table.find(c) is None]
     for column in missing:
         message = f"has no such column{nearest(column, names)}"
         allowed = ", ".join(names)
-        findings.add("missing_column", message, table.file, 1, column, allowed=allowed)
+        findings.add("missing_column", message, (table.file, 1), column, allowed=allowed)
     return not missing
 
 
-class _Reader:
+class _RowReader:
     """Reads the rows of one table by the entries made ready for it."""
 
-    def __init__(self, table: Table, default_annotator: str, gathered: Gathered) -> None:
+    def __init__(self, table: DataTable, default_annotator: str, gathered: Collected) -> None:
         self.table = table
         self.gathered = gathered
         self.default_annotator = default_annotator
@@ -105,14 +107,16 @@ class _Reader:
         self,
         kind: str,
         message: str,
-        row: Row,
+        row: RawRow,
         column: str = "",
         found: str | None = None,
         allowed: str = "",
     ) -> None:
-        self.gathered.findings.add(kind, message, self.table.file, row.line, column, found, allowed)
+        self.gathered.findings.add(
+            kind, message, (self.table.file, row.line), column, found, allowed
+        )
 
-    def _is_flat(self, row: Row, used: set[tuple[int, bool]]) -> bool:
+    def _is_flat(self, row: RawRow, used: set[tuple[int, bool]]) -> bool:
         """Whether each cell that is read holds one text, or a list where one is expected."""
         bad = [
             place
@@ -146,13 +150,13 @@ class _Reader:
             return get
         column, place = source.column, self._place(source.column)
 
-        def name(row: Row) -> str:
+        def name(row: RawRow) -> str:
             text = _as_text(row.cells[place])
             return text if row.plain and text.strip() == text else self._tidy(text, row, column)
 
         return name
 
-    def _tidy(self, text: str, row: Row, column: str) -> str:
+    def _tidy(self, text: str, row: RawRow, column: str) -> str:
         cleaned, unseen, spaced = clean(text)
         if cleaned and unseen:
             self._note("invisible_characters", "left out of an id or name", row, column)
@@ -169,7 +173,7 @@ class _Reader:
             return lambda row: f"{prefix}{row.line}"
         places = [self._place(column) for column in source.hash_of]
 
-        def hashed(row: Row) -> str:
+        def hashed(row: RawRow) -> str:
             cells = [row.cells[place] for place in places]
             return prefix + content_hash(cells) if any(cells) else ""
 
@@ -204,7 +208,7 @@ class _Reader:
         if source is None or source.column is None:
             return get
 
-        def named(row: Row) -> str:
+        def named(row: RawRow) -> str:
             name = get(row)
             if is_slot(name):
                 message = "an annotator with # is read as a slot of a list, not as a person"
@@ -215,10 +219,10 @@ class _Reader:
 
     def _long(
         self, metric_column: str, label_column: str
-    ) -> Callable[[Row], Iterator[tuple[Metric, int]]]:
+    ) -> Callable[[RawRow], Iterator[tuple[Metric, int]]]:
         metric_place, label_place = self._place(metric_column), self._place(label_column)
 
-        def pick(row: Row) -> Iterator[tuple[Metric, int]]:
+        def pick(row: RawRow) -> Iterator[tuple[Metric, int]]:
             name = clean(_as_text(row.cells[metric_place]))[0]
             if not name:
                 self._note("blank_metric", "no metric is named", row, metric_column)
@@ -234,7 +238,7 @@ class _Reader:
 
         return pick
 
-    def _wide(self, metrics: Mapping[str, str]) -> Callable[[Row], Iterator[tuple[Metric, int]]]:
+    def _wide(self, metrics: Mapping[str, str]) -> Callable[[RawRow], Iterator[tuple[Metric, int]]]:
         pairs = [
             (metric, self._place(column))
             for name, column in metrics.items()
@@ -244,13 +248,13 @@ class _Reader:
 
     # What a row becomes
 
-    def _known_id(self, get_id: _Get, row: Row) -> str:
+    def _known_id(self, get_id: _Get, row: RawRow) -> str:
         item_id = get_id(row)
         if not item_id:
             self._note("blank_id", "the row names no item", row)
         return item_id
 
-    def _read_item(self, item: _Item, row: Row) -> None:
+    def _read_item(self, item: _Item, row: RawRow) -> None:
         item_id = self._known_id(item.item_id, row)
         text = item.text(row)
         if not item_id or not self._has_text(item, item_id, text, row):
@@ -269,11 +273,11 @@ class _Reader:
             group=item.group(row),
             metadata={column: _as_text(row.cells[place]) for column, place in item.metadata},
         )
-        if self.gathered.add_item(answer, Place(self.table.file, row.line)):
+        if self.gathered.add_item(answer, Position(self.table.file, row.line)):
             for labels in item.labels:
                 self._read_labels(labels, item_id, row)
 
-    def _has_text(self, item: _Item, item_id: str, text: str, row: Row) -> bool:
+    def _has_text(self, item: _Item, item_id: str, text: str, row: RawRow) -> bool:
         if is_blank(text):
             self.gathered.left_out.add(item_id)
             if item.skip_empty:
@@ -289,7 +293,7 @@ class _Reader:
             self._note("spreadsheet_text", f"the whole text {damage}", row, item.text_column)
         return True
 
-    def _read_labels(self, labels: _Labels, item_id: str, row: Row) -> None:
+    def _read_labels(self, labels: _Labels, item_id: str, row: RawRow) -> None:
         annotator = labels.annotator(row)
         if not annotator:
             self._note("blank_annotator", "no annotator is named", row)
@@ -299,7 +303,7 @@ class _Reader:
                 self._read_label(labels, metric, Key(item_id, name, metric.id), text, place, row)
 
     def _entries(
-        self, labels: _Labels, annotator: str, place: int, row: Row
+        self, labels: _Labels, annotator: str, place: int, row: RawRow
     ) -> list[tuple[str, str]]:
         """Who said what in a cell: one annotator one text, or a list's slots theirs."""
         cell = row.cells[place]
@@ -317,7 +321,7 @@ class _Reader:
         return [(f"{annotator}#{n}", text) for n, text in enumerate(texts, start=1)]
 
     def _read_label(
-        self, labels: _Labels, metric: Metric, key: Key, text: str, place: int, row: Row
+        self, labels: _Labels, metric: Metric, key: Key, text: str, place: int, row: RawRow
     ) -> None:
         reading = labels.read.get((metric.id, text))
         if reading is None:
@@ -326,13 +330,13 @@ class _Reader:
         column = self.table.columns[place]
         if reading.kind in ERRORS and self.gathered.who == "judge":
             self.gathered.unread[key] = text
-            reading = Reading(None, "unread_verdict", f"is no label of {metric.id}: left unread")
+            reading = CellLabel(None, "unread_verdict", f"is no label of {metric.id}: left unread")
         if reading.kind:
             self._note(reading.kind, reading.message, row, column, text, reading.allowed)
         if reading.kind in ERRORS:
             return
         self.gathered.blank += reading.label is None
-        self.gathered.add_label(key, reading.label, Place(self.table.file, row.line), column)
+        self.gathered.add_label(key, reading.label, Position(self.table.file, row.line), column)
 
 
 def _as_text(cell: Cell) -> str:

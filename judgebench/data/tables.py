@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
-from judgebench.data.cells import FORBIDDEN, Cell, Row, clean, has_forbidden
+from judgebench.data.cells import FORBIDDEN, Cell, RawRow, clean, has_forbidden
 from judgebench.data.findings import Findings
 from judgebench.data.json_rows import json_cell, jsonl_columns, jsonl_rows, read_json
 from judgebench.files import open_bytes
@@ -35,12 +35,12 @@ _UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """A file opened for one pass over its rows."""
 
     file: str
     columns: tuple[str, ...]
-    rows: Iterator[Row]
+    rows: Iterator[RawRow]
 
     def find(self, column: str) -> int | None:
         """The place of a column; None where there is none of that name."""
@@ -48,7 +48,7 @@ class Table:
         return self.columns.index(name) if name in self.columns else None
 
 
-def open_table(path: Path, findings: Findings, format: str | None = None) -> Table | None:
+def open_table(path: Path, findings: Findings, format: str | None = None) -> DataTable | None:
     """The table in a file, plain or gzipped; None where it has none, which is then reported.
 
     Problems inside the rows are reported as the rows are read.
@@ -59,7 +59,7 @@ def open_table(path: Path, findings: Findings, format: str | None = None) -> Tab
     return as_table(str(path), _read(path, format, findings), findings)
 
 
-def frame_table(frame: Any, name: str, findings: Findings) -> Table | None:
+def frame_table(frame: Any, name: str, findings: Findings) -> DataTable | None:
     """The table in a pandas DataFrame, whose rows are counted as in a file: the header is row 1.
 
     A missing value is a blank cell. Problems name the frame by `name`.
@@ -67,16 +67,16 @@ def frame_table(frame: Any, name: str, findings: Findings) -> Table | None:
     return as_table(name, _frame_rows(frame), findings)
 
 
-def as_table(file: str, rows: Iterator[Row], findings: Findings) -> Table | None:
+def as_table(file: str, rows: Iterator[RawRow], findings: Findings) -> DataTable | None:
     """The table in `rows`, the first of which names the columns; None where there are none."""
     rows = _guarded(rows, file, findings)
     header = next(rows, None)
     if header is None:
         if not findings.has(file, "malformed", "unreadable_file"):
-            findings.add("no_rows", "holds no rows", file)
+            findings.add("no_rows", "holds no rows", (file, None))
         return None
     columns = _columns(cast(Sequence[str], header.cells), file, findings)
-    return Table(file, columns, _checked(rows, columns, file, findings)) if columns else None
+    return DataTable(file, columns, _checked(rows, columns, file, findings)) if columns else None
 
 
 def _format_of(path: Path, findings: Findings) -> str | None:
@@ -86,11 +86,11 @@ def _format_of(path: Path, findings: Findings) -> str | None:
             return format
     allowed = ", ".join(SUFFIXES) + ", each also with .gz"
     message = "the name does not say the format: rename it or set `format`"
-    findings.add("unknown_format", message, str(path), found=path.name, allowed=allowed)
+    findings.add("unknown_format", message, (str(path), None), found=path.name, allowed=allowed)
     return None
 
 
-def _read(path: Path, format: str, findings: Findings) -> Iterator[Row]:
+def _read(path: Path, format: str, findings: Findings) -> Iterator[RawRow]:
     """The header as a first row, then the rows."""
     if path.is_dir():
         raise IsADirectoryError("is a folder, not a file")
@@ -103,7 +103,7 @@ def _read(path: Path, format: str, findings: Findings) -> Iterator[Row]:
             # Gone through twice, for the last line may be the first with some key.
             columns = jsonl_columns(_as_text(data, str(path), findings), str(path), findings)
             if columns:
-                yield Row(0, columns)
+                yield RawRow(0, columns)
                 with _open_bytes(path) as again:
                     yield from jsonl_rows(_as_text(again, str(path), Findings()), columns)
         elif format == "json":
@@ -123,13 +123,13 @@ def _as_text(data: IO[bytes], file: str, findings: Findings) -> io.TextIOWrapper
     """UTF-8 with or without a mark, or UTF-16 with one; other bytes come out as surrogates."""
     start = cast(io.BufferedReader, data).peek(3)
     if start.startswith((codecs.BOM_UTF8, *_UTF16)):
-        findings.add("byte_order_mark", "left out at the start of the file", file, 1)
+        findings.add("byte_order_mark", "left out at the start of the file", (file, 1))
     if start.startswith(_UTF16):
         return io.TextIOWrapper(data, encoding="utf-16", newline="")
     return io.TextIOWrapper(data, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-def _guarded(rows: Iterator[Row], file: str, findings: Findings) -> Iterator[Row]:
+def _guarded(rows: Iterator[RawRow], file: str, findings: Findings) -> Iterator[RawRow]:
     """`rows` up to where the file cannot be read, which is reported after the last row."""
     line = 0
     try:
@@ -139,7 +139,7 @@ def _guarded(rows: Iterator[Row], file: str, findings: Findings) -> Iterator[Row
     except _UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         message = f"cannot be read: {reason}"
-        findings.add("unreadable_file", message, file, line + 1 if line else None)
+        findings.add("unreadable_file", message, (file, line + 1 if line else None))
 
 
 def _columns(header: Sequence[str], file: str, findings: Findings) -> tuple[str, ...]:
@@ -149,25 +149,25 @@ def _columns(header: Sequence[str], file: str, findings: Findings) -> tuple[str,
         name, unseen, spaced = clean(raw)
         if spaced or unseen:
             kind = "invisible_characters" if unseen else "stripped_space"
-            findings.add(kind, "left out of a column's name", file, 1, name)
+            findings.add(kind, "left out of a column's name", (file, 1), name)
         if has_forbidden(name):
-            findings.add("control_character", "in a column's name", file, 1, found=raw)
+            findings.add("control_character", "in a column's name", (file, 1), found=raw)
             return ()
         if name and name in names:
-            findings.add("duplicate_column", "two columns have this name", file, 1, found=name)
+            findings.add("duplicate_column", "two columns have this name", (file, 1), found=name)
             return ()
         names.append(name)
     if not any(names):
-        findings.add("malformed", "the header names no column", file, 1)
+        findings.add("malformed", "the header names no column", (file, 1))
         return ()
     if not all(names):
-        findings.add("unnamed_column", "a column without a name is not read", file, 1)
+        findings.add("unnamed_column", "a column without a name is not read", (file, 1))
     return tuple(names)
 
 
 def _checked(
-    rows: Iterator[Row], columns: Sequence[str], file: str, findings: Findings
-) -> Iterator[Row]:
+    rows: Iterator[RawRow], columns: Sequence[str], file: str, findings: Findings
+) -> Iterator[RawRow]:
     """`rows` of full width, without blank ones; what no text should hold is reported."""
     width = len(columns)
     any_row = False
@@ -177,7 +177,7 @@ def _checked(
         if len(cells) < width:
             cells = (*cells, *[""] * (width - len(cells)))
         if _is_blank_row(cells):
-            findings.add("blank_row", "a row without any text", file, line)
+            findings.add("blank_row", "a row without any text", (file, line))
             continue
         if not plain:
             plain = True
@@ -188,9 +188,9 @@ def _checked(
                 if isinstance(cell, str) and has_forbidden(cell):
                     _report_forbidden(cell, file, line, column, findings)
                     sound = False
-        yield Row(line, cells if len(cells) == width else cells[:width], sound, plain)
+        yield RawRow(line, cells if len(cells) == width else cells[:width], sound, plain)
     if not any_row and not findings.has(file, "malformed", "unreadable_file"):
-        findings.add("no_rows", "has a header and no rows", file)
+        findings.add("no_rows", "has a header and no rows", (file, None))
 
 
 def _is_blank_row(cells: Sequence[Cell]) -> bool:
@@ -208,22 +208,22 @@ def _report_forbidden(cell: str, file: str, line: int, column: str, findings: Fi
         message = f"the byte 0x{byte.hex().upper()} is not UTF-8: save the file as UTF-8"
         meant = byte.decode("cp1252", "replace")
         allowed = f"UTF-8 (in Windows-1252 that byte is {meant!r})"
-        findings.add("bad_byte", message, file, line, column, cell, allowed)
+        findings.add("bad_byte", message, (file, line), column, cell, allowed)
     else:
         message = f"holds the character U+{code:04X}, which no text should hold"
-        findings.add("control_character", message, file, line, column, cell)
+        findings.add("control_character", message, (file, line), column, cell)
 
 
 # DataFrames ----------------------------------------------------------------------------------
 
 
-def _frame_rows(frame: Any) -> Iterator[Row]:
+def _frame_rows(frame: Any) -> Iterator[RawRow]:
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()  # an index with a name is a column like any other
-    yield Row(1, [str(column) for column in frame.columns])
+    yield RawRow(1, [str(column) for column in frame.columns])
     values = frame.astype(object).where(frame.notna(), None)
     for line, cells in enumerate(values.itertuples(index=False, name=None), start=2):
-        yield Row(line, tuple(map(_object_cell, cells)))
+        yield RawRow(line, tuple(map(_object_cell, cells)))
 
 
 def _object_cell(value: Any) -> Cell:
@@ -239,12 +239,12 @@ def _object_cell(value: Any) -> Cell:
 
 def _read_delimited(
     text: io.TextIOWrapper, format: str, file: str, findings: Findings
-) -> Iterator[Row]:
+) -> Iterator[RawRow]:
     head = text.readline()
     while head.count('"') % 2 and (more := text.readline()):
         head += more
     if not head.strip():
-        findings.add("malformed", "is empty" if not head else "has no header", file)
+        findings.add("malformed", "is empty" if not head else "has no header", (file, None))
         return
     csv.field_size_limit(_LONGEST_FIELD)
     delimiter = "\t" if format == "tsv" else _delimiter(head)
@@ -258,13 +258,13 @@ def _read_delimited(
             width = width or len(fields)
             if len(fields) != width and any(fields):
                 message = f"has {len(fields)} cells where the header has {width}"
-                findings.add("ragged_row", message, file, line)
-                yield Row(line, fields, False)
+                findings.add("ragged_row", message, (file, line))
+                yield RawRow(line, fields, False)
             else:
-                yield Row(line, fields)
+                yield RawRow(line, fields)
     except csv.Error as error:
         message = f"the quotes do not match up ({error}); nothing after this row was read"
-        findings.add("malformed", message, file, line + 1)
+        findings.add("malformed", message, (file, line + 1))
 
 
 def _delimiter(head: str) -> str:
@@ -279,7 +279,7 @@ def _delimiter(head: str) -> str:
 # Parquet -------------------------------------------------------------------------------------
 
 
-def _read_parquet(data: IO[bytes], file: str, findings: Findings) -> Iterator[Row]:
+def _read_parquet(data: IO[bytes], file: str, findings: Findings) -> Iterator[RawRow]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -287,14 +287,14 @@ def _read_parquet(data: IO[bytes], file: str, findings: Findings) -> Iterator[Ro
         # An unpacked gzip stream cannot be searched backwards quickly, so it is held whole.
         source = pa.BufferReader(data.read()) if isinstance(data, gzip.GzipFile) else data
         table = pq.ParquetFile(source)
-        yield Row(1, tuple(table.schema_arrow.names))
+        yield RawRow(1, tuple(table.schema_arrow.names))
         line = 1
         for batch in table.iter_batches(batch_size=1024):
             for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 line += 1
-                yield Row(line, tuple(map(_object_cell, values)))
+                yield RawRow(line, tuple(map(_object_cell, values)))
     except pa.ArrowException as error:
-        findings.add("unreadable_file", f"is not Parquet: {error}", file)
+        findings.add("unreadable_file", f"is not Parquet: {error}", (file, None))
 
 
 def _parquet_scalar(value: Any) -> Any:

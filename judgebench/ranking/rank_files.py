@@ -13,7 +13,7 @@ from pathlib import Path
 
 from judgebench.data.findings import Findings, shorten
 from judgebench.data.spreadsheet import unquoted
-from judgebench.data.tables import Table, open_table
+from judgebench.data.tables import DataTable, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, AskedItem, HumanRank, HumanRanks, ItemKey
 from judgebench.ranking.sheet import KEY_FILE, SHEET_LETTERS, KeyItem, SheetKey, read_key
@@ -78,7 +78,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _read_table(table: Table, path: Path, key: Path | None, reading: _Reading) -> None:
+def _read_table(table: DataTable, path: Path, key: Path | None, reading: _Reading) -> None:
     needed = _SHEET if "letter" in table.columns else _PLAIN
     missing = [column for column in needed if column not in table.columns]
     if missing:
@@ -95,7 +95,7 @@ def _read_table(table: Table, path: Path, key: Path | None, reading: _Reading) -
         _read_sheet(rows, table.file, sheet_key, reading)
 
 
-def _rows(table: Table) -> Iterator[tuple[int, _Row]]:
+def _rows(table: DataTable) -> Iterator[tuple[int, _Row]]:
     for line, cells, sound, _ in table.rows:
         if sound:  # what is not was reported by the table
             named = zip(table.columns, cells, strict=True)

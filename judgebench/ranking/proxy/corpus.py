@@ -105,7 +105,7 @@ def _rows(path: Path, column: str, problems: list[Problem]) -> Iterator[Document
     if table and place is None:
         names = [name for name in table.columns if name]
         message = f"has no such column{nearest(column, names)}"
-        findings.add("missing_column", message, str(path), 1, column, allowed=", ".join(names))
+        findings.add("missing_column", message, (str(path), 1), column, allowed=", ".join(names))
     elif table and place is not None:
         for row in table.rows:
             cell = row.cells[place]
@@ -116,7 +116,7 @@ def _rows(path: Path, column: str, problems: list[Problem]) -> Iterator[Document
             else:
                 found = "a list" if isinstance(cell, tuple) else "a nested value"
                 message = f"holds {found}, where one text was expected"
-                findings.add("nested_value", message, str(path), row.line, column)
+                findings.add("nested_value", message, (str(path), row.line), column)
     # The table passes over rows without any text.
     yield from [Document(path.name, "")] * findings.times("blank_row")
     problems.extend(findings.errors)

@@ -14,7 +14,7 @@ from pathlib import Path
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.findings import Findings, shorten
 from judgebench.data.spreadsheet import quoted, to_csv, unquoted
-from judgebench.data.tables import Table, open_table
+from judgebench.data.tables import DataTable, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
 from judgebench.records import content_hash
@@ -194,7 +194,7 @@ def _read(path: Path) -> list[_Row]:
     return rows
 
 
-def _checked(table: Table) -> tuple[list[_Row], list[Problem]]:
+def _checked(table: DataTable) -> tuple[list[_Row], list[Problem]]:
     problems = list(_column_problems(table))
     if problems:
         return [], problems
@@ -215,7 +215,7 @@ def _checked(table: Table) -> tuple[list[_Row], list[Problem]]:
     return rows, problems
 
 
-def _column_problems(table: Table) -> Iterator[Problem]:
+def _column_problems(table: DataTable) -> Iterator[Problem]:
     found = ", ".join(filter(None, table.columns))
     for column in _NEEDED:
         if column not in table.columns:
