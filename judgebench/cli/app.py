@@ -14,7 +14,7 @@ import typer
 
 from judgebench import __version__
 from judgebench.cli import score as cli_score
-from judgebench.cli.benchmark import Asked, Sharing, benchmark, open_console, show_problems
+from judgebench.cli.benchmark import Asked, benchmark, open_console, show_problems
 from judgebench.cli.options import (
     BenchPath,
     Budget,
@@ -81,8 +81,12 @@ def run(
     Safe to interrupt: Ctrl-C finishes the answers in flight, a second Ctrl-C stops at once. Rerun
     to resume.
     """
+    from judgebench.runner import Sharing
+    from judgebench.store.folder import Shard
+
     asked = Asked(bench, run, limit, budget, data_folder, dry_run)
-    benchmark(asked, sharing=Sharing(shard, engine, workers))
+    own = Shard.parse(shard) if shard else None
+    benchmark(asked, sharing=Sharing(own, engine, workers))
 
 
 @app.command(epilog="Example: judgebench check answers.csv labels.csv --rubric medical-safety")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -19,30 +19,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from judgebench.errors import Problem
+    from judgebench.runner import Sharing
     from judgebench.runner.bench import Bench
     from judgebench.runner.extension import Extend
     from judgebench.store.folder import RunFolder
 
 MOST_PROBLEMS_SHOWN = 50  # of one kind
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """How several processes share the work of a run."""
-
-    shard: str | None = None
-    engine: Literal["threads", "ray"] = "threads"
-    workers: int | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """For `runner.run`. Raises SetupError where `shard` is none."""
-        from judgebench.store.folder import Shard
-
-        shard = Shard.parse(self.shard) if self.shard else None
-        return {"shard": shard, "engine": self.engine, "workers": self.workers}
-
-
-ALONE = Sharing()
 
 
 @dataclass(frozen=True)
@@ -57,7 +39,7 @@ class Asked:
     dry_run: bool = False
 
 
-def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing = ALONE) -> None:
+def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
     """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
     from judgebench.runner.bench import default_run_folder, load_bench
     from judgebench.store.folder import RunFolder
@@ -79,12 +61,12 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing = ALO
         _judge(console, bench, folder, asked.budget, sharing)
     finally:
         bench.close()
-    if sharing.shard is None or folder.manifest().get("state") == "finished":
+    if sharing is None or sharing.shard is None or folder.manifest().get("state") == "finished":
         report_and_print(folder.path, console)
 
 
 def _judge(
-    console: Console, bench: Bench, folder: RunFolder, budget: float | None, sharing: Sharing
+    console: Console, bench: Bench, folder: RunFolder, budget: float | None, sharing: Sharing | None
 ) -> None:
     from judgebench import runner
     from judgebench.progress import ProgressDisplay
@@ -111,7 +93,8 @@ def _judge(
     display = ProgressDisplay(console)
     try:
         with display:
-            runner.run(bench, folder, budget=budget, progress=display, **sharing.arguments())
+            shared = sharing or runner.Sharing()
+            runner.run(bench, folder, budget=budget, progress=display, sharing=shared)
     except runner.Interrupted as stopped:
         for line in display.summary():
             typer.echo(line, err=True)

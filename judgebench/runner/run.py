@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -29,25 +30,57 @@ from judgebench.study.answers import IndexedAnswers, indexed
 Engine = Literal["threads", "ray"]
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """How several processes share the work of a run.
+
+    With `shard` only that part of the answers is judged, beside other processes that judge the
+    other parts; the last of them to end adds what follows from all (controls, juries). The engine
+    `ray` spreads the answers over `workers` of a Ray cluster (`ray_engine`).
+    """
+
+    shard: Shard | None = None
+    engine: Engine = "threads"
+    workers: int | None = None
+
+    def check(self, bench: Bench, budget: float | None) -> None:
+        """Raises SetupError for what does not go together."""
+        problems, on_ray = [], self.engine == "ray"
+        if budget is not None and (self.shard or on_ray):
+            message = "cannot be kept by several processes that spend at once: leave it out"
+            problems.append(Problem(message, field="budget"))
+        if on_ray and self.shard:
+            problems.append(Problem("is Ray's own business with the engine ray", field="shard"))
+        if on_ray and bench.others:
+            names = ", ".join(judge.name for judge in bench.others)
+            problems.append(Problem("cannot be sent to a cluster", field="judges", found=names))
+        if on_ray and bench.variants:
+            message = "does not ask judges in another way, as stress tests do"
+            problems.append(Problem(message, field="engine", found="ray"))
+        if not on_ray and self.workers is not None:
+            problems.append(Problem("is for the engine ray alone", field="workers"))
+        if problems:
+            raise SetupError(problems)
+
+
+ALONE = Sharing()
+
+
 def run(
     bench: Bench,
     folder: RunFolder,
     *,
     budget: float | None = None,
     progress: Progress | None = None,
-    shard: Shard | None = None,
-    engine: Engine = "threads",
-    workers: int | None = None,
+    sharing: Sharing = ALONE,
 ) -> None:
     """Bring every judge's verdicts up to date with the benchmark.
 
-    With `shard` only that part of the answers is judged, beside other processes that judge the
-    other parts; the last of them to end adds what follows from all (controls, juries). The engine
-    `ray` spreads the answers over `workers` of a Ray cluster (`ray_engine`).
     Raises Interrupted (a KeyboardInterrupt), BudgetSpent or an error of a backend; whatever was
     answered by then is written and is not asked again. Raises DiskFailed where it cannot be.
     """
-    _check_shares(bench, budget, shard, engine, workers)
+    sharing.check(bench, budget)
+    shard = sharing.shard
     shown = OneAtATime(progress or NoProgress())
     with folder.locked(shard), backend_warnings_to(shown):
         if shard is None:
@@ -58,33 +91,11 @@ def run(
         answers = indexed(bench.dataset.answers)
         with _ending(manifest, work):
             with ctrl_c(stop, shown.say), _cut_off(work):
-                run_lanes(_lanes(bench, answers, work, engine, workers), stop, shown)
+                run_lanes(_lanes(bench, answers, work, sharing), stop, shown)
             if shard is None:
                 derive(bench, answers, work, manifest)
     if shard:
         _finish_shards(bench, folder, answers, shown)
-
-
-def _check_shares(
-    bench: Bench, budget: float | None, shard: Shard | None, engine: Engine, workers: int | None
-) -> None:
-    """Raises SetupError for ways of sharing the work that do not go together."""
-    problems = []
-    if budget is not None and (shard or engine == "ray"):
-        message = "cannot be kept by several processes that spend at once: leave it out"
-        problems.append(Problem(message, field="budget"))
-    if engine == "ray" and shard:
-        problems.append(Problem("is Ray's own business with the engine ray", field="shard"))
-    if engine == "ray" and bench.others:
-        names = ", ".join(judge.name for judge in bench.others)
-        problems.append(Problem("cannot be sent to a cluster", field="judges", found=names))
-    if engine == "ray" and bench.variants:
-        message = "does not ask judges in another way, as stress tests do"
-        problems.append(Problem(message, field="engine", found="ray"))
-    if engine != "ray" and workers is not None:
-        problems.append(Problem("is for the engine ray alone", field="workers"))
-    if problems:
-        raise SetupError(problems)
 
 
 @contextmanager
@@ -138,14 +149,14 @@ def _cut_off(work: Work) -> Iterator[None]:
 
 
 def _lanes(
-    bench: Bench, answers: IndexedAnswers, work: Work, engine: Engine, workers: int | None
+    bench: Bench, answers: IndexedAnswers, work: Work, sharing: Sharing
 ) -> Mapping[str, Callable[[], None]]:
     """A lane for each remote judge, and one for all engines inside this process."""
     lanes: dict[str, Callable[[], None]] = {}
     if work.shard is None:
         lanes["control judges"] = partial(_controls, bench, answers, work)
-    if engine == "ray":
-        lanes["ray"] = partial(_judge_on_ray, bench, answers, work, workers)
+    if sharing.engine == "ray":
+        lanes["ray"] = partial(_judge_on_ray, bench, answers, work, sharing.workers)
         return lanes
     lanes.update({j.name: partial(_judge_from_python, j, answers, work) for j in bench.others})
     local = [judge for judge in bench.judges if not _is_remote(judge)]

@@ -10,7 +10,7 @@ from scripted_judges import GOOD, Listener, ScriptedBackend, answers, bench
 
 from judgebench.errors import RunLocked, SetupError
 from judgebench.judges.config import JuryConfig
-from judgebench.runner import run
+from judgebench.runner import Sharing, run
 from judgebench.store.folder import RunFolder, Shard
 
 N = 20
@@ -22,7 +22,7 @@ def part(folder: RunFolder, shard: str, listener: Listener | None = None) -> Scr
     run(
         bench({"m": backend}, answers(N), juries=(JuryConfig(name="j", jury=("m", "prior")),)),
         folder,
-        shard=Shard.parse(shard),
+        sharing=Sharing(Shard.parse(shard)),
         progress=listener,
     )
     return backend
@@ -85,5 +85,5 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
 def test_a_budget_cannot_be_shared(tmp_path: Path) -> None:
     backend = ScriptedBackend(lambda request: GOOD)
     with pytest.raises(SetupError, match="budget"):
-        run(bench({"m": backend}), RunFolder(tmp_path), budget=1.0, shard=Shard(1, 2))
+        run(bench({"m": backend}), RunFolder(tmp_path), budget=1.0, sharing=Sharing(Shard(1, 2)))
     assert not (tmp_path / "run.json").exists()

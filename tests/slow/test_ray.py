@@ -18,7 +18,7 @@ from lanes import judged, labels_of
 from loopback import PATIENCE, Body, Loopback, said
 
 from judgebench.errors import SetupError
-from judgebench.runner import run
+from judgebench.runner import Sharing, run
 from judgebench.runner.bench import load_bench
 from judgebench.runner.run import Engine
 from judgebench.store.folder import RunFolder
@@ -26,6 +26,9 @@ from judgebench.store.folder import RunFolder
 pytestmark = pytest.mark.ray
 
 ray = pytest.importorskip("ray", reason="pip install 'judgebench[ray]'")
+
+
+TWO_WORKERS = Sharing(engine="ray", workers=2)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +73,7 @@ def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, clust
         bench = load_bench(bench_file(tmp_path, server.base_url))
         killer = kill_one_after(server.bodies, 20, killed)
         folder = RunFolder(tmp_path / "run")
-        run(bench, folder, engine="ray", workers=2)
+        run(bench, folder, sharing=TWO_WORKERS)
         killer.join()
         asked = Counter(item_of(body) for body in server.bodies)
         assert killed
@@ -79,7 +82,11 @@ def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, clust
         # Only what was in flight in the killed worker was asked for again.
         assert sum(asked.values()) - ANSWERS <= HELD
         before = len(server.bodies)
-        run(load_bench(bench_file(tmp_path, server.base_url)), folder, engine="ray", workers=2)
+        run(
+            load_bench(bench_file(tmp_path, server.base_url)),
+            folder,
+            sharing=TWO_WORKERS,
+        )
         assert len(server.bodies) == before
     assert folder.manifest()["state"] == "finished"
     assert [path.name for path in folder.verdict_files("remote")] == ["verdicts-remote.jsonl"]
@@ -93,7 +100,11 @@ def test_unreadable_replies_are_asked_again_by_workers(tmp_path: Path, cluster) 
 
     with Loopback(script) as server:
         folder = RunFolder(tmp_path / "run")
-        run(load_bench(bench_file(tmp_path, server.base_url)), folder, engine="ray", workers=2)
+        run(
+            load_bench(bench_file(tmp_path, server.base_url)),
+            folder,
+            sharing=TWO_WORKERS,
+        )
         assert len(server.bodies) == ANSWERS + 1
     assert Counter(v.attempt for v in folder.verdicts("remote")) == {0: ANSWERS, 1: 1}
 
@@ -102,7 +113,7 @@ def test_what_a_worker_meets_is_told_as_it_is(tmp_path: Path, cluster) -> None:
     bench = bench_file(tmp_path, "http://127.0.0.1:9/v1")
     bench.write_text(bench.read_text().replace("concurrency:", "max_retries: 0\n    concurrency:"))
     with pytest.raises(SetupError, match=re.escape("127.0.0.1:9")):
-        run(load_bench(bench), RunFolder(tmp_path / "run"), engine="ray", workers=2)
+        run(load_bench(bench), RunFolder(tmp_path / "run"), sharing=TWO_WORKERS)
 
 
 def test_an_engine_inside_each_worker_judges(tmp_path: Path, cluster) -> None:
@@ -114,5 +125,5 @@ def test_an_engine_inside_each_worker_judges(tmp_path: Path, cluster) -> None:
     for engine in engines:
         folder = tmp_path / engine
         folder.mkdir()
-        found[engine] = labels_of(judged(folder, judges, engine=engine), *judges)
+        found[engine] = labels_of(judged(folder, judges, sharing=Sharing(engine=engine)), *judges)
     assert found["ray"] == found["threads"]
