@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from judgebench.backends.weights import fetch
 from judgebench.cli.app import main
 from judgebench.errors import JudgebenchError
 
+# How many drawn examples a law is tried on; HYPOTHESIS_PROFILE=thorough tries more.
+settings.register_profile("quick", max_examples=40, deadline=None)
+settings.register_profile("thorough", max_examples=400, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 pytest_plugins = ["alignment_case"]
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
