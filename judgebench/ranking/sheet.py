@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.findings import shorten
@@ -24,8 +24,8 @@ from judgebench.files import read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import GOLD, ProxyTask
 from judgebench.ranking.ranking_folder import read_tasks
-from judgebench.ranking.sheet_page import SheetPage, to_html
 from judgebench.records import content_hash
+from judgebench.web.page import fill_in_page
 from judgebench.yaml_file import Strict, validate
 
 COLUMNS = (
@@ -192,7 +192,7 @@ def write_sheets(
             )
         ]
         cells = [[quoted(row[c]) for c in COLUMNS] for rows in sheet for row in rows]
-        page = to_html(SheetPage(expert, table.name, COLUMNS, sheet))
+        page = sheet_page(expert, table.name, sheet)
         write_atomically(table, to_csv(COLUMNS, cells))
         write_atomically(table.with_suffix(".html"), page.encode())
         written += [table, table.with_suffix(".html")]
@@ -298,3 +298,34 @@ def _rows(
         for i, system in enumerate(systems)
     ]
     return [{column: mark_forbidden(text) for column, text in row.items()} for row in rows]
+
+
+def sheet_page(expert: str, table: str, items: Sequence[Sequence[Mapping[str, str]]]) -> str:
+    """The page on which an expert ranks arguments: `items` holds the rows of each item, as they
+    stand in the table of that file name."""
+    shown = [_shown_item(rows) for rows in items]
+    data = {
+        "store": f"judgebench ranks of {expert} {content_hash(shown)}",
+        "table": table,
+        "columns": COLUMNS,
+        "items": shown,
+    }
+    return fill_in_page(Path(__file__).with_name("sheet_page"), data, expert=expert)
+
+
+def _shown_item(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    first = rows[0]
+    return {
+        "task": first["task"],
+        "question": first["question"],
+        "answer": first["right_answer"],
+        "document": first["document"],
+        "arguments": [
+            {
+                "letter": row["letter"],
+                "text": row["text"],
+                "cells": [quoted(row[column]) for column in COLUMNS],
+            }
+            for row in rows
+        ],
+    }

@@ -1,49 +1,23 @@
-// Text of the data reaches the page through textContent and value only, never as markup.
 (() => {
-  const data = JSON.parse($("data").textContent);
   const RANKS = ["1", "2", "3", "4", "5"];
 
   // --- ranks and remarks, by the place of item and argument ---
-  let kept = {};
-  try {
-    kept = JSON.parse(localStorage.getItem(data.store) || "{}");
-  } catch {
-    $("no-store").hidden = false;
-  }
+  const [kept, keep] = browserStore(data.store, {});
   const said = (i, j) => kept[`${i} ${j}`] || { rank: "", remark: "" };
   const change = (i, j, parts) => {
     kept[`${i} ${j}`] = { ...said(i, j), ...parts };
-    try {
-      localStorage.setItem(data.store, JSON.stringify(kept));
-    } catch {
-      $("no-store").hidden = false;
-    }
+    keep();
     tell();
   };
-
-  // --- the table, as sheet.py writes it ---
-  const safe = (text) => {
-    const shown = text.replace(/[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]/gu, "\ufffd");
-    return /^'*[=+\-@\t\r]/.test(shown) ? `'${shown}` : shown;
-  };
-  const toCsv = () => {
-    const rows = data.items.flatMap((item, i) =>
+  saveAsTable(() =>
+    data.items.flatMap((item, i) =>
       item.arguments.map((argument, j) =>
         data.columns.map((column, at) =>
           column === "rank" || column === "remark" ? safe(said(i, j)[column]) : argument.cells[at],
         ),
       ),
-    );
-    const line = (cells) => cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join() + "\n";
-    return "\ufeff" + [data.columns, ...rows].map(line).join("");
-  };
-  $("save").addEventListener("click", () => {
-    const link = el("a");
-    link.href = URL.createObjectURL(new Blob([toCsv()], { type: "text/csv" }));
-    link.download = data.table;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  });
+    ),
+  );
 
   // --- one item ---
   const choice = (i, j, rank) => {
@@ -99,6 +73,5 @@
   };
 
   $("items").append(...data.items.map(card));
-  $("bar").hidden = false;
   tell();
 })();

@@ -9,18 +9,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from judgebench.data.cells import mark_forbidden
+
+_HERE = Path(__file__).parent
+
 
 def page_environment(folder: Path, shown: Callable[[str], str]) -> jinja2.Environment:
     """Templates of a folder in which every value but markup goes through `shown` and is escaped."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader([folder, _HERE]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -42,10 +46,32 @@ def json_for_page(value: Any) -> Markup:
 
 def page_script(*paths: Path) -> str:
     """The scripts of a page as one, behind what all of them use (`page.js`)."""
-    shared = Path(__file__).with_name("page.js")
-    return "".join(path.read_text(encoding="utf-8") for path in (shared, *paths))
+    return _texts(_HERE / "page.js", *paths)
 
 
 def script_hash(script: str) -> str:
     """The hash of a script as a page's policy names it, without `sha256-`."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def fill_in_page(page: Path, data: Mapping[str, Any], **values: Any) -> str:
+    """A whole page on which people fill in a table: kept in the browser, saved as a CSV file.
+
+    `page` names the three files of what is its own, without their endings: a template that extends
+    `local.html.jinja`, a style and a script. `data` is what `local.js` and that script read, with
+    the `columns` and the file name (`table`) of the table; `values` are for the template.
+    """
+    script = page_script(_HERE / "local.js", page.with_suffix(".js"))
+    template = page_environment(page.parent, mark_forbidden).get_template(f"{page.name}.html.jinja")
+    return template.render(
+        **values,
+        table=data["table"],
+        data=json_for_page(data),
+        style=Markup(_texts(_HERE / "local.css", page.with_suffix(".css"))),
+        script=Markup(script),
+        script_hash=script_hash(script),
+    )
+
+
+def _texts(*paths: Path) -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in paths)

@@ -1,30 +1,17 @@
-// Text of the data reaches the page through textContent and value only, never as markup.
 (() => {
-  const data = JSON.parse($("data").textContent);
   const items = data.items;
   const BLANK = { decision: "", reviewer: "", remark: "" };
   const WORDS = { accept: "Accepted", reject: "Rejected", "": "Not decided" };
 
   // --- answers: those of the table, and over them those of this browser ---
   // An answer is kept by item and by the hash of its texts, so it outlives changes of other items.
-  const STORE = `judgebench review of ${data.name}`;
   const keyOf = (item) => `${item.id}\n${item.hash}`;
   const same = (a, b) => Object.keys(BLANK).every((part) => a[part] === b[part]);
-  let kept = { reviewer: "", at: "", answers: {} };
-  try {
-    kept = { ...kept, ...JSON.parse(localStorage.getItem(STORE) || "{}") };
-  } catch {
-    $("no-store").hidden = false;
-  }
+  const [kept, keep] = browserStore(`judgebench review of ${data.name}`, {
+    reviewer: "", at: "", answers: {},
+  });
   const answerOf = (item) => ({ ...item.answer, ...kept.answers[keyOf(item)] });
   const isOwn = (item) => !same(answerOf(item), item.answer);
-  const keep = () => {
-    try {
-      localStorage.setItem(STORE, JSON.stringify(kept));
-    } catch {
-      $("no-store").hidden = false;
-    }
-  };
   const change = (item, parts) => {
     const answer = { ...answerOf(item), ...parts };
     const says = answer.decision || answer.remark;
@@ -36,28 +23,15 @@
   // What the table holds by now is the table's: a later change of it must show.
   for (const item of items) if (!isOwn(item)) delete kept.answers[keyOf(item)];
 
-  // --- the table, as review.py writes it ---
-  const safe = (text) => {
-    const shown = text.replace(/[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]/gu, "\ufffd");
-    return /^'*[=+\-@\t\r]/.test(shown) ? `'${shown}` : shown;
-  };
-  const toCsv = () => {
-    const rows = items.map((item) => {
+  saveAsTable(() => [
+    ...items.map((item) => {
       const answer = answerOf(item);
       return data.columns.map((column, i) =>
         column in BLANK ? safe(answer[column]) : item.cells[i],
       );
-    });
-    const line = (cells) => cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join() + "\n";
-    return "\ufeff" + [data.columns, ...rows, ...data.kept].map(line).join("");
-  };
-  $("save").addEventListener("click", () => {
-    const link = el("a");
-    link.href = URL.createObjectURL(new Blob([toCsv()], { type: "text/csv" }));
-    link.download = data.table;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  });
+    }),
+    ...data.kept,
+  ]);
 
   // --- one item ---
   const marked = (pieces, kind) => {
@@ -245,8 +219,6 @@
     tellItem();
   };
 
-  $("bar").hidden = false;
-  $("bar").addEventListener("submit", (event) => event.preventDefault());
   $("reviewer").value = kept.reviewer;
   $("reviewer").addEventListener("input", () => {
     kept.reviewer = $("reviewer").value.trim();

@@ -1,6 +1,6 @@
 """The page on which people accept or reject altered answers.
 
-`web_page` tells how text is kept from running. The script writes the same table as
+`web.page` tells how text is kept from running. The script writes the same table as
 `sheet.write_review` does.
 """
 
@@ -11,13 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from judgebench.data.cells import mark_forbidden
 from judgebench.stress.probes.altered import AlteredAnswer, Change, apply_changes, span_diff
-from judgebench.web.page import json_for_page, page_environment, page_script, script_hash
-
-_HERE = Path(__file__).parent
+from judgebench.web.page import fill_in_page
 
 Piece = tuple[str, bool]  # a text, and whether it is changed
 Row = Mapping[str, str]  # column -> text
@@ -42,8 +37,6 @@ class ReviewPage:
 
 def to_html(page: ReviewPage) -> str:
     """The whole page."""
-    script = page_script(_HERE / "page.js")
-    environment = page_environment(_HERE, mark_forbidden)
     data = {
         "name": page.name,
         "table": page.table,
@@ -51,15 +44,12 @@ def to_html(page: ReviewPage) -> str:
         "items": [_item(*item) for item in page.items],
         "kept": page.kept,
     }
-    return environment.get_template("page.html.jinja").render(
+    return fill_in_page(
+        Path(__file__).with_name("page"),
+        data,
         name=page.name,
-        table=page.table,
         notices=page.notices,
         n_kept=len(page.kept),
-        data=json_for_page(data),
-        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_hash=script_hash(script),
     )
 
 

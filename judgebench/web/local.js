@@ -1,0 +1,38 @@
+// Stands before the script of a page that people fill in: what they say is kept in this browser at
+// once, and saved as a table. Text of the data reaches the page through textContent and value only.
+const data = JSON.parse($("data").textContent);
+
+// What this browser keeps under a name, and the function that writes it down.
+const browserStore = (name, blank) => {
+  const tryTo = (act) => {
+    try {
+      return act();
+    } catch {
+      $("no-store").hidden = false;
+      return {};
+    }
+  };
+  const kept = { ...blank, ...tryTo(() => JSON.parse(localStorage.getItem(name) || "{}")) };
+  return [kept, () => tryTo(() => localStorage.setItem(name, JSON.stringify(kept)))];
+};
+
+// A text as Python writes it into a cell (data.cells, data.spreadsheet): no spreadsheet runs it.
+const safe = (text) => {
+  const shown = text.replace(/[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]/gu, "\ufffd");
+  return /^'*[=+\-@\t\r]/.test(shown) ? `'${shown}` : shown;
+};
+
+// The button downloads the table; `rows` gives its cells as they are then.
+const saveAsTable = (rows) => {
+  const line = (cells) => cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join() + "\n";
+  $("bar").hidden = false;
+  $("bar").addEventListener("submit", (event) => event.preventDefault());
+  $("save").addEventListener("click", () => {
+    const text = "\ufeff" + [data.columns, ...rows()].map(line).join("");
+    const link = el("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = data.table;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  });
+};
