@@ -99,6 +99,10 @@ def alternative_annotator_test(
     (1 - epsilon)^n if d = 0 or -1, else 1; `reason` says so. `balanced`: every label of the others'
     majority weighs the same, see `_balanced_p`. The judge passes with omega >= 1/2. Raises
     ValueError where shapes differ, a code is out of range or epsilon is not in [0, 1).
+
+    >>> ratings = np.tile([[0, 0, 0], [1, 1, 0]], (20, 1))
+    >>> alternative_annotator_test(ratings, ratings[:, 0], k=2).winning_rate
+    1.0
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon must lie in [0, 1); found {epsilon}")

@@ -33,6 +33,9 @@ def pearson(severities: Sequence[float] | None = None) -> Statistic:
     """Pearson's r between the severity of the truth and that of the judge's label.
 
     `severities` default to the labels' positions.
+
+    >>> round(float(pearson().formula(np.array([[20.0, 5], [10, 15]]))), 3)
+    0.408
     """
 
     def r(C: FloatArray) -> FloatArray:

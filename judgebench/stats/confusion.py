@@ -38,6 +38,10 @@ def confusion_by_cluster(
     `truth`, `judged` and `weights` are (items,); a pair with -1 on either side is
     dropped. Without `weights` each pair counts 1. Raises ValueError where shapes differ or a
     code is out of range.
+
+    >>> both = np.array([0, 1, 1]), np.array([0, 1, 0])
+    >>> confusion_by_cluster(*both, Clusters(np.zeros(3, int), 1), k=2).tolist()
+    [[[1.0, 0.0], [1.0, 1.0]]]
     """
     if not truth.shape == judged.shape == clusters.codes.shape:
         raise ValueError("truth, judged and clusters must have the same shape")
@@ -86,6 +90,9 @@ def cohen_kappa(
 
     Cohen (1960); weighted: Cohen (1968). w is 0 or 1 (`none`), |s_i - s_j| (`linear`) or
     (s_i - s_j)^2 (`quadratic`), with s the severities, by default the label's position.
+
+    >>> round(float(cohen_kappa().formula(np.array([[20.0, 5], [10, 15]]))), 2)
+    0.4
     """
 
     def disagreement(k: int) -> FloatArray:
@@ -213,6 +220,9 @@ def fill_failures(
     for ordinal labels the farther end of the scale, the lower end where both are as far; for
     nominal labels the most frequent truth other than the item's own, the lower where two are as
     frequent. Raises ValueError where k < 2, for then no label is wrong.
+
+    >>> fill_failures(np.array([0, 2]), np.array([-1, -1]), "worst", k=3, ordinal=True).tolist()
+    [2, 0]
     """
     if k < 2:
         raise ValueError("a failure can only be filled where there are two labels or more")

@@ -42,6 +42,9 @@ def median_label(ratings: IntArray, even: Literal["lower", "upper"]) -> NDArray[
 
     With an even number of labels `even` takes the lower or the upper (more severe) of the middle
     two; labels are never averaged. For ordinal labels only.
+
+    >>> median_label(np.array([[0, 1, 2, 2], [1, -1, -1, 2]]), "upper").tolist()
+    [2, 2]
     """
     units, annotators = ratings.shape
     if annotators == 0:
@@ -57,6 +60,9 @@ def majority_label(ratings: IntArray, k: int, ties: Ties) -> NDArray[np.int64]:
     """The most frequent label of each unit (units,); -1 where nobody rated it.
 
     Of equally frequent labels `ties` takes the lowest, the highest, or none (-1).
+
+    >>> majority_label(np.array([[0, 1, 1], [0, 1, -1]]), k=2, ties="none").tolist()
+    [1, -1]
     """
     return _largest(value_counts(ratings, k), ties, nearly=0)
 
@@ -148,6 +154,10 @@ def dawid_skene(
     0: columns of the same number are repeats by one of them; without it each column is one.
     `smoothing`, a number or (k, k), is added to the counts of (2.3), so that an annotator with few
     ratings is never sure: the posterior mode under Dirichlet(1 + smoothing) priors of pi's rows.
+
+    >>> found = dawid_skene(np.array([[0, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]]), k=2)
+    >>> found.posterior.argmax(axis=1).tolist()
+    [0, 1, 0, 1]
     """
     columns = np.arange(ratings.shape[1]) if annotator_of is None else annotator_of
     check_codes(ratings, k, "labels")

@@ -37,6 +37,10 @@ def coincidences_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -> Fl
     A unit with m >= 2 labels adds each ordered pair of them with weight 1 / (m - 1), so that it
     counts m in all; a unit with fewer adds nothing. Krippendorff (2011), "Computing
     Krippendorff's Alpha-Reliability", step 2.
+
+    >>> one = Clusters(np.zeros(2, int), 1)
+    >>> coincidences_by_cluster(np.array([[0, 0, 1], [1, 1, -1]]), one, k=2).tolist()
+    [[[1.0, 1.0], [1.0, 2.0]]]
     """
     n_uc = value_counts(ratings, k)
     m = n_uc.sum(axis=1)
@@ -70,6 +74,10 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
     Krippendorff (2011): D_o = sum o_ck d2_ck / n and D_e = sum n_c n_k d2_ck / (n (n - 1)), with
     d2 the squared difference of the level of measurement. `severities` are the values of the
     labels at level `interval`, by default their positions; the other levels do not use them.
+
+    >>> o = np.array([[3.0, 1], [1, 3]])
+    >>> round(float(krippendorff_alpha("nominal").formula(o)), 3)
+    0.562
     """
 
     def alpha(o: FloatArray) -> FloatArray:
@@ -194,6 +202,9 @@ def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = 
 
     Where one label only was used, the formula gives 1: right for a resample, but no evidence of
     anything on a whole sample, which is therefore called undefined.
+
+    >>> round(float(gwet_ac().formula(np.array([[20.0, 5], [10, 15]]))), 3)
+    0.406
     """
 
     def ac(counts: FloatArray) -> FloatArray:
@@ -220,6 +231,9 @@ def fleiss_kappa(
     (`quadratic`) over its maximum, s the severities, by default the label's position; or, without
     severities, the number of pairs of labels between k and l, both included, over that of all
     (`ordinal`). Of two annotators without missing labels this is Scott's pi.
+
+    >>> round(float(fleiss_kappa().formula(np.array([[20.0, 5], [10, 15]]))), 3)
+    0.394
     """
 
     def kappa(counts: FloatArray) -> FloatArray:

@@ -25,6 +25,10 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Estimate:
     Beta(x, n - x + 1) and the 1 - alpha/2 quantile of Beta(x + 1, n - x).
     The n trials must be independent. Undefined, with a reason, where n is 0.
     Raises ValueError unless 0 <= successes <= n.
+
+    >>> found = clopper_pearson(8, 10)
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.444, 0.975)
     """
     if not 0 <= successes <= n:
         raise ValueError(f"successes must lie in 0..{n}; found {successes}")
@@ -40,6 +44,9 @@ def items_for_half_width(p: float, half_width: float, level: float = 0.95) -> in
     Neither limit may then lie further than `half_width` from p. So that n is a smooth question,
     the limits are those of the beta distributions at x = p n, whole number or not: a guide for
     planning, and exact where p n is whole. Raises ValueError unless 0 <= p <= 1, half_width > 0.
+
+    >>> items_for_half_width(0.8, 0.1)
+    87
     """
     if not 0 <= p <= 1 or half_width <= 0:
         raise ValueError(f"needs 0 <= p <= 1 and half_width > 0; found {p} and {half_width}")

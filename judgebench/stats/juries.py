@@ -126,6 +126,9 @@ def subsets(m: int) -> list[Subset]:
 
     The size is at most `MOST_MEMBERS`, and their number at most `MOST_SUBSETS`; whole sizes are
     left out, so that no judge is favoured. Single judges are always there.
+
+    >>> subsets(3)
+    [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
     """
     found: list[Subset] = [(j,) for j in range(m)]
     size = 2

@@ -46,7 +46,12 @@ def content_free_prior(log_p: FloatArray) -> FloatArray:
 
 
 def without_prior(log_p: FloatArray, log_q: FloatArray) -> FloatArray:
-    """log p' of the head of this module: (items, k) and (k,) -> (items, k)."""
+    """log p' of the head of this module: (items, k) and (k,) -> (items, k).
+
+    >>> log_p = np.log([[0.9, 0.1], [0.8, 0.2]])
+    >>> np.exp(without_prior(log_p, batch_prior(log_p))).round(2).tolist()
+    [[0.6, 0.4], [0.4, 0.6]]
+    """
     return normalised(np.maximum(log_p, LEAST_LOG) - log_q)
 
 

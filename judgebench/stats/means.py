@@ -19,6 +19,9 @@ def mean_and_sd(values: Sequence[float | None]) -> tuple[float | None, float | N
 
     None stands for an undefined number and is left out, never taken for 0. The mean of no number
     and the standard deviation of fewer than two are None.
+
+    >>> mean_and_sd([1.0, None, 3.0])
+    (2.0, 1.4142135623730951)
     """
     x = np.array([value for value in values if value is not None], dtype=np.float64)
     mean = float(x.mean()) if len(x) else None
@@ -72,6 +75,9 @@ def clustered_mean(
 
     `n` counts these items; NaN are added to `n_missing`. `undefined` and `is_proportion` as in
     `mean_of`.
+
+    >>> clustered_mean(np.array([1.0, 2, 3, 6]), np.array([0, 0, 1, 1]), "none").value
+    3.0
     """
     codes = np.unique(clusters, return_inverse=True)[1]
     sums = sums_by_cluster(x[:, None], Clusters(codes, int(codes.max(initial=-1)) + 1))

@@ -42,6 +42,9 @@ def permutation_test(
     Design of Experiments", section 21. Clusters without a difference say nothing; None where all
     are so. Raises ValueError where the shapes differ. Differences that are all unlike each other
     cost one draw a cluster and permutation.
+
+    >>> round(permutation_test(np.array([1, 1, 1, 1, 1, -1])), 5)
+    0.21875
     """
     values, counts = _kinds(differences, how_many)
     if not len(values):
@@ -109,6 +112,9 @@ def benjamini_yekutieli(p_values: Sequence[float | None]) -> list[float | None]:
     Benjamini and Yekutieli (2001), theorem 1.3, valid however the m tests depend on each other:
     the i-th smallest is multiplied by m H_m / i, with H_m = 1 + 1/2 + ... + 1/m, and is never more
     than the one after it, nor than 1.
+
+    >>> benjamini_yekutieli([0.01, None, 0.04])
+    [0.03, None, 0.06]
     """
     ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     m = len(ranked)
@@ -125,6 +131,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
     Holm (1979), step-down: the i-th smallest of m is multiplied by m - i + 1, is never less than
     the one before it, and never more than 1.
+
+    >>> holm([0.01, None, 0.04])
+    [0.02, None, 0.04]
     """
     ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     corrected, least = list(p_values), 0.0

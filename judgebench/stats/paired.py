@@ -60,6 +60,9 @@ def mcnemar_mid_p(b: int, c: int) -> float | None:
     Fagerland, Lydersen and Laake (2013), "The McNemar test for binary matched-pairs data: mid-p
     and asymptotic are better than exact conditional", under "The McNemar mid-p test".
     Raises ValueError for a negative count.
+
+    >>> round(mcnemar_mid_p(1, 7), 4)
+    0.0391
     """
     n, x = _trials(b, c), min(b, c)
     if n == 0:
@@ -135,6 +138,9 @@ def sign_test(shifts_by_cluster: IntArray | FloatArray) -> float | None:
 
     Exact: by chance as many clusters go up as go down, Binomial(n, 1/2). Clusters that do not
     move on balance are dropped (Dixon and Mood, 1946); None where no cluster moved.
+
+    >>> sign_test(np.array([2, 1, 1, 3, -1, 0]))
+    0.375
     """
     up, down = int((shifts_by_cluster > 0).sum()), int((shifts_by_cluster < 0).sum())
     if up + down == 0:

@@ -281,6 +281,9 @@ def corrected_rate(apparent: float, sensitivity: float, specificity: float) -> f
     """theta = (p + Sp - 1) / (Se + Sp - 1), which may lie outside 0..1; None if Se + Sp <= 1.
 
     Rogan and Gladen (1978), "Estimating prevalence from the results of a screening test".
+
+    >>> round(corrected_rate(0.3, sensitivity=0.8, specificity=0.9), 3)
+    0.286
     """
     youden = sensitivity + specificity - 1
     return (apparent + specificity - 1) / youden if youden > 0 else None

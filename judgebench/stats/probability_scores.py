@@ -51,6 +51,9 @@ def squared_distance(p: FloatArray, q: FloatArray) -> FloatArray:
     """sum_j (p_j - q_j)^2, from 0 to 2; against one label its mean is the Brier score.
 
     Brier (1950), "Verification of forecasts expressed in terms of probability", equation 2.
+
+    >>> squared_distance(np.array([[0.8, 0.2]]), np.array([[1.0, 0.0]])).round(2).tolist()
+    [0.08]
     """
     return np.asarray(np.square(p - q).sum(axis=-1))
 
@@ -60,6 +63,9 @@ def cross_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
 
     Good (1952), "Rational decisions". p_j below LEAST_PROBABILITY counts as that; rows are not
     made to add up again.
+
+    >>> cross_entropy(np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]])).round(4).tolist()
+    [0.6931]
     """
     return np.asarray(-(q * np.log(np.maximum(p, LEAST_PROBABILITY))).sum(axis=-1))
 
@@ -78,6 +84,9 @@ def total_variation(p: FloatArray, q: FloatArray) -> FloatArray:
 
     Gibbs and Su (2002), "On choosing and bounding probability metrics", section 2. Like
     `jensen_shannon` it is no proper score: against few labels an item it favours bold reports.
+
+    >>> total_variation(np.array([[0.8, 0.2]]), np.array([[0.5, 0.5]])).round(2).tolist()
+    [0.3]
     """
     return np.asarray(np.abs(p - q).sum(axis=-1) / 2)
 

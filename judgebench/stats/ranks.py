@@ -40,6 +40,10 @@ def friedman(scores: FloatArray) -> Friedman:
     with k - 1 degrees of freedom. Friedman (1937); the correction as in Conover (1999), "Practical
     Nonparametric Statistics", section 5.8. Raises ValueError with fewer than 3 judges
     or 2 blocks, or where a score is missing.
+
+    >>> found = friedman(np.array([[3.0, 2, 1], [3, 1, 2], [3, 2, 1]]))
+    >>> found.average_ranks.round(2).tolist(), round(found.p, 3)
+    ([1.0, 2.33, 2.67], 0.097)
     """
     n, k = _checked(scores)
     r = mid_ranks(scores)
@@ -57,6 +61,9 @@ def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -
     CD = q sqrt(k (k + 1) / (6 n)), q the quantile of the studentized range of k groups with
     infinite degrees of freedom over sqrt(2). Nemenyi (1963); Demsar (2006), "Statistical
     Comparisons of Classifiers over Multiple Data Sets", section 3.2.2.
+
+    >>> round(nemenyi_critical_difference(4, 14), 2)
+    1.25
     """
     low, high = 0.0, 1.0
     while studentized_range_tail(np.array(high), judges) > 1 - level:
@@ -159,6 +166,9 @@ def tau_b(x: FloatArray, y: FloatArray) -> FloatArray:
     P and Q count the pairs of systems in the same and in the opposite order, n_0 - n_1 and
     n_0 - n_2 the pairs that are not level in x and in y. NaN where a row is level throughout.
     Kendall (1945), "The Treatment of Ties in Ranking Problems".
+
+    >>> tau_b(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])).round(3).item()
+    0.333
     """
     dx, dy = (
         np.sign(level[..., :, None] - level[..., None, :]) for level in (levels(x), levels(y))
@@ -173,6 +183,9 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
 
     The deviations are from the mean place (k + 1) / 2. NaN where a row is level throughout.
     Spearman (1904); ties as in Kendall (1945).
+
+    >>> spearman(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])).item()
+    0.5
     """
     middle = (x.shape[-1] + 1) / 2
     dx, dy = places(x) - middle, places(y) - middle
@@ -187,6 +200,9 @@ def top_match(x: FloatArray, y: FloatArray) -> FloatArray:
     A and B are the systems that share the first place. Where one side is level throughout this is
     1 / k, whatever the other says, so that nobody gains by ties; hence two rows with the same m
     systems in the first place meet in 1 / m, not in 1.
+
+    >>> top_match(np.array([1.0, 3, 3]), np.array([1.0, 2, 3])).item()
+    0.5
     """
     best_x, best_y = (
         level == level.max(axis=-1, keepdims=True) for level in (levels(x), levels(y))

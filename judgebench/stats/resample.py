@@ -75,6 +75,10 @@ def cluster_bootstrap(
     many. There is no interval, and `reason` says why, with one cluster, with too many undefined
     resamples, or where all resamples agree; a proportion of 0 or 1 then has the exact binomial
     interval over the clusters that inform it.
+
+    >>> share = Statistic("share", lambda c: c[..., 0] / c.sum(axis=-1), lambda c: "")
+    >>> cluster_bootstrap(np.array([[1, 1], [2, 0], [0, 2], [2, 0]]), share, n=8).value
+    0.625
     """
     sample = counts if isinstance(counts, ClusterCounts) else ClusterCounts(counts)
     total = sample.total
