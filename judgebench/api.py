@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from judgebench.decide.result import Decisions
     from judgebench.decide.rule import DecisionRule
     from judgebench.judges.contract import Judge
-    from judgebench.ranking.rankings import Rankings
+    from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
-    from judgebench.stress.result import StressResult
 
 Truth = TruthConfig | Mapping[str, Any] | str
 """How human labels become a truth: a rule's name, some keys of a TruthConfig, or a whole one."""
@@ -167,7 +167,7 @@ def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decis
     return decide_study(study, chosen, stressed)
 
 
-def stress(study: Study) -> StressResult:
+def stress(study: Study) -> Shown:
     """What the stress test of a run shows: attacks that were noticed, verdicts that held.
 
     Raises SetupError where the run had none. `jb.load_bench(…, stress=True)` makes one.
@@ -175,12 +175,10 @@ def stress(study: Study) -> StressResult:
     >>> import judgebench as jb
     >>> found = jb.stress(jb.open_run("runs/stressed"))
     """
-    _need("stress")
-    found: StressResult = _found(study, "stress", "stress test")
-    return found
+    return _found(study, "stress", "stress test")
 
 
-def rank(study: Study) -> Rankings:
+def rank(study: Study) -> Shown:
     """What the arguments of a run are worth to those who decide by them.
 
     Raises SetupError where no arguments were ranked.
@@ -188,9 +186,7 @@ def rank(study: Study) -> Rankings:
     >>> import judgebench as jb
     >>> found = jb.rank(jb.open_run("runs/ranked"))
     """
-    _need("ranking")
-    found: Rankings = _found(study, "ranking", "ranking of arguments")
-    return found
+    return _found(study, "ranking", "ranking of arguments")
 
 
 def _need(wing: str) -> None:
@@ -201,9 +197,10 @@ def _need(wing: str) -> None:
         raise SetupError(f"this installation of judgebench lacks judgebench/{wing}")
 
 
-def _found(study: Study, wing: str, what: str) -> Any:
+def _found(study: Study, wing: str, what: str) -> Shown:
     from judgebench.features import analyses
 
+    _need(wing)
     found = analyses(study, wing).get(wing)
     if found is None:
         raise SetupError(Problem(f"{study.name} holds no {what}"))
@@ -268,9 +265,7 @@ def load_bench(
     extend = None
     if stress:
         _need("stress")
-        from judgebench.stress.attacking import Attacking
-
-        extend = Attacking()
+        extend = import_module("judgebench.stress.attacking").Attacking()
     folder = Path(data_folder) if data_folder else None
     return load(Path(path), limit=limit, data_folder=folder, extend=extend)
 
