@@ -25,8 +25,8 @@ def decide(
     require: Annotated[
         list[str] | None,
         typer.Option(
-            help="OUTCOME:METRIC or OUTCOME:METRIC:JUDGE that must be reached, else the exit code "
-            f"is {NOT_REACHED}; may be repeated."
+            help="OUTCOME:METRIC or OUTCOME:METRIC:JUDGE; the exit code is "
+            f"{NOT_REACHED} if it is not reached. Repeatable."
         ),
     ] = None,
     rule: DecisionRuleOption = None,
@@ -35,9 +35,9 @@ def decide(
     ties: Ties = None,
     annotator: Annotators = None,
 ) -> None:
-    """May a judge replace annotators, assist them, or neither, metric by metric?
+    """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
-    REPLACE also satisfies a demand for ASSIST. Without a judge's name any judge may reach it.
+    A required ASSIST is also met by REPLACE; without a judge's name, any judge may meet it.
     """
     from rich.console import Console
 

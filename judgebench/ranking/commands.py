@@ -31,30 +31,36 @@ app = typer.Typer(
 
 DataFolder = Annotated[
     Path | None,
-    typer.Option("--data-folder", help="Where data files lie, if not where the YAML says."),
+    typer.Option(
+        "--data-folder", help="The folder of the data files, if it is not the one in the YAML."
+    ),
 ]
 
 
 @app.command(epilog="Example: judgebench rank run bench.yaml --dry-run")
 def run(
     bench: Annotated[
-        Path, typer.Argument(help="bench.yaml with a key proxy, or the name of a shipped example.")
+        Path,
+        typer.Argument(help="bench.yaml with the key `proxy`, or the name of a shipped example."),
     ] = Path("rank"),
     run: Annotated[
-        Path | None, typer.Option("--run", help="The run folder. Default: runs/NAME, here.")
+        Path | None,
+        typer.Option("--run", help="The run folder. Default: runs/NAME in the current folder."),
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(min=0, help="US dollars for arguments and verdicts in all.")
+        float | None,
+        typer.Option(min=0, help="Most US dollars for arguments and verdicts in total."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be written and trained.")
+        bool,
+        typer.Option("--dry-run", help="Say what would be written and trained; call no model."),
     ] = False,
     data_folder: DataFolder = None,
 ) -> None:
-    """Have models write arguments, train evaluators, judge, rank and report.
+    """Let models write arguments, train evaluators, judge, rank and report.
 
-    Without an argument the shipped example runs, with embedded models. Ctrl-C keeps what is done:
-    the same command goes on from there.
+    Without an argument, the shipped example runs with embedded models. Safe to interrupt; rerun to
+    resume.
     """
     from judgebench.cli.score import report_and_print
     from judgebench.ranking.human_files import given_ranks, keep_ranks
@@ -70,7 +76,7 @@ def run(
     for warning in ranks.warnings if ranks else ():
         _print(console, f"! {warning}")
     if dry_run:
-        _print(console, "Nobody was asked, nothing was trained and nothing was written.")
+        _print(console, "No model was called or trained, nothing was written.")
         return
     _rank(console, loaded, folder, budget)
     keep_ranks(folder.path, ranks)
@@ -120,7 +126,8 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
     except Interrupted:
         again = shlex.join(["judgebench", *sys.argv[1:]])
         typer.echo(
-            f"Stopped. What is done is kept in {folder.path}. Go on with:\n  {again}", err=True
+            f"Stopped. Results so far are kept in {folder.path}. To resume, rerun:\n  {again}",
+            err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
     if unpaid:
@@ -143,32 +150,32 @@ def sheet(
         Path | None, typer.Argument(help="The folder of a ranking run, such as runs/mine.")
     ] = None,
     items: Annotated[
-        int | None, typer.Option(min=1, help="N items of every task, drawn by the seed.")
+        int | None, typer.Option(min=1, help="N items of each task, drawn at random.")
     ] = _LEAST_ITEMS,
-    every: Annotated[bool, typer.Option("--all", help="All items, not a draw.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All items instead of a sample.")] = False,
     experts: Annotated[
         list[str] | None,
-        typer.Option(help="Who ranks; may be repeated. Default: expert-1 and expert-2."),
+        typer.Option(help="An expert who ranks. Repeatable. Default: expert-1 and expert-2."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Draws and shuffles; with --task it makes the split too.")
+        int, typer.Option(help="Seed of sampling and shuffling, with --task also of the split.")
     ] = 0,
     to: Annotated[
-        Path | None, typer.Option(help="Where to write. Default: RUN/human, or human, here.")
+        Path | None, typer.Option(help="Where to write. Default: RUN/human, without a run ./human.")
     ] = None,
     arguments: Annotated[
         list[Path] | None,
-        typer.Option(help="Instead of a run: arguments, one JSON object a line; may be repeated."),
+        typer.Option(help="Instead of a run: arguments, one JSON object per line. Repeatable."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="What they argue about: a task's YAML file or shipped name.")
+        str | None, typer.Option(help="The task of these arguments: a YAML file or a shipped name.")
     ] = None,
     data_folder: DataFolder = None,
 ) -> None:
-    """Write sheets on which experts rank arguments from 1 to 5, not knowing who wrote them.
+    """Write sheets on which experts rank arguments from 1 to 5 without knowing who wrote them.
 
-    Hand out the folder `sheets`, and keep `sheet-key.json`: without it no sheet can be read. A
-    sheet that is there is never written over.
+    Hand out the folder `sheets` and keep `sheet-key.json`: without it no sheet can be read. An
+    existing sheet is never overwritten.
     """
     from judgebench.ranking.sheet import write_sheets
     from judgebench.report.words import counted
@@ -182,9 +189,9 @@ def sheet(
         typer.echo(f"{name}: {counted(n, 'item')} on every sheet")
     if written.passed_over:
         told = counted(written.passed_over, "item")
-        typer.echo(f"{told} passed over: not every system says something on them")
+        typer.echo(f"{told} left out: not every system has an argument on them")
     for path in written.kept:
-        typer.echo(f"kept as it is: {path}")
+        typer.echo(f"kept, not overwritten: {path}")
     for path in written.written:
         typer.echo(path)
 
@@ -193,22 +200,22 @@ def sheet(
 def suitability(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Filled sheets, their folder, or tables of ranks made elsewhere."),
+        typer.Argument(help="Completed sheets, their folder, or tables of ranks from elsewhere."),
     ],
     key: Annotated[
         Path | None, typer.Option(help="Default: sheet-key.json beside a sheet or one folder up.")
     ] = None,
     min_alpha: Annotated[
         float | None,
-        typer.Option(min=-1, max=1, help="The least alpha of a suitable task. Default: 2/3."),
+        typer.Option(min=-1, max=1, help="Least alpha of a suitable task. Default: 2/3."),
     ] = None,
     leave_out: Annotated[
         list[str] | None,
-        typer.Option(help="A label whose items do not count; may be repeated."),
+        typer.Option(help="Leave out items with this label. Repeatable."),
     ] = None,
     resamples: Annotated[int, typer.Option(min=100)] = 2000,
     seed: int = 0,
-    to: Annotated[Path | None, typer.Option(help="Write Markdown to this file too.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Also write Markdown to this file.")] = None,
     require_suitable: Annotated[
         bool,
         typer.Option(
@@ -216,9 +223,9 @@ def suitability(
         ),
     ] = False,
 ) -> None:
-    """Do experts agree enough on arguments that a task is fit to rank them by?
+    """Test whether experts agree enough on arguments for a task to be used in a ranking.
 
-    Five items ranked by two experts are enough to begin with.
+    Five items ranked by two experts are enough for a first test.
     """
     from rich.console import Console
 

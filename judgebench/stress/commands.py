@@ -30,28 +30,28 @@ app = typer.Typer(
     help="Make, check and review sets of altered answers for `judgebench stress`.",
 )
 
-SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object a line.")]
-RubricName = Annotated[str, typer.Option("--rubric", help="Path or shipped name.")]
+SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object per line.")]
+RubricName = Annotated[str, typer.Option("--rubric", help="A rubric: a path or a shipped name.")]
 
 
 def stress(
     bench: BenchPath = Path("stress"),
     run: RunOption = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="At most N altered answers a recipe.")
+        int | None, typer.Option(min=1, help="At most N altered answers per recipe.")
     ] = None,
     reviewed: Annotated[
-        bool, typer.Option("--reviewed", help="Count only what people accepted in its sheet.")
+        bool, typer.Option("--reviewed", help="Count only violations that reviewers accepted.")
     ] = False,
     limit: Limit = None,
     budget: Budget = None,
     dry_run: DryRun = False,
     data_folder: DataFolder = None,
 ) -> None:
-    """Judge altered answers too: what must worsen a verdict, and what must not move it.
+    """Judge altered answers: some alterations must worsen the verdict, others must not change it.
 
-    Without an argument the shipped example runs with the embedded model. Verdicts of an earlier
-    `judgebench run` in the same folder are used; Ctrl-C keeps what is done.
+    Without an argument, the shipped example runs with the embedded model. Verdicts of an earlier
+    `judgebench run` in the same folder are reused. Safe to interrupt; rerun to resume.
     """
     from judgebench.cli.benchmark import Asked, benchmark
     from judgebench.stress.attacking import Attacking
@@ -65,28 +65,30 @@ def stress(
 )
 def make(
     recipe: Annotated[
-        str, typer.Argument(help="A recipe by path or name: judgebench list attacks.")
+        str, typer.Argument(help="A recipe: a path or a name; see `judgebench list attacks`.")
     ],
-    data: Annotated[list[Path], typer.Option(help="Sound answers; may be repeated.")],
+    data: Annotated[list[Path], typer.Option(help="Sound answers. Repeatable.")],
     by: Annotated[
-        Path | None, typer.Option(help="The model that writes: a judge's YAML file.")
+        Path | None, typer.Option(help="The model that writes: the YAML file of a judge.")
     ] = None,
     second: Annotated[
-        Path | None, typer.Option(help="A second model that must agree: a judge's YAML file.")
+        Path | None, typer.Option(help="A second model that must agree: the YAML file of a judge.")
     ] = None,
-    to: Annotated[Path | None, typer.Option(help="The set. Default: RECIPE.jsonl, here.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="The set. Default: RECIPE.jsonl in the current folder.")
+    ] = None,
     rubric: RubricName = "medical-safety",
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Alter N answers, drawn by the seed.")
+        int | None, typer.Option(min=1, help="Alter N answers, drawn at random.")
     ] = None,
     seed: int = 0,
     data_folder: Annotated[
-        Path | None, typer.Option("--data-folder", help="Where data files lie.")
+        Path | None, typer.Option("--data-folder", help="The folder of the data files.")
     ] = None,
 ) -> None:
     """Alter answers by one recipe, check each, and add it to a set.
 
-    Ctrl-C keeps what is done: the same command goes on from there.
+    Safe to interrupt; rerun to resume.
     """
     from judgebench.data import load_data
     from judgebench.progress import ProgressDisplay
@@ -102,14 +104,14 @@ def make(
         try:
             found = make_set(recipe, answers, whole, target, order, display)
         except KeyboardInterrupt:
-            typer.echo(f"Stopped. What is done is kept in {target}.", err=True)
+            typer.echo(f"Stopped. Answers so far are kept in {target}.", err=True)
             raise typer.Exit(INTERRUPTED) from None
     _tell(console, found, target)
 
 
 @app.command(epilog="Example: judgebench attack check consensus-violations.jsonl")
 def check(path: SetPath, rubric: RubricName = "medical-safety") -> None:
-    """Read a set, check every altered answer again, and tell what fails. Asks no model."""
+    """Check every altered answer of a set again and report what fails. Calls no model."""
     from judgebench.report.words import counted
     from judgebench.rubric import load_rubric
     from judgebench.stress.probes.make import NO_AREA

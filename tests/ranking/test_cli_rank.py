@@ -137,7 +137,7 @@ def test_sheets_are_written_from_a_run(
     assert "runs/mine/human/sheets/anna.csv" in out
     assert Path("runs/mine/human/sheet-key.json").is_file()
     code, out, _ = call("rank", "sheet", "runs/mine", "--experts", "anna", "--seed", 3)
-    assert "kept as it is: runs/mine/human/sheets/anna.csv" in out
+    assert "kept, not overwritten: runs/mine/human/sheets/anna.csv" in out
     code, _, err = call("rank", "sheet", "runs/mine", "--all")
     assert (code, "belongs to sheets of other items" in err) == (2, True)
     code, out, _ = call("rank", "sheet", "runs/mine", "--all", "--to", "all")

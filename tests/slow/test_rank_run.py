@@ -275,7 +275,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, out
-    assert "Stopped. What is done is kept in" in out
+    assert "Stopped. Results so far are kept in" in out
     assert "rank run" in out
     if when == "writing":
         before = lines(run / "proxy" / "arguments-good.jsonl")

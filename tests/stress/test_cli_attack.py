@@ -177,7 +177,7 @@ def test_a_stopped_make_keeps_what_is_done(here: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("judgebench.progress.ProgressDisplay.advance", advance)
     result = CliRunner().invoke(app, ["attack", "make", "bullets", "--data", "answers.csv"])
     assert result.exit_code == 130
-    assert "What is done is kept in bullets.jsonl" in result.output
+    assert "Answers so far are kept in bullets.jsonl" in result.output
     assert len(read_set(Path("bullets.jsonl"))) == 2
     assert "1 of 1 passed" in call("attack", "make", "bullets", "--data", "answers.csv")
     assert len(read_set(Path("bullets.jsonl"))) == 3
