@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta, nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
@@ -29,14 +29,7 @@ from judgebench.yaml_file import Model, Strict, parse_yaml, read_text, validate
 
 ReplyKind = Literal["json", "rationale", "brackets", "likert", "result", "argument", "evidence"]
 BLOCKS = ("system", "user")
-VARIABLES = {
-    "instructions": "the rubric's instructions",
-    "metrics": "the metrics to judge: each has id, title, question, options, line",
-    "question": "the question, fenced; empty where the text stands alone",
-    "answer": "the answer's text, fenced",
-    "reference": "the reference answer, fenced; only for prompts that ask for it",
-    "fence": "the eight characters that end the tags around fenced text",
-}
+VARIABLES = ("instructions", "metrics", "question", "answer", "reference", "fence")
 _OF_THE_ANSWER = frozenset({"question", "answer", "reference", "fence"})
 
 # What ends a turn or begins one in common chat templates, and what looks like a tag of ours. A
@@ -73,19 +66,17 @@ def fence_tag(*texts: str) -> str:
     return digest.hexdigest()[:8]
 
 
+_Description = Annotated[str, StringConstraints(strip_whitespace=True)]
+
+
 class _JudgeFront(Strict):
     reply: Literal["json", "rationale", "brackets", "likert", "result"]
-    description: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
+    description: _Description = ""
 
 
 class _ArgumentFront(Strict):
-    writes: Literal["argument", "evidence"] = "argument"
-    description: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
-
-    @property
-    def reply(self) -> ReplyKind:
-        """What is written."""
-        return self.writes
+    reply: Literal["argument", "evidence"] = Field(default="argument", alias="writes")
+    description: _Description = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +89,7 @@ class PromptKind:
     needed: tuple[str, ...]
 
 
-JUDGES = PromptKind("prompts", _JudgeFront, tuple(VARIABLES), ("answer", "metrics"))
+JUDGES = PromptKind("prompts", _JudgeFront, VARIABLES, ("answer", "metrics"))
 ARGUMENTS = PromptKind(
     "prompts/arguments", _ArgumentFront, ("question", "context", "fence"), ("question",)
 )
@@ -160,9 +151,8 @@ class Prompt:
             context = self.template.new_context(dict(values))
             system, user = (self._block(name, context, blocks) for name in BLOCKS)
         except Exception as error:  # a template is a program: whatever fails in it is its author's
-            raise SetupError(
-                Problem(f"cannot be rendered: {error}", f"prompt {self.name}", None, item_id)
-            ) from None
+            message = f"cannot be rendered: {error}"
+            raise SetupError(Problem(message, f"prompt {self.name}", None, item_id)) from None
         return system, user
 
     def _of(self, rubric: Rubric) -> _OfRubric:
@@ -183,14 +173,8 @@ class Prompt:
 
     def _values(self, made: _OfRubric, answer: Answer) -> dict[str, Any]:
         if self.asks_for_reference and not answer.reference:
-            raise SetupError(
-                Problem(
-                    "asks for a reference answer, which this item lacks",
-                    f"prompt {self.name}",
-                    None,
-                    answer.item_id,
-                )
-            )
+            message = "asks for a reference answer, which this item lacks"
+            raise SetupError(Problem(message, f"prompt {self.name}", None, answer.item_id))
         reference = answer.reference or ""
         tag = fence_tag(answer.question, answer.text, reference)
         fenced: Callable[[str, str], str] = partial(fence, tag=tag)
@@ -269,9 +253,8 @@ def _split_front_matter(text: str, path: Path, model: type[Model]) -> tuple[Mode
     """Front matter as `model`, body, and how many lines stand before the body."""
     match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
     if match is None:
-        raise SetupError(
-            Problem("must begin with front matter between two '---' lines", str(path), 1)
-        )
+        message = "must begin with front matter between two '---' lines"
+        raise SetupError(Problem(message, str(path), 1))
     value = parse_yaml(match.group(1), str(path), first_line=2)
     front = validate(value, model, file=str(path))
     return front, text[match.end() :], match.group().count("\n")

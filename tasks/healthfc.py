@@ -11,8 +11,8 @@ from pathlib import Path
 
 from judgebench.data.cells import is_blank
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.splits import SplitSizes, Splittable, seeded_split
-from judgebench.ranking.proxy.table import SourceRow, read_source
+from judgebench.ranking.proxy.splits import SplitSizes, seeded_split
+from judgebench.ranking.proxy.table import read_source
 from judgebench.ranking.proxy.task import TaskInstance
 
 FILES, SEEDED_SPLIT = ("data",), True
@@ -41,17 +41,11 @@ def read(
         raise SetupError(problems)
     explained = [row for row in rows if not is_blank(row.text(_EXPLANATION))]
     note = f"{len(rows) - len(explained)} of {len(rows)} rows have no explanation and are left out."
-    items = [Splittable(row.text(_CLAIM), _label(row), row.text(_CLAIM)) for row in explained]
-    parts = seeded_split(items, split, seed)
     instances = [
         TaskInstance(
-            f"healthfc-{row.row}", row.text(_CLAIM), _label(row), row.text(_EXPLANATION), part,
-            row=row.row,
+            f"healthfc-{row.row}", row.text(_CLAIM), LABELS[int(row.text(_LABEL))],
+            row.text(_EXPLANATION), "train", row=row.row,
         )
-        for row, part in zip(explained, parts, strict=True)
+        for row in explained
     ]  # fmt: skip
-    return instances, (note,)
-
-
-def _label(row: SourceRow) -> str:
-    return LABELS[int(row.text(_LABEL))]
+    return seeded_split(instances, [i.text for i in instances], split, seed), (note,)

@@ -78,7 +78,6 @@ def _noise(instances: Sequence[TaskInstance], seed: int) -> list[str]:
     Every argument is used once where no group holds more than half of the instances: in a row that
     keeps groups together, a shift by the size of the largest group leaves none in its own.
     """
-    _check_ids(instances)
     row = _row(instances, seed)
     shift = max(Counter(instance.group for instance in row).values(), default=0)
     drawn: dict[str, str] = {}
@@ -95,17 +94,6 @@ def _noise(instances: Sequence[TaskInstance], seed: int) -> list[str]:
     if problems:
         raise SetupError(problems)
     return [drawn[instance.item_id] for instance in instances]
-
-
-def _check_ids(instances: Sequence[TaskInstance]) -> None:
-    counts = Counter(instance.item_id for instance in instances)
-    problems = [
-        Problem("duplicate id", field="item_id", found=shorten(item_id))
-        for item_id, count in counts.items()
-        if count > 1
-    ]
-    if problems:
-        raise SetupError(problems)
 
 
 def _row(instances: Sequence[TaskInstance], seed: int) -> list[TaskInstance]:

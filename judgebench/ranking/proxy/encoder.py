@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 USUAL_TOKENS = 512  # where an encoder states no limit of its own
 _BATCH = 32
+_ALLOWED = "minilm, a folder, a hub name"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")
 # Dropout of attention weights bars the fused kernels: training takes two to three times as long.
 _ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
@@ -81,43 +82,27 @@ def mean_over(hidden: Any, mask: Any) -> Any:
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-def open_encoder(name: str, max_tokens: int | None = None) -> Encoder:
+def open_encoder(name: str, max_tokens: int | None = None, *, bare: bool = False) -> Encoder:
     """The encoder of a folder, a hub name, or `minilm`; on a GPU where there is one.
 
-    `max_tokens` None means what the encoder takes, or 512 where it states no limit. Raises
-    MissingExtra without the packages, SetupError for a folder that lacks a part and for more tokens
-    than the encoder takes, RunError where the hub or the index cannot be reached.
+    `max_tokens` None means what the encoder takes, or 512 where it states no limit. The weights of
+    a `bare` one are still to be filled in. Raises MissingExtra without the packages, SetupError for
+    a folder that lacks a part and for more tokens than the encoder takes, RunError where the hub or
+    the index cannot be reached.
     """
-    import_torch()
+    torch = import_torch()
     folder = find_encoder(name)
-    model, tokenizer = _load(folder)
+    model, tokenizer = _load(folder, bare=bare)
     limit = token_limit(model)
     if max_tokens is not None and limit is not None and max_tokens > limit:
+        message, allowed = f"is more than the encoder {name} takes", f"16 to {limit}"
         raise SetupError(
-            Problem(
-                f"is more than the encoder {name} takes",
-                field="max_tokens",
-                found=str(max_tokens),
-                allowed=f"16 to {limit}",
-            )
+            Problem(message, field="max_tokens", found=str(max_tokens), allowed=allowed)
         )
-    return _placed(name, folder, model, tokenizer, max_tokens or limit or USUAL_TOKENS)
-
-
-def open_bare(folder: Path, max_tokens: int) -> Encoder:
-    """The encoder of a trained evaluator: its shape and tokenizer, with weights that are still to
-    be filled in. Raises MissingExtra without the packages, SetupError where it cannot be made."""
-    import_torch()
-    model, tokenizer = _load(folder, bare=True)
-    return _placed(folder.name, folder, model, tokenizer, max_tokens)
-
-
-def _placed(name: str, folder: Path, model: Any, tokenizer: Any, max_tokens: int) -> Encoder:
-    import torch
-
     there = torch.accelerator.is_available()
     device = torch.accelerator.current_accelerator().type if there else "cpu"
-    return Encoder(name, folder, tokenizer, model.to(device).eval(), max_tokens, device)
+    most = max_tokens or limit or USUAL_TOKENS
+    return Encoder(name, folder, tokenizer, model.to(device).eval(), most, device)
 
 
 def import_torch() -> Any:
@@ -135,24 +120,12 @@ def find_encoder(name: str) -> Path:
 
     Raises SetupError with everything that the folder lacks, RunError where a download fails.
     """
-    if name in WEIGHTS:
-        folder = fetch(name)
-        if folder.is_file():
-            raise SetupError(f"{name} is no encoder; allowed: minilm, a folder, a hub name")
-    else:
-        folder = Path(name).expanduser()
-        if not folder.exists() and _HUB_NAME.fullmatch(name):
-            folder = _from_hub(name)
-    _check(folder)
-    return folder
-
-
-def _check(folder: Path) -> None:
-    """Raises SetupError with every part that is missing, before anything is loaded."""
+    folder = fetch(name) if name in WEIGHTS else Path(name).expanduser()
+    if not folder.exists() and _HUB_NAME.fullmatch(name):
+        folder = _from_hub(name)
     if not folder.is_dir():
-        message = "is no folder" if folder.exists() else "no such folder"
-        allowed = "minilm, a folder, a hub name"
-        raise SetupError(Problem(message, str(folder), field="encoder", allowed=allowed))
+        message = "is no folder of an encoder" if folder.exists() else "no such folder"
+        raise SetupError(Problem(message, str(folder), field="encoder", allowed=_ALLOWED))
     problems = [
         Problem(f"the folder holds no {part}", str(folder), None, "encoder", "", ", ".join(files))
         for part, files in _NEEDED.items()
@@ -160,6 +133,7 @@ def _check(folder: Path) -> None:
     ]
     if problems:
         raise SetupError(problems)
+    return folder
 
 
 def _from_hub(name: str) -> Path:
@@ -173,14 +147,8 @@ def _from_hub(name: str) -> Path:
         if not any(folder.glob("model*.safetensors")):
             folder = Path(snapshot_download(name, allow_patterns=[*small, "pytorch_model*.bin"]))
     except RepositoryNotFoundError:
-        raise SetupError(
-            Problem(
-                "is no folder and no model of the Hugging Face hub (or a private one)",
-                field="encoder",
-                found=name,
-                allowed="minilm, a folder, a hub name",
-            )
-        ) from None
+        message = "is no folder and no model of the Hugging Face hub (or a private one)"
+        raise SetupError(Problem(message, field="encoder", found=name, allowed=_ALLOWED)) from None
     except Exception as error:  # the hub's client raises its own, httpx's and the system's errors
         said = " ".join(str(error).split())[:300]
         raise RunError(
@@ -208,16 +176,15 @@ def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # no memory, an unknown architecture, torn weights, ...
         said = " ".join(str(error).split())[:300]
-        raise SetupError(Problem(f"cannot be loaded: {said}", str(folder), field="encoder")) from (
-            error
-        )
+        problem = Problem(f"cannot be loaded: {said}", str(folder), field="encoder")
+        raise SetupError(problem) from error
+    unfit = ""
     if not tokenizer.is_fast or tokenizer.pad_token_id is None:
-        message = "its tokenizer has no fast form or no padding token"
-        raise SetupError(Problem(message, str(folder), field="encoder"))
-    if model.config.is_encoder_decoder:
-        message = "is an encoder with a decoder"
-        allowed = "an encoder such as BERT, RoBERTa, MPNet, DeBERTa"
-        raise SetupError(Problem(message, str(folder), field="encoder", allowed=allowed))
+        unfit = "its tokenizer has no fast form or no padding token"
+    elif model.config.is_encoder_decoder:
+        unfit = "is an encoder with a decoder; BERT, RoBERTa, MPNet or DeBERTa would do"
+    if unfit:
+        raise SetupError(Problem(unfit, str(folder), field="encoder"))
     return model.float(), tokenizer
 
 

@@ -8,6 +8,7 @@ learn what a place means.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy import checkpoint
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.proxy.encoder import Encoder, mean_over, open_bare
+from judgebench.ranking.proxy.encoder import Encoder, mean_over, open_encoder
 from judgebench.ranking.proxy.inputs import (
     Batch,
     Collator,
@@ -29,6 +29,7 @@ from judgebench.ranking.proxy.inputs import (
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.records import Status, Verdict, content_hash
 
+MANIFEST, WEIGHTS = "manifest.json", "model.safetensors"
 _BATCH = 32
 _DROPOUT = 0.1
 
@@ -48,12 +49,12 @@ class ProxyEvaluator:
 
         Raises SetupError where there is none, or none that is whole.
         """
-        manifest = checkpoint.read_manifest(folder)
+        manifest = read_manifest(folder)
         if manifest is None:
             raise SetupError(Problem("holds no evaluator whose training is finished", str(folder)))
-        encoder = open_bare(folder, manifest["max_tokens"])
+        encoder = open_encoder(str(folder), manifest["max_tokens"], bare=True)
         model = build_model(encoder, manifest["labels"], manifest["multiple_choice"])
-        checkpoint.load_weights(folder, model)
+        _load_weights(folder, model)
         maker = InputMaker(encoder.tokenizer, encoder.max_tokens)
         return cls(manifest, encoder, model.eval(), maker)
 
@@ -142,3 +143,25 @@ def logits(model: Any, batch: Batch) -> Any:
     means = (spans @ hidden) / spans.sum(dim=-1, keepdim=True).clamp(min=1)
     weighed = model["head"](model["dropout"](means)).squeeze(-1)
     return weighed.masked_fill(~batch.present, float("-inf"))
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a finished evaluator; None where there is none, or no weights with it."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and (folder / WEIGHTS).is_file() else None
+
+
+def _load_weights(folder: Path, model: Any) -> None:
+    """Put a finished evaluator's weights into `model`. Raises SetupError where they do not fit."""
+    from safetensors.torch import load_file
+
+    try:
+        model.load_state_dict(load_file(folder / WEIGHTS))
+    except Exception as error:  # torn, or of another encoder
+        said = " ".join(str(error).split())[:300]
+        raise SetupError(
+            Problem(f"cannot be loaded: {said}; remove it and train again", str(folder / WEIGHTS))
+        ) from error

@@ -33,11 +33,6 @@ def verbatim_share(extract: str, document: str) -> float | None:
     return found / (found + foreign) if found + foreign else None
 
 
-def foreign_pieces(extract: str, document: str) -> list[str]:
-    """The pieces of an extract that do not stand in the document, as they were written."""
-    return [piece for piece, _, stands in _pieces(extract, document) if not stands]
-
-
 def _pieces(extract: str, document: str) -> Iterator[tuple[str, int, bool]]:
     """Every piece with its length and whether it stands in the document."""
     held = " ".join(_fold(line) for line in document.splitlines())

@@ -47,11 +47,6 @@ class Lengths:
     options: tuple[int, ...]
     second: int
 
-    @property
-    def total(self) -> int:
-        """Of all parts."""
-        return self.text + sum(self.options) + self.second
-
 
 def second_in_training(kind: EvaluatorKind, instance: TaskInstance, argument: str) -> Second:
     """A baseline is trained on the context, the others on the argument."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +119,9 @@ def load_task(
         instances, notes = read_table_task(paths, spec.columns, spec.labels, spec.split, seed)
     else:
         instances, notes = reader.read(paths, spec.split, seed)
+    twice = [item for item, n in Counter(i.item_id for i in instances).items() if n > 1]
+    if twice:
+        raise SetupError(Problem("duplicate item", str(path), field="item_id", found=twice[0]))
     classes = spec.labels if reader is None else reader.LABELS
     labels = classes or _places(instances)
     check_splits(spec.name, labels, instances, spec.leave_out, needs_all_classes=bool(classes))

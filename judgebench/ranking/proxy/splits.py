@@ -4,10 +4,9 @@ machine and in whatever order the rows stand."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import TypeVar
 
 from pydantic import model_validator
 
@@ -15,8 +14,6 @@ from judgebench.errors import Problem, SetupError
 from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 class SplitSizes(Strict):
@@ -41,50 +38,40 @@ class SplitSizes(Strict):
         """Train, development, test."""
         return (self.train, self.development, self.test)
 
-    @property
-    def are_counts(self) -> bool:
-        """Whether instances are counted, and not shared out by fractions."""
-        return isinstance(self.train, int)
 
+def seeded_split(
+    instances: Sequence[TaskInstance], contents: Sequence[str], sizes: SplitSizes, seed: int
+) -> list[TaskInstance]:
+    """The instances, each in the split that the seed gives it, each class in its share to within
+    one.
 
-@dataclass(frozen=True, slots=True)
-class Splittable:
-    """What a split is drawn by. `content` decides the place of an instance in the draw; instances
-    of one `group` fall into one split, so that no test instance was half seen in training."""
-
-    content: str
-    label: str
-    group: str
-
-
-def seeded_split(items: Sequence[Splittable], sizes: SplitSizes, seed: int) -> list[Split]:
-    """The split of each item, each class in its share to within one.
-
-    Where groups hold several items, whole groups are drawn, stratified by the labels in them; the
-    shares are then met in groups. Raises SetupError where counts do not add up to the number of
-    items, or cannot be met because groups must not be torn.
+    `contents` decide the places of the instances in the draw. Instances of one `group` fall into
+    one split, so that no test instance was half seen in training: where groups hold several, whole
+    groups are drawn, stratified by the labels in them; the shares are then met in groups. Raises
+    SetupError where counts do not add up to the number of instances, or cannot be met because
+    groups must not be torn.
     """
     groups: defaultdict[str, list[int]] = defaultdict(list)
-    for i, item in enumerate(items):
-        groups[item.group].append(i)
-    counts = _counts(sizes, len(items), len(groups))
+    for i, instance in enumerate(instances):
+        groups[instance.group].append(i)
+    counts = _counts(sizes, len(instances), len(groups))
     strata: defaultdict[tuple[str, ...], list[tuple[str, str]]] = defaultdict(list)
     for group, places in groups.items():
-        contents = sorted(items[i].content for i in places)
-        labels = tuple(sorted(items[i].label for i in places))
-        strata[labels].append((content_hash([seed, "split", contents]), group))
+        labels = tuple(sorted(instances[i].label for i in places))
+        key = content_hash([seed, "split", sorted(contents[i] for i in places)])
+        strata[labels].append((key, group))
     split_of: dict[str, Split] = {}
     names = sorted(strata)
     for name, cells in zip(names, apportion([len(strata[n]) for n in names], counts), strict=True):
         drawn = [split for split, n in zip(SPLITS, cells, strict=True) for _ in range(n)]
         for (_, group), split in zip(sorted(strata[name]), drawn, strict=True):
             split_of[group] = split
-    return [split_of[item.group] for item in items]
+    return [replace(instance, split=split_of[instance.group]) for instance in instances]
 
 
 def _counts(sizes: SplitSizes, n_items: int, n_groups: int) -> list[int]:
     """How many groups each split gets."""
-    if not sizes.are_counts:
+    if isinstance(sizes.train, float):
         return shares(n_groups, sizes.sizes)
     counts = [int(size) for size in sizes.sizes]
     found = " + ".join(map(str, counts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import model_validator
@@ -12,7 +12,7 @@ from judgebench.data.cells import Cell, is_blank
 from judgebench.data.findings import Findings, nearest, shorten
 from judgebench.data.tables import open_table
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.splits import SplitSizes, Splittable, seeded_split
+from judgebench.ranking.proxy.splits import SplitSizes, seeded_split
 from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
@@ -132,12 +132,8 @@ def read_table_task(
     notes = [f"{without} rows without an argument are left out."] if without else []
     instances = list(found.values())
     if sizes is not None:
-        items = [
-            Splittable(content_hash([i.text, i.options, i.context, i.argument]), i.label, i.group)
-            for i in instances
-        ]
-        splits = seeded_split(items, sizes, seed)
-        instances = [replace(i, split=s) for i, s in zip(instances, splits, strict=True)]
+        contents = [content_hash([i.text, i.options, i.context, i.argument]) for i in instances]
+        instances = seeded_split(instances, contents, sizes, seed)
     return instances, tuple(notes)
 
 

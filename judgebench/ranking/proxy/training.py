@@ -1,24 +1,38 @@
-"""Train one evaluator of a proxy task; what is trained already is left, what was begun goes on."""
+"""Train one evaluator of a proxy task; what is trained already is left, what was begun goes on.
+
+Its folder is whole at any moment:
+
+manifest.json            what it is and how training went; written last
+model.safetensors        encoder and head of the best epoch
+config.json, tokenizer*  what loads the encoder without a network
+training.pt, best.safetensors   only while it is being trained: all that the next epoch needs
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import random
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from judgebench.backends.checkpoint import identify
 from judgebench.errors import RunError
+from judgebench.files import to_json, write_atomically
 from judgebench.progress import NoProgress, Progress
-from judgebench.ranking.proxy import checkpoint
 from judgebench.ranking.proxy.config import TrainingConfig
 from judgebench.ranking.proxy.encoder import Encoder, find_encoder, import_torch, open_encoder
-from judgebench.ranking.proxy.evaluator import build_model, logits
+from judgebench.ranking.proxy.evaluator import (
+    MANIFEST,
+    WEIGHTS,
+    build_model,
+    logits,
+    read_manifest,
+)
 from judgebench.ranking.proxy.examples import EvaluatorPlan, Example, Examples, label_places
 from judgebench.ranking.proxy.inputs import (
     Collator,
@@ -30,8 +44,10 @@ from judgebench.ranking.proxy.inputs import (
 )
 from judgebench.records import content_hash
 from judgebench.runner.stop import Interrupted, Stop
+from judgebench.store.verdict_file import disk_errors
 
 _RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
+_STATE, _BEST = "training.pt", "best.safetensors"
 _CLIP = 1.0  # the most that the gradient's norm may be
 
 
@@ -52,47 +68,38 @@ def train(
     about = [_RECIPE, plan.task.name, list(plan.task.labels), plan.kind, examples.content_hash]
     settings = [plan.config.training.model_dump(), plan.seed, plan.draw]
     signature = content_hash([*about, encoder, *settings])
-    done = checkpoint.read_manifest(folder)
+    done = read_manifest(folder)
     if done is not None and done.get("signature") == signature:
         return
-    checkpoint.forget(folder)
+    with disk_errors(folder):  # lest the manifest of another evaluator is taken for the new one's
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MANIFEST).unlink(missing_ok=True)
     with torch.random.fork_rng(), _memory_errors():
         torch.manual_seed(plan.own_seed)
         training = _Training(plan, examples, signature, folder)
         training.run(progress or NoProgress(), stop or Stop())
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """How one epoch went: mean loss in training; mean loss and share right on development."""
-
-    train_loss: float
-    development_loss: float
-    development_score: float
+# How one epoch went: `train_loss`, the mean loss in training; `development_loss` and
+# `development_score`, mean loss and share right on the development split.
+Epoch = dict[str, float]
 
 
-@dataclass
-class Epochs:
-    """How far training has come."""
+def best_epoch(epochs: Sequence[Epoch]) -> int:
+    """The epoch of the highest development score, from 0; of equal ones the lowest loss, then the
+    earliest.
 
-    done: list[Epoch] = field(default_factory=list)
-    seconds: float = 0.0
+    Not by the loss alone: of a small task it is often lowest while the most common class is still
+    all that is decided, and an evaluator is asked for decisions.
+    """
+    worth = [(e["development_score"], -e["development_loss"]) for e in epochs]
+    return max(range(len(worth)), key=worth.__getitem__)
 
-    @property
-    def best(self) -> int:
-        """The epoch of the highest development score, from 0; of equal ones the lowest loss, then
-        the earliest.
 
-        Not by the loss alone: of a small task it is often lowest while the most common class is
-        still all that is decided, and an evaluator is asked for decisions.
-        """
-        worth = [(e.development_score, -e.development_loss) for e in self.done]
-        return max(range(len(worth)), key=worth.__getitem__)
-
-    def over(self, training: TrainingConfig) -> bool:
-        """Whether all epochs are done, or too many went without a better one."""
-        n = len(self.done)
-        return n >= training.epochs or (n > 0 and n - 1 - self.best >= training.patience)
+def is_over(epochs: Sequence[Epoch], training: TrainingConfig) -> bool:
+    """Whether all epochs are done, or too many went without a better one."""
+    n = len(epochs)
+    return n >= training.epochs or (n > 0 and n - 1 - best_epoch(epochs) >= training.patience)
 
 
 class _Training:
@@ -110,31 +117,30 @@ class _Training:
         self._steps = math.ceil(len(self._train) / self._settings.batch_size)
         self._optimizer = _adamw(self._model, self._settings, self._encoder.device)
         self._schedule = _linear(self._optimizer, self._settings, self._steps)
-        self._epochs = Epochs()
+        self._epochs: list[Epoch] = []
+        self._seconds = 0.0
 
     def run(self, progress: Progress, stop: Stop) -> None:
         """Train to the end and leave the finished evaluator."""
         name = f"{self._plan.name}: training"
         self._resume(progress)
-        done = len(self._epochs.done)
-        if not self._epochs.over(self._settings):
+        note, done = "", len(self._epochs)
+        if not is_over(self._epochs, self._settings):
             progress.start(name, self._settings.epochs * self._steps, done * self._steps)
-        note = ""
-        while not self._epochs.over(self._settings):
-            began, epoch, total = time.perf_counter(), len(self._epochs.done), 0.0
+        while not is_over(self._epochs, self._settings):
+            began, epoch, total = time.perf_counter(), len(self._epochs), 0.0
             for loss in self._learn(epoch):
                 total += loss
                 progress.advance(name, note)
                 if stop.wanted:
                     raise Interrupted
             loss, score = self._tune()
-            self._epochs.done.append(Epoch(total / len(self._train), loss, score))
-            self._epochs.seconds += time.perf_counter() - began
-            self._keep(best=self._epochs.best == epoch)
+            trained = {"train_loss": total / len(self._train)}
+            self._epochs.append({**trained, "development_loss": loss, "development_score": score})
+            self._seconds += time.perf_counter() - began
+            self._keep(best=best_epoch(self._epochs) == epoch)
             note = f"epoch {epoch + 1}: {score:.3f} on development"
-        checkpoint.finish(
-            self._folder, self._encoder.model, self._encoder.tokenizer, self._manifest()
-        )
+        self._finish()
 
     def _learn(self, epoch: int) -> Iterator[float]:
         """One pass over the training split; the summed loss of each batch."""
@@ -186,13 +192,19 @@ class _Training:
         return loss, (found.argmax(dim=-1) == batch.labels).sum()
 
     def _keep(self, *, best: bool) -> None:
-        import torch
+        """Keep what the next epoch needs, and the weights where they are the best so far.
 
+        Weights go first: an epoch whose state was not kept is computed again, to the same weights.
+        """
+        import torch
+        from safetensors.torch import save
+
+        weights = self._model.state_dict()
         state = {
             "signature": self._signature,
-            "epochs": [asdict(epoch) for epoch in self._epochs.done],
-            "seconds": self._epochs.seconds,
-            "model": self._model.state_dict(),
+            "epochs": self._epochs,
+            "seconds": self._seconds,
+            "model": weights,
             "optimizer": self._optimizer.state_dict(),
             "schedule": self._schedule.state_dict(),
             "chance": {
@@ -200,15 +212,28 @@ class _Training:
                 "gpus": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
             },
         }
-        checkpoint.save_state(self._folder, state, self._model, best=best)
+        temporary = self._folder / f".{_STATE}.{os.getpid()}.tmp"
+        with disk_errors(self._folder):
+            if best:
+                plain = {k: v.detach().cpu().contiguous() for k, v in weights.items()}
+                write_atomically(self._folder / _BEST, save(plain))
+            try:
+                torch.save(state, temporary)
+                os.replace(temporary, self._folder / _STATE)
+            finally:
+                temporary.unlink(missing_ok=True)
 
     def _resume(self, progress: Progress) -> None:
+        """Go on from what `_keep` left of this very evaluator, where it did."""
         import torch
 
-        kept = checkpoint.load_state(self._folder, self._signature, "cpu")
-        if kept is None:
+        try:
+            kept = torch.load(self._folder / _STATE, map_location="cpu", weights_only=True)
+        except Exception:  # none, torn, or of another version: training begins anew
             return
-        self._epochs = Epochs([Epoch(**e) for e in kept["epochs"]], kept["seconds"])
+        if kept["signature"] != self._signature or not (self._folder / _BEST).is_file():
+            return
+        self._epochs, self._seconds = kept["epochs"], kept["seconds"]
         self._model.load_state_dict(kept["model"])
         self._optimizer.load_state_dict(kept["optimizer"])
         self._schedule.load_state_dict(kept["schedule"])
@@ -216,11 +241,22 @@ class _Training:
         torch.set_rng_state(chance["cpu"])
         if chance["gpus"] and len(chance["gpus"]) == torch.cuda.device_count():
             torch.cuda.set_rng_state_all(chance["gpus"])
-        progress.say(f"{self._plan.name} goes on after epoch {len(kept['epochs'])}")
+        progress.say(f"{self._plan.name} goes on after epoch {len(self._epochs)}")
+
+    def _finish(self) -> None:
+        """Make the best epoch the evaluator; what only training needed goes."""
+        folder = self._folder
+        with disk_errors(folder):
+            self._encoder.model.config.save_pretrained(folder)
+            self._encoder.tokenizer.save_pretrained(folder)
+            os.replace(folder / _BEST, folder / WEIGHTS)
+            content = to_json(self._manifest(), indent=1) + "\n"
+            write_atomically(folder / MANIFEST, content.encode("utf-8"))
+            (folder / _STATE).unlink(missing_ok=True)
 
     def _manifest(self) -> dict[str, Any]:
         """The fields of a report's line on this training, and what loads and repeats it."""
-        epochs, plan = self._epochs, self._plan
+        epochs, plan, best = self._epochs, self._plan, best_epoch(self._epochs)
         read = [versions[0][0] for versions in self._train]
         return {
             "task": plan.task.name,
@@ -230,10 +266,10 @@ class _Training:
             "encoder": plan.config.encoder,
             "train": len(read),
             "development": len(self._development),
-            "epochs": len(epochs.done),
-            "best_epoch": epochs.best + 1,
-            "development_score": epochs.done[epochs.best].development_score,
-            "seconds": round(epochs.seconds, 3),
+            "epochs": len(epochs),
+            "best_epoch": best + 1,
+            "development_score": epochs[best]["development_score"],
+            "seconds": round(self._seconds, 3),
             "cut": sum(one.cut for one in read),
             "cut_arguments": sum(one.argument_cut for one in read),
             "left_out": self._examples.left_out,
@@ -243,7 +279,7 @@ class _Training:
             "max_tokens": self._encoder.max_tokens,
             "seed": plan.own_seed,
             "training": self._settings.model_dump(),
-            "by_epoch": [asdict(epoch) for epoch in epochs.done],
+            "by_epoch": epochs,
             "device": self._encoder.device,
             "versions": {p: version(p) for p in ("judgebench", "torch", "transformers")},
         }

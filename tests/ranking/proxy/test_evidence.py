@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judgebench.ranking.proxy.evidence import foreign_pieces, verbatim_share
+from judgebench.ranking.proxy.evidence import verbatim_share
 
 TRIAL = """INCLUSION CRITERIA:
   Age greater than or equal to 18.5 years.
@@ -36,7 +36,6 @@ TRIAL = """INCLUSION CRITERIA:
 )
 def test_what_is_copied_counts_however_it_is_marked(extract: str) -> None:
     assert verbatim_share(extract, TRIAL) == 1.0
-    assert foreign_pieces(extract, TRIAL) == []
 
 
 @pytest.mark.parametrize(
@@ -51,20 +50,17 @@ def test_what_is_copied_counts_however_it_is_marked(extract: str) -> None:
 )
 def test_a_changed_word_or_number_is_not_in_the_document(extract: str) -> None:
     assert verbatim_share(extract, TRIAL) == 0.0
-    assert foreign_pieces(extract, TRIAL) == [extract]
 
 
-def test_the_share_goes_by_length_and_foreign_pieces_are_named() -> None:
+def test_the_share_goes_by_length() -> None:
     extract = "- Patients gave consent. It was fun.\nAll were healed!"
     # "patients gave consent" has 21 characters, "it was fun" 10 and "all were healed" 15.
     assert verbatim_share(extract, TRIAL) == pytest.approx(21 / 46)
-    assert foreign_pieces(extract, TRIAL) == ["It was fun.", "All were healed!"]
 
 
 @pytest.mark.parametrize("extract", ["", " \n", "**", "- \n * ** ...", "—"])
 def test_nothing_extracted_has_no_share(extract: str) -> None:
     assert verbatim_share(extract, TRIAL) is None
-    assert foreign_pieces(extract, TRIAL) == []
 
 
 def test_nothing_stands_in_an_empty_document() -> None:
@@ -82,7 +78,6 @@ def test_any_lines_of_the_document_are_all_verbatim(held: list[str], data: st.Da
     chosen = data.draw(st.lists(st.sampled_from(held), min_size=1))
     extract = data.draw(separators).join(chosen)
     assert verbatim_share(extract, "\n".join(held)) in (1.0, None)
-    assert foreign_pieces(extract, "\n".join(held)) == []
 
 
 @given(lines, st.lists(st.text(alphabet="xyz .", min_size=1), min_size=1), separators)

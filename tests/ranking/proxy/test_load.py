@@ -186,6 +186,7 @@ def test_a_task_may_have_a_reader_of_its_own_beside_it(tmp_path: Path) -> None:
     ("old", "new", "changes", "message"),
     [
         ("", "", {"reader": "other.py"}, "reader: is no Python file beside the task"),
+        ("NAMES[i]", "'same'", {}, "item_id: duplicate item; found same"),
         ("def read", "def raed", {}, "is no reader of a task: it lacks read"),
         ("FILES, LABELS", "LABELS, FILE", {}, "it lacks FILES"),
         ("from .names", "from .nomes", {}, "cannot be run: No module named"),

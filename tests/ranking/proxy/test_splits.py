@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from judgebench.errors import SetupError
 from judgebench.ranking.proxy.splits import (
     SplitSizes,
-    Splittable,
     apportion,
     check_splits,
     draw,
@@ -23,8 +22,16 @@ from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
 LABELS = st.lists(st.sampled_from("abc"), min_size=3, max_size=80)
 
 
-def items_of(labels: list[str]) -> list[Splittable]:
-    return [Splittable(f"text {i}", label, f"text {i}") for i, label in enumerate(labels)]
+def item(content: str, label: str, group: str) -> TaskInstance:
+    return TaskInstance(content, content, label, "", "train", group=group)
+
+
+def items_of(labels: list[str]) -> list[TaskInstance]:
+    return [item(f"text {i}", label, f"text {i}") for i, label in enumerate(labels)]
+
+
+def splits_of(items: list[TaskInstance], sizes: SplitSizes, seed: int) -> list[Split]:
+    return [i.split for i in seeded_split(items, [i.text for i in items], sizes, seed)]
 
 
 def counts_of(n: int, data: st.DataObject) -> SplitSizes:
@@ -38,7 +45,7 @@ def test_counts_are_met_exactly_and_each_class_has_its_share_to_within_one(
     labels: list[str], seed: int, data: st.DataObject
 ) -> None:
     sizes = counts_of(len(labels), data)
-    splits = seeded_split(items_of(labels), sizes, seed)
+    splits = splits_of(items_of(labels), sizes, seed)
     assert [splits.count(split) for split in SPLITS] == list(sizes.sizes)
     cells = Counter(zip(labels, splits, strict=True))
     for label in set(labels):
@@ -54,36 +61,36 @@ def test_a_split_follows_from_content_and_seed_and_not_from_the_order_of_rows(
     sizes = counts_of(len(labels), data)
     items = items_of(labels)
     shuffled = data.draw(st.permutations(items))
-    once = dict(zip(items, seeded_split(items, sizes, seed), strict=True))
-    assert once == dict(zip(shuffled, seeded_split(shuffled, sizes, seed), strict=True))
+    once = dict(zip(items, splits_of(items, sizes, seed), strict=True))
+    assert once == dict(zip(shuffled, splits_of(shuffled, sizes, seed), strict=True))
 
 
 def test_another_seed_is_another_split() -> None:
     items = items_of(["a", "b"] * 30)
     sizes = SplitSizes(train=0.6, development=0.2, test=0.2)
-    assert seeded_split(items, sizes, 1) == seeded_split(items, sizes, 1)
-    assert seeded_split(items, sizes, 1) != seeded_split(items, sizes, 2)
+    assert splits_of(items, sizes, 1) == splits_of(items, sizes, 1)
+    assert splits_of(items, sizes, 1) != splits_of(items, sizes, 2)
 
 
 @given(rows=st.lists(st.integers(0, 9), min_size=1, max_size=12), seed=st.integers(0, 9))
 def test_groups_stay_whole(rows: list[int], seed: int) -> None:
-    items = [Splittable(f"{i}", "ab"[i % 2], f"group {g}") for i, g in enumerate(rows)]
-    splits = seeded_split(items, SplitSizes(train=0.5, development=0.25, test=0.25), seed)
+    items = [item(f"{i}", "ab"[i % 2], f"group {g}") for i, g in enumerate(rows)]
+    splits = splits_of(items, SplitSizes(train=0.5, development=0.25, test=0.25), seed)
     of_group: dict[str, set[Split]] = defaultdict(set)
-    for item, split in zip(items, splits, strict=True):
-        of_group[item.group].add(split)
+    for one, split in zip(items, splits, strict=True):
+        of_group[one.group].add(split)
     assert all(len(found) == 1 for found in of_group.values())
 
 
 def test_counts_with_groups_of_several_are_refused() -> None:
-    items = [Splittable(f"{i}", "a", f"{i // 2}") for i in range(6)]
+    items = [item(f"{i}", "a", f"{i // 2}") for i in range(6)]
     with pytest.raises(SetupError, match=r"groups hold several instances.*three fractions"):
-        seeded_split(items, SplitSizes(train=2, development=2, test=2), 0)
+        splits_of(items, SplitSizes(train=2, development=2, test=2), 0)
 
 
 def test_counts_that_do_not_add_up_are_told() -> None:
     with pytest.raises(SetupError, match=r"add up to the 4 instances; found 1 \+ 1 \+ 1 = 3"):
-        seeded_split(items_of(list("aabb")), SplitSizes(train=1, development=1, test=1), 0)
+        splits_of(items_of(list("aabb")), SplitSizes(train=1, development=1, test=1), 0)
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 0), (0.5, 0.5, 0.5), (10, 0.2, 0.1), (1.0, 0.0, 0.0)])
