@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 from pydantic import Field, model_validator
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import JudgebenchError, Problem, SetupError
 from judgebench.files import open_bytes
 from judgebench.judges.config import Name
 from judgebench.prompt import ARGUMENTS, load_prompt
@@ -118,7 +118,13 @@ def load_task(
         assert spec.columns is not None
         instances, notes = read_table_task(paths, spec.columns, spec.labels, spec.split, seed)
     else:
-        instances, notes = reader.read(paths, spec.split, seed)
+        try:
+            instances, notes = reader.read(paths, spec.split, seed)
+        except JudgebenchError:
+            raise
+        except Exception as error:  # whatever a foreign file raises
+            said = f"its reader failed: {type(error).__name__}: {error}"
+            raise SetupError(Problem(said, str(path), field="reader", found=spec.reader)) from error
     twice = [item for item, n in Counter(i.item_id for i in instances).items() if n > 1]
     if twice:
         raise SetupError(Problem("duplicate item", str(path), field="item_id", found=twice[0]))

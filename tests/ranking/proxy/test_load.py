@@ -187,6 +187,7 @@ def test_a_task_may_have_a_reader_of_its_own_beside_it(tmp_path: Path) -> None:
     [
         ("", "", {"reader": "other.py"}, "reader: is no Python file beside the task"),
         ("NAMES[i]", "'same'", {}, "item_id: duplicate item; found same"),
+        ("rows = ", "rows = files['data'].oops", {}, "its reader failed: AttributeError"),
         ("def read", "def raed", {}, "is no reader of a task: it lacks read"),
         ("FILES, LABELS", "LABELS, FILE", {}, "it lacks FILES"),
         ("from .names", "from .nomes", {}, "cannot be run: No module named"),
