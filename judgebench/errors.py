@@ -1,7 +1,7 @@
 """Every error that judgebench raises on purpose.
 
 JudgebenchError
-├── SetupError          mend a file or a setting; lists every problem found
+├── SetupError          a file or a setting must be fixed; lists every problem found
 │   └── MissingExtra    an optional package is not installed; names the pip line
 └── RunError            a retry may help: the endpoint, the network, the disk
     ├── BudgetSpent     the user's budget is used up; everything done is kept
@@ -48,7 +48,7 @@ class JudgebenchError(Exception):
 
 
 class SetupError(JudgebenchError):
-    """The user's files or settings need mending; `problems` tells all of them at once."""
+    """Something in the user's files or settings must be fixed; `problems` lists all of it."""
 
     def __init__(self, problems: str | Problem | Sequence[Problem]) -> None:
         if isinstance(problems, str):
@@ -79,7 +79,7 @@ class BudgetSpent(RunError):
 
 
 class EndpointDown(RunError):
-    """An endpoint stopped answering and was waited for; what it did not answer is not lost."""
+    """An endpoint did not answer in time; rerun to resume with what it left unanswered."""
 
 
 class DiskFailed(RunError):

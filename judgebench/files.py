@@ -1,6 +1,6 @@
 """Files that are whole at any moment: written atomically, or line by line.
 
-A line that a killed process left torn is dropped when the file is next opened, and told.
+A line that a killed process left torn is dropped when the file is next opened, and reported.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def to_line(value: Mapping[str, Any]) -> str:
 def to_bytes(value: Mapping[str, Any]) -> bytes:
     """Compact JSON, several times as fast as the standard library makes it.
 
-    Raises ValueError for lone surrogates, and for what is no JSON.
+    Raises ValueError for lone surrogates, and for what JSON cannot hold.
     """
     return pydantic_json(value, inf_nan_mode="constants")
 
@@ -64,7 +64,7 @@ def is_utf8(text: str) -> bool:
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and object of every whole line; a torn last line is passed over.
 
-    Raises SetupError where there is no such file, and for a line in the middle that holds no JSON
+    Raises SetupError where there is no such file, and for a line in the middle without a JSON
     object: that is damage, not a torn write.
     """
     if not path.is_file():
@@ -92,12 +92,12 @@ def read_object(text: bytes, path: Path, number: int | None = None) -> dict[str,
     except ValueError:
         value = _read_patiently(text, path, number)
     if not isinstance(value, dict):
-        raise SetupError(Problem("is no JSON object", str(path), number, found=repr(value)[:80]))
+        raise SetupError(Problem("is not a JSON object", str(path), number, found=repr(value)[:80]))
     return value
 
 
 def _read_patiently(text: bytes, path: Path, number: int | None) -> Any:
-    """What the fast reader refuses: lone surrogates, depth, other encodings, or what is no JSON."""
+    """What the fast reader refuses: lone surrogates, depth, other encodings, broken JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -113,7 +113,7 @@ def open_bytes(path: Path) -> BufferedReader:
 
 
 def drop_torn_line(path: Path) -> int:
-    """Cut what stands after the last newline, if anything; returns how many bytes that was."""
+    """Cut off what follows the last newline, if anything; returns how many bytes that was."""
     if not path.is_file():
         return 0
     with path.open("rb+") as file:

@@ -54,7 +54,7 @@ def fence(text: str, kind: str, tag: str) -> str:
 
 
 def fence_tag(*texts: str) -> str:
-    """Eight hex digits that depend on every text and stand in none of them.
+    """Eight hex digits that depend on every text and occur in none of them.
 
     A hash alone does not do: a text that names thousands of tags is soon found whose own hash is
     among them. So the hash is hashed again for as long as a text holds its digits.
@@ -108,7 +108,8 @@ class _OfRubric:
 @dataclass(frozen=True)
 class Prompt:
     """A checked prompt file. `text` is the whole file; its hash is part of the signature of what
-    is made with it. `reply` is what it asks for. The blocks in `fixed` show nothing of the answer.
+    is made with it. `reply` is the form of reply that it requests. The blocks in `fixed` show
+    nothing of the answer.
     """
 
     name: str
@@ -127,7 +128,7 @@ class Prompt:
     def render(self, rubric: Rubric, answer: Answer) -> tuple[str, str]:
         """The system and the user text for one answer.
 
-        Raises SetupError where the prompt asks for a reference and the answer has none, or where
+        Raises SetupError where the prompt needs a reference and the answer has none, or where
         the template fails.
         """
         made = self._of(rubric)
@@ -173,7 +174,7 @@ class Prompt:
 
     def _values(self, made: _OfRubric, answer: Answer) -> dict[str, Any]:
         if self.asks_for_reference and not answer.reference:
-            message = "asks for a reference answer, which this item lacks"
+            message = "needs a reference answer, which this item lacks"
             raise SetupError(Problem(message, f"prompt {self.name}", None, answer.item_id))
         reference = answer.reference or ""
         tag = fence_tag(answer.question, answer.text, reference)
@@ -221,7 +222,7 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     needed = (*kind.needed, "context") if front.reply == "evidence" else kind.needed
     allowed = ", ".join(kind.variables)
     problems = [
-        Problem("is no variable of such a prompt", str(path), None, v, "", allowed)
+        Problem("is not a variable of such a prompt", str(path), None, v, "", allowed)
         for v in sorted(used - set(kind.variables))
     ]
     problems += [
@@ -250,7 +251,7 @@ def _fixed(tree: nodes.Template) -> frozenset[str]:
 
 
 def _split_front_matter(text: str, path: Path, model: type[Model]) -> tuple[Model, str, int]:
-    """Front matter as `model`, body, and how many lines stand before the body."""
+    """Front matter as `model`, body, and how many lines precede the body."""
     match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
     if match is None:
         message = "must begin with front matter between two '---' lines"

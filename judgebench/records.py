@@ -55,9 +55,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """What one annotator said of one item on one metric.
+    """The label of one annotator for one item and metric.
 
-    `label` is a label text of the rubric, or None where the cell was there and blank.
+    `label` is a label text of the rubric, or None where the cell was blank.
     An annotator written `crowd#3` is the third entry of a list cell: a slot, not a person, so
     two items' `crowd#3` may be different people.
     """
@@ -69,7 +69,7 @@ class HumanLabel:
 
 
 def is_slot(annotator: str) -> bool:
-    """Whether a name such as `crowd#3` is a place in a list cell and no person."""
+    """Whether a name such as `crowd#3` is a place in a list cell and not a person."""
     return "#" in annotator
 
 
@@ -111,7 +111,7 @@ class Verdict:
     """One judge on one answer in one pass.
 
     `labels` holds every metric that was read, also where `status` is `unparsed` because another
-    metric was not. `attempt` counts replies asked for because the one before was unreadable;
+    metric was not. `attempt` counts parse retries, which follow an unreadable reply;
     the line with the highest attempt is the verdict. `cost` is in US dollars, None if unknown;
     `latency` in seconds.
     """

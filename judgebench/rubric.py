@@ -41,7 +41,7 @@ _title = lru_cache(maxsize=1024)(normalise)
 
 
 class Label(Strict):
-    """One value of a metric. `aliases` are other spellings of it, as they occur in data."""
+    """One value of a metric. `aliases` are other spellings that occur in data."""
 
     text: Text
     description: str = ""
@@ -52,9 +52,10 @@ class Label(Strict):
 class Metric(Strict):
     """One question about an answer and the labels that may be given.
 
-    Labels stand from least to most severe. An ordinal metric's severities are 0, 1, 2, … in that
-    order unless the file states others; a nominal metric has none. `prompt_order` is the order in
-    which a prompt lists the labels, where it differs. `abstain` is a label that gives no grade.
+    Labels are ordered from least to most severe. An ordinal metric's severities are 0, 1, 2, … in
+    that order unless the file states others; a nominal metric has none. `prompt_order` is the
+    order in which a prompt lists the labels, where it differs. `abstain` is a label that gives no
+    grade.
     """
 
     id: Identifier
@@ -87,7 +88,7 @@ class Metric(Strict):
         for text, spelling in self._spelling_pairs():
             other = seen.setdefault(normalise(spelling), text)
             if other != text:
-                raise ValueError(f"the spelling {spelling!r} stands for {other!r} and for {text!r}")
+                raise ValueError(f"the spelling {spelling!r} means both {other!r} and {text!r}")
             if not normalise(spelling):
                 raise ValueError(f"the spelling {spelling!r} has no letters")
         if len({*self.label_texts, self.abstain}) != len(self.labels) + 1:
@@ -104,7 +105,7 @@ class Metric(Strict):
 
     @cached_property
     def severities(self) -> tuple[int, ...]:
-        """One number a label, least severe first. Raises ValueError for a nominal metric."""
+        """One number per label, least severe first. Raises ValueError for a nominal metric."""
         if self.kind == "nominal":
             raise ValueError(f"the nominal metric {self.id} has no severities")
         return tuple(i if x.severity is None else x.severity for i, x in enumerate(self.labels))
@@ -129,7 +130,7 @@ class Metric(Strict):
             return -1
         if label not in self.label_texts:
             allowed = ", ".join(self.options)
-            raise SetupError(Problem(f"is no label of {self.id}", found=label, allowed=allowed))
+            raise SetupError(Problem(f"is not a label of {self.id}", found=label, allowed=allowed))
         return self.label_texts.index(label)
 
     def parse(self, text: str) -> str | None:
@@ -147,7 +148,7 @@ class Metric(Strict):
         return {"type": "string", "enum": list(self.options)}
 
     def prompt_line(self) -> str:
-        """`Title: question` and one line a label with its description."""
+        """`Title: question` and one line per label with its description."""
         described = {label.text: label.description for label in self.labels}
         lines = [f"{self.title} ({self.id}): {self.question}"]
         for text in self.options:
@@ -203,7 +204,7 @@ class Rubric(Strict):
             "metrics": metrics,
         }
         rubric = validate(value, cls, file="rubric")
-        rubric.only(list(nominal))  # raises where one of them is no metric
+        rubric.only(list(nominal))  # raises where one of them is not a metric
         return rubric
 
     @property
@@ -225,7 +226,10 @@ class Rubric(Strict):
         if unknown:
             allowed = ", ".join(m.id for m in self.metrics)
             raise SetupError(
-                [Problem("is no metric of the rubric", field=i, allowed=allowed) for i in unknown]
+                [
+                    Problem("is not a metric of the rubric", field=i, allowed=allowed)
+                    for i in unknown
+                ]
             )
         chosen = {m.id for i in ids if (m := self.find(i))}
         kept = tuple(m for m in self.metrics if m.id in chosen)

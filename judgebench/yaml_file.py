@@ -1,4 +1,4 @@
-"""Read a YAML file into a pydantic model; every problem is told with its file, line and field."""
+"""Read a YAML file into a pydantic model; every problem is reported with file, line and field."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NO_VALUE = (
 
 
 class Strict(BaseModel):
-    """A part of a file that people write: an unknown key is refused, and nothing changes."""
+    """A part of a file that people write. Unknown keys are refused; instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """Refuses a mapping that holds a key twice, of which YAML would silently keep the last."""
+    """Refuses a mapping with a duplicate key, of which YAML would silently keep the last."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -41,7 +41,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
             key = self.construct_object(key_node)
             if key in seen:
                 raise yaml.MarkedYAMLError(
-                    problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark
+                    problem=f"duplicate key {key!r}", problem_mark=key_node.start_mark
                 )
             seen.add(key)
         return node
@@ -53,7 +53,7 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise SetupError(Problem("no such file", file=str(path))) from None
-    except (OSError, ValueError) as error:  # what is no UTF-8, a name that holds a NUL
+    except (OSError, ValueError) as error:  # not UTF-8, or a NUL in the name
         raise SetupError(Problem(f"cannot be read: {error}", file=str(path))) from None
 
 
@@ -80,7 +80,7 @@ def _parse(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | 
         line = mark.line + first_line if mark else None
         raise SetupError(Problem(f"is not YAML: {message}", file=file, line=line)) from None
     except _NO_VALUE as error:
-        raise SetupError(Problem(f"holds what YAML cannot read: {error}", file=file)) from None
+        raise SetupError(Problem(f"cannot be read as YAML: {error}", file=file)) from None
 
 
 def load_yaml(path: Path) -> Any:
@@ -104,7 +104,7 @@ def validate(
 ) -> Model:
     """`value` as `model`. Raises SetupError that lists every problem, unknown keys included.
 
-    `node` is the YAML that the value came from; with it, each problem tells its line.
+    `node` is the YAML that the value came from; with it, each problem names its line.
     """
     if not isinstance(value, dict):
         found = "nothing" if value is None else type(value).__name__
@@ -159,7 +159,7 @@ def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int | None:
 
 
 def node_below(node: yaml.Node | None, *loc: int | str) -> yaml.Node | None:
-    """The tree of what stands at `loc` in the tree of a file; None where nothing does."""
+    """The part of a file's tree at `loc`; None where there is none."""
     for part in loc:
         found = _entry(node, part)
         if found is None:
@@ -178,7 +178,7 @@ def _entry(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node, yaml.Nod
 
 
 def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:
-    """The keys allowed where `loc` stands, the nearest one first; empty where that is a union."""
+    """The keys allowed at `loc`, the most similar one first; empty where that is a union."""
     here: Any = model
     for part in loc[:-1]:
         if isinstance(part, int):

@@ -168,10 +168,10 @@ def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: str, line: in
     [
         ("reply: jsn", "reply: Input should be 'json', 'rationale'"),
         ("reply: json\nreplay: x", "replay: is not a known key; found replay; allowed: reply"),
-        ("reply: json\nreply: likert", "'reply' stands twice"),
+        ("reply: json\nreply: likert", "duplicate key 'reply'"),
         ("description: x", "reply: Field required"),
         ("words", "must hold a mapping"),
-        ("day: 2026-99-99", "cannot read"),
+        ("day: 2026-99-99", "cannot be read"),
     ],
 )
 def test_front_matter_that_is_refused(tmp_path: Path, front: str, told: str) -> None:
@@ -365,7 +365,7 @@ def test_the_reference_is_shown_only_where_the_prompt_asks_for_it() -> None:
 def test_a_missing_reference_is_told_with_the_item(reference) -> None:
     item = answer(reference=reference)
     STRUCTURED.render(SAFETY, item)
-    with pytest.raises(SetupError, match="asks for a reference answer, which this item lacks") as e:
+    with pytest.raises(SetupError, match="needs a reference answer, which this item lacks") as e:
         load_prompt("with-reference").render(SAFETY, item)
     assert e.value.problems[0].field == "i1"
 

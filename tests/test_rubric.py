@@ -157,7 +157,7 @@ def test_problems_of_two_metrics_are_told_together(tmp_path: Path) -> None:
 def test_a_key_that_stands_twice(tmp_path: Path) -> None:
     path = rubric_file(tmp_path, lambda value: None)
     path.write_text(path.read_text() + "name: other\n")
-    with pytest.raises(SetupError, match="'name' stands twice"):
+    with pytest.raises(SetupError, match="duplicate key 'name'"):
         load_rubric(path)
 
 
@@ -173,7 +173,7 @@ def test_a_key_that_stands_twice(tmp_path: Path) -> None:
         ({"labels": [{"text": "A"}]}, "at least 2 items"),
         ({"labels": [{"text": "A"}, {"text": "A"}]}, "the same text"),
         ({"labels": [{"text": "A"}, {"text": "B"}], "abstain": "A"}, "the same text"),
-        ({"labels": [{"text": "A"}, {"text": "a "}]}, "stands for 'A' and for 'a'"),
+        ({"labels": [{"text": "A"}, {"text": "a "}]}, "means both 'A' and 'a'"),
         ({"labels": [{"text": "A", "aliases": ["x"]}, {"text": "B", "aliases": ["X"]}]}, "'X'"),
         ({"labels": [{"text": "A", "aliases": ["b"]}, {"text": "B"}]}, "'B'"),
         ({"labels": [{"text": "A", "aliases": ["n/a"]}, {"text": "B"}], "abstain": "N/A"}, "'N/A'"),
@@ -345,7 +345,7 @@ def test_abstain_is_an_option_and_no_grade() -> None:
 
 def test_the_index_of_a_text_that_is_no_label() -> None:
     assert [metric().index(text) for text in ("None", "Some", "Much")] == [0, 1, 2]
-    with pytest.raises(SetupError, match="is no label of harm; found none; allowed: None, Some"):
+    with pytest.raises(SetupError, match="is not a label of harm; found none; allowed: None, Some"):
         metric().index("none")  # exact texts only: spellings are for `parse`
 
 

@@ -113,7 +113,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path, text: str, line: int
         load_yaml(write(tmp_path, text))
     (problem,) = caught.value.problems
     assert problem.line == line
-    assert f"the key {key} stands twice" in problem.message
+    assert f"duplicate key {key}" in problem.message
 
 
 def test_the_same_key_in_two_mappings_is_fine(tmp_path: Path) -> None:

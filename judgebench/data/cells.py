@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# The text as it stands in the file, "" where blank; a list of such texts (from JSON or Parquet);
+# The text as in the file, "" where blank; a list of such texts (from JSON or Parquet);
 # or None for a nested value, which no noun of ours can hold.
 Cell = str | tuple[str, ...] | None
 
@@ -17,8 +17,8 @@ class RawRow(NamedTuple):
     """`line` counts as a spreadsheet shows it: the header is row 1, a cell may span lines.
 
     In JSONL it is the line, in a JSON list the number of the object. A row that is not `sound`
-    was reported; its cells may stand in the wrong columns. In a `plain` one every cell is a text
-    without a character that is invisible or forbidden, so that nobody has to look again.
+    was reported; its cells may be in the wrong columns. In a `plain` one every cell is a text
+    without invisible or forbidden characters, so that it need not be checked again.
     """
 
     line: int
@@ -28,7 +28,7 @@ class RawRow(NamedTuple):
 
 
 # Zero-width characters, soft hyphen, direction marks and the C1 controls that a wrong decoding
-# leaves behind: nobody sees them, and two ids that differ in them look equal.
+# leaves behind: they are invisible, and two ids that differ in them look equal.
 INVISIBLE = re.compile("[\u00ad\u0080-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 # What no text should hold: NUL and its kin, lone surrogates, bytes that were no UTF-8.
@@ -61,7 +61,7 @@ def is_blank(text: str) -> bool:
 
 
 def has_invisible(text: str) -> bool:
-    """Whether there are characters in it that nobody sees."""
+    """Whether it has invisible characters."""
     return not text.isprintable() and INVISIBLE.search(text) is not None
 
 

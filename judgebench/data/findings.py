@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from judgebench.errors import Problem
 
-# A fault that could change a number without being seen is an error: nothing is loaded.
+# A fault that could silently change a number is an error: nothing is loaded.
 ERRORS = frozenset((
     "bad_byte", "bad_list", "bad_spec", "blank_annotator", "blank_id", "blank_metric",
     "conflicting_item", "conflicting_label", "control_character", "duplicate_column",
@@ -18,7 +18,7 @@ ERRORS = frozenset((
     "unreadable_file", "unrecognised_file",
 ))  # fmt: skip
 
-# What is mended or left out without doubt is a warning, counted and told.
+# What can safely be corrected or left out is a warning, counted and reported.
 WARNINGS = frozenset((
     "blank_label", "blank_question", "blank_row", "byte_order_mark", "duplicate_item",
     "duplicate_label", "float_label", "ignored_label", "invisible_characters",
@@ -26,13 +26,13 @@ WARNINGS = frozenset((
     "unchecked_items", "unnamed_column", "unread_verdict", "unused_column",
 ))  # fmt: skip
 
-# After one of these, rows are missing, so that it cannot be said which ids exist.
+# After one of these, rows are missing, so that it is unknown which ids exist.
 _LOSES_ROWS = frozenset((
     "bad_spec", "duplicate_column", "malformed", "missing_column", "unknown_column",
     "unknown_format", "unreadable_file", "unrecognised_file",
 ))  # fmt: skip
 
-_TOLD = 100  # errors of one kind in one file that are told singly; the rest is counted
+_LISTED = 100  # errors of one kind in one file that are listed; the rest is counted
 _RANGES = 12  # stretches of rows that a warning names
 
 
@@ -90,12 +90,12 @@ class Findings:
         key = (kind, file)
         self._error_counts[key] = count = self._error_counts.get(key, 0) + 1
         self._last_line[key] = line
-        if count <= _TOLD:
+        if count <= _LISTED:
             shown = "" if found is None else shorten(found)
             self._errors.append(Problem(message, file, line, field, shown, allowed, kind))
 
     def extend(self, kind: str, problems: Iterable[Problem]) -> None:
-        """Note errors that somebody else worded."""
+        """Note errors that are already worded."""
         for problem in problems:
             self._error_counts[kind, problem.file] = 1
             self._errors.append(replace(problem, kind=kind))
@@ -118,10 +118,10 @@ class Findings:
         """Every error; beyond a hundred of one kind in one file, one that counts the rest."""
         rest = []
         for (kind, file), count in self._error_counts.items():
-            if count > _TOLD:
+            if count > _LISTED:
                 last = self._last_line[kind, file]
                 where = f", the last in row {last}" if last is not None else ""
-                message = f"and {count - _TOLD:,} more errors of the kind {kind}{where}"
+                message = f"and {count - _LISTED:,} more {kind} errors{where}"
                 rest.append(Problem(message, file, kind=kind))
         return (*self._errors, *rest)
 

@@ -31,7 +31,7 @@ class Key(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where something stands."""
+    """Where something was read."""
 
     file: str
     line: int
@@ -47,7 +47,7 @@ class Collected:
         self.labels: dict[Key, tuple[str | None, Position]] = {}
         self.left_out: set[str] = set()  # ids of rows that were skipped or reported
         self.who: Who = "annotator"  # whose labels are read: what their column is called
-        self.unread: dict[Key, str] = {}  # what a judge said that is no label
+        self.unread: dict[Key, str] = {}  # a judge's text that is not a label
         self.without_texts = False  # whether items need no text: every id is one
         self.blank = 0
         self.ignore_unknown = False
@@ -56,7 +56,7 @@ class Collected:
         self._answers = AnswerSpool()
         self._rows = IdTable(self._answers.item_id)
         self._files: dict[str, int] = {}
-        self._file_of, self._line_of = array("i"), array("q")  # where each answer stands
+        self._file_of, self._line_of = array("i"), array("q")  # where each answer was read
         self._by_nfc: dict[str, str] = {}
         self._conflicts: list[tuple[Key, str, Position, str, str]] = []
 
@@ -79,7 +79,7 @@ class Collected:
             yield HumanLabel(key.item_id, key.annotator, key.metric, label)
 
     def add_item(self, answer: Answer, place: Position) -> bool:
-        """Keep an answer. False where another one has its id and says something else."""
+        """Keep an answer. False where another answer has the same id."""
         if self._collides(answer.item_id, place):
             return False
         row = self._rows.find_or_add(answer.item_id)
@@ -90,24 +90,24 @@ class Collected:
             return True
         first = self._answers[row]
         if first == answer:
-            self.findings.add("duplicate_item", "the same item again, kept once", place)
+            self.findings.add("duplicate_item", "duplicate item, kept once", place)
             return True
         parts = [f.name for f in fields(Answer) if _differ(first, answer, f.name)]
         where = Position(list(self._files)[self._file_of[row]], self._line_of[row])
-        message = f"stands {_seen(where, place)} with another {', '.join(parts)}"
+        message = f"occurs {_seen(where, place)} with another {', '.join(parts)}"
         self.findings.add("conflicting_item", message, place, "item_id", answer.item_id)
         return False
 
     def add_label(self, key: Key, label: str | None, place: Position, column: str) -> None:
-        """Keep a label. The same one twice is counted; two that differ are an error."""
+        """Keep a label. Duplicates are counted; two that differ are an error."""
         known = self.labels.get(key)
         if known is None:
             self.labels[key] = (label, place)
             return
-        if known[0] is None:  # a blank cell says nothing against a label
+        if known[0] is None:  # a blank cell does not contradict a label
             self.labels[key] = (label, place)
         if label is None or known[0] in (None, label):
-            message = "the same annotator, item and metric again, kept once"
+            message = "duplicate label of an annotator, item and metric, kept once"
             self.findings.add("duplicate_label", message, place, column)
             return
         message = (
@@ -139,24 +139,24 @@ class Collected:
             message = "no answers among these files, so the labels' items were not checked"
             self.findings.add("unchecked_items", message, ("", None))
             return
-        told: set[Position] = set()
+        reported: set[Position] = set()
         for key in [key for key in self.labels if not self._has(key.item_id)]:
             _, place = self.labels.pop(key)
             if key.item_id in self.left_out:
                 message = "label of an item that was left out"
                 self.findings.add("label_without_item", message, place)
             elif self.ignore_unknown:
-                message = "label of an item that does not exist, ignored as asked"
+                message = "label of an unknown item, ignored as labels_for_unknown_items says"
                 self.findings.add("ignored_label", message, place)
-            elif place not in told:
-                told.add(place)
-                self._report_unknown(key.item_id, place, guess=len(told) <= _GUESSES)
+            elif place not in reported:
+                reported.add(place)
+                self._report_unknown(key.item_id, place, guess=len(reported) <= _GUESSES)
 
     def _has(self, item_id: str) -> bool:
         return self._rows.find(item_id) >= 0
 
     def _collides(self, item_id: str, place: Position) -> bool:
-        """Whether the id differs from another only in how accents are stored: nobody sees that."""
+        """Whether the id differs from another only in how accents are stored, which is unseen."""
         if item_id.isascii():
             return False
         other = self._by_nfc.setdefault(unicodedata.normalize("NFC", item_id), item_id)

@@ -14,7 +14,7 @@ from judgebench.data.cells import Cell, RawRow, scalar_text
 from judgebench.data.findings import Findings
 
 _AS_TEXT: dict[str, Any] = {"parse_int": str, "parse_float": str, "parse_constant": str}
-# A list is a list and an object the tuple of its pairs, so that a key that stands twice is seen.
+# A list is a list and an object the tuple of its pairs, so that a duplicate key is noticed.
 _AS_PAIRS = JSONDecoder(object_pairs_hook=tuple, **_AS_TEXT)
 _AS_DICTS = JSONDecoder(**_AS_TEXT)
 _LINE_ENDS = ("\n", "\r\n", "")
@@ -41,7 +41,7 @@ def jsonl_rows(text: io.TextIOWrapper, columns: Sequence[str]) -> Iterator[RawRo
 
 
 def read_json(text: io.TextIOWrapper, file: str, findings: Findings) -> Iterator[RawRow]:
-    """The columns and then the rows of a list of objects. It is held in memory whole."""
+    """The columns and then the rows of a list of objects. All of it is held in memory."""
     objects = list(_json_objects(text, file, findings))
     if columns := _columns(objects, file, findings):
         yield RawRow(0, columns)
@@ -68,7 +68,7 @@ def _cells(value: dict[str, Any], columns: Sequence[str]) -> tuple[tuple[Cell, .
 def _is_plain(line: str) -> bool:
     """Whether no text in this line of JSON can hold what is invisible or forbidden.
 
-    JSON has no bare control character but U+007F. Escapes may stand for any.
+    JSON has no bare control character but U+007F. Escapes may encode any.
     """
     return line.isascii() and "\\u" not in line and "\\b" not in line and "\x7f" not in line
 
@@ -76,7 +76,7 @@ def _is_plain(line: str) -> bool:
 def _columns(
     objects: Iterable[tuple[int, tuple[tuple[str, Any], ...]]], file: str, findings: Findings
 ) -> tuple[str, ...]:
-    """The union of the keys; one that stands twice in an object is reported."""
+    """The union of the keys; a duplicate key in an object is reported."""
     columns: dict[str, None] = {}
     usual: list[str] = []  # most objects have the keys of the one before
     for line, pairs in objects:
@@ -89,7 +89,7 @@ def _columns(
             continue
         for i, name in enumerate(names):
             if name in names[:i]:
-                message = "the key stands twice in the object"
+                message = "duplicate key in the object"
                 findings.add("duplicate_key", message, (file, line), name)
     return tuple(columns)
 

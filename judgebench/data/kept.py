@@ -1,7 +1,7 @@
 """A large data set that a run folder keeps, so that whoever resumes need not read it anew.
 
 The run folder's answers.jsonl and labels.jsonl hold what was read from the user's files. Beside
-them stand `answers.index` (where each line begins, content hashes, lengths of texts) and
+them are `answers.index` (where each line begins, content hashes, lengths of texts) and
 `data.json`: which files were read, with their hashes, and the warnings. As long as every hash is
 the one that was noted, reading the files again would give the same.
 """

@@ -1,4 +1,4 @@
-"""What somebody wrote in a label's cell, as a label of the rubric."""
+"""The text of a label's cell as a label of the rubric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> Cel
     for candidate in (text, _whole_number(text)):
         label = spelt[candidate] if candidate in spelt else metric.parse(candidate)
         if candidate == "" or (candidate in spelt and label is None):
-            return CellLabel(None, "blank_label", "blank cell, kept as no label")
+            return CellLabel(None, "blank_label", "blank cell, counted as no label")
         if label is not None:
             break
     else:
@@ -54,7 +54,7 @@ def _unknown(metric: Metric, text: str, spelt: Mapping[str, str | None]) -> Cell
         return CellLabel(None, "spreadsheet_label", damage, allowed)
     aliases = [alias for label in metric.labels for alias in label.aliases]
     near = nearest(text, [*metric.options, *aliases, *spelt])
-    message = f"is no label of {metric.id}{near}"
+    message = f"is not a label of {metric.id}{near}"
     return CellLabel(None, "unknown_label", message, allowed)
 
 
@@ -64,4 +64,4 @@ def find_metric(name: str, rubric: Rubric) -> Metric | str:
     if metric is not None:
         return metric
     names = [name for m in rubric.metrics for name in (m.id, m.title)]
-    return f"is no metric of the rubric{nearest(name, names)}"
+    return f"is not a metric of the rubric{nearest(name, names)}"

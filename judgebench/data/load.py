@@ -86,7 +86,7 @@ class CheckReport:
     """What files hold and what is wrong with them.
 
     `annotators` counts labels by annotator (the slots of a list cell under their common name),
-    `metrics` by metric and label, with 0 for labels that nobody gave. Blank cells are no labels.
+    `metrics` by metric and label, with 0 for labels not given. Blank cells are not labels.
     """
 
     errors: tuple[Problem, ...]
@@ -154,7 +154,7 @@ def _is_yaml(path: Path) -> bool:
 
 
 def read_into(gathered: Collected, source: Any, name: str) -> None:
-    """Read one more file or DataFrame into what was gathered; `name` stands for a DataFrame."""
+    """Read one more file or DataFrame into what was gathered; `name` names a DataFrame."""
     if isinstance(source, str | Path):
         _read_paths([Path(source)], None, gathered)
     else:

@@ -40,7 +40,7 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
         return None
     if "item_id" not in named or not (labels or "text" in named):
         columns = ", ".join(named.values())
-        message = f"its columns ({columns}) are none that we know: write a data.yaml for it"
+        message = f"unrecognised columns ({columns}): describe the file in a data.yaml"
         allowed = _NEEDED.replace("annotator", who)
         findings.add("unrecognised_file", message, (table.file, None), allowed=allowed)
         return None
@@ -112,19 +112,23 @@ def _report_unused(
     rubric: Rubric,
     findings: Findings,
 ) -> None:
-    """Tell of columns without a use; one that looks like a metric that is lacking is an error."""
+    """Report unused columns; one that looks like a misspelt metric is an error."""
     there = found.metrics if found else {}
     absent = [] if found and found.metric else [m for m in rubric.metrics if m.id not in there]
     lacking = [name for m in absent for name in (m.id, m.title)]
     for column in columns:
         if near := nearest(column, lacking, cutoff=0.8):
-            message = f"is no metric of the rubric{near} If not, describe the file in a data.yaml"
+            message = (
+                f"is not a metric of the rubric{near} If not, describe the file in a data.yaml"
+            )
             findings.add("unknown_metric", message, (table.file, 1), column)
         elif not kept:
-            findings.add("unused_column", "is no metric and is not read", (table.file, 1), column)
+            findings.add(
+                "unused_column", "is not a metric and is not read", (table.file, 1), column
+            )
 
 
 def stem(path: Path) -> str:
-    """A file's name without its endings, which stands for an annotator who has no column."""
+    """A file's name without its endings, the annotator where no column names one."""
     name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
     return Path(name).stem

@@ -57,7 +57,7 @@ class _Names:
         for name, column in spec.metrics.items():
             metric = self.metric(name, f"{where}.metrics")
             if metric and metrics.setdefault(metric.id, column) != column:
-                message = f"{metric.id} stands twice, by its id and by its title"
+                message = f"duplicate metric {metric.id}, by its id and by its title"
                 self.findings.add("bad_spec", message, (self.file, None), f"{where}.metrics", name)
         return spec.model_copy(update={"metrics": metrics, "spellings": merged})
 
@@ -81,7 +81,7 @@ class _Names:
     def label(self, metric: Metric, target: str | None, where: str) -> str | None:
         label = None if target is None else metric.parse(target)
         if target is not None and label is None:
-            message = f"is no label of {metric.id}{nearest(target, metric.options)}"
+            message = f"is not a label of {metric.id}{nearest(target, metric.options)}"
             allowed = ", ".join(metric.options)
             self.findings.add("unknown_label", message, (self.file, None), where, target, allowed)
         return label

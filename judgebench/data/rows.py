@@ -98,7 +98,7 @@ class _RowReader:
                 self.gathered.left_out.add(get_id(row))
 
     def _is_wanted(self, item: ItemSpec) -> bool:
-        """An entry is left out where all its labels belong to metrics that nobody asked for."""
+        """An entry is left out where all its labels belong to metrics that were not chosen."""
         metrics = {name for spec in item.labels for name in spec.metrics}
         is_long = any(spec.metric is not None for spec in item.labels)
         return is_long or not metrics or bool(metrics & self.gathered.wanted)
@@ -144,7 +144,7 @@ class _RowReader:
         return lambda row: _as_text(row.cells[place])
 
     def _name(self, source: Source | None) -> _Get:
-        """Like `_text`, without what nobody sees, so that names that look equal are equal."""
+        """Like `_text`, without invisible characters, so that names that look equal are equal."""
         get = self._text(source)
         if source is None or source.column is None:
             return get
@@ -263,7 +263,7 @@ class _RowReader:
         if is_blank(question):
             question = ""
             if item.has_question:
-                self._note("blank_question", "a blank question: the text stands alone", row)
+                self._note("blank_question", "blank question: the text is judged without one", row)
         answer = Answer(
             item_id=item_id,
             text=text,
@@ -281,7 +281,7 @@ class _RowReader:
         if is_blank(text):
             self.gathered.left_out.add(item_id)
             if item.skip_empty:
-                message = "empty text: no item is made and its labels are left out"
+                message = "empty text: the item and its labels are left out"
                 self._note("skipped_item", message, row, item.text_column)
             else:
                 message = "the text is empty; `if_empty: skip` in a data.yaml leaves such rows out"
@@ -330,7 +330,9 @@ class _RowReader:
         column = self.table.columns[place]
         if reading.kind in ERRORS and self.gathered.who == "judge":
             self.gathered.unread[key] = text
-            reading = CellLabel(None, "unread_verdict", f"is no label of {metric.id}: left unread")
+            reading = CellLabel(
+                None, "unread_verdict", f"is not a label of {metric.id}: counted as unread"
+            )
         if reading.kind:
             self._note(reading.kind, reading.message, row, column, text, reading.allowed)
         if reading.kind in ERRORS:

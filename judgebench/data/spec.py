@@ -12,7 +12,9 @@ Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 
 def _quoted(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("YAML reads a bare yes, no, true or false as a truth value: quote it")
+        raise ValueError(
+            "YAML reads yes, no, true and false without quotes as true or false: put it in quotes"
+        )
     return value
 
 
@@ -69,7 +71,7 @@ class IdSource(_Strict):
         return self
 
 
-# A bare name in YAML is a column; one entry may stand without the dash of a list.
+# A bare name in YAML is a column; a list of one entry needs no dash.
 Where = Annotated[Source, BeforeValidator(_column)]
 WhereId = Annotated[IdSource, BeforeValidator(_column)]
 
@@ -79,7 +81,7 @@ class LabelSpec(_Strict):
 
     `metrics` maps a metric's id or title to the column that holds its labels. With `list: true`
     a cell holds the labels of several annotators, who become `NAME#1`, `NAME#2`, … Without
-    `annotator` the file's name stands for the person.
+    `annotator` the file's name is the annotator.
     """
 
     annotator: Where | None = None
@@ -105,7 +107,7 @@ class FileLabelSpec(LabelSpec):
 
 
 class ItemSpec(_Strict):
-    """One answer a row. Several of these take several answers from the same row."""
+    """One answer per row. Several of these take several answers from the same row."""
 
     item_id: WhereId
     text: Where
@@ -119,7 +121,7 @@ class ItemSpec(_Strict):
 
 
 class FileSpec(_Strict):
-    """A file and what stands in it. `format` is needed only where the name does not say it."""
+    """A file and its contents. `format` is needed only where the name does not say it."""
 
     path: Annotated[Text, Field(pattern=r"^[^\x00]+$")]
     format: Format | None = None
@@ -129,14 +131,14 @@ class FileSpec(_Strict):
     @model_validator(mode="after")
     def _not_idle(self) -> FileSpec:
         if not self.items and not self.labels:
-            raise ValueError("give items, labels or both: else nothing is read from the file")
+            raise ValueError("give items, labels or both: otherwise nothing is read from the file")
         return self
 
 
 class DataSpec(_Strict):
-    """The whole of a data.yaml. Paths are seen from its own folder.
+    """The whole of a data.yaml. Paths are relative to its own folder.
 
-    `spellings` maps, metric by metric, what stands in the files to a label of the rubric; null
+    `spellings` maps, metric by metric, spellings in the files to a label of the rubric; null
     means blank. `labels_for_unknown_items: ignore` counts labels without an item instead of
     refusing them.
     """

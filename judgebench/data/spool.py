@@ -17,7 +17,7 @@ MOST_IN_MEMORY = 4 << 20  # bytes of lines
 class AnswerSpool:
     """Takes answers one by one: into memory while they are few, then into a temporary file.
 
-    The file has no name, so that nothing of it stays whatever becomes of the process. It lies
+    The file has no name, so that nothing of it remains however the process ends. It lies
     where the system keeps such files; the variable TMPDIR names another folder. Raises DiskFailed
     where it cannot be written.
     """

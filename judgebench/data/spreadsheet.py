@@ -1,4 +1,4 @@
-"""Tables that people fill in with a spreadsheet, which must not run what stands in a cell.
+"""Tables that people fill in with a spreadsheet, which must not run the text of a cell.
 
 A text that a spreadsheet would run as a formula gets a leading apostrophe in the table, which is
 taken off again when the table is read.
@@ -25,7 +25,7 @@ def unquoted(cell: str) -> str:
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
-    """The table, marked as UTF-8. Every cell stands in quotes, lines end with a line feed: the
+    """The table, marked as UTF-8. Every cell is quoted and lines end with a line feed: the
     scripts of our pages write the same."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")

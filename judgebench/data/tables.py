@@ -1,4 +1,4 @@
-"""Any file as a table of texts: every cell is what stands in the file, never a guess at it."""
+"""Any file as a table of texts: every cell is the text of the file, never a guess at it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SUFFIXES = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
 }
-_LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters unless told
+_LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters unless set
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
 
@@ -43,7 +43,7 @@ class DataTable:
     rows: Iterator[RawRow]
 
     def find(self, column: str) -> int | None:
-        """The place of a column; None where there is none of that name."""
+        """The index of a column; None where there is none of that name."""
         name = clean(column)[0]
         return self.columns.index(name) if name in self.columns else None
 
@@ -85,7 +85,7 @@ def _format_of(path: Path, findings: Findings) -> str | None:
         if name.endswith(suffix):
             return format
     allowed = ", ".join(SUFFIXES) + ", each also with .gz"
-    message = "the name does not say the format: rename it or set `format`"
+    message = "unknown file format: rename the file or set `format`"
     findings.add("unknown_format", message, (str(path), None), found=path.name, allowed=allowed)
     return None
 
@@ -168,7 +168,7 @@ def _columns(header: Sequence[str], file: str, findings: Findings) -> tuple[str,
 def _checked(
     rows: Iterator[RawRow], columns: Sequence[str], file: str, findings: Findings
 ) -> Iterator[RawRow]:
-    """`rows` of full width, without blank ones; what no text should hold is reported."""
+    """`rows` of full width, without blank ones; forbidden characters are reported."""
     width = len(columns)
     any_row = False
     for row in rows:
@@ -177,7 +177,7 @@ def _checked(
         if len(cells) < width:
             cells = (*cells, *[""] * (width - len(cells)))
         if _is_blank_row(cells):
-            findings.add("blank_row", "a row without any text", (file, line))
+            findings.add("blank_row", "blank row", (file, line))
             continue
         if not plain:
             plain = True
@@ -210,7 +210,7 @@ def _report_forbidden(cell: str, file: str, line: int, column: str, findings: Fi
         allowed = f"UTF-8 (in Windows-1252 that byte is {meant!r})"
         findings.add("bad_byte", message, (file, line), column, cell, allowed)
     else:
-        message = f"holds the character U+{code:04X}, which no text should hold"
+        message = f"holds the character U+{code:04X}, which is not allowed in a text"
         findings.add("control_character", message, (file, line), column, cell)
 
 
@@ -268,7 +268,7 @@ def _read_delimited(
 
 
 def _delimiter(head: str) -> str:
-    """The one of comma, semicolon and tab that cuts the header into most columns."""
+    """Comma, semicolon or tab, whichever splits the header into most columns."""
 
     def columns(delimiter: str) -> int:
         return len(next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)))

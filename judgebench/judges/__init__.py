@@ -1,1 +1,1 @@
-"""Judges: an answer in, a Verdict out, whether a model, a jury, a rule or a coin decides."""
+"""Judges: an answer in, a Verdict out. A judge is a model, a jury, a rule or a control."""

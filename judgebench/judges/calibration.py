@@ -1,4 +1,4 @@
-"""Calibrated judges: another judge's verdicts once its labels' prior is taken out of them.
+"""Calibrated judges: another judge's verdicts once the prior of its labels is removed.
 
 No answer is asked about again. Content-free calibration asks the judge about a few texts that
 say nothing; batch calibration asks nothing. The arithmetic is in `stats.calibration`.
@@ -26,7 +26,7 @@ _TIE = 1e-9  # natural logarithms closer than this differ by rounding alone
 
 @dataclass(frozen=True)
 class Judged:
-    """Answers and a judge's verdicts on them, each with its answer's row; the last counts."""
+    """Answers and a judge's verdicts on them with their rows; the last on an answer counts."""
 
     answers: Sequence[Answer]
     verdicts: Iterable[tuple[int, Verdict]]
@@ -34,7 +34,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class ContentFree:
-    """The judge `of`, to be asked about texts that say nothing, in a verdict file of its own."""
+    """The judge `of` on content-free texts, with a verdict file of its own."""
 
     judge: LLMJudge
     of: str
@@ -44,8 +44,8 @@ class ContentFree:
 def content_free(
     calibrations: Iterable[CalibrationConfig], judges: Iterable[LLMJudge], *, questions: bool
 ) -> Iterator[ContentFree]:
-    """What content-free calibrations ask, once a judge. With `questions`, a text that says
-    nothing stands in a question's place too."""
+    """What content-free calibrations ask, once per judge. With `questions`, the question is
+    content-free too."""
     wanted = {c.calibrate for c in calibrations if c.method == "content-free"}
     for judge in judges:
         if judge.name in wanted:
@@ -55,8 +55,8 @@ def content_free(
 
 
 def content_free_answers(prompt: Prompt, *, questions: bool) -> tuple[Answer, ...]:
-    """CONTENT_FREE as answers; a prompt that asks for a reference gets the same text for it, and
-    so none that is empty."""
+    """CONTENT_FREE as answers. The same text is the reference of a prompt that needs one, so that
+    none is empty."""
     texts = [text for text in CONTENT_FREE if text or not prompt.asks_for_reference]
     return tuple(
         Answer(
@@ -91,12 +91,12 @@ def calibrated_verdicts(
     content_free: Judged | None,
     signature: str,
 ) -> Iterator[Verdict]:
-    """One verdict an answer, in their order: the likeliest label once the prior is taken out.
+    """One verdict per answer, in their order: the likeliest label once the prior is removed.
 
     A metric has no label, and the verdict is `unparsed` with the reason, where the judge gave no
     probabilities, where no prior can be estimated, and where labels are equally likely (as all
     are in a batch of one answer). `content_free` is needed by the method of that name, and must
-    hold probabilities for every text. Memory: 8 bytes a label of each metric of each answer.
+    hold probabilities for every text. Memory: 8 bytes for each answer, metric and label.
     """
     log_p = _log_probabilities(rubric, judged)
     free = _log_probabilities(rubric, content_free) if content_free else {}
@@ -126,7 +126,7 @@ def _prior(config: CalibrationConfig, log_p: FloatArray, free: FloatArray | None
 
 
 def _log_probabilities(rubric: Rubric, judged: Judged) -> dict[str, FloatArray]:
-    """By metric, one row an answer and one column an option; NaN where there is no probability."""
+    """By metric: one row per answer and one column per option, NaN without a probability."""
     found = {m.id: np.full((len(judged.answers), len(m.options)), np.nan) for m in rubric.metrics}
     for row, verdict in judged.verdicts:
         for metric in rubric.metrics:

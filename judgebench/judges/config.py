@@ -48,7 +48,7 @@ class Decoding(Strict):
 
 
 class JudgeConfig(Strict):
-    """A language model as a judge. `parse_retries`: how often an unreadable reply is asked for
+    """A language model as a judge. `parse_retries`: how often an unreadable reply is requested
     again; files may still call it `reasks`.
 
     `probabilities` asks for a probability of every label of every metric, which depends on the
@@ -82,12 +82,12 @@ class JuryConfig(Strict):
     @classmethod
     def _each_once(cls, jury: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(jury)) < len(jury):
-            raise ValueError("a member stands twice: each has one vote")
+            raise ValueError("duplicate member: each has one vote")
         return jury
 
 
 class CalibrationConfig(Strict):
-    """The verdicts of the judge `calibrate`, once its labels' prior is taken out of them.
+    """The verdicts of the judge `calibrate`, once the prior of its labels is removed.
 
     `batch` estimates the prior from the very answers that are judged, `content-free` from texts
     that say nothing; see `stats.calibration`.
@@ -126,11 +126,13 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     if scored and config.thresholds is None:
         problems.append(Problem(f"are needed by the prompt {prompt.name}", field="thresholds"))
     if not scored and config.thresholds is not None:
-        problems.append(Problem(f"mean nothing to the prompt {prompt.name}", field="thresholds"))
+        problems.append(
+            Problem(f"have no effect with the prompt {prompt.name}", field="thresholds")
+        )
     if prompt.reply == "result" and config.mode != "per_metric":
         problems.append(Problem(f"must be per_metric with the prompt {prompt.name}", field="mode"))
     if prompt.reply == "rationale" and (metric := rubric.find(RATIONALE)):
-        message = f"asks for a {RATIONALE} under the same key as the metric {metric.id}"
+        message = f"requests a {RATIONALE} under the same key as the metric {metric.id}"
         problems.append(Problem(message, field="prompt", found=prompt.name))
     if scored and config.thresholds is not None:
         problems += _threshold_problems(config.thresholds, rubric)
@@ -171,7 +173,7 @@ def _threshold_problems(
             continue
         allowed = ", ".join(metric.label_texts)
         problems += [
-            Problem("is none of the metric's labels", field=where, found=label, allowed=allowed)
+            Problem("is not a label of the metric", field=where, found=label, allowed=allowed)
             for label in lowest
             if label not in metric.label_texts
         ]

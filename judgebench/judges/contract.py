@@ -1,4 +1,4 @@
-"""What the runner asks of a judge."""
+"""What the runner requires of a judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judgebench.records import Answer, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One answer to judge. `previous` is the unreadable verdict that is asked for again.
+    """One answer to judge. `previous` is the unreadable verdict that is retried.
 
     `content_hash` is the answer's; whoever knows it saves the judge from hashing the text.
     """
@@ -22,9 +22,9 @@ class Task:
 
 
 class Judge(Protocol):
-    """Anything that turns answers into verdicts: a model, a rule, a coin.
+    """Anything that turns answers into verdicts: a model, a rule, a random draw.
 
-    An attribute `parse_retries` says how often a reply that could not be read is asked for again;
+    An attribute `parse_retries` says how often an unreadable reply is requested again;
     without it, never.
     """
 
@@ -32,13 +32,13 @@ class Judge(Protocol):
     signature: str  # hash of everything that its verdicts depend on
 
     def describe(self) -> Mapping[str, Any]:
-        """What the manifest says of it: what the signature hashes, and `runtime`."""
+        """Its entry in the manifest: what the signature hashes, and `runtime`."""
         ...
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        """One verdict a task, as each is finished, in any order; `tasks` is read lazily."""
+        """One verdict per task, as each is finished, in any order; `tasks` is read lazily."""
         ...
 
     def close(self) -> None:
-        """Give back the engine."""
+        """Release the engine."""
         ...

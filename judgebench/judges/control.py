@@ -1,4 +1,4 @@
-"""Control judges: what any real judge must beat. None of them reads a word.
+"""Control judges: content-blind baselines, which any real judge must beat.
 
 Where a control learns from human labels, the questions are cut into two halves and each half is
 judged by what the other half's labels say, so that no control sees the labels it is scored on.
@@ -29,7 +29,7 @@ ABOUT: Mapping[Control, str] = {
     "constant-majority": "always the most common human label of the other half of the questions",
     "constant-fixed": "always the least severe label (of a nominal metric: the first)",
     "constant-severe": "always the most severe label (of a nominal metric: the last)",
-    "random": "any label, each as likely",
+    "random": "any label, all equally likely",
     "prior": "a label drawn as often as humans gave it in the other half of the questions",
     "longest-answer": "the longer the answer, the less severe its label, "
     "in the shares that humans gave in the other half of the questions",
@@ -51,7 +51,7 @@ class ControlJudge:
         *,
         fit: Fit | None = None,
     ) -> None:
-        """`fit` is what was learnt from the same answers and labels, if that was done before."""
+        """`fit` is what was learnt from the same answers and labels, if it exists already."""
         self.name: str = control
         self._rubric = rubric
         self._fit = fit or Fit(rubric, answers, labels, seed)
@@ -92,7 +92,7 @@ class ControlJudge:
         )
 
     def close(self) -> None:
-        """There is nothing to give back."""
+        """There is nothing to release."""
 
 
 def control_judges(
@@ -102,7 +102,7 @@ def control_judges(
     labels: Iterable[HumanLabel],
     seed: int = 0,
 ) -> tuple[ControlJudge, ...]:
-    """Several controls that are fitted together, in one go through the answers."""
+    """Several controls that are fitted together, in one pass over the answers."""
     chosen = tuple(controls)
     fit = Fit(rubric, answers, labels, seed) if chosen else None
     return tuple(ControlJudge(c, rubric, answers, labels, seed, fit=fit) for c in chosen)

@@ -1,4 +1,4 @@
-"""What control judges learn from answers and human labels, in a few bytes an answer."""
+"""What control judges learn from answers and human labels, in a few bytes per answer."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class Fit:
         )
         comma = ""
         for row in self._by_id.tolist():
-            told = comma + canonical_json(head_of(self._answers, row))
-            digest.update(told.encode("utf-8", "surrogatepass"))
+            named = comma + canonical_json(head_of(self._answers, row))
+            digest.update(named.encode("utf-8", "surrogatepass"))
             comma = ","
         digest.update(b"]]")
         return digest.hexdigest()[:16]
@@ -128,12 +128,12 @@ class _Places:
         self._high = array("Q", pairs[is_new, 0].tobytes())
         self._low = array("Q", pairs[is_new, 1].tobytes())
 
-    def find(self, hashed: bytes, told: str) -> int:
-        """Raises KeyError, which names `told`, where there is no such hash."""
+    def find(self, hashed: bytes, named: str) -> int:
+        """Raises KeyError, which names `named`, where there is no such hash."""
         high, low = int.from_bytes(hashed[:8], "big"), int.from_bytes(hashed[8:], "big")
         place = bisect_left(self._high, high)
         while place < len(self._high) and self._high[place] == high:
             if self._low[place] == low:
                 return place
             place += 1
-        raise KeyError(told)
+        raise KeyError(named)

@@ -1,4 +1,4 @@
-"""Judges and backends that somebody wrote in Python and hands over as objects."""
+"""Judges and backends that are handed over as Python objects."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _problems(name: str, given: object, taken: Collection[str]) -> list[Problem]
     what, contract = ("judge", JUDGE) if hasattr(given, "judge") else ("backend", BACKEND)
     missing = [part for part in contract if not hasattr(given, part)]
     if missing:
-        message = f"is no {what}: it lacks {', '.join(missing)}"
+        message = f"is not a {what}: it lacks {', '.join(missing)}"
         return [Problem(message, field=where, found=type(given).__name__)]
     if name in taken or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
         allowed = "a new name of letters, digits, '.', '_' and '-'"
@@ -60,7 +60,7 @@ def _judge(name: str, given: Judge | Backend, rubric: Rubric) -> Judge:
 
 
 class CheckedJudge:
-    """Somebody's judge, of whose verdicts only sound ones are let through to the run folder."""
+    """A judge given as an object. Only its valid verdicts reach the run folder."""
 
     def __init__(self, judge: Judge, rubric: Rubric) -> None:
         self._judge, self._rubric = judge, rubric
@@ -68,7 +68,7 @@ class CheckedJudge:
         self.describe, self.close = judge.describe, judge.close
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        """Raises SetupError for a verdict that is none of this judge's, or not by the rubric."""
+        """Raises SetupError for a verdict of another judge, or one that does not fit the rubric."""
         for verdict in self._judge.judge(tasks):
             if problems := list(self._unsound(verdict)):
                 raise SetupError(problems)
@@ -84,7 +84,7 @@ class CheckedJudge:
             if label is not None and label not in metric.options:
                 allowed = ", ".join(metric.options)
                 field = f"{where}: {metric.id}"
-                yield Problem("is no label of the metric", "", None, field, label, allowed)
+                yield Problem("is not a label of the metric", "", None, field, label, allowed)
             elif label is None and verdict.status == Status.OK:
                 message = "has no label, so the status cannot be ok"
                 yield Problem(message, field=f"{where}: {metric.id}")

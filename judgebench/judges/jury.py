@@ -35,10 +35,10 @@ def jury_verdicts(
     members: Sequence[Ballots],
     signature: str,
 ) -> Iterator[Verdict]:
-    """One verdict an answer, by the members that gave a label.
+    """One verdict per answer, by the members that gave a label.
 
-    A metric that nobody labelled, or that is tied under `ties: none`, has no label and the
-    verdict is `unparsed`. Members' abstentions do not vote; `members` have one row an answer.
+    A metric that no member labelled, or that is tied under `ties: none`, has no label and the
+    verdict is `unparsed`. Members' abstentions do not vote; `members` have one row per answer.
     """
     truth = TruthConfig(rule=config.rule, ties=config.ties)
     settled = {

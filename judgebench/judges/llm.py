@@ -39,7 +39,7 @@ class _Pending:
 
 
 class LLMJudge:
-    """Meets `judges.contract.Judge`. Asks nothing twice: the runner decides what is asked again."""
+    """Meets `judges.contract.Judge`. Sends nothing twice: the runner decides what is retried."""
 
     def __init__(
         self,
@@ -86,22 +86,22 @@ class LLMJudge:
 
     @property
     def rubric(self) -> Rubric:
-        """What it judges by."""
+        """The rubric that it judges by."""
         return self._rubric
 
     @property
     def prompt(self) -> Prompt:
-        """What it is asked with."""
+        """The prompt."""
         return self._prompt
 
     @property
     def parse_retries(self) -> int:
-        """How often a reply that could not be read is asked for again."""
+        """How often an unreadable reply is requested again."""
         return self._config.parse_retries
 
     @property
     def calls_an_answer(self) -> int:
-        """How many requests one answer takes: one, or one a metric."""
+        """How many requests one answer takes: one, or one per metric."""
         return len(self._parts)
 
     def describe(self) -> Mapping[str, Any]:
@@ -119,7 +119,7 @@ class LLMJudge:
             "mode": self._config.mode,
             "decoding": self._config.decoding.model_dump(),
             "thresholds": self._config.thresholds,
-            # Only where asked for: without it, a judge's signature is what it always was.
+            # Only where requested: without it, a judge's signature is what it always was.
             **({"probabilities": asked} if asked else {}),
             "rubric": {"name": self._rubric.name, "hash": self._rubric.content_hash},
             "runtime": {**runtime, "parse_retries": self._config.parse_retries},
@@ -196,7 +196,7 @@ class LLMJudge:
 
     @property
     def likely_reply_tokens(self) -> int:
-        """For forecasts: what the replies for one answer come to. The bound is about twice that."""
+        """For forecasts: the expected tokens of the replies for one answer, half of the bound."""
         return sum(_enough_tokens(self._prompt.reply, part) for part in self._parts) // 2
 
     def close(self) -> None:
@@ -240,7 +240,7 @@ def _enough_tokens(reply: ReplyKind, rubric: Rubric) -> int:
 
 
 def _ask_again(previous: Verdict) -> str:
-    """What is added to a prompt after an unreadable reply, so that asking again can help."""
+    """What is added to a prompt after an unreadable reply, so that a retry can help."""
     return (
         f"An earlier reply of yours could not be read ({disarm(previous.reason)}). "
         "Reply again, in exactly the form asked for."

@@ -123,7 +123,7 @@ def _json_values(text: str, rubric: Rubric) -> dict[str, Any]:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object as its pairs, so that a key that stands twice is seen."""
+    """A JSON object as its pairs, so that a duplicate key is noticed."""
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
@@ -131,9 +131,9 @@ _OBJECT_BEGINS = re.compile(r'\{\s*["}]')
 
 
 def _json_objects(text: str) -> Iterator[_Pairs]:
-    """Every outermost JSON object in `text`, whatever stands around it.
+    """Every outermost JSON object in `text`, whatever surrounds it.
 
-    Raises ValueError for one that begins and does not end well: what stands in it is no verdict.
+    Raises ValueError for one that is not closed: what it holds is not a verdict.
     """
     end = 0
     while begin := _OBJECT_BEGINS.search(text, end):
@@ -145,7 +145,7 @@ def _json_objects(text: str) -> Iterator[_Pairs]:
 
 
 def _bracket_values(text: str, rubric: Rubric) -> dict[str, Any]:
-    """`Title: [label]` lines; else, where there is one bracket a metric, brackets in order."""
+    """`Title: [label]` lines; else, where there is one bracket per metric, brackets in order."""
     named: dict[str, Any] = {}
     for line in text.splitlines():
         metric, end = None, 0
@@ -163,7 +163,7 @@ def _bracket_values(text: str, rubric: Rubric) -> dict[str, Any]:
 
 
 def _titled(text: str, rubric: Rubric) -> Metric | None:
-    """The metric whose title or id stands before a bracket, with or without a list's mark."""
+    """The metric whose title or id precedes a bracket, with or without a list's mark."""
     title = text.strip(" \t:=-–*_|,;")
     return rubric.find(title) or rubric.find(title.lstrip("0123456789.)#-* \t"))
 

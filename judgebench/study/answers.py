@@ -1,4 +1,4 @@
-"""Answers by row and by item id, however many there are and wherever their texts lie."""
+"""Answers by row and by item id, whether their texts are in memory or in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FREE = -1
 
 
 class IdTable:
-    """The row of every id that was added, in 20 bytes an id whatever its length. The ids
+    """The row of every id that was added, in 20 bytes per id whatever its length. The ids
     themselves stay where `id_of` reads them.
 
     A hash table with open addressing: a slot holds a row, at most half of the slots are taken.
@@ -51,7 +51,7 @@ class IdTable:
         return row
 
     def find_or_add(self, item_id: str) -> int:
-        """The id's row. A new one gets the next row, of which `id_of` is to give it from now on."""
+        """The id's row. A new id gets the next row, for which `id_of` must then return it."""
         hashed = hash(item_id)
         slots, hashes = self._slots, self._hashes
         most = len(slots) - 1
@@ -122,7 +122,7 @@ def text_lengths(answers: Sequence[Answer]) -> Iterator[int]:
 
 
 class IndexedAnswers(Sequence[Answer]):
-    """Answers with the row of each item id, and what is asked of every one of them.
+    """Answers with the row of each item id, and their groups and content hashes.
 
     A whole answer is read again only where it is shown, so that a sequence that reads its answers
     from a file stays there. Raises SetupError where two answers have one id.
@@ -142,7 +142,7 @@ class IndexedAnswers(Sequence[Answer]):
         return self._rows.find(item_id)
 
     def row_of(self, item_id: str, content_hash: str) -> int:
-        """The item's row, -1 where there is none or its text is another one."""
+        """The item's row, -1 where there is none or its text differs."""
         row = self._rows.find(item_id)
         return row if row >= 0 and self.content_hash(row) == content_hash else -1
 
@@ -177,5 +177,5 @@ class IndexedAnswers(Sequence[Answer]):
 
 
 def indexed(answers: Sequence[Answer]) -> IndexedAnswers:
-    """The answers with their index; as they are where they have one."""
+    """The answers with their index; unchanged where they have one."""
     return answers if isinstance(answers, IndexedAnswers) else IndexedAnswers(answers)

@@ -1,4 +1,4 @@
-"""An annotator in the judge's place: what his labels are worth beside those of the others."""
+"""Annotators as judges: their labels against the truth of the others."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def annotators_as_judges(
     answers: IndexedAnswers,
     labels: Iterable[HumanLabel],
 ) -> list[JudgeVerdicts]:
-    """One judge an annotator: a verdict on each answer that he gave any label.
+    """One judge per annotator: a verdict on each answer that they gave any label.
 
-    A metric without his label is one without a label of the judge. Raises SetupError for a name
-    that labelled nothing.
+    A metric that they did not label is one without a label of the judge. Raises SetupError for a
+    name that labelled nothing.
     """
     if not names:
         return []
@@ -34,7 +34,7 @@ def annotators_as_judges(
             of_item = given[label.annotator].setdefault(label.item_id, {})
             of_item[label.metric] = label.label
     problems = [
-        Problem("is no annotator with a label", "", None, "as_judges", name, _some(known))
+        Problem("is not an annotator with a label", "", None, "as_judges", name, _some(known))
         for name, items in given.items()
         if not items
     ]
@@ -64,13 +64,13 @@ def truth_of_others(
 ) -> TruthConfig:
     """The same rule with a truth that those annotators have no part in.
 
-    Raises SetupError where nobody is left.
+    Raises SetupError where no annotator is left.
     """
     if not names:
         return truth
     others = [a for a in truth.choose({x.annotator for x in labels}) if a not in names]
     if not others:
-        message = "leaves nobody to make the truth"
+        message = "leaves no annotator to make the truth"
         raise SetupError(Problem(message, field="as_judges", found=", ".join(names)))
     return truth.model_copy(update={"annotators": tuple(others)})
 

@@ -1,4 +1,4 @@
-"""Verdicts that somebody has already, as labels of judges, made into judges of a study."""
+"""Existing verdicts, given as labels of judges, as judges of a study."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def judges_of(
     """One judge for each name that `said` calls an annotator, in their order.
 
     A judge owes a label on every metric that it labels at all. Where one is lacking, the verdict is
-    unparsed if `unread` (by item, judge and metric) holds a text that is no label, else failed:
+    unparsed if `unread` (by item, judge and metric) holds a text that is not a label, else failed:
     a blank is never taken for an item that the judge was not asked about.
     """
     cells: dict[str, dict[str, dict[str, str | None]]] = {}

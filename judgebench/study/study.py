@@ -24,7 +24,7 @@ JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)
 
 @dataclass(frozen=True)
 class JudgeVerdicts:
-    """What one judge said, the latest verdict an item, and how it was set up."""
+    """The verdicts of one judge, the latest on each item, and how it was set up."""
 
     name: str
     kind: JudgeKind
@@ -36,7 +36,7 @@ class JudgeVerdicts:
 
 
 def backend_fact(about: Mapping[str, Any] | None, key: str) -> Any:
-    """What a judge's entry in the manifest says of its backend; None where it has none."""
+    """A fact about a judge's backend from its entry in the manifest; None where it has none."""
     backend = (about or {}).get("backend")
     return backend.get(key) if isinstance(backend, Mapping) else None
 
@@ -64,7 +64,7 @@ class Humans:
     def truth_without(self, annotator: str) -> IntArray:
         """The truth that the other makers give (rated,), -1 where they give none.
 
-        Settled once an annotator, since a truth model is dear and ceiling and decisions ask for it.
+        Computed once per annotator: a truth model is slow, and ceiling and decisions both need it.
         """
         if annotator not in self._without:
             others = [maker for maker in self.makers if maker != annotator]
@@ -79,7 +79,7 @@ class Humans:
 
 @dataclass(frozen=True, repr=False)
 class Study:
-    """Everything that is known of some answers: what people said of them, and what judges said.
+    """Answers with their human labels and the verdicts of judges.
 
     `clusters` are those of the items. `judges` holds control judges too. `notes` are sentences that
     every report repeats. `beside` holds, by the name of a wing, what that wing read from the run

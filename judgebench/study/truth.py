@@ -1,4 +1,4 @@
-"""Truth: what the humans together say of each item on one metric."""
+"""Truth: the human consensus on each item and metric."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TruthConfig(BaseModel):
     def in_words(self, metric: Metric) -> str:
         """The rule that holds for `metric`, as a report states it."""
         if self.rule == "each":
-            return "every annotator apart"
+            return "every annotator separately"
         tie = {"lower": "the less severe", "upper": "the more severe", "none": "neither"}
         if metric.kind == "nominal":
             tie = {"lower": "the first listed", "upper": "the last listed", "none": "neither"}
@@ -63,8 +63,8 @@ class TruthConfig(BaseModel):
     def choose(self, annotators: Iterable[str]) -> tuple[str, ...]:
         """Those of `annotators` who make the truth, sorted.
 
-        Raises SetupError for a pattern that fits nobody, and for slots of a list under the rule
-        `dawid_skene`.
+        Raises SetupError for a pattern that fits no annotator, and for slots of a list under the
+        rule `dawid_skene`.
         """
         everybody = sorted(set(annotators))
         self._check_patterns(everybody)
@@ -84,11 +84,13 @@ class TruthConfig(BaseModel):
             raise SetupError(problems)
 
     def _check_people(self, chosen: Sequence[str], everybody: Sequence[str]) -> None:
-        """A model of somebody's errors is none where nobody knows whose the labels are."""
+        """A model of annotators' errors needs to know whose each label is."""
         slots = [a for a in chosen if is_slot(a)]
         if self.rule != "dawid_skene" or not slots:
             return
-        message = f"needs to know whose each label is: {slots[0]} is a place in a list, no person"
+        message = (
+            f"needs to know whose each label is: {slots[0]} is a place in a list, not a person"
+        )
         people = ", ".join([a for a in everybody if not is_slot(a)][:20])
         allowed = "median, majority or each" + (f"; annotators: {people}" if people else "")
         raise SetupError(Problem(message, "", None, "truth.rule", self.rule, allowed))
@@ -140,7 +142,7 @@ class Ratings:
 def ratings_by_metric(
     metrics: Sequence[Metric], row_of: Callable[[str], int], labels: Iterable[HumanLabel]
 ) -> Mapping[str, Ratings]:
-    """One matrix a metric with all its annotators (sorted); the labels are gone through once.
+    """One matrix per metric with all its annotators (sorted); the labels are read once.
 
     `row_of` gives an item's row, -1 where it has none; labels of other items and metrics are left
     out. Raises SetupError for a label that the metric does not know.
@@ -189,7 +191,7 @@ class _Cells:
 
 
 def settle(values: IntArray, metric: Metric, config: TruthConfig) -> Labels:
-    """One label index an item, -1 where there is no truth: (items, annotators) -> (items,).
+    """One label index per item, -1 where there is no truth: (items, annotators) -> (items,).
 
     Under the rule `each`, where no single truth exists, this is the median (or majority); under
     `dawid_skene` it is the majority where the labels carry no model (`why_no_model`).

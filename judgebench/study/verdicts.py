@@ -1,4 +1,4 @@
-"""What a judge said of each answer, as arrays: label indices, label probabilities, statuses."""
+"""The verdicts of a judge as arrays: label indices, label probabilities, statuses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def shares(weighed: NDArray[np.floating[Any]], metric: Metric) -> FloatArray:
 
 
 def no_probabilities(metric: Metric, answers: IndexedAnswers) -> FloatArray:
-    """NaN (answers, k): what a judge that gave none says."""
+    """NaN (answers, k), for a judge that gave no probabilities."""
     return np.full((len(answers), len(metric.labels)), np.nan)
 
 
@@ -76,7 +76,7 @@ def label_indices(
 ) -> Labels:
     """The label index of each answer (answers,), -1 where there is none or the judge abstained.
 
-    Raises SetupError where a label is none of the metric's.
+    Raises SetupError where a label does not belong to the metric.
     """
     if isinstance(verdicts, Indexed):
         return verdicts.label_indices(metric, answers)

@@ -145,7 +145,7 @@ def test_a_damaged_folder_is_a_setup_error(tmp_path: Path, name: str, content) -
 
 def test_a_label_that_the_rubric_does_not_know_is_told(tmp_path: Path) -> None:
     wrong = replace(said("m", "aabbcc")[0], labels={"harm": "worse"})
-    with pytest.raises(SetupError, match="is no label of harm; found worse"):
+    with pytest.raises(SetupError, match="is not a label of harm; found worse"):
         align_run(written(tmp_path, {"m": [wrong]}), resampling=FEW)
 
 

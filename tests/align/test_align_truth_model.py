@@ -96,7 +96,7 @@ def test_nobody_labelled_anything() -> None:
 
 def test_slots_are_refused_before_anything_is_counted() -> None:
     slots = {f"crowd#{i}": row for i, row in enumerate(HUMANS.values())}
-    with pytest.raises(SetupError, match="is a place in a list, no person"):
+    with pytest.raises(SetupError, match="is a place in a list, not a person"):
         aligned(slots, rule="dawid_skene")
     found = aligned({**slots, **HUMANS}, rule="dawid_skene", annotators=list(HUMANS))
     assert found.annotators == ("ann", "bob", "cy", "dee")

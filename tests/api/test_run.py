@@ -96,8 +96,8 @@ def test_what_does_not_meet_a_contract_is_reported_at_once(place: Path, tmp_path
     with pytest.raises(jb.SetupError) as error:
         jb.run(place / "bench.yaml", tmp_path / "run", judges=judges)  # type: ignore[arg-type]
     text = str(error.value)
-    assert "judges.a: is no backend: it lacks describe, complete, close; found object" in text
-    assert "judges.b: is no judge: it lacks name, signature, describe, close" in text
+    assert "judges.a: is not a backend: it lacks describe, complete, close; found object" in text
+    assert "judges.b: is not a judge: it lacks name, signature, describe, close" in text
     assert "judges.my-judge: cannot have this name" in text
     assert "judges.prior" in text
     assert "judges.c/d" in text
@@ -128,7 +128,7 @@ def test_what_python_judges_cost_counts_towards_the_budget(place: Path, tmp_path
     [
         (
             {"labels": {**LEAST, "empathy": "Warm"}},
-            "empathy: is no label of the metric; found Warm",
+            "empathy: is not a label of the metric; found Warm",
         ),
         ({"labels": {}}, "has no label, so the status cannot be ok"),
         ({"signature": "another"}, "signature: is not its own; found another"),

@@ -82,7 +82,7 @@ def test_what_is_no_label_is_unread_and_a_blank_is_a_failure() -> None:
     verdicts = pd.DataFrame(
         {"item_id": ["a", "b", "c"], "judge": "m", "tone": ["Freindly", None, "rude"]}
     )
-    with pytest.warns(UserWarning, match="verdicts:2: tone: is no label of tone"):
+    with pytest.warns(UserWarning, match="verdicts:2: tone: is not a label of tone"):
         study = jb.study(LABELS, verdicts, rubric=TONE)
     found = study.judges[0].verdicts
     assert [found[i].status for i in "abc"] == ["unparsed", "failed", "ok"]
@@ -136,7 +136,7 @@ def test_numbers_as_labels_and_ids() -> None:
         (LABELS.rename(columns={"item_id": "item"}), None, ["did you mean 'item_id'?"]),
         (LABELS.rename(columns={"tone": "tones"}), None, ["did you mean 'tone'"]),
         (LABELS.assign(tone="Grumpy"), VERDICTS.rename(columns={"judge": "juge"}),
-         ["labels:2: tone: is no label of tone; found 'Grumpy'; allowed: Friendly, Curt, Rude",
+         ["labels:2: tone: is not a label of tone; found 'Grumpy'; allowed: Friendly, Curt, Rude",
           "labels:7", "verdicts:1: juge: is not read; did you mean 'judge'?"]),
         (LABELS, VERDICTS.assign(item_id=["x", "y"]), ["verdicts", "has a human label", "'x'"]),
         (LABELS.assign(tone=None), None, ["labels", "no human label"]),

@@ -207,17 +207,17 @@ BAD_SPECS = {
     "empty": ("", "bad_spec", "mapping"),
     "unknown key": ("file: []", "bad_spec", "is not a known key"),
     "no files": ("files: []", "bad_spec", "at least 1"),
-    "key twice": ("files: []\nfiles: []", "bad_spec", "twice"),
+    "key twice": ("files: []\nfiles: []", "bad_spec", "duplicate"),
     "idle file": ("files: [{path: a.csv}]", "bad_spec", "nothing is read"),
     "bare No": (
         "files: [{path: a.csv, items: {item_id: id, text: t}}]\nspellings: {tone: {No: Kind}}",
         "bad_spec",
-        "quote it",
+        "put it in quotes",
     ),
     "bare No as a label": (
         "files: [{path: a.csv, items: {item_id: id, text: t}}]\nspellings: {source: {'0': No}}",
         "bad_spec",
-        "quote it",
+        "put it in quotes",
     ),
     "NUL in a path": (
         'files: [{path: "a\\0.csv", items: {item_id: id, text: t}}]',
@@ -254,7 +254,7 @@ BAD_SPECS = {
         "files: [{path: a.csv, items: {item_id: id, text: text, labels: "
         "{metrics: {tone: k, Tone of voice: id}}}}]",
         "bad_spec",
-        "twice",
+        "duplicate",
     ),
     "unknown target": (
         "files: [{path: a.csv, items: {item_id: id, text: text}}]\n"

@@ -75,7 +75,7 @@ def test_settings_that_are_refused_are_told_by_field(settings: dict, field: str)
 def test_scores_need_thresholds_and_labels_take_none() -> None:
     assert "thresholds: are needed by the prompt likert" in problems("likert")["thresholds"]
     assert (
-        "mean nothing to the prompt structured"
+        "have no effect with the prompt structured"
         in (problems("structured", thresholds=FITS)["thresholds"])
     )
     check_judge(config(thresholds=FITS), load_prompt("likert"), TWO)
@@ -97,7 +97,7 @@ def test_all_problems_are_told_at_once() -> None:
         ({"Yes": 0, "No": 4}, "must begin at the score 1"),
         ({"Yes": 1, "No": 1}, "must be different scores"),
         ({"Yes": 1, "No": 5.5}, "must be different scores"),
-        ({"Yes": 1, "no": 4}, "is none of the metric's labels; found no; allowed: No, Yes"),
+        ({"Yes": 1, "no": 4}, "is not a label of the metric; found no; allowed: No, Yes"),
     ],
 )
 def test_thresholds_that_leave_a_score_without_a_label(lowest: dict, told: str) -> None:

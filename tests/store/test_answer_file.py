@@ -142,7 +142,7 @@ def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
     ("line", "message"),
     [
         (b"no json", "is not JSON"),
-        (b"[1]", "is no JSON object"),
+        (b"[1]", "is not a JSON object"),
         (b'{"item_id": "a"}', "is damaged"),
         (b'{"item_id": "a", "text": "b", "colour": "c"}', "is damaged"),
         (b'{"item_id":"a","group":"g","text":"\xff"}', "is not JSON"),

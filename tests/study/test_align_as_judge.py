@@ -50,5 +50,5 @@ def test_he_has_no_part_in_the_truth() -> None:
 
 
 def test_somebody_must_be_left() -> None:
-    with pytest.raises(SetupError, match="nobody"):
+    with pytest.raises(SetupError, match="leaves no annotator"):
         truth_of_others(TruthConfig(annotators=("ann",)), ["ann"], HUMANS)

@@ -117,7 +117,7 @@ def test_an_unknown_label_is_told_where_it_counts_and_only_there(tmp_path: Path)
     mended = filed(write(tmp_path / "mended.jsonl", [wrong, good]))
     assert label_indices(mended, METRICS[0], indexed(ITEMS)).tolist() == [2, -1, -1, -1, -1]
     broken = filed(write(tmp_path / "broken.jsonl", [good, wrong]))
-    with pytest.raises(SetupError, match="is no label of harm; found worse"):
+    with pytest.raises(SetupError, match="is not a label of harm; found worse"):
         label_indices(broken, METRICS[0], indexed(ITEMS))
 
 

@@ -98,7 +98,7 @@ def test_a_scale_of_many_labels_keeps_them_apart() -> None:
 
 
 def test_a_label_outside_the_rubric_is_named() -> None:
-    with pytest.raises(SetupError, match="is no label of solves_problem; found mostly"):
+    with pytest.raises(SetupError, match="is not a label of solves_problem; found mostly"):
         ratings_by_metric([SOLVES], row_of, [human("i0", "ann", "mostly")])
 
 
@@ -270,7 +270,7 @@ def test_a_model_needs_people_and_no_places_in_a_list() -> None:
         TruthConfig(rule="dawid_skene").choose(EVERYBODY)
     (problem,) = caught.value.problems
     assert (problem.field, problem.found) == ("truth.rule", "dawid_skene")
-    assert "crowd#1 is a place in a list, no person" in problem.message
+    assert "crowd#1 is a place in a list, not a person" in problem.message
     assert problem.allowed == "median, majority or each; annotators: Ann [nurse], expert"
     people = TruthConfig(rule="dawid_skene", annotators=("expert", "Ann*"))
     assert people.choose(EVERYBODY) == ("Ann [nurse]", "expert")
@@ -298,8 +298,8 @@ def test_a_model_needs_people_and_no_places_in_a_list() -> None:
             CHANNEL,
             "most probable label (Dawid-Skene); of equally probable ones, neither",
         ),
-        ({"rule": "each"}, SOLVES, "every annotator apart"),
-        ({"rule": "each"}, CHANNEL, "every annotator apart"),
+        ({"rule": "each"}, SOLVES, "every annotator separately"),
+        ({"rule": "each"}, CHANNEL, "every annotator separately"),
     ],
 )
 def test_the_rule_in_words(config, metric, words) -> None:

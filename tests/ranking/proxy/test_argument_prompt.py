@@ -52,7 +52,7 @@ def test_a_prompt_changes_its_hash_with_its_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("{{ question }}", "{{ answer }}", "answer: is no variable of such a prompt"),
+        ("{{ question }}", "{{ answer }}", "answer: is not a variable of such a prompt"),
         ("{{ question }}", "Go.", "question: is never used"),
         ("writes: argument", "writes: evidence", "context: is never used"),
         ("writes: argument", "writes: poems", "writes"),
