@@ -9,7 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from judgebench.data.tables import DataTable
+from judgebench.errors import Problem
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
@@ -31,3 +34,21 @@ def to_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerows([columns, *rows])
     return out.getvalue().encode("utf-8-sig")
+
+
+def filled_rows(table: DataTable) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line and texts by column of every row; one that cannot be read was reported by the table."""
+    for line, cells, sound, _ in table.rows:
+        if sound:
+            named = zip(table.columns, cells, strict=True)
+            yield line, {column: unquoted(str(cell)) for column, cell in named if column}
+
+
+def missing_columns(table: DataTable, needed: Iterable[str]) -> list[Problem]:
+    """One problem for each column that the table lacks."""
+    found = ", ".join(filter(None, table.columns))
+    return [
+        Problem("the column is missing", table.file, 1, column, found)
+        for column in needed
+        if column not in table.columns
+    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -25,28 +26,23 @@ def rankings_part(rankings: Rankings) -> Part:
     """Everything: each task, all tasks together, and what the rankings rest on."""
     tasks = list(enumerate(rankings.tasks, start=1))
     said = any(ranking_sentences(rankings, task) for task in rankings.tasks)
-    opening = Block(
-        "Whose arguments help to decide?", (HOW_SURE if said else NO_RANKINGS,),
-        lead=True, on_screen=True,
-    )  # fmt: skip
-    together = [
-        Block("All tasks together", tables=_average_tables(rankings), on_screen=True),
-        *(
-            Block(heading, tables=tables, folded=True)
-            for heading, tables in (
-                ("Do rankers agree?", tuple(_agreement(rankings, t, n) for n, t in tasks)),
-                ("Control cases", (_controls_below(rankings),)),
-                ("Biases", (_length(rankings), _self_preference(rankings))),
-                ("Training and arguments",
-                 (_trained(rankings), _systems(rankings), _tasks(rankings))),
-            )
-        ),
-    ]  # fmt: skip
+    how_sure = (HOW_SURE if said else NO_RANKINGS,)
+    together = {
+        "Do rankers agree?": tuple(_agreement(rankings, t, n) for n, t in tasks),
+        "Control cases": (_controls_below(rankings),),
+        "Biases": (_length(rankings), _self_preference(rankings)),
+        "Training and arguments": (_trained(rankings), _systems(rankings), _tasks(rankings)),
+    }
     return Part(
         key="rankings",
         title="whose arguments help to decide?",
         results=rankings.rows,
-        blocks=(opening, *(b for n, t in tasks for b in _of_task(rankings, t, n)), *together),
+        blocks=(
+            Block("Whose arguments help to decide?", how_sure, lead=True, on_screen=True),
+            *(block for n, task in tasks for block in _of_task(rankings, task, n)),
+            Block("All tasks together", tables=_average_tables(rankings), on_screen=True),
+            *(Block(title, tables=tables, folded=True) for title, tables in together.items()),
+        ),
         notes=rankings.notes,
     )
 
@@ -58,68 +54,50 @@ def _of_task(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Bloc
     if has_controls(ranked, task):
         key = f"ranking_controls-{number}"
         grids.append(medals_table(ranked, task, key, with_controls=True))
-    scores = _scores(rankings, task, number)
     draw = partial(draw_medals, ranked, task, system_colours(rankings.tasks))
     figure = Drawing(f"medals_{task.name}", f"Who helps most: {task.title}", draw)
     left_out = f"; not ranked: {', '.join(task.left_out)}" if task.left_out else ""
-    n = int(rankings.about(task.name, "instances") or 0)
+    n = rankings.instances(task.name)
     about = f"{counted(n, 'instance')}, scored by {task.metric_words}{left_out}."
-    sentences = ranking_sentences(rankings, task)
+    scores, *ranks = _by_system(rankings, task, number)
     yield Block(
-        task.title, (*sentences, about) if ranked else (), (grids[-1], scores),
-        (figure,) if grids[-1].rows else (), lead=True, on_screen=True,
+        task.title, (*ranking_sentences(rankings, task), about) if ranked else (),
+        (grids[-1], scores), (figure,) if grids[-1].rows else (), lead=True, on_screen=True,
     )  # fmt: skip
-    ranks = (_places(rankings, task, number), _average_ranks(rankings, task, number),
-             _groups(rankings, task, number), _neighbours(rankings, task, number))  # fmt: skip
-    yield Block(f"Places and ranks: {task.title}", tables=(*grids[:-1], *ranks), folded=True)
+    tables = (*grids[:-1], *ranks, _neighbours(rankings, task, number))
+    yield Block(f"Places and ranks: {task.title}", tables=tables, folded=True)
 
 
 # --- one task: rankers down, systems across ------------------------------------------------------
 
 
-def _scores(rankings: Rankings, task: RankedTask, number: int) -> Table:
-    """Every ranker's score of every system, the best of a row in bold (as Tables 10-12)."""
-    return Table(
-        f"ranking_scores-{number}",
-        f"Scores, {task.title}",
-        ("Ranker", *_columns(task)),
-        _rows_of(rankings, task, _score),
-        (
+def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Table]:
+    """Scores, the best of a row in bold (as Tables 10-12), places, average ranks and groups."""
+    columns = [s.name if s.is_argument else f"{s.name} (control)" for s in task.systems]
+    for key, title, shown, note in (
+        ("scores", "Scores", _score, (
             f"Higher is better. Evaluators: {task.metric_words}; judges: mean score, from 0 to 1; "
-            "humans: minus the mean rank. Best of each row in bold.",
-        ),
-    )
-
-
-def _columns(task: RankedTask) -> list[str]:
-    return [s.name if s.is_argument else f"{s.name} (control)" for s in task.systems]
-
-
-def _rows_of(
-    rankings: Rankings, task: RankedTask, shown: Callable[[OneRanking, str], Cell]
-) -> tuple[_Cells, ...]:
-    """One row per ranker with one cell for each system of the task."""
-    return tuple(
-        (Cell(ranking.title), *(shown(ranking, system.name) for system in task.systems))
-        for ranking in rankings.of(task.name)
-    )
+            "humans: minus the mean rank. Best of each row in bold."
+        )),
+        ("places", "Places by score, with their range over the resamples", _place,
+         "1 is best; who ties shares the mean of the places. In brackets: the range."),
+        ("average_ranks", "Average ranks within instances", _average_rank, "1 is best."),
+        ("groups", "Which average ranks differ: Nemenyi's groups", _group,
+         "Systems of one row that share a letter do not differ by Nemenyi's test."),
+    ):  # fmt: skip
+        rows = (
+            (Cell(ranking.title), *(shown(ranking, system.name) for system in task.systems))
+            for ranking in rankings.of(task.name)
+            if key != "groups" or any(ranking.groups.values())
+        )
+        title = f"{title}, {task.title}"
+        yield Table(f"ranking_{key}-{number}", title, ("Ranker", *columns), tuple(rows), (note,))
 
 
 def _score(ranking: OneRanking, system: str) -> Cell:
     places = list(ranking.placed.values())
     is_best = bool(places) and places[0] == ranking.placed.get(system) != places[-1]
     return Cell(estimate=ranking.scores.get(system, _NOT_RANKED), best=is_best)
-
-
-def _places(rankings: Rankings, task: RankedTask, number: int) -> Table:
-    """The place by score, and where it lies in the resamples."""
-    return Table(
-        f"ranking_places-{number}",
-        f"Places by score, with their range over the resamples, {task.title}",
-        ("Ranker", *_columns(task)),
-        _rows_of(rankings, task, _place),
-        ("1 is best; who ties shares the mean of the places. In brackets: the range.",),
-    )
 
 
 def _place(ranking: OneRanking, system: str) -> Cell:
@@ -133,32 +111,13 @@ def _place(ranking: OneRanking, system: str) -> Cell:
     return Cell(f"{e.value:g} ({e.low:g}–{e.high:g})")
 
 
-def _average_ranks(rankings: Rankings, task: RankedTask, number: int) -> Table:
-    """The mean of the ranks within instances."""
-
-    def shown(ranking: OneRanking, system: str) -> Cell:
-        e = ranking.average_ranks.get(system)
-        return Cell(DASH) if e is None else Cell(estimate=e)
-
-    return Table(
-        f"ranking_average_ranks-{number}",
-        f"Average ranks within instances, {task.title}",
-        ("Ranker", *_columns(task)),
-        _rows_of(rankings, task, shown),
-        ("1 is best.",),
-    )
+def _average_rank(ranking: OneRanking, system: str) -> Cell:
+    e = ranking.average_ranks.get(system)
+    return Cell(DASH) if e is None else Cell(estimate=e)
 
 
-def _groups(rankings: Rankings, task: RankedTask, number: int) -> Table:
-    """The letters of Nemenyi's groups; no row for a ranker without any."""
-    rows = _rows_of(rankings, task, lambda r, system: Cell(r.groups.get(system) or DASH))
-    return Table(
-        f"ranking_groups-{number}",
-        f"Which average ranks differ: Nemenyi's groups, {task.title}",
-        ("Ranker", *_columns(task)),
-        tuple(row for row in rows if any(cell.text != DASH for cell in row[1:])),
-        ("Systems of one row that share a letter do not differ by Nemenyi's test.",),
-    )
+def _group(ranking: OneRanking, system: str) -> Cell:
+    return Cell(ranking.groups.get(system) or DASH)
 
 
 def _neighbours(rankings: Rankings, task: RankedTask, number: int) -> Table:
@@ -306,27 +265,28 @@ def _or_reason(e: Estimate, text: Callable[[float], str]) -> Cell:
 # --- what they rest on ---------------------------------------------------------------------------
 
 
-def _titles(rankings: Rankings) -> Callable[[Row, str], Cell]:
-    """A cell of a task's or ranker's title, by the key of a row that names it."""
-    titles = {**rankings.titles, **{task.name: task.title for task in rankings.tasks}}
-    return lambda row, key: Cell(titles.get(row[key], row[key]))
+def _cells(rankings: Rankings, row: Row, *keys: str) -> _Cells:
+    """What names a row: titles of tasks and rankers, other keys as they are."""
+    titles = {task.name: task.title for task in rankings.tasks} | rankings.titles
+    return tuple(
+        Cell(row[k] if k in ("system", "akin") else titles.get(row[k], row[k])) for k in keys
+    )
 
 
 def _agreement(rankings: Rankings, task: RankedTask, number: int) -> Table:
     """Every pair of rankers, those with the humans first."""
     humans = {r.ranker for r in rankings.rankings if r.kind == "humans"}
-    titles, statistics = rankings.titles, ("tau_b", "spearman", "tau_b_of_averages", "top_1")
-    pairs: dict[tuple[str, str], dict[str, Row]] = {}
-    for row in rankings.rows.select("agreement", task=task.name):
-        pairs.setdefault((row["ranker"], row["other"]), {})[row.statistic] = row
-    rows = [
-        (
-            Cell(titles.get(ranker, ranker)),
-            Cell(titles.get(other, other), remark=f"over {found['tau_b']['over']}"),
-            *(Cell(estimate=found[s].estimate, signed=s != "top_1") for s in statistics),
+    agreements = rankings.rows.pivot("agreement", "task", "ranker", "other")
+    pairs = [(pair, found) for (of, *pair), found in agreements.items() if of == task.name]
+    rows = []
+    for _, found in sorted(pairs, key=lambda pair: not humans & set(pair[0])):
+        tau = found["tau_b"]
+        ranker, other = _cells(rankings, tau, "ranker", "other")
+        estimates = (
+            Cell(estimate=row.estimate, signed=statistic != "top_1")
+            for statistic, row in found.items()
         )
-        for (ranker, other), found in sorted(pairs.items(), key=lambda p: not humans & {*p[0]})
-    ]
+        rows.append((ranker, replace(other, remark=f"over {tau['over']}"), *estimates))
     return Table(
         f"ranking_agreement-{number}",
         f"How far rankers agree, {task.title}",
@@ -353,23 +313,17 @@ def _controls_below(rankings: Rankings) -> Table:
 
 def _length(rankings: Rankings) -> Table:
     """Do longer arguments stand higher?"""
-    title, found = _titles(rankings), rankings.rows
     return Table(
         "ranking_length",
         "Length bias: do longer arguments stand higher?",
         ("Task", "Ranker", "Words and rank, rho", "Longest is the best"),
         tuple(
             (
-                title(rho, "task"),
-                title(rho, "ranker"),
-                Cell(estimate=rho.estimate, signed=True),
-                Cell(estimate=first.estimate),
+                *_cells(rankings, found["rho"], "task", "ranker"),
+                Cell(estimate=found["rho"].estimate, signed=True),
+                Cell(estimate=found["longest_first"].estimate),
             )
-            for rho, first in zip(
-                found.select("length_bias", "rho"),
-                found.select("length_bias", "longest_first"),
-                strict=True,
-            )
+            for found in rankings.rows.pivot("length_bias", "task", "ranker").values()
         ),
         (
             "Spearman's rho within instances, over real arguments: above 0, longer arguments stand "
@@ -381,20 +335,14 @@ def _length(rankings: Rankings) -> Table:
 
 def _self_preference(rankings: Rankings) -> Table:
     """Does a ranker favour the generator that it is akin to?"""
-    title = _titles(rankings)
     return Table(
         "ranking_self_preference",
         "Self-preference: is a generator set higher by the ranker that is akin to it?",
         ("Task", "Ranker", "Generator", "Akin", "Places higher"),
         tuple(
             (
-                title(row, "task"),
-                title(row, "ranker"),
-                Cell(row["system"]),
-                Cell(row["akin"]),
-                Cell(
-                    estimate=row.estimate, signed=True, remark=f"beside {row['other'] or 'nobody'}"
-                ),
+                *_cells(rankings, row, "task", "ranker", "system", "akin"),
+                Cell(estimate=row.estimate, signed=True, remark=f"beside {row['other']}"),
             )
             for row in rankings.rows.select("self_preference")
         ),
@@ -403,35 +351,37 @@ def _self_preference(rankings: Rankings) -> Table:
     )
 
 
-_TRAINING = {  # statistic -> heading
-    "train": "Training instances", "development": "Development instances", "epochs": "Epochs",
-    "best_epoch": "Best epoch", "development_score": "Development score", "seconds": "Seconds",
-    "cut": "Inputs cut", "cut_arguments": "Arguments cut",
+_TRAINING = {  # statistic -> heading and format
+    "train": ("Training instances", ",.0f"), "development": ("Development instances", ",.0f"),
+    "epochs": ("Epochs", ",.0f"), "best_epoch": ("Best epoch", ",.0f"),
+    "development_score": ("Development score", ".3f"), "seconds": ("Seconds", ",.0f"),
+    "cut": ("Inputs cut", ",.0f"), "cut_arguments": ("Arguments cut", ",.0f"),
 }  # fmt: skip
+_WRITING = {
+    "mean_words": ("Mean words", ",.1f"), "verbatim": ("Verbatim", ".1%"),
+    "cut": ("Test inputs cut", ",.0f"),
+}  # fmt: skip
+
+
+def _counts(found: Mapping[str, Row], forms: Mapping[str, tuple[str, str]]) -> Iterator[Cell]:
+    """A text for each of these statistics."""
+    for statistic, (_, form) in forms.items():
+        value = found[statistic].estimate.value if statistic in found else None
+        yield Cell(DASH if value is None else format(value, form))
 
 
 def _trained(rankings: Rankings) -> Table:
     """What training each evaluator took."""
-    title, evaluators = _titles(rankings), dict[str, dict[str, Row]]()
-    for row in rankings.rows.select("trained"):
-        evaluators.setdefault(f"{row['task']}\n{row['ranker']}", {})[row.statistic] = row
-
-    def count(row: Row) -> Cell:
-        places = 3 if row.statistic == "development_score" else 0
-        return Cell(f"{row.estimate.value or 0:,.{places}f}")
-
     return Table(
         "ranking_trained",
         "Training of the evaluators",
-        ("Task", "Evaluator", "Encoder", *_TRAINING.values()),
+        ("Task", "Evaluator", "Encoder", *(heading for heading, _ in _TRAINING.values())),
         tuple(
             (
-                title(found["train"], "task"),
-                Cell(found["train"]["ranker"]),
-                Cell(found["train"]["other"]),
-                *(count(found[statistic]) for statistic in _TRAINING),
+                *_cells(rankings, found["train"], "task", "ranker", "other"),
+                *_counts(found, _TRAINING),
             )
-            for found in evaluators.values()
+            for found in rankings.rows.pivot("trained", "task", "ranker").values()
         ),
         (
             "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among "
@@ -444,23 +394,17 @@ def _trained(rankings: Rankings) -> Table:
 def _systems(rankings: Rankings) -> Table:
     """Who wrote arguments, how long, and how much of an extract is really in the document."""
     kinds = {"gold": "experts", "model": "model", "control": "control case"}
-
-    def cell(task: RankedTask, system: str, statistic: str, form: str) -> Cell:
-        value = rankings.about(task.name, statistic, system)
-        return Cell(DASH if value is None else format(value, form))
-
+    found = rankings.rows.pivot("argument", "task", "system")
     return Table(
         "ranking_systems",
         "The systems and what they wrote",
-        ("Task", "System", "Kind", "Mean words", "Verbatim", "Test inputs cut"),
+        ("Task", "System", "Kind", *(heading for heading, _ in _WRITING.values())),
         tuple(
             (
                 Cell(task.title),
                 Cell(system.name),
                 Cell(kinds[system.kind]),
-                cell(task, system.name, "mean_words", ",.1f"),
-                cell(task, system.name, "verbatim", ".1%"),
-                cell(task, system.name, "cut", ",.0f"),
+                *_counts(found.get((task.name, system.name), {}), _WRITING),
             )
             for task in rankings.tasks
             for system in task.systems
@@ -484,7 +428,7 @@ def _tasks(rankings: Rankings) -> Table:
                 Cell(task.title),
                 Cell(task.name),
                 Cell(task.metric_words),
-                Cell(f"{rankings.about(task.name, 'instances') or 0:,.0f}"),
+                Cell(f"{rankings.instances(task.name):,}"),
                 Cell(", ".join(task.left_out) or "none"),
             )
             for task in rankings.tasks

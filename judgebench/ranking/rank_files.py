@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgebench.data.findings import Findings, shorten
-from judgebench.data.spreadsheet import unquoted
+from judgebench.data.spreadsheet import filled_rows, missing_columns
 from judgebench.data.tables import DataTable, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, AskedItem, HumanRank, HumanRanks, ItemKey
@@ -26,7 +26,7 @@ _Asked = tuple[str, str, str]  # task, item_id, expert
 
 
 @dataclass
-class _Reading:
+class _RanksRead:
     """What was read so far, over all files."""
 
     problems: list[Problem] = field(default_factory=list)
@@ -54,7 +54,7 @@ def read_ranks(paths: Sequence[Path], key: Path | None = None) -> HumanRanks:
     or expert, a text that is not the key's, an argument that an expert ranked twice. An item that
     an expert ranked in part is left out for that expert, with a warning.
     """
-    reading = _Reading()
+    reading = _RanksRead()
     for path in _files(paths):
         findings = Findings()
         table = open_table(path, findings, "csv")
@@ -78,28 +78,20 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _read_table(table: DataTable, path: Path, key: Path | None, reading: _Reading) -> None:
+def _read_table(table: DataTable, path: Path, key: Path | None, reading: _RanksRead) -> None:
     needed = _SHEET if "letter" in table.columns else _PLAIN
-    missing = [column for column in needed if column not in table.columns]
-    if missing:
-        found = ", ".join(filter(None, table.columns))
-        reading.problems += [
-            Problem("the column is missing", table.file, 1, column, found) for column in missing
-        ]
+    if missing := missing_columns(table, needed):
+        reading.problems += missing
         return
-    rows = list(_rows(table))
+    rows = [
+        (line, {column: text.strip() for column, text in row.items()})
+        for line, row in filled_rows(table)
+    ]
     if needed is _PLAIN:
         _read_plain(rows, table.file, reading)
     else:
         sheet_key = read_key(key or _key_of(path))
         _read_sheet(rows, table.file, sheet_key, reading)
-
-
-def _rows(table: DataTable) -> Iterator[tuple[int, _Row]]:
-    for line, cells, sound, _ in table.rows:
-        if sound:  # what is not was reported by the table
-            named = zip(table.columns, cells, strict=True)
-            yield line, {column: unquoted(str(cell)).strip() for column, cell in named if column}
 
 
 def _key_of(path: Path) -> Path:
@@ -110,7 +102,7 @@ def _key_of(path: Path) -> Path:
     raise SetupError(Problem(message, str(path), allowed="name the key with --key"))
 
 
-def _rank(row: _Row, file: str, line: int, reading: _Reading) -> int | None:
+def _rank(row: _Row, file: str, line: int, reading: _RanksRead) -> int | None:
     """The rank, None where it is blank or none, which is then told."""
     if not row["rank"]:
         return None
@@ -127,7 +119,7 @@ def _rank(row: _Row, file: str, line: int, reading: _Reading) -> int | None:
 
 
 def _read_sheet(
-    rows: Sequence[tuple[int, _Row]], file: str, key: SheetKey, reading: _Reading
+    rows: Sequence[tuple[int, _Row]], file: str, key: SheetKey, reading: _RanksRead
 ) -> None:
     for item in key.items:
         at = (item.task, item.item_id)
@@ -173,7 +165,7 @@ def _locate(
 # --- plain tables --------------------------------------------------------------------------------
 
 
-def _read_plain(rows: Sequence[tuple[int, _Row]], file: str, reading: _Reading) -> None:
+def _read_plain(rows: Sequence[tuple[int, _Row]], file: str, reading: _RanksRead) -> None:
     for line, row in rows:
         blank = [column for column in _PLAIN[:-1] if not row[column]]
         if blank:
@@ -197,7 +189,7 @@ def _read_plain(rows: Sequence[tuple[int, _Row]], file: str, reading: _Reading) 
 # --- whole items ---------------------------------------------------------------------------------
 
 
-def _whole_items(reading: _Reading) -> HumanRanks:
+def _whole_items(reading: _RanksRead) -> HumanRanks:
     """The ranks of items that an expert ranked whole; the others are told."""
     by_item: dict[_Asked, list[HumanRank]] = defaultdict(list)
     for rank in reading.ranks.values():

@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 from judgebench.records import Estimate
-from judgebench.results.rows import NOT_COMPUTED, Results
+from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray, IntArray
 
@@ -193,8 +193,6 @@ class Rankings(Shown):
         ordered = sorted(self.rankings, key=lambda ranking: order.index(ranking.kind))
         return {ranking.ranker: ranking.title for ranking in ordered}
 
-    def about(self, task: str, statistic: str, system: str = "") -> float | None:
-        """How many instances were ranked, or a figure on what a system wrote; None if unknown."""
-        keys = {"task": task, "system": system} if system else {"task": task}
-        found = self.rows.find(statistic, "argument" if system else "task", **keys)
-        return None if found is NOT_COMPUTED else found.value
+    def instances(self, task: str) -> int:
+        """How many instances of a task were ranked."""
+        return int(self.rows.find("instances", "task", task=task).value or 0)

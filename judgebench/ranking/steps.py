@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Step:
+class RankingStep:
     """A step under way: whose, where, who follows it, and whether it is to end."""
 
     bench: RankBench
@@ -72,7 +72,7 @@ def write_arguments_of_all(
     Returns the US dollars that all arguments of the folder cost. Raises Interrupted (a
     KeyboardInterrupt), BudgetSpent or an error of a backend; what was written is kept.
     """
-    step = Step(bench, folder, progress, Stop())
+    step = RankingStep(bench, folder, progress, Stop())
     with folder.locked(), ctrl_c(step.stop, progress.say):
         for entry in bench.tasks:
             write_split(folder.path, entry.task.name, split_rows(entry.task))
@@ -110,7 +110,7 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
 
     Raises Interrupted (a KeyboardInterrupt); epochs and verdicts that are done are kept.
     """
-    step = Step(bench, folder, progress, Stop())
+    step = RankingStep(bench, folder, progress, Stop())
     with folder.locked(), ctrl_c(step.stop, progress.say):
         for entry in bench.tasks:
             _evaluate(step, entry, all_arguments(bench, entry, folder.path))
@@ -119,7 +119,7 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
 # --- arguments -----------------------------------------------------------------------------------
 
 
-def generate_all(step: Step, limit: float | None) -> float:
+def generate_all(step: RankingStep, limit: float | None) -> float:
     """Have every generator write what it has not; the US dollars that all arguments cost."""
     generators = step.bench.proxy.generators
     costs = {g.name: costs_of(arguments_path(step.path, g.name)) for g in generators}
@@ -157,7 +157,7 @@ def _report(
     progress.say(f"{entry.task.name}: arguments of {generator.name}: {said}")
 
 
-def make_control_cases(step: Step) -> Mapping[str, Any]:
+def make_control_cases(step: RankingStep) -> Mapping[str, Any]:
     """Write the arguments of every control case; what the manifest says of the retrieval."""
     bench, retriever = step.bench, None
     if bench.proxy.passages is not None:
@@ -208,7 +208,7 @@ def _answers(entry: RankedEntry, arguments: BySystem) -> Iterator[Answer]:
                 yield argument_answer(entry.task, instance, system, text)
 
 
-def _evaluate(step: Step, entry: RankedEntry, arguments: BySystem) -> None:
+def _evaluate(step: RankingStep, entry: RankedEntry, arguments: BySystem) -> None:
     """Train what is not trained, then write the verdicts that are not written.
 
     Raises Interrupted where the user stops it; epochs and verdicts done are kept.
@@ -230,7 +230,9 @@ def _evaluate(step: Step, entry: RankedEntry, arguments: BySystem) -> None:
             _decide(step, ProxyEvaluator.load(where), entry, arguments)
 
 
-def _decide(step: Step, evaluator: ProxyEvaluator, entry: RankedEntry, arguments: BySystem) -> None:
+def _decide(
+    step: RankingStep, evaluator: ProxyEvaluator, entry: RankedEntry, arguments: BySystem
+) -> None:
     """Write one verdict per argument; those of another signature or text are made anew."""
     done = {
         (v.item_id, v.content_hash)

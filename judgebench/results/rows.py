@@ -80,6 +80,13 @@ class Results:
         """The different values of a key among those rows, in their order."""
         return list(dict.fromkeys(row[key] for row in self.select(analysis, statistic)))
 
+    def pivot(self, analysis: str, *keys: str) -> dict[tuple[str, ...], dict[str, Row]]:
+        """The rows of an analysis that have the same values of these keys, by their statistic."""
+        found: dict[tuple[str, ...], dict[str, Row]] = {}
+        for row in self.select(analysis):
+            found.setdefault(tuple(row[key] for key in keys), {})[row.statistic] = row
+        return found
+
     @cached_property
     def _index(self) -> Mapping[tuple[str | None, ...], list[Row]]:
         """The rows by analysis, statistic, judge and metric, or by any of them alone."""

@@ -141,7 +141,7 @@ def review(path: SetPath, rubric: RubricName = "medical-safety") -> None:
     """
     from judgebench.files import write_atomically
     from judgebench.rubric import load_rubric
-    from judgebench.stress.probes.review.sheet import write_review
+    from judgebench.stress.probes.review import write_review
     from judgebench.stress.probes.sets import read_set
 
     found = _find(path)

@@ -172,7 +172,7 @@ def test_extracts_have_their_mean_share(tmp_path: Path) -> None:
     assert [(r["system"], r.estimate.value) for r in found.rows.select("argument", "verbatim")] == [
         ("m1", 0.75)
     ]
-    assert found.about("t", "instances") == 3
+    assert found.instances("t") == 3
     assert found.tasks[0].left_out == ("open",)
 
 

@@ -17,7 +17,7 @@ from judgebench.progress import NoProgress
 from judgebench.ranking.rank_bench import RankBench, load_rank_bench
 from judgebench.ranking.ranking_folder import read_ranking, read_tasks
 from judgebench.ranking.steps import (
-    Step,
+    RankingStep,
     all_arguments,
     generate_all,
     judge_all,
@@ -123,4 +123,4 @@ def test_a_budget_is_for_all_generators_and_counts_what_earlier_runs_spent(
     line = json.dumps(spent | {"signature": "s"}) + "\n"
     (run.path / "proxy" / "arguments-two.jsonl").write_text(line * 2)
     with pytest.raises(BudgetSpent, match=r"budget of \$2\.5 is used up: \$3\.0000"):
-        generate_all(Step(bench, run, NoProgress(), Stop()), 2.5)
+        generate_all(RankingStep(bench, run, NoProgress(), Stop()), 2.5)

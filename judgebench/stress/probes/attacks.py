@@ -17,7 +17,7 @@ from judgebench.shipped import find_file, shipped_folder
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.edits.contract import Edit
 from judgebench.stress.probes.recipe import Ask, Recipe, Rephrase, Write, check_demand, load_recipe
-from judgebench.stress.probes.review.sheet import only_accepted, read_decisions, review_path
+from judgebench.stress.probes.review import only_accepted, read_decisions, review_path
 from judgebench.stress.probes.rules import edit_of
 from judgebench.stress.probes.sets import notices, read_set
 from judgebench.yaml_file import Strict

@@ -15,7 +15,7 @@ from judgebench.stress.probes.attacks import (
     load_attacks,
     shipped_attacks,
 )
-from judgebench.stress.probes.review.sheet import write_review
+from judgebench.stress.probes.review import write_review
 from judgebench.stress.probes.sets import read_set
 
 SAFETY = load_rubric("medical-safety")

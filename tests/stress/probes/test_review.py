@@ -12,12 +12,12 @@ from review_case import altered, hostile
 
 from judgebench.errors import Problem, SetupError
 from judgebench.stress.probes.altered import span_diff
-from judgebench.stress.probes.review.page import marked
-from judgebench.stress.probes.review.sheet import (
+from judgebench.stress.probes.review import (
     COLUMNS,
-    Decision,
     Key,
     ReviewCounts,
+    ReviewDecision,
+    marked,
     only_accepted,
     read_decisions,
     review_hash,
@@ -87,7 +87,7 @@ def test_decisions_are_read_and_count(sheet: Path) -> None:
     fill_in(sheet, {"cv-01": said, "cv-03": {"decision": "REJECT"}})
     decisions = read_decisions(sheet)
     first = review_hash(items[0])
-    assert decisions["cv-01", first] == Decision(
+    assert decisions["cv-01", first] == ReviewDecision(
         "cv-01", first, True, "A. Person", "-5 would be\nclearer"
     )
     accepted, counts = only_accepted(items, decisions)
@@ -222,10 +222,10 @@ def test_the_four_counts_add_up_to_all_items(
     said: list[bool | None], is_current: list[bool]
 ) -> None:
     items = altered(max(len(said), 3))
-    decisions: dict[Key, Decision] = {}
+    decisions: dict[Key, ReviewDecision] = {}
     for item, accepted, current in zip(items, said, is_current, strict=False):
         key = item.item_id, review_hash(item) if current else "hold"
-        decisions[key] = Decision(*key, accepted)
+        decisions[key] = ReviewDecision(*key, accepted)
     accepted, counts = only_accepted(items, decisions)
     total = counts.accepted + counts.rejected + counts.undecided + counts.stale
     assert total == len(items)

@@ -10,7 +10,7 @@ from typing import Any
 from browser import Tab, browse, needs_browser
 from review_case import altered, hostile
 
-from judgebench.stress.probes.review.sheet import (
+from judgebench.stress.probes.review import (
     ReviewCounts,
     only_accepted,
     read_decisions,

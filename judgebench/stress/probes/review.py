@@ -10,17 +10,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.findings import Findings, shorten
-from judgebench.data.spreadsheet import quoted, to_csv, unquoted
+from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to_csv
 from judgebench.data.tables import DataTable, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
 from judgebench.records import content_hash
-from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.review.page import ReviewPage, to_html
+from judgebench.stress.probes.altered import AlteredAnswer, Change, apply_changes, span_diff
 from judgebench.stress.probes.sets import notices
+from judgebench.web.page import fill_in_page
 
 COLUMNS = (
     "item_id", "decision", "reviewer", "remark", "recipe", "area", "question", "false_claim",
@@ -30,11 +31,12 @@ _NEEDED = ("item_id", "decision", "reviewer", "remark", "content_hash")
 _DECISIONS = {"": None, "accept": True, "reject": False}
 
 Key = tuple[str, str]  # item_id and content_hash
+Piece = tuple[str, bool]  # a text, and whether it is changed
 _Row = dict[str, str]  # column -> text, without the apostrophe
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReviewDecision:
     """What one person said of one altered answer; `accepted` is None where nothing yet."""
 
     item_id: str
@@ -80,20 +82,24 @@ def write_review(items: Sequence[AlteredAnswer], to: Path) -> Mapping[str, Path]
     old = {_row_key(row): row for row in _read(table)} if table.exists() else {}
     rows = [_row(item, old.pop(_key(item), {})) for item in items]
     kept = [row for row in old.values() if row["decision"] or row["reviewer"] or row["remark"]]
-    content = ReviewPage(
-        name=to.stem,
-        table=table.name,
-        notices=notices(to) if to.is_file() else [],
-        columns=COLUMNS,
-        items=list(zip(items, rows, map(_cells, rows), strict=True)),
-        kept=[_cells(row) for row in kept],
-    )
-    write_atomically(table, to_csv(COLUMNS, [*map(_cells, rows), *content.kept]))
-    write_atomically(page, to_html(content).encode())
+    data = {
+        "name": to.stem,
+        "table": table.name,
+        "columns": COLUMNS,
+        "items": [_shown_item(item, row) for item, row in zip(items, rows, strict=True)],
+        "kept": [_cells(row) for row in kept],
+    }
+    told = notices(to) if to.is_file() else []
+    html = fill_in_page(
+        Path(__file__).with_name("review_page"), data,
+        name=to.stem, notices=told, n_kept=len(kept),
+    )  # fmt: skip
+    write_atomically(table, to_csv(COLUMNS, map(_cells, [*rows, *kept])))
+    write_atomically(page, html.encode())
     return {"csv": table, "html": page}
 
 
-def read_decisions(path: Path) -> Mapping[Key, Decision]:
+def read_decisions(path: Path) -> Mapping[Key, ReviewDecision]:
     """Every row of a filled-in table by its item_id and content_hash, undecided ones too.
 
     The file may be saved by a spreadsheet: with semicolons or tabs, in UTF-8 or UTF-16. Raises
@@ -101,7 +107,7 @@ def read_decisions(path: Path) -> Mapping[Key, Decision]:
     stands twice, a row that cannot be read.
     """
     return {
-        _row_key(row): Decision(
+        _row_key(row): ReviewDecision(
             row["item_id"],
             row["content_hash"],
             _DECISIONS[row["decision"]],
@@ -113,7 +119,7 @@ def read_decisions(path: Path) -> Mapping[Key, Decision]:
 
 
 def only_accepted(
-    items: Sequence[AlteredAnswer], decisions: Mapping[Key, Decision]
+    items: Sequence[AlteredAnswer], decisions: Mapping[Key, ReviewDecision]
 ) -> tuple[list[AlteredAnswer], ReviewCounts]:
     """The items that people accepted as they stand now, in their order, and how many are not."""
     decided = {item_id for (item_id, _), d in decisions.items() if d.accepted is not None}
@@ -179,6 +185,64 @@ def _cells(row: Mapping[str, str]) -> list[str]:
     return [quoted(row.get(column, "")) for column in COLUMNS]
 
 
+# --- the page ------------------------------------------------------------------------------------
+
+
+def _shown_item(item: AlteredAnswer, row: Mapping[str, str]) -> dict[str, Any]:
+    parent, text = marked(item)
+    return {
+        "id": row["item_id"],
+        "hash": row["content_hash"],
+        "answer": {key: row[key] for key in ("decision", "reviewer", "remark")},
+        "cells": _cells(row),
+        "recipe": f"{item.recipe} {item.recipe_version}".strip(),
+        "maker": item.made_by,
+        "area": item.area,
+        "question": item.parent.question,
+        "parent": parent,
+        "text": text,
+        "false_claim": item.false_claim,
+        "true_claim": item.true_claim,
+        "why_plausible": item.why_plausible,
+        "source": item.source,
+        "must_worsen": dict(item.must_worsen),
+        "demand": dict(item.demand),
+        "checks": list(item.checks.items()),
+    }
+
+
+def marked(item: AlteredAnswer) -> tuple[list[Piece], list[Piece]]:
+    """The sound and the altered text in pieces, with what differs marked.
+
+    Marked pieces of the two stand beside each other in order; one is '' where something was left
+    out or added. Pieces come from here because a browser counts characters otherwise.
+    """
+    old, changes = item.parent.text, item.changes
+    if apply_changes(old, changes) != item.text:  # a set written by hand need not name its changes
+        changes = span_diff(old, item.text)
+    parent, text, end = [], [], 0
+    for change in _joined(old, changes):
+        same = (old[end : change.start], False)
+        parent += [same, (change.old, True)]
+        text += [same, (change.new, True)]
+        end = change.end
+    return [*parent, (old[end:], False)], [*text, (old[end:], False)]
+
+
+def _joined(old: str, changes: Sequence[Change]) -> list[Change]:
+    """Changes with nothing but white space between them as one, so that a phrase is one mark."""
+    joined: list[Change] = []
+    for change in changes:
+        gap = old[joined[-1].end : change.start] if joined else "-"
+        if gap.strip():
+            joined.append(change)
+        else:
+            last = joined.pop()
+            text = last.old + gap + change.old, last.new + gap + change.new
+            joined.append(Change(last.start, change.end, *text))
+    return joined
+
+
 # --- reading -------------------------------------------------------------------------------------
 
 
@@ -200,11 +264,7 @@ def _checked(table: DataTable) -> tuple[list[_Row], list[Problem]]:
         return [], problems
     rows: list[_Row] = []
     first: dict[Key, int] = {}
-    for line, cells, sound, _ in table.rows:
-        if not sound:  # reported by the table already
-            continue
-        named = zip(table.columns, cells, strict=True)
-        row = {column: unquoted(str(cell)) for column, cell in named if column}
+    for line, row in filled_rows(table):
         row["decision"] = row["decision"].strip().casefold()
         problems += _row_problems(row, table.file, line)
         before = first.setdefault(_row_key(row), line)
@@ -216,10 +276,7 @@ def _checked(table: DataTable) -> tuple[list[_Row], list[Problem]]:
 
 
 def _column_problems(table: DataTable) -> Iterator[Problem]:
-    found = ", ".join(filter(None, table.columns))
-    for column in _NEEDED:
-        if column not in table.columns:
-            yield Problem("the column is missing", table.file, 1, column, found)
+    yield from missing_columns(table, _NEEDED)
     for column in table.columns:
         if column and column not in COLUMNS:  # rewriting the table would lose it
             message = "is no column of a review: write into remark instead"

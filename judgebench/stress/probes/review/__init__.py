@@ -1,1 +1,0 @@
-"""Review: people accept or reject altered answers, in a table or on a local page."""
