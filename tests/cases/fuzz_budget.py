@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+from judgebench.errors import JudgebenchError
+from judgebench.shipped import shipped_folder
 
 _LONG = "FUZZ_EXAMPLES" in os.environ
 _EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "50"))
@@ -102,3 +106,23 @@ def bytes_like(sources: Sequence[str], is_yaml: bool = False) -> st.SearchStrate
     """Files that are valid, nearly valid, or noise."""
     near = torn_text(sources) | (changed_yaml(sources) if is_yaml else st.nothing())
     return near | st.binary(max_size=300)
+
+
+def texts(kind: str, suffix: str) -> list[str]:
+    return [p.read_text("utf-8") for p in sorted(shipped_folder(kind).glob(f"*{suffix}"))]
+
+
+def read(path: Path, content: bytes, reader: Callable[[Path], object]) -> None:
+    """Only an error of ours may come out, and it can be told."""
+    path.write_bytes(content)
+    try:
+        reader(path)
+    except JudgebenchError as error:
+        str(error).encode("utf-8", "surrogatepass")
+
+
+SET = (
+    '{"item_id": "1", "parent": "Because.", "text": "So.", "must_not_change": true}\n'
+    '{"item_id": "2", "parent": "One.", "text": "Two.", "must_worsen": {"politeness": "Impolite"}, '
+    '"changes": [{"start": 0, "end": 4, "old": "One.", "new": "Two."}], "seed": 1}\n'
+)

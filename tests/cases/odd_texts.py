@@ -19,6 +19,17 @@ NASTY = [
     "\ufeff",
 ]
 
+# Texts that try to be code in a page, a sheet or a template.
+HOSTILE = [
+    "</script><script>document.title='pwned'</script>",
+    "<!--<script>document.title='pwned'</script>",
+    "<img src=x onerror=\"document.title='pwned'\">",
+    "{{ 7*7 }} {% raw %}",
+    "</title><svg/onload=document.title='pwned'>",
+    '=HYPERLINK("x") " b \' c & d \u2028 e \u0000 f \ud800 g \u202e h 😀',
+    "-1, or\r\n+1; 'quoted'",
+]
+
 # Two lone surrogates side by side may form a pair, which JSON reads as the one character it means.
 texts = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(NASTY)
 counts = st.integers(0, 2**40)

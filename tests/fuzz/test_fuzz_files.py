@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from fuzz_budget import SCALARS, TEXT, VALUES, bytes_like, fuzzed
+from fuzz_budget import SCALARS, SET, TEXT, VALUES, bytes_like, fuzzed, read, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -24,13 +24,7 @@ from judgebench.judges.config import judge_entry
 from judgebench.prompt import load_prompt
 from judgebench.rubric import load_rubric
 from judgebench.runner.bench import load_bench
-from judgebench.shipped import shipped_folder
 from judgebench.store.folder import RunFolder
-from judgebench.stress.attacking import Attacking
-from judgebench.stress.probes.edits.wording import load_synonyms
-from judgebench.stress.probes.recipe import load_recipe
-from judgebench.stress.probes.sets import read_set
-from judgebench.stress.probes.words import load_words
 from judgebench.yaml_file import load_with_lines
 
 RUBRIC = load_rubric("support-tone")
@@ -77,32 +71,10 @@ notes: [A note.]
 seed: 3
 """
 REPLIES = '{"text": "{}"}\n{"match": "Why", "text": "x", "finish": "length"}\n'
-SET = (
-    '{"item_id": "1", "parent": "Because.", "text": "So.", "must_not_change": true}\n'
-    '{"item_id": "2", "parent": "One.", "text": "Two.", "must_worsen": {"politeness": "Impolite"}, '
-    '"changes": [{"start": 0, "end": 4, "old": "One.", "new": "Two."}], "seed": 1}\n'
-)
 VERDICT = (
     '{"item_id":"1","content_hash":"0","judge":"m","signature":"s","status":"ok","labels":'
     '{"politeness":"Polite"},"usage":{"calls":1,"prompt_tokens":3},"cost":0.5,"latency":0.1}\n'
 )
-
-
-def texts(kind: str, suffix: str) -> list[str]:
-    return [p.read_text("utf-8") for p in sorted(shipped_folder(kind).glob(f"*{suffix}"))]
-
-
-def short_word_lists() -> list[str]:
-    """The shipped ones with their first entries alone."""
-    found = []
-    for path in sorted((shipped_folder("adversarial") / "words").iterdir()):
-        value = yaml.safe_load(path.read_text("utf-8"))
-        short = {k: v[:3] if isinstance(v, list) else v for k, v in value.items()}
-        found.append(yaml.safe_dump(short, sort_keys=False, allow_unicode=True))
-    return found
-
-
-WORDS = short_word_lists()
 
 
 @pytest.fixture
@@ -116,15 +88,6 @@ def room(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(path: Path, content: bytes, reader: Callable[[Path], object]) -> None:
-    """Only an error of ours may come out, and it can be told."""
-    path.write_bytes(content)
-    try:
-        reader(path)
-    except JudgebenchError as error:
-        str(error).encode("utf-8", "surrogatepass")
-
-
 @example(b"name: !!timestamp x")
 @example(b"name: !!bool x")
 @example(b"name: !!int ''")
@@ -133,19 +96,6 @@ def read(path: Path, content: bytes, reader: Callable[[Path], object]) -> None:
 @fuzzed()
 def test_rubrics(room: Path, content: bytes) -> None:
     read(room / "x.yaml", content, load_rubric)
-
-
-@given(bytes_like(texts("adversarial", ".yaml"), is_yaml=True))
-@fuzzed()
-def test_recipes(room: Path, content: bytes) -> None:
-    read(room / "x.yaml", content, load_recipe)
-
-
-@given(bytes_like(WORDS, is_yaml=True))
-@fuzzed(0.3)
-def test_word_lists(room: Path, content: bytes) -> None:
-    read(room / "x.yaml", content, load_words)
-    read(room / "x.yaml", content, load_synonyms)
 
 
 @given(bytes_like(texts("prompts", ".jinja")))
@@ -165,14 +115,10 @@ def test_judges(room: Path, content: bytes) -> None:
     read(room / "x.yaml", content, reader)
 
 
-@given(bytes_like([BENCH], is_yaml=True), st.booleans())
+@given(bytes_like([BENCH], is_yaml=True))
 @fuzzed(0.2)
-def test_benches(room: Path, content: bytes, attacking: bool) -> None:
-    read(
-        room / "x.yaml",
-        content,
-        lambda path: load_bench(path, extend=Attacking() if attacking else None).close(),
-    )
+def test_benches(room: Path, content: bytes) -> None:
+    read(room / "x.yaml", content, lambda path: load_bench(path).close())
 
 
 @given(bytes_like([SPEC], is_yaml=True))
@@ -222,12 +168,6 @@ def test_parquet(room: Path, content: bytes) -> None:
     read(room / "x.parquet", content, lambda path: load_data(path, RUBRIC))
 
 
-@given(bytes_like([SET]))
-@fuzzed()
-def test_sets(room: Path, content: bytes) -> None:
-    read(room / "x.jsonl", content, lambda path: read_set(path, RUBRIC))
-
-
 @given(bytes_like([REPLIES]))
 @example(b"[" * 100_000)
 @fuzzed(0.5)
@@ -264,7 +204,7 @@ def test_check_raises_nothing(room: Path, content: bytes, suffix: str) -> None:
 @given(TEXT | st.sampled_from(["~nobody/x", "x" * 5000, "\0", "a\0b", ".", "/", "", "*", "\ud800"]))
 @fuzzed()
 def test_names_of_files(room: Path, name: str) -> None:
-    for reader in (load_rubric, load_recipe, load_prompt):
+    for reader in (load_rubric, load_prompt):
         with suppress(JudgebenchError):
             reader(name, room)
     with suppress(JudgebenchError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,10 +19,7 @@ from hypothesis import strategies as st
 from judgebench.align import Alignment
 from judgebench.errors import JudgebenchError
 from judgebench.files import write_atomically
-from judgebench.records import Answer
 from judgebench.report.old.write import write_report
-from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.set_file import SetFile, rejected_path
 
 OLD, NEW = b"old\n", b"new and longer\n"
 
@@ -93,36 +89,3 @@ def test_a_report_into_a_folder_that_has_one(tmp_path: Path, after: int, half: b
         twin = tmp_path / "other" / path.relative_to(folder)
         assert path.read_bytes() in (content, new[twin])
     assert {p for p in folder.rglob("*") if p.is_file()} == set(old)
-
-
-def altered(number: int, sound: bool = True) -> AlteredAnswer:
-    parent = Answer("p", "One is enough.")
-    return AlteredAnswer(
-        item_id=f"i{number}", parent=parent, text=f"Two é {number}.", recipe="r",
-        recipe_version="1", recipe_hash="h", checks={} if sound else {"length": "too long"},
-    )  # fmt: skip
-
-
-@given(st.data())
-@fuzzed(0.3)
-def test_a_set_that_was_cut_off_anywhere_goes_on(tmp_path: Path, data: st.DataObject) -> None:
-    """As after a killed `judgebench attack make`: what stood in whole lines is kept."""
-    path = tmp_path / "set.jsonl"
-    for part in (path, rejected_path(path)):
-        part.unlink(missing_ok=True)
-    made_before = SetFile(path)
-    for number in range(3):
-        made_before.add(altered(number, sound=data.draw(st.booleans())))
-    whole = {p: p.read_bytes() for p in (path, rejected_path(path)) if p.is_file()}
-    cut = {p: data.draw(st.integers(0, len(content))) for p, content in whole.items()}
-    for part, content in whole.items():
-        part.write_bytes(content[: cut[part]])
-    again = SetFile(path)
-    for part, content in whole.items():
-        kept = content[: cut[part]]
-        lines = kept[: kept.rfind(b"\n") + 1]
-        now = part.read_bytes()
-        assert now in (lines, content[: len(lines)], kept + b"\n")  # a line cut at its end is whole
-        assert all(json.loads(line) for line in now.splitlines())
-    again.add(altered(9))
-    assert SetFile(path).accepted[-1].item_id == "i9"

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from odd_texts import HOSTILE
 from page_reader import Page
 from rank_case import SYSTEMS, by_reason, fill, items
-from review_case import HOSTILE
 
 from judgebench.data.spreadsheet import unquoted
 from judgebench.errors import Problem, SetupError

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from browser import Tab, browse, needs_browser
+from odd_texts import HOSTILE
 from rank_case import items
-from review_case import HOSTILE
 
 from judgebench.ranking.rank_files import read_ranks
 from judgebench.ranking.sheet import RankedItem, read_key, write_sheets

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from odd_texts import HOSTILE
+
 from judgebench.records import Answer
 from judgebench.stress.probes.altered import BY_HAND, AlteredAnswer, span_diff
 
-HOSTILE = [
-    "</script><script>document.title='pwned'</script>",
-    "<!--<script>document.title='pwned'</script>",
-    "<img src=x onerror=\"document.title='pwned'\">",
-    "{{ 7*7 }} {% raw %}",
-    "</title><svg/onload=document.title='pwned'>",
-    '=HYPERLINK("x") " b \' c & d \u2028 e \u0000 f \ud800 g \u202e h 😀',
-    "-1, or\r\n+1; 'quoted'",
-]
 _FACTS = [
     (
         "How long should I wash my hands?",
