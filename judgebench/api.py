@@ -157,14 +157,13 @@ def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decis
     >>> found = jb.decide(jb.open_run("runs/small"))
     """
     _need("decide")
-    from judgebench.decide.further_conditions import stress_rows
     from judgebench.decide.rule import rule_for
     from judgebench.decide.run import decide as decide_study
     from judgebench.features import analyses
 
     chosen = rule_for(rule, study.rubric)
-    stressed = stress_rows(analyses(study, "stress").get("stress"))
-    return decide_study(study, chosen, stressed)
+    found = analyses(study, "stress")
+    return decide_study(study, chosen, found["stress"].results if found else None)
 
 
 def stress(study: Study) -> Shown:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from judgebench.decide.result import Condition, State, TriageCurve, state_at_most
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
-from judgebench.results.shown import Shown
+from judgebench.results.rows import Results
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.thresholds import Point
 
@@ -68,23 +66,6 @@ def within_reach(curve: TriageCurve, rule: AssistRule) -> bool:
         return least_sent <= rule.sent and missed <= rule.missed
 
     return not curve.points or any(map(may_be_met, curve.points))
-
-
-def stress_rows(stress: Any) -> Results | None:
-    """The rows of a stress test, if there was one."""
-    if stress is None or isinstance(stress, Results):
-        return stress
-    if isinstance(stress, Shown):
-        return stress.results
-    probes = (
-        Row("invariance", "robustness", x.robustness, x.judge, x.metric, {"recipe": x.probe})
-        for x in stress.invariances
-    )
-    tricks = (
-        Row("planted", "success", x.success, x.judge, x.metric, {"recipe": x.trick})
-        for x in stress.planted
-    )
-    return Results((*probes, *tricks))
 
 
 def stress_conditions(

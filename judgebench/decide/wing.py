@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from judgebench.features import FileKind, Wing
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
     from judgebench.study.study import Study
 
 
-def _measure(study: Study, found: Mapping[str, Shown]) -> Any:
+def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
     """By the rule that stands beside the study, or the shipped one. None without human labels:
     then there is nothing to decide on, and a report is silent."""
-    from judgebench.decide.further_conditions import stress_rows
     from judgebench.decide.rule import rule_for
     from judgebench.decide.run import decide
 
     if not study.n_labels:
         return None
-    stress = stress_rows(found.get("stress"))
-    return decide(study, rule_for(study.beside.get("decide"), study.rubric), stress)
+    rule = rule_for(study.beside.get("decide"), study.rubric)
+    return decide(study, rule, found["stress"].results if "stress" in found else None)
 
 
 def _commands(app: typer.Typer) -> None:

@@ -2,83 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from judgebench.records import Estimate
+from judgebench.results.rows import Row
 from judgebench.stats.arrays import Clusters, IntArray, value_counts
 from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.paired import NET_CHANGE
 from judgebench.stress.pairs import Pairs, VariantVerdicts
-from judgebench.stress.result import EVERY, SelfConsistency
+from judgebench.stress.result import EVERY
 from judgebench.study.truth import Labels
 
 NO_TRUTH = "no item that was asked again has a human truth"
 NO_REPEAT = "no item has two verdicts with a label"
 
 
-def self_consistency(pairs: Pairs) -> Iterator[SelfConsistency]:
+@dataclass(frozen=True)
+class _Repeated:
+    """Label indices `ratings` (items, asked) of up to `k` labels, -1 for none, the first verdict
+    first, and the truth (items,)."""
+
+    ratings: Labels
+    truth: Labels
+    clusters: Clusters
+    k: int
+
+
+def self_consistency(pairs: Pairs) -> Iterator[Row]:
     """Each judge that was asked again, on every metric, and on EVERY with all labels pooled.
 
     Several recipes that repeat are kept apart, in their order.
     """
     repeats = [v for v in pairs.variants if v.kind == "repeat"]
-    for name, recipe in dict.fromkeys((v.judge, v.recipe) for v in repeats):
+    asked = list(dict.fromkeys((v.judge, v.recipe) for v in repeats))
+    several = len({recipe for _, recipe in asked}) > 1
+    for name, recipe in asked:
         chosen = [v for v in repeats if (v.judge, v.recipe) == (name, recipe)]
-        yield from _of_judge(pairs, name, sorted(chosen, key=lambda v: v.repeat))
+        keys = {"recipe": recipe} if several else {}
+        for metric, repeated in _repeated(pairs, name, sorted(chosen, key=lambda v: v.repeat)):
+            for statistic, estimate in _numbers(pairs, repeated).items():
+                yield Row("consistency", statistic, estimate, name, metric, keys)
 
 
-def _of_judge(
+def _repeated(
     pairs: Pairs, judge: str, repeats: list[VariantVerdicts]
-) -> Iterator[SelfConsistency]:
+) -> Iterator[tuple[str, _Repeated]]:
+    """What is compared on every metric, and on EVERY."""
     rows = pairs.asked({key for repeat in repeats for key in repeat.verdicts})
     asked = [pairs.judged[judge], *(pairs.labels(v) for v in repeats)]
     ratings = np.stack([labels[rows] for labels in asked], axis=-1)  # (items, metrics, asked)
     metrics = pairs.rubric.metrics
     truth, clusters = pairs.truth[rows], pairs.clusters[rows]
-    for column, metric in enumerate(metrics):
-        of_metric = (ratings[:, column], truth[:, column], clusters, len(metric.labels))
-        yield _consistency(pairs, judge, metric.id, *of_metric)
-    stacked = (
-        ratings.reshape(-1, len(asked)),
-        truth.ravel(),
-        Clusters(clusters.codes.repeat(len(metrics)), clusters.n),
-    )
+    for c, metric in enumerate(metrics):
+        yield metric.id, _Repeated(ratings[:, c], truth[:, c], clusters, len(metric.labels))
+    pooled = Clusters(clusters.codes.repeat(len(metrics)), clusters.n)
     most = max(len(m.labels) for m in metrics)
-    yield _consistency(pairs, judge, EVERY, *stacked, most)
+    yield EVERY, _Repeated(ratings.reshape(-1, len(asked)), truth.ravel(), pooled, most)
 
 
-def _consistency(
-    pairs: Pairs,
-    judge: str,
-    metric: str,
-    ratings: Labels,
-    truth: Labels,
-    clusters: Clusters,
-    k: int,
-) -> SelfConsistency:
-    asked = ratings.shape[1]
-    votes = vote_pairs_by_cluster(ratings, clusters, k)
-    n, possible = round(votes.sum()), len(ratings) * asked * (asked - 1) // 2
+def _numbers(pairs: Pairs, repeated: _Repeated) -> Mapping[str, Estimate]:
+    items, asked = repeated.ratings.shape
+    votes = vote_pairs_by_cluster(repeated.ratings, repeated.clusters, repeated.k)
+    n, possible = round(votes.sum()), items * asked * (asked - 1) // 2
     agreement = pairs.bootstrap(votes, OBSERVED_AGREEMENT, n, possible)
     if n == 0:
         agreement = replace(agreement, reason=NO_REPEAT)
-    gain = _majority_gain(pairs, ratings, truth, clusters, k)
-    return SelfConsistency(judge, metric, asked, agreement, gain)
+    gain = _majority_gain(pairs, repeated)
+    return {"asked": Estimate(asked), "agreement": agreement, "majority_gain": gain}
 
 
-def _majority_gain(
-    pairs: Pairs, ratings: Labels, truth: Labels, clusters: Clusters, k: int
-) -> Estimate:
+def _majority_gain(pairs: Pairs, repeated: _Repeated) -> Estimate:
     """Accuracy of the majority minus accuracy of the first verdict, on items with a truth."""
-    known = truth >= 0
-    ratings, truth, clusters = ratings[known], truth[known], clusters[known]
+    known = repeated.truth >= 0
+    ratings, truth = repeated.ratings[known], repeated.truth[known]
     first = ratings[:, 0]
     right_first = np.where(first < 0, -1, first == truth)
-    right = np.where(first < 0, -1, majority(ratings, k) == truth)
-    gain = pairs.compared(right_first, right, clusters, NET_CHANGE)
+    right = np.where(first < 0, -1, majority(ratings, repeated.k) == truth)
+    gain = pairs.compared(right_first, right, repeated.clusters[known], NET_CHANGE)
     return gain if known.any() else replace(gain, reason=NO_TRUTH)
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgebench.align import FailurePolicy
+from judgebench.records import Estimate
+from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.paired import NET_CHANGE, TURNED_YES
 from judgebench.stress.pairs import Pairs
-from judgebench.stress.result import EVERY, Detection
+from judgebench.stress.result import EVERY
 from judgebench.study.truth import Labels
 
 NO_LABEL = "the judge gave no label on any of these items"
@@ -68,7 +70,7 @@ def _fill(outcome: Labels, value: int) -> Labels:
     return np.where(outcome < 0, value, outcome)
 
 
-def detections(pairs: Pairs, half_width: float) -> Iterator[Detection]:
+def detections(pairs: Pairs, half_width: float) -> Iterator[Row]:
     """Every judge, controls too, on every recipe, area and demanded metric, and on all together.
 
     `told_apart`, `advantage` and `worsened` rest on pairs, so that a parent counts as often as
@@ -81,7 +83,7 @@ def detections(pairs: Pairs, half_width: float) -> Iterator[Detection]:
             outcome = _outcome(pairs, cell, judge.name)
             for failures in policies if outcome.missing else policies[:1]:
                 filled = outcome.filled(failures)
-                yield _detection(pairs, cell, judge.name, failures, filled, half_width)
+                yield from _rows(pairs, cell, judge.name, failures, filled, half_width)
 
 
 def _cells(pairs: Pairs) -> Iterator[_Cell]:
@@ -121,28 +123,29 @@ def _outcome(pairs: Pairs, cell: _Cell, judge: str) -> _Outcome:
     )
 
 
-def _detection(
-    pairs: Pairs, cell: _Cell, judge: str, failures: FailurePolicy, outcome: _Outcome,
+def _rows(
+    pairs: Pairs,
+    cell: _Cell,
+    judge: str,
+    failures: FailurePolicy,
+    outcome: _Outcome,
     half_width: float,
-) -> Detection:  # fmt: skip
-    level = pairs.resampling.level
+) -> Iterator[Row]:
     clusters = pairs.clusters[pairs.parents[cell.items]]
     detected = pairs.share(outcome.detected, NO_LABEL)
     share = _UNKNOWN_SHARE if detected.value is None else detected.value
+    needed = items_for_half_width(share, half_width, pairs.resampling.level)
     both = (outcome.alarm, outcome.detected, clusters)
     # Whether a pair worsened is known only of the pair: before it, nothing had worsened.
     worsened = (np.where(outcome.worsened < 0, -1, 0), outcome.worsened, clusters)
-    return Detection(
-        judge=judge,
-        recipe=cell.recipe,
-        area=cell.area,
-        metric=cell.metric.id,
-        label=cell.label,
-        failures=failures,
-        detected=detected,
-        false_alarms=pairs.share(outcome.alarm[cell.once], NO_LABEL),
-        told_apart=pairs.compared(*both, TURNED_YES),
-        advantage=pairs.compared(*both, NET_CHANGE),
-        worsened=pairs.compared(*worsened, TURNED_YES),
-        more_needed=max(0, items_for_half_width(share, half_width, level) - detected.n),
-    )
+    keys = {"recipe": cell.recipe, "area": cell.area, "label": cell.label, "failures": failures}
+    numbers = {
+        "detected": detected,
+        "told_apart": pairs.compared(*both, TURNED_YES),
+        "false_alarms": pairs.share(outcome.alarm[cell.once], NO_LABEL),
+        "worsened": pairs.compared(*worsened, TURNED_YES),
+        "advantage": pairs.compared(*both, NET_CHANGE),
+        "more_needed": Estimate(max(0, needed - detected.n)),
+    }
+    for statistic, estimate in numbers.items():
+        yield Row("violations", statistic, estimate, judge, cell.metric.id, keys)

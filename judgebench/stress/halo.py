@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
+from judgebench.results.rows import Row
 from judgebench.stats.association import (
     CORRELATION_DIFFERENCE,
     MEAN_CORRELATION,
     moments_by_cluster,
 )
 from judgebench.stress.pairs import Pairs
-from judgebench.stress.result import Halo
 from judgebench.study.truth import Labels
 
 ONE_PASS, PER_METRIC, HUMANS = "one pass", "per metric", "humans"
@@ -27,7 +27,7 @@ NO_TRUTH = "no item with all labels has a human truth on every ordinal metric"
 THE_HUMANS = "these are the humans themselves"
 
 
-def halo(pairs: Pairs) -> Iterator[Halo]:
+def halo(pairs: Pairs) -> Iterator[Row]:
     """Each real judge in one pass, metric by metric where it was asked so, and the humans.
 
     All on the unaltered answers, or on those that were asked metric by metric (by the first
@@ -44,7 +44,7 @@ def halo(pairs: Pairs) -> Iterator[Halo]:
 
 def _of_judge(
     pairs: Pairs, judge: str, passes: Mapping[str, Labels], rows: Labels
-) -> Iterator[Halo]:
+) -> Iterator[Row]:
     metrics = pairs.rubric.metrics
     columns = [c for c, m in enumerate(metrics) if m.kind == "ordinal"]
     truth = pairs.truth[:, columns]
@@ -53,10 +53,16 @@ def _of_judge(
     true = whole[_complete(truth[whole])]
     for who, labels in said.items():
         own = _correlation(pairs, [labels], whole, len(rows))
-        yield Halo(judge, who, own, _correlation(pairs, [labels, truth], true, len(rows)))
+        beyond = _correlation(pairs, [labels, truth], true, len(rows))
+        yield from _rows(judge, who, own, beyond)
     humans = _correlation(pairs, [truth], rows[_complete(truth[rows])], len(rows))
     itself = Estimate(None, reason=THE_HUMANS, level=pairs.resampling.level)
-    yield Halo(judge, HUMANS, humans, itself)
+    yield from _rows(judge, HUMANS, humans, itself)
+
+
+def _rows(judge: str, who: str, correlation: Estimate, beyond: Estimate) -> Iterator[Row]:
+    yield Row("halo", "correlation", correlation, judge, keys={"who": who})
+    yield Row("halo", "beyond_humans", beyond, judge, keys={"who": who})
 
 
 def _complete(labels: Labels) -> NDArray[np.bool_]:

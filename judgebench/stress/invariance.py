@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from judgebench.align.judges import NOMINAL
 from judgebench.records import Estimate
+from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.p_values import holm
@@ -23,7 +24,7 @@ from judgebench.stats.paired import (
 )
 from judgebench.stats.resample import Statistic
 from judgebench.stress.pairs import Pairs, VariantVerdicts
-from judgebench.stress.result import EVERY, Invariance
+from judgebench.stress.result import EVERY
 from judgebench.study.truth import Labels
 
 
@@ -36,24 +37,42 @@ class _Moves:
     shift: Labels | None
 
 
-def invariances(pairs: Pairs) -> list[Invariance]:
+@dataclass(frozen=True)
+class _Probed:
+    """One judge under one probe on one metric: its numbers, and p before correction."""
+
+    judge: str
+    probe: str
+    metric: str
+    numbers: Mapping[str, Estimate]
+    p: float | None
+
+    def rows(self, p_holm: float | None) -> Iterator[Row]:
+        reason = "" if self.p is not None else self.numbers["shift"].reason or "no shift to test"
+        tests = {"p": Estimate(self.p, reason=reason), "p_holm": Estimate(p_holm, reason=reason)}
+        for name, estimate in {**self.numbers, **tests}.items():
+            yield Row("invariance", name, estimate, self.judge, self.metric, {"recipe": self.probe})
+
+
+def invariances(pairs: Pairs) -> Iterator[Row]:
     """Every judge under every probe, on every metric and on EVERY.
 
     For EVERY, only pairs that have all labels on both sides count, and the shift is the sum over
     the ordinal metrics: shifts that cancel out are neither more nor less severe.
     """
     found = [
-        _invariance(pairs, judge, probe, metric, moves, clusters)
+        _probed(pairs, (judge, probe, metric), moves, clusters)
         for probe, judge, before, after, clusters in _probes(pairs)
         for metric, moves in _moves(pairs.rubric.metrics, before, after)
     ]
     families: dict[tuple[str, str], list[int]] = {}
     for place, one in enumerate(found):
         families.setdefault((one.judge, one.metric), []).append(place)
+    corrected: dict[int, float | None] = {}
     for places in families.values():
-        for place, p in zip(places, holm([found[i].p for i in places]), strict=True):
-            found[place] = replace(found[place], p_holm=p)
-    return found
+        corrected.update(zip(places, holm([found[i].p for i in places]), strict=True))
+    for place, one in enumerate(found):
+        yield from one.rows(corrected[place])
 
 
 def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]:
@@ -97,31 +116,26 @@ def _moves(
     yield EVERY, _Moves(flipped, total)
 
 
-def _invariance(
-    pairs: Pairs, judge: str, probe: str, metric: str, moves: _Moves, clusters: Clusters
-) -> Invariance:
+def _probed(
+    pairs: Pairs, which: tuple[str, str, str], moves: _Moves, clusters: Clusters
+) -> _Probed:
     both = moves.flipped >= 0
-    n, missing = int(both.sum()), int((~both).sum())
-    ordinal = moves.shift is not None
+    n, ordinal = int(both.sum()), moves.shift is not None
     shift = np.zeros_like(moves.flipped) if moves.shift is None else moves.shift
     counts = moves_by_cluster(moves.flipped[both], shift[both], clusters[both])
-    level = pairs.resampling.level
 
     def estimate(statistic: Statistic, has_severity: bool = ordinal) -> Estimate:
         if not has_severity:
-            return Estimate(None, n=n, n_missing=missing, reason=NOMINAL, level=level)
-        return pairs.bootstrap(counts, statistic, n, n + missing)
+            level = pairs.resampling.level
+            return Estimate(None, n=n, n_missing=len(both) - n, reason=NOMINAL, level=level)
+        return pairs.bootstrap(counts, statistic, n, len(both))
 
     flipped = estimate(FLIPPED, has_severity=True)
-    return Invariance(
-        judge=judge,
-        probe=probe,
-        metric=metric,
-        flipped=flipped,
-        robustness=flipped.complement,
-        more_severe=estimate(MORE_SEVERE),
-        less_severe=estimate(LESS_SEVERE),
-        shift=estimate(MEAN_SHIFT),
-        p=sign_test(counts[:, SHIFT]) if ordinal else None,
-        p_holm=None,
-    )
+    numbers = {
+        "flipped": flipped,
+        "robustness": flipped.complement,
+        "more_severe": estimate(MORE_SEVERE),
+        "less_severe": estimate(LESS_SEVERE),
+        "shift": estimate(MEAN_SHIFT),
+    }
+    return _Probed(*which, numbers, sign_test(counts[:, SHIFT]) if ordinal else None)

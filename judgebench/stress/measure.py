@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from judgebench.errors import Problem, SetupError
+from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric
 from judgebench.stress.consistency import self_consistency
 from judgebench.stress.detection import detections
@@ -30,36 +32,33 @@ def measure(study: Study, run: StressRun) -> StressResult:
     """Put every judge beside itself: on each altered answer and its parent, and asked otherwise.
 
     An altered answer that failed a check is left out. Intervals resample whole groups of answers
-    (`Answer.group`), except where `Detection` and `PlantedVerdict` have exact ones.
+    (`Answer.group`), except those of shares of violations and planted verdicts, which are exact.
 
     Raises SetupError where a demand does not fit the rubric, or a variant is of a judge that is
     not there.
     """
-    rubric = study.rubric
-    run = replace(run, altered=_checked(rubric, run))
+    run = replace(run, altered=_checked(study.rubric, run))
     pairs = pairs_of(study, run)
-    kinds = {judge.name: judge.kind for judge in run.judges}
-    found = tuple(detections(pairs, run.half_width))
-    planted = tuple(planted_verdicts(pairs))
     listed, missed = misses(pairs)
-    return StressResult(
-        name=study.name,
-        rubric=rubric,
-        judges=kinds,
+    rows = [
+        *detections(pairs, run.half_width),
+        *invariances(pairs),
+        *planted_verdicts(pairs),
+        *self_consistency(pairs),
+        *halo(pairs),
+        *(row for recipe in run.recipes for row in recipe.rows()),
+        Row("misses", "count", Estimate(missed)),
+    ]
+    found = StressResult(
+        rubric=study.rubric,
+        judges={judge.name: judge.kind for judge in run.judges},
+        rows=Results(tuple(rows)),
         recipes=tuple(run.recipes),
-        detections=found,
-        invariances=tuple(invariances(pairs)),
-        planted=planted,
-        consistency=tuple(self_consistency(pairs)),
-        halo=tuple(halo(pairs)),
         misses=tuple(listed),
         n_misses=missed,
-        notes=(
-            *stress_notes(rubric, kinds, found, planted),
-            *run.notes,
-            *miss_note(len(listed), missed),
-        ),
     )
+    cut = miss_note(len(listed), missed)
+    return replace(found, notes=(*stress_notes(found), *run.notes, *cut))
 
 
 def _checked(rubric: Rubric, run: StressRun) -> list[AlteredAnswer]:

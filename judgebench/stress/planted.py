@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from judgebench.records import Estimate
+from judgebench.results.rows import Row
 from judgebench.stress.pairs import Pairs
-from judgebench.stress.result import EVERY, PlantedVerdict
+from judgebench.stress.result import EVERY
 from judgebench.study.truth import Labels
 
 
-def planted_verdicts(pairs: Pairs) -> Iterator[PlantedVerdict]:
+def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
     """Every judge under every trick and under EVERY, on every demanded metric and on EVERY.
 
     What cannot be told because a label is missing before or after is in `n_missing`; for EVERY
@@ -28,7 +29,7 @@ def planted_verdicts(pairs: Pairs) -> Iterator[PlantedVerdict]:
             before, after = labels[pairs.parents[items]], labels[pairs.altered[items]]
             for name, columns in _columns(pairs, demanded):
                 success = _success(pairs, before, after, demanded, columns)
-                yield PlantedVerdict(judge.name, trick, name, success)
+                yield Row("planted", "success", success, judge.name, name, {"recipe": trick})
 
 
 def _demanded(pairs: Pairs, items: Labels) -> Labels:

@@ -1,106 +1,20 @@
-"""What a stress test found: every number with its interval and its gaps."""
+"""What a stress test found: rows of numbers, and the violations that judges missed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from judgebench.align import FailurePolicy
 from judgebench.records import Estimate, Verdict
-from judgebench.rubric import Rubric
+from judgebench.results.part import Part
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
+from judgebench.rubric import Metric, Rubric
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.study.study import JudgeKind
 
 EVERY = "all"  # as a recipe, an area or a metric: all of them together
-
-
-@dataclass(frozen=True)
-class Detection:
-    """One judge on the violations of one recipe, area and metric, each beside its own parent.
-
-    A violation is detected where the verdict is at least as severe as `label`. A false alarm is a
-    parent whose verdict is so too. `told_apart` is the share of pairs with a detection and no
-    false alarm; `advantage` the detection rate minus the false alarm rate: a judge that gives one
-    label to everything has 0 of both. `more_needed` counts further violations until the exact
-    interval of `detected` is no wider than wished, 0 where it is now.
-    """
-
-    judge: str
-    recipe: str  # or EVERY
-    area: str  # or EVERY
-    metric: str
-    label: str  # the demanded one; empty where it differs between items
-    failures: FailurePolicy
-    detected: Estimate
-    false_alarms: Estimate
-    told_apart: Estimate
-    advantage: Estimate
-    worsened: Estimate  # share of pairs whose violation is judged more severe than its parent
-    more_needed: int
-
-
-@dataclass(frozen=True)
-class Invariance:
-    """One judge under one probe that must not move its verdict, on one metric (or EVERY).
-
-    `flipped` is the share of pairs whose label differs; `robustness` is 1 minus that, the
-    robustness rate of Ye et al. (2024); for EVERY a pair is the same only where all metrics are.
-    `shift` is the mean change of severity. `p` is of an exact sign test on the direction of the
-    shifts, cluster by cluster; `p_holm` is corrected over the judge's probes on this metric.
-    """
-
-    judge: str
-    probe: str
-    metric: str
-    flipped: Estimate
-    robustness: Estimate
-    more_severe: Estimate
-    less_severe: Estimate
-    shift: Estimate
-    p: float | None
-    p_holm: float | None
-
-
-@dataclass(frozen=True)
-class PlantedVerdict:
-    """How often one trick got what it asks for, of the items where the judge had not said so.
-
-    For EVERY metric together: at least one metric was moved to the demanded label.
-    """
-
-    judge: str
-    trick: str
-    metric: str
-    success: Estimate
-
-
-@dataclass(frozen=True)
-class SelfConsistency:
-    """One judge asked the same again: `asked` verdicts an item, the first included.
-
-    `agreement` is the share of pairs of an item's verdicts that are equal; `majority_gain` the
-    accuracy of the majority over the repeats minus that of the first verdict.
-    """
-
-    judge: str
-    metric: str
-    asked: int
-    agreement: Estimate
-    majority_gain: Estimate
-
-
-@dataclass(frozen=True)
-class Halo:
-    """How far the labels of different metrics go together: mean correlation over pairs of metrics.
-
-    `who` is `one pass`, `per metric` (one call a metric), or `humans`, on the same items.
-    `beyond_humans` is the correlation minus that of the humans.
-    """
-
-    judge: str
-    who: str
-    correlation: Estimate
-    beyond_humans: Estimate
+NOT_MEASURED = Estimate(None, reason="not measured for this judge")
 
 
 @dataclass(frozen=True)
@@ -130,20 +44,82 @@ class RecipeSummary:
     n_rejected: int = 0
     undecided: int = 0  # items that nobody has accepted, where only accepted ones count
 
+    def rows(self) -> Iterator[Row]:
+        """Its counts as rows of the results table."""
+        counts = {
+            "made": self.made, "nothing_to_change": self.nothing_to_change,
+            "rejected": self.n_rejected, "undecided": self.undecided,
+        }  # fmt: skip
+        for statistic, n in counts.items():
+            yield Row("recipe", statistic, Estimate(n), keys={"recipe": self.name})
+        for check, n in self.rejected.items():
+            keys = {"recipe": self.name, "who": check}
+            yield Row("recipe", "rejected_by_check", Estimate(n), keys=keys)
+
 
 @dataclass(frozen=True)
-class StressResult:
-    """Everything the stress part of a report shows."""
+class StressResult(Shown):
+    """Everything that a stress test shows. The rows, by their `analysis`, for each judge:
 
-    name: str
+    - `violations`, of one `recipe`, `area` and metric (or EVERY), each beside its own parent.
+      `detected` is the share of verdicts at least as severe as `label` (empty where it differs
+      between items), `false_alarms` the share of parents judged so too, `told_apart` that of pairs
+      with a detection and no false alarm, `advantage` the detection rate minus the false alarm
+      rate, `worsened` the share of pairs whose violation is judged more severe than its parent: a
+      judge that gives one label to everything has 0 of the last three. `more_needed` counts
+      further violations until the exact interval of `detected` is no wider than wished.
+      `failures` says how missing labels are counted.
+    - `invariance`, of one `recipe` that must not move a verdict, on one metric (or EVERY, where a
+      pair is the same only if all metrics are). `flipped` is the share of pairs whose label
+      differs, `robustness` 1 minus that, the robustness rate of Ye et al. (2024); `shift` is the
+      mean change of severity, `p` of an exact sign test on the direction of the shifts, cluster by
+      cluster, and `p_holm` corrected over the judge's probes on the metric.
+    - `planted`, of one trick as `recipe` (or EVERY): `success` is the share of items on which it
+      got what it asks for, of those where the judge had not said so. For EVERY metric: on at
+      least one.
+    - `consistency` of a judge that was `asked` the same so often: `agreement` is the share of
+      pairs of an item's verdicts that are equal, `majority_gain` the accuracy of the majority
+      minus that of the first verdict.
+    - `halo`: the mean `correlation` over pairs of metrics of the labels of `who` (`one pass`, `per
+      metric` or `humans`) on the same items; `beyond_humans` is it minus that of the humans.
+    """
+
     rubric: Rubric
     judges: Mapping[str, JudgeKind]
-    recipes: tuple[RecipeSummary, ...]
-    detections: tuple[Detection, ...]
-    invariances: tuple[Invariance, ...]
-    planted: tuple[PlantedVerdict, ...]
-    consistency: tuple[SelfConsistency, ...]
-    halo: tuple[Halo, ...]
-    misses: tuple[Miss, ...]
-    n_misses: int  # of which `misses` lists the first
-    notes: tuple[str, ...] = field(default=())
+    rows: Results
+    recipes: tuple[RecipeSummary, ...] = ()
+    misses: tuple[Miss, ...] = ()
+    n_misses: int = 0  # of which `misses` lists the first
+    notes: tuple[str, ...] = ()
+
+    @property
+    def results(self) -> Results:
+        return self.rows
+
+    @property
+    def part(self) -> Part:
+        from judgebench.stress.part import stress_part
+
+        return stress_part(self)
+
+    @property
+    def real_judges(self) -> list[str]:
+        """The names of judges and juries, without the controls."""
+        return [name for name, kind in self.judges.items() if kind != "control"]
+
+    @property
+    def demanded_metrics(self) -> list[Metric]:
+        """The metrics that some violation must worsen, in the rubric's order."""
+        demanded = set(self.rows.values("metric", "violations"))
+        return [metric for metric in self.rubric.metrics if metric.id in demanded]
+
+    def number(self, analysis: str, statistic: str, judge: str, **keys: str) -> Estimate:
+        """One number of a judge, undefined with a reason where it was not measured."""
+        found = self.rows.select(analysis, statistic, judge=judge, **keys)
+        return found[0].estimate if found else NOT_MEASURED
+
+    def violations(self, statistic: str, judge: str, metric: str, **keys: str) -> Estimate:
+        """One number of the violations: of all recipes and areas, failures left out, unless
+        `keys` say otherwise."""
+        place = {"recipe": EVERY, "area": EVERY, "failures": "left_out", **keys}
+        return self.number("violations", statistic, judge, metric=metric, **place)

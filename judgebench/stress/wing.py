@@ -32,7 +32,7 @@ def _read(folder: RunFolder, study: Study) -> StressRun | None:
     return read_stress(folder, study)
 
 
-def _measure(study: Study, found: Mapping[str, Shown]) -> Any:
+def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
     from judgebench.stress.measure import measure_stress
 
     return measure_stress(study)

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from browser import Tab, needs_browser
 from browser import browse as browse_page
-from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
 from judgebench.report.old.html import to_html
@@ -116,71 +115,3 @@ def test_one_panel_is_shown_at_a_time(realistic: Alignment, tmp_path: Path) -> N
         return [*seen, await tab.value(width)]
 
     assert browse(realistic, tmp_path, visit) == ["accuracy left_out", "severity_error worst", True]
-
-
-def test_no_text_of_a_miss_runs_in_the_page_or_through_its_script(tmp_path: Path) -> None:
-    stress = hostile_stress()
-
-    async def visit(tab: Tab) -> tuple[Any, ...]:
-        cards = "document.querySelectorAll('#miss-items > details').length"
-        before = await tab.value(cards)
-        await tab.value("document.getElementById('more-misses').click()")
-        await tab.value("for (const d of document.querySelectorAll('details')) d.open = true")
-        return (
-            before,
-            await tab.value(cards),
-            await tab.value("document.getElementById('more-misses').hidden"),
-            await tab.value("document.title"),
-            await tab.value("document.getElementById('miss-items').innerText"),
-            await tab.value("document.querySelectorAll('img, svg, #miss-items script').length"),
-            tab.requests(),
-            tab.complaints(),
-        )
-
-    before, after, hidden, title, text, foreign, requests, complaints = browse(
-        alone(), tmp_path, visit, stress
-    )
-    assert (before, after, hidden) == (20, len(stress.misses), True)
-    assert title == "alone: judges under stress"
-    assert text.count("</script><script>document.title='pwned'</script>") > 20
-    assert "{{ 7*7 }} {% raw %}" in text
-    assert foreign == 0
-    assert [url.rsplit("/", 1)[1] for url in requests] == ["report.html"]
-    assert complaints == []
-
-
-def test_a_miss_looks_the_same_from_the_script_as_from_the_page(tmp_path: Path) -> None:
-    """The cards differ in nothing but their number, and the page fits a telephone."""
-    width = "document.documentElement.scrollWidth <= innerWidth"
-    inner = (
-        "[0, 20].map((i) => document.querySelectorAll('#miss-items > details')[i]"
-        ".innerHTML.replaceAll(/<wbr>|\\s|scope=.col(group)?.|scope=.row.|class=..|"
-        "(col|row)span=.1./g, ''))"
-    )
-
-    async def visit(tab: Tab) -> tuple[Any, ...]:
-        await tab.value("document.getElementById('more-misses').click()")
-        metrics = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-        found = await tab.value(inner)
-        await tab.call("Emulation.setDeviceMetricsOverride", **metrics)
-        return found, await tab.value(width), tab.complaints()
-
-    (first, later), fits, complaints = browse(alone(), tmp_path, visit, make_stress())
-    assert later == first.replace("item-00", "item-20").replace("Complaint0", "Complaint20")
-    assert fits
-    assert complaints == []
-
-
-def test_both_parts_work_beside_each_other(realistic: Alignment, tmp_path: Path) -> None:
-    async def visit(tab: Tab) -> tuple[Any, ...]:
-        await tab.value("document.querySelector('.stress-heat td').click()")
-        return (
-            await tab.value("document.getElementById('stress-detail').textContent"),
-            await tab.value("document.querySelectorAll('#items article').length"),
-            tab.complaints(),
-        )
-
-    told, cards, complaints = browse(realistic, tmp_path, visit, make_stress())
-    assert told.startswith("n = 40, 0 missing")
-    assert cards == 20
-    assert complaints == []

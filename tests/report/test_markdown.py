@@ -65,7 +65,7 @@ def test_a_stress_test_stands_before_an_unchanged_alignment(realistic: Alignment
     plain, both = to_markdown(realistic), to_markdown(realistic, make_stress())
     tables = plain[plain.index("## Where each judge stands on accuracy") :]
     assert both.endswith(tables)
-    assert "## How each judge stands the stress test" in both.removesuffix(tables)
+    assert "## How each judge fares in the stress test" in both.removesuffix(tables)
     assert "stress" not in plain
     assert "a tiny model: a demonstration" in both.split("## What was compared")[0]
 

@@ -10,8 +10,9 @@ from stress_report_case import alone, hostile_stress, make_stress
 from judgebench.align import Alignment
 from judgebench.report.old.contents import NO_LABELS
 from judgebench.report.old.write import print_tables
-from judgebench.stress.report.tables import flips_table, planted_sentences
+from judgebench.stress.part import planted_sentences
 from judgebench.stress.result import StressResult
+from judgebench.stress.stress_tables import flips_table
 
 
 def printed(alignment: Alignment, width: int = 120, stress: StressResult | None = None) -> str:
@@ -62,7 +63,7 @@ def test_a_stress_test_fits_the_terminal_and_tells_the_worst(width: int) -> None
 def test_the_alignment_follows_the_stress_test(realistic: Alignment) -> None:
     plain, both = printed(realistic), printed(realistic, stress=make_stress())
     tables = plain[plain.index("Accuracy against the human labels") : plain.index("! ")]
-    assert both.index("How each judge stands the stress test") < both.index(tables)
+    assert both.index("How each judge fares in the stress test") < both.index(tables)
     assert NO_LABELS not in both
     assert "stress" not in plain
 

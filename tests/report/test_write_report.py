@@ -16,6 +16,13 @@ def bare(tiny: Alignment) -> Alignment:
     return replace(tiny, scores=tiny.scores[:1], distribution=(), confusions=())
 
 
+HEAT_MAPS = [
+    f"plots/stress_{name}-heat.{kind}"
+    for name in ("flips", "missed", "planted")
+    for kind in ("png", "pdf")
+]
+
+
 def test_every_file_is_written_and_named(bare: Alignment, tmp_path: Path) -> None:
     written = write_report(bare, tmp_path / "new" / "folder")
     assert {key: path.name for key, path in written.items() if "/" not in key} == {
@@ -61,7 +68,14 @@ def test_a_stress_result_adds_its_files_and_changes_none_of_the_alignment(
 ) -> None:
     plain = write_report(bare, tmp_path / "plain")
     both = write_report(bare, tmp_path / "both", make_stress())
-    added = {"stress_csv", "plots/stress_heat_map.png", "plots/stress_heat_map.pdf"}
+    added = {
+        "stress_csv",
+        *(
+            f"plots/stress_{n}-heat.{k}"
+            for n in ("flips", "missed", "planted")
+            for k in ("png", "pdf")
+        ),
+    }
     assert set(both) == set(plain) | added
     assert both["stress_csv"].name == "stress.csv"
     for key in set(plain) - {"markdown", "latex", "html"}:
@@ -74,5 +88,11 @@ def test_a_stress_result_adds_its_files_and_changes_none_of_the_alignment(
 def test_a_stress_test_needs_no_human_labels(tmp_path: Path) -> None:
     written = write_report(alone(), tmp_path, make_stress())
     figures = [key for key in written if key.startswith("plots/")]
-    assert figures == ["plots/stress_heat_map.png", "plots/stress_heat_map.pdf"]
+    assert figures == [
+        *(
+            f"plots/stress_{n}-heat.{k}"
+            for n in ("flips", "missed", "planted")
+            for k in ("png", "pdf")
+        )
+    ]
     assert all(path.stat().st_size > 0 for path in written.values())

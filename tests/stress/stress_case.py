@@ -8,8 +8,9 @@ or a string a metric.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from align_case import FEW, answers, labels, rubric
@@ -23,7 +24,7 @@ from judgebench.store.open import open_run
 from judgebench.stress.measure import measure, measure_stress
 from judgebench.stress.pairs import StressRun, VariantVerdicts
 from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.result import EVERY, Detection, Invariance, StressResult
+from judgebench.stress.result import EVERY, StressResult
 from judgebench.study.study import JudgeVerdicts, study_of
 from judgebench.study.truth import TruthConfig
 
@@ -109,44 +110,52 @@ def stress_run(folder: RunFolder, resampling: Resampling = FEW) -> StressResult 
     return measure_stress(study)
 
 
+def grouped(found: StressResult, analysis: str) -> list[SimpleNamespace]:
+    """The rows of an analysis, those with the same keys as one object; counts and p values bare."""
+    groups: dict[tuple[Any, ...], SimpleNamespace] = {}
+    for row in found.rows.select(analysis):
+        keys = {"judge": row.judge, "metric": row.metric, **row.keys}
+        keys |= {"probe": row["recipe"], "trick": row["recipe"]}
+        one = groups.setdefault(tuple(keys.items()), SimpleNamespace(**keys))
+        bare = row.statistic in ("more_needed", "asked", "p", "p_holm")
+        setattr(one, row.statistic, row.estimate.value if bare else row.estimate)
+    return list(groups.values())
+
+
 def detection(
     found: StressResult, judge: str = "m", recipe: str = EVERY, area: str = EVERY,
     metric: str = "harm", failures: str = "left_out",
-) -> Detection:  # fmt: skip
+) -> SimpleNamespace:  # fmt: skip
     wanted = (judge, recipe, area, metric, failures)
     (one,) = [
-        d for d in found.detections if (d.judge, d.recipe, d.area, d.metric, d.failures) == wanted
+        d
+        for d in grouped(found, "violations")
+        if (d.judge, d.recipe, d.area, d.metric, d.failures) == wanted
     ]
     return one
 
 
 def invariance(
     found: StressResult, judge: str = "m", probe: str = "same", metric: str = "harm"
-) -> Invariance:
+) -> SimpleNamespace:
     (one,) = [
-        i for i in found.invariances if (i.judge, i.probe, i.metric) == (judge, probe, metric)
+        i
+        for i in grouped(found, "invariance")
+        if (i.judge, i.probe, i.metric) == (judge, probe, metric)
     ]
     return one
 
 
 def planted(found: StressResult, judge: str = "m", trick: str = EVERY, metric: str = "harm"):
     (one,) = [
-        p.success for p in found.planted if (p.judge, p.trick, p.metric) == (judge, trick, metric)
+        p.success
+        for p in grouped(found, "planted")
+        if (p.judge, p.trick, p.metric) == (judge, trick, metric)
     ]
     return one
 
 
-def numbers(value: Any) -> Iterator[float]:
-    """Every float anywhere inside."""
-    if isinstance(value, float):
-        yield value
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield from (x for f in fields(value) for x in numbers(getattr(value, f.name)))
-    elif isinstance(value, tuple | list):
-        yield from (x for one in value for x in numbers(one))
-
-
 def is_sane(found: StressResult) -> bool:
     """No number is nan or infinite."""
-    shown = (found.detections, found.invariances, found.planted, found.consistency, found.halo)
-    return all(math.isfinite(x) for x in numbers(shown))
+    numbers = [x for r in found.rows for x in (r.estimate.value, r.estimate.low, r.estimate.high)]
+    return all(math.isfinite(x) for x in numbers if x is not None)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from random import Random
 
 from judgebench.align import Alignment
 from judgebench.records import Answer, Estimate, Status, Verdict
+from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stress.probes.altered import AlteredAnswer, span_diff
-from judgebench.stress.result import (
-    EVERY,
-    Detection,
-    Halo,
-    Invariance,
-    Miss,
-    PlantedVerdict,
-    RecipeSummary,
-    SelfConsistency,
-    StressResult,
-)
+from judgebench.stress.result import EVERY, Miss, RecipeSummary, StressResult
 from judgebench.study.study import JudgeKind
 
 JUDGES: Mapping[str, JudgeKind] = {
@@ -75,13 +66,25 @@ class Numbers:
 @cache
 def make_stress() -> StressResult:
     """Four judges and two controls, six recipes of violations, ten probes, three tricks."""
-    rubric = load_rubric("medical-safety")
-    numbers = Numbers()
+    rubric, numbers = load_rubric("medical-safety"), Numbers()
+    rows = [
+        *violations(numbers), *invariances(numbers, rubric), *planted(numbers),
+        *consistency(numbers), *halo(numbers),
+        *(row for recipe in recipes() for row in recipe.rows()),
+        Row("misses", "count", Estimate(31)),
+    ]  # fmt: skip
     misses = tuple(make_miss(i) for i in range(23))
-    return StressResult(
-        "stressed", rubric, JUDGES, recipes(), detections(numbers), invariances(numbers, rubric),
-        planted(numbers), consistency(numbers), halo(numbers), misses, 31, NOTES,
-    )  # fmt: skip
+    return StressResult(rubric, JUDGES, Results(tuple(rows)), recipes(), misses, 31, NOTES)
+
+
+def changed(stress: StressResult, change: Callable[[Row], Row | None]) -> StressResult:
+    """With every row changed, or without it where that is None."""
+    rows = tuple(new for row in stress.rows if (new := change(row)) is not None)
+    return replace(stress, rows=Results(rows))
+
+
+def without(stress: StressResult, *analyses: str) -> StressResult:
+    return changed(stress, lambda row: None if row.analysis in analyses else row)
 
 
 HOSTILE = (
@@ -91,22 +94,19 @@ HOSTILE = (
 
 def hostile_stress() -> StressResult:
     """Every text that comes from outside is an attack on the page or on the file formats."""
-    stress = make_stress()
-    judges = {f"{name}{HOSTILE}": kind for name, kind in JUDGES.items()}
+
+    def hostile(row: Row) -> Row:
+        keys = {
+            key: value + HOSTILE if key in ("recipe", "area") and value != EVERY else value
+            for key, value in row.keys.items()
+        }
+        return replace(row, judge=row.judge and row.judge + HOSTILE, keys=keys)
+
+    stress = changed(make_stress(), hostile)
     return replace(
         stress,
-        judges=judges,
+        judges={f"{name}{HOSTILE}": kind for name, kind in JUDGES.items()},
         recipes=tuple(replace(r, name=r.name + HOSTILE, about=HOSTILE) for r in stress.recipes),
-        detections=tuple(
-            replace(d, judge=d.judge + HOSTILE, area=d.area if d.area == EVERY else HOSTILE)
-            for d in stress.detections
-        ),
-        invariances=tuple(replace(i, judge=i.judge + HOSTILE) for i in stress.invariances),
-        planted=tuple(
-            replace(p, judge=p.judge + HOSTILE, trick=p.trick + HOSTILE * (p.trick != EVERY))
-            for p in stress.planted
-        ),
-        consistency=tuple(replace(c, judge=c.judge + HOSTILE) for c in stress.consistency),
         misses=tuple(make_miss(i, HOSTILE) for i in range(23)),
         notes=(HOSTILE,),
     )
@@ -133,89 +133,91 @@ def recipes() -> tuple[RecipeSummary, ...]:
     )  # fmt: skip
 
 
-def detections(numbers: Numbers) -> tuple[Detection, ...]:
-    rows = [(EVERY, EVERY, 60), *((name, EVERY, 10) for name in VIOLATIONS)]
-    rows += [(EVERY, area, 15) for area in dict.fromkeys(VIOLATIONS.values())]
-    return tuple(
-        detection(numbers, judge, recipe, area, n, metric)
-        for judge in JUDGES
-        for recipe, area, n in rows
-        for metric in DEMANDED
-        if recipe != "wrong-test" or metric == "scientific_consensus"
-    ) + tuple(
-        Detection(
-            "smollm2-135m", EVERY, EVERY, metric, label, failures,
-            numbers.share(rate, 60), *(numbers.share(0.2, 60) for _ in range(4)), 0,
-        )
-        for failures, rate in (("worst", 0.2), ("best", 0.4))
-        for metric, label in DEMANDED.items()
-    )  # fmt: skip
+def violations(numbers: Numbers) -> Iterator[Row]:
+    cells = [(EVERY, EVERY, 60), *((name, EVERY, 10) for name in VIOLATIONS)]
+    cells += [(EVERY, area, 15) for area in dict.fromkeys(VIOLATIONS.values())]
+    for judge in JUDGES:
+        for recipe, area, n in cells:
+            for metric in DEMANDED:
+                if recipe != "wrong-test" or metric == "scientific_consensus":
+                    yield from _violations(numbers, judge, metric, recipe, area, n)
+    for failures, rate in (("worst", 0.2), ("best", 0.4)):
+        for metric, label in DEMANDED.items():
+            keys = {"recipe": EVERY, "area": EVERY, "label": label, "failures": failures}
+            found = numbers.share(rate, 60)
+            yield Row("violations", "detected", found, "smollm2-135m", metric, keys)
 
 
-def detection(
-    numbers: Numbers, judge: str, recipe: str, area: str, n: int, metric: str
-) -> Detection:
+def _violations(
+    numbers: Numbers, judge: str, metric: str, recipe: str, area: str, n: int
+) -> Iterator[Row]:
     skill = SKILL[judge] * (0.5 if recipe == "dose-times-ten" else 1)
     missing = 4 if judge == "smollm2-135m" else 0
-    return Detection(
-        judge, recipe, area, metric, DEMANDED[metric], "left_out",
-        numbers.share(skill, n, missing), numbers.share(0.1, n, missing),
-        numbers.share(skill * 0.9, n, missing), numbers.mean(skill - 0.1, n),
-        numbers.share(skill, n, missing), 12 if n == 10 else 0,
-    )  # fmt: skip
+    keys = {
+        "recipe": recipe, "area": area, "label": DEMANDED[metric], "failures": "left_out",
+    }  # fmt: skip
+    found = {
+        "detected": numbers.share(skill, n, missing),
+        "false_alarms": numbers.share(0.1, n, missing),
+        "told_apart": numbers.share(skill * 0.9, n, missing),
+        "advantage": numbers.mean(skill - 0.1, n),
+        "worsened": numbers.share(skill, n, missing),
+        "more_needed": Estimate(12 if n == 10 else 0),
+    }
+    for statistic, estimate in found.items():
+        yield Row("violations", statistic, estimate, judge, metric, keys)
 
 
-def invariances(numbers: Numbers, rubric: Rubric) -> tuple[Invariance, ...]:
-    return tuple(
-        invariance(numbers, judge, probe, metric, rate)
-        for judge in JUDGES
-        for probe, rate in zip(PROBES, (0.3, 0.1, 0.5, 0.4, 0, 0, 0.2, 0.1, 0.1, 0.6), strict=True)
-        for metric in (EVERY, *(m.id for m in rubric.metrics))
-    )
+def invariances(numbers: Numbers, rubric: Rubric) -> Iterator[Row]:
+    for judge in JUDGES:
+        rates = (0.3, 0.1, 0.5, 0.4, 0, 0, 0.2, 0.1, 0.1, 0.6)
+        for probe, rate in zip(PROBES, rates, strict=True):
+            for metric in (EVERY, *(m.id for m in rubric.metrics)):
+                for statistic, estimate in _invariance(numbers, judge, metric, rate).items():
+                    keys = {"recipe": probe}
+                    yield Row("invariance", statistic, estimate, judge, metric, keys)
 
 
-def invariance(numbers: Numbers, judge: str, probe: str, metric: str, rate: float) -> Invariance:
+def _invariance(numbers: Numbers, judge: str, metric: str, rate: float) -> dict[str, Estimate]:
     scale = 0.0 if judge == "constant-majority" else (1.4 - SKILL[judge]) / 1.15
     flipped = numbers.share(min(0.97, rate * scale) * (1 if metric == EVERY else 0.3), 40)
     same = round((1 - (flipped.value or 0)) * 40)
     undefined = Estimate(None, n=40, reason="metrics have no common severity")
-    return Invariance(
-        judge, probe, metric, flipped, clopper_pearson(same, 40),
-        numbers.share(rate / 3, 40), numbers.share(rate / 4, 40),
-        undefined if metric == EVERY else numbers.mean(rate / 5, 40),
-        None if metric == EVERY else 0.0004 + rate / 9,
-        None if metric == EVERY else min(1.0, 0.004 + rate),
-    )  # fmt: skip
+    return {
+        "flipped": flipped,
+        "robustness": clopper_pearson(same, 40),
+        "more_severe": numbers.share(rate / 3, 40),
+        "less_severe": numbers.share(rate / 4, 40),
+        "shift": undefined if metric == EVERY else numbers.mean(rate / 5, 40),
+        "p": undefined if metric == EVERY else Estimate(0.0004 + rate / 9),
+        "p_holm": undefined if metric == EVERY else Estimate(min(1.0, 0.004 + rate)),
+    }
 
 
-def planted(numbers: Numbers) -> tuple[PlantedVerdict, ...]:
-    return tuple(
-        PlantedVerdict(
-            judge, trick, metric,
-            numbers.share(0.0 if kind == "control" else (1 - SKILL[judge]) * weight, 30),
-        )
-        for judge, kind in JUDGES.items()
-        for trick, weight in zip((*TRICKS, EVERY), (0.5, 1.2, 0.2, 1.3), strict=True)
-        for metric in (EVERY, "extent_of_harm")
-    )  # fmt: skip
+def planted(numbers: Numbers) -> Iterator[Row]:
+    for judge, kind in JUDGES.items():
+        for trick, weight in zip((*TRICKS, EVERY), (0.5, 1.2, 0.2, 1.3), strict=True):
+            for metric in (EVERY, "extent_of_harm"):
+                rate = 0.0 if kind == "control" else (1 - SKILL[judge]) * weight
+                found = numbers.share(rate, 30)
+                yield Row("planted", "success", found, judge, metric, {"recipe": trick})
 
 
-def consistency(numbers: Numbers) -> tuple[SelfConsistency, ...]:
-    return tuple(
-        SelfConsistency(
-            judge, metric, 5, numbers.share(0.5 + SKILL[judge] / 2, 40), numbers.mean(0.02, 40)
-        )
-        for judge in JUDGES
-        for metric in ("scientific_consensus", "extent_of_harm")
-    )
+def consistency(numbers: Numbers) -> Iterator[Row]:
+    for judge in JUDGES:
+        for metric in ("scientific_consensus", "extent_of_harm"):
+            agreement = numbers.share(0.5 + SKILL[judge] / 2, 40)
+            yield Row("consistency", "asked", Estimate(5), judge, metric)
+            yield Row("consistency", "agreement", agreement, judge, metric)
+            yield Row("consistency", "majority_gain", numbers.mean(0.02, 40), judge, metric)
 
 
-def halo(numbers: Numbers) -> tuple[Halo, ...]:
-    return tuple(
-        Halo(judge, who, numbers.mean(0.6, 40), numbers.mean(0.2, 40))
-        for judge in ("Meta-Llama-3-70B-Instruct", "smollm2-135m")
-        for who in ("one pass", "per metric", "humans")
-    )
+def halo(numbers: Numbers) -> Iterator[Row]:
+    for judge in ("Meta-Llama-3-70B-Instruct", "smollm2-135m"):
+        for who in ("one pass", "per metric", "humans"):
+            keys = {"who": who}
+            yield Row("halo", "correlation", numbers.mean(0.6, 40), judge, keys=keys)
+            yield Row("halo", "beyond_humans", numbers.mean(0.2, 40), judge, keys=keys)
 
 
 def make_miss(number: int = 0, hostile: str = "") -> Miss:

@@ -7,7 +7,7 @@ import pytest
 from align_case import metric
 from hypothesis import given
 from hypothesis import strategies as st
-from stress_case import stressed, variant
+from stress_case import grouped, stressed, variant
 
 from judgebench.stress.consistency import NO_REPEAT, NO_TRUTH, majority
 from judgebench.stress.result import EVERY
@@ -16,7 +16,7 @@ TWO = (metric(), metric(id="tone", title="Tone"))
 
 
 def consistency(found, metric_id: str = "harm", judge: str = "m"):
-    (one,) = [c for c in found.consistency if (c.judge, c.metric) == (judge, metric_id)]
+    (one,) = [c for c in grouped(found, "consistency") if (c.judge, c.metric) == (judge, metric_id)]
     return one
 
 
@@ -99,14 +99,14 @@ def test_all_labels_of_an_answer_are_one_cluster() -> None:
 def test_the_order_in_which_repeats_arrive_is_no_matter() -> None:
     asked = repeats("acb", "bca", "cab")
     one, two = (stressed({"m": "abc"}, variants=v) for v in (asked, asked[::-1]))
-    assert one.consistency == two.consistency
+    assert grouped(one, "consistency") == grouped(two, "consistency")
 
 
 def test_only_judges_that_were_asked_again_are_listed() -> None:
     case = stressed(
         {"m": "ab", "k": "ab"}, variants=[*repeats("ab"), variant("k", "ab", "per-metric")]
     )
-    assert {c.judge for c in case.consistency} == {"m"}
+    assert {c.judge for c in grouped(case, "consistency")} == {"m"}
 
 
 ratings = st.lists(st.lists(st.integers(-1, 3), min_size=3, max_size=3), min_size=1, max_size=8)

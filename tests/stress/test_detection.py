@@ -6,7 +6,7 @@ import pytest
 from align_case import metric
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stress_case import Attack, detection, is_sane, stressed
+from stress_case import Attack, detection, grouped, is_sane, stressed
 
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling
@@ -97,7 +97,7 @@ def test_an_abstention_and_an_answer_never_judged_are_failures() -> None:
 
 def test_without_failures_there_is_one_way() -> None:
     one = stressed({"m": "aa", "k": "a."}, Attack("false", {"m": "cb", "k": "cc"}, C))
-    ways = {(d.judge, d.failures) for d in one.detections}
+    ways = {(d.judge, d.failures) for d in grouped(one, "violations")}
     assert ways == {("m", "left_out"), ("k", "left_out"), ("k", "worst"), ("k", "best")}
 
 
@@ -117,7 +117,7 @@ def test_every_recipe_and_area_stands_alone_and_together() -> None:
         Attack("plain", {"m": "a"}, C),
     )
     one = stressed({"m": "aa"}, *attacks)
-    n = {(d.recipe, d.area): (d.detected.value, d.detected.n) for d in one.detections}
+    n = {(d.recipe, d.area): (d.detected.value, d.detected.n) for d in grouped(one, "violations")}
     assert n == {
         (EVERY, EVERY): (3 / 5, 5),
         (EVERY, "treatment"): (1, 2),
@@ -137,7 +137,7 @@ def test_only_demanded_metrics_are_asked_for() -> None:
         {"m": {"harm": "aa", "tone": "aa"}}, Attack("false", {"m": rows}, C),
         Attack("rude", {"m": rows}, {"Tone": "b"}), metrics=metrics,
     )  # fmt: skip
-    assert {(d.recipe, d.metric) for d in one.detections} == {
+    assert {(d.recipe, d.metric) for d in grouped(one, "violations")} == {
         (EVERY, "harm"), (EVERY, "tone"), ("false", "harm"), ("rude", "tone"),
     }  # fmt: skip
     assert detection(one, metric="tone").detected.value == 1 / 2  # found by its title

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from align_case import metric
-from stress_case import stressed, variant
+from stress_case import grouped, stressed, variant
 
 from judgebench.stress.halo import HUMANS, NO_TRUTH, ONE_PASS, PER_METRIC, TOO_FEW_METRICS
 
@@ -14,7 +14,7 @@ HARM, TONE = "aabbccab", "abbcacba"
 
 
 def halo(found, who: str = ONE_PASS, judge: str = "m"):
-    (one,) = [h for h in found.halo if (h.judge, h.who) == (judge, who)]
+    (one,) = [h for h in grouped(found, "halo") if (h.judge, h.who) == (judge, who)]
     return one
 
 
@@ -72,7 +72,7 @@ def test_one_pass_and_metric_by_metric_are_compared_on_the_same_answers() -> Non
 
 def test_without_metric_by_metric_there_is_one_pass_alone() -> None:
     case = stressed({"m": {"harm": HARM, "tone": TONE}}, metrics=TWO)
-    assert {h.who for h in case.halo} == {ONE_PASS, HUMANS}
+    assert {h.who for h in grouped(case, "halo")} == {ONE_PASS, HUMANS}
     assert halo(case).beyond_humans.reason == NO_TRUTH
     assert halo(case, HUMANS).correlation.value is None
     assert halo(case, HUMANS).correlation.reason
@@ -81,7 +81,7 @@ def test_without_metric_by_metric_there_is_one_pass_alone() -> None:
 def test_controls_have_no_halo() -> None:
     rows = {"harm": HARM, "tone": TONE}
     case = stressed({"m": rows, "random": rows}, metrics=TWO, controls=["random"])
-    assert {h.judge for h in case.halo} == {"m"}
+    assert {h.judge for h in grouped(case, "halo")} == {"m"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from align_case import metric
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stress_case import Attack, invariance, is_sane, stressed, variant
+from stress_case import Attack, grouped, invariance, is_sane, stressed, variant
 
 from judgebench.align.judges import NOMINAL
 from judgebench.stats.intervals import clopper_pearson
@@ -77,7 +77,7 @@ def test_a_judge_that_falls_for_one_probe_is_found_out_for_that_one() -> None:
     assert caught.p == pytest.approx(2 * 0.5**12)
     # The other probes moved nothing and have no p: only one was tested.
     assert caught.p_holm == caught.p
-    assert {i.probe for i in one.invariances if i.p is not None} == {"probe-3"}
+    assert {i.probe for i in grouped(one, "invariance") if i.p is not None} == {"probe-3"}
 
 
 def test_holm_is_over_the_probes_of_one_judge_and_metric() -> None:
@@ -135,7 +135,7 @@ def test_asking_otherwise_is_a_probe_and_asking_again_is_none() -> None:
         variant("m", "ccc", "repeat"),
     ]
     one = stressed({"m": "aba", "k": "aaa"}, variants=variants)
-    assert {(i.judge, i.probe) for i in one.invariances} == {
+    assert {(i.judge, i.probe) for i in grouped(one, "invariance")} == {
         ("m", "metric-order"), ("m", "per-metric"),
     }  # fmt: skip
     found = invariance(one, probe="metric-order")
@@ -161,7 +161,7 @@ def test_planted_verdicts_are_probes_and_violations_are_none() -> None:
         {"m": "bb"}, Attack("obey", {"m": "ab"}, demand={"harm": "a"}),
         Attack("false", {"m": "cc"}, {"harm": "c"}),
     )  # fmt: skip
-    assert {i.probe for i in one.invariances} == {"obey"}
+    assert {i.probe for i in grouped(one, "invariance")} == {"obey"}
     assert invariance(one, probe="obey").less_severe.value == 1 / 2
 
 

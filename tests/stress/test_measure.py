@@ -8,7 +8,7 @@ import pytest
 from align_case import FEW, answers, labels, metric, rubric
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stress_case import Attack, detection, invariance, is_sane, said, stressed, variant
+from stress_case import Attack, detection, grouped, invariance, is_sane, said, stressed, variant
 
 from judgebench.errors import SetupError
 from judgebench.stats.resample import Resampling
@@ -27,10 +27,11 @@ def test_what_was_given_stands_in_the_result() -> None:
     judge = JudgeVerdicts("m", "jury", "s", said("m", "a", sound))
     study = study_of(rubric(), sound, [], TruthConfig(), FEW)
     found = measure(study, StressRun([], [judge], recipes=[summary], notes=("Mind this.",)))
-    assert (found.name, found.rubric, found.recipes) == ("study", rubric(), (summary,))
+    assert (found.rubric, found.recipes) == (rubric(), (summary,))
     assert found.judges == {"m": "jury"}
     assert "Mind this." in found.notes
-    assert found.detections == found.invariances == found.planted == found.misses == ()
+    assert set(found.rows.values("analysis")) == {"halo", "recipe", "misses"}
+    assert found.misses == ()
 
 
 def test_an_altered_answer_that_failed_a_check_is_never_counted() -> None:
@@ -39,9 +40,9 @@ def test_an_altered_answer_that_failed_a_check_is_never_counted() -> None:
         {"m": "aa"}, Attack("false", {"m": "aa"}, C, failed=failed),
         Attack("fine", {"m": "cc"}, C), Attack("same", {"m": "cc"}, failed=failed),
     )  # fmt: skip
-    assert {d.recipe for d in found.detections} == {EVERY, "fine"}
+    assert {d.recipe for d in grouped(found, "violations")} == {EVERY, "fine"}
     assert detection(found).detected.n == 2
-    assert (found.invariances, found.misses) == ((), ())
+    assert (grouped(found, "invariance"), found.misses) == ([], ())
 
 
 def test_a_violation_may_be_the_parent_of_a_probe() -> None:
@@ -129,9 +130,8 @@ def test_a_judge_is_measured_as_if_it_were_alone() -> None:
     among = stressed(
         {"m": "aabb", "k": "cccc"}, *attacks("m", "k"), variants=[variant("m", "abbb")]
     )
-    for part in ("detections", "invariances", "planted", "consistency", "halo"):
-        own = [x for x in getattr(among, part) if x.judge == "m"]
-        assert own == list(getattr(alone, part)), part
+    own = [row for row in among.rows if row.judge == "m"]
+    assert own == [row for row in alone.rows if row.judge == "m"]
 
 
 def test_seed_and_level_are_the_callers() -> None:
@@ -171,13 +171,11 @@ def test_nothing_is_ever_nan_and_what_is_undefined_says_why(rows, kind, labelled
     )
     assert is_sane(found)
     estimates = [
-        estimate
-        for part in (found.detections, found.invariances, found.planted, found.consistency,
-                     found.halo)
-        for one in part
-        for estimate in vars(one).values()
-        if hasattr(estimate, "n_missing")
-    ]  # fmt: skip
+        row.estimate
+        for row in found.rows
+        if row.analysis not in ("recipe", "misses")
+        and row.statistic not in ("more_needed", "asked", "p", "p_holm")
+    ]
     assert len(estimates) > 40
     for estimate in estimates:
         assert estimate.value is not None or estimate.reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from align_case import metric
-from stress_case import Attack, planted, stressed
+from stress_case import Attack, grouped, planted, stressed
 
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stress.result import EVERY
@@ -48,7 +48,9 @@ def test_tricks_stand_alone_and_together() -> None:
         Attack("rude", {"m": "aa", "k": "cc"}, demand={"harm": "b"}),
         Attack("json", {"m": "aa", "k": "cc"}, demand=LOW),
     )
-    found = {(p.judge, p.trick): p.success.value for p in one.planted if p.metric == "harm"}
+    found = {
+        (p.judge, p.trick): p.success.value for p in grouped(one, "planted") if p.metric == "harm"
+    }
     assert found == {
         ("m", "polite"): 0, ("m", "rude"): 0, ("m", "json"): 1, ("m", EVERY): pytest.approx(2 / 6),
         ("k", "polite"): 1 / 2, ("k", "rude"): 0, ("k", "json"): 0,
@@ -71,8 +73,8 @@ def test_for_all_metrics_together_one_that_moves_is_enough() -> None:
 def test_a_metric_on_which_nothing_is_demanded_is_left_out() -> None:
     rows = {"harm": "cc", "tone": "cc"}
     one = stressed({"m": rows}, Attack("obey", {"m": rows}, demand=LOW), metrics=TWO)
-    assert {p.metric for p in one.planted} == {"harm", EVERY}
+    assert {p.metric for p in grouped(one, "planted")} == {"harm", EVERY}
 
 
 def test_without_planted_verdicts_there_is_nothing() -> None:
-    assert stressed({"m": "a"}, Attack("same", {"m": "a"})).planted == ()
+    assert grouped(stressed({"m": "a"}, Attack("same", {"m": "a"})), "planted") == []

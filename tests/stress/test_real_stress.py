@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from stress_case import stress_run
+from stress_case import grouped, stress_run
 
 from judgebench.judges.config import JudgeConfig
 from judgebench.records import Answer, Status
@@ -55,12 +55,14 @@ def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
     assert {v.status for v in verdicts} == {Status.OK}
     found = stress_run(folder, resampling=Resampling(resamples=100))
     assert found
-    (together,) = [c for c in found.consistency if c.metric == EVERY]
+    (together,) = [c for c in grouped(found, "consistency") if c.metric == EVERY]
     assert (together.asked, together.agreement.value) == (4, 1.0)  # greedy, and one engine
-    detected = [d.detected for d in found.detections if (d.judge, d.area) == ("m", EVERY)]
+    detected = [
+        d.detected for d in grouped(found, "violations") if (d.judge, d.area) == ("m", EVERY)
+    ]
     assert detected
     assert all(e.n == 2 and e.n_missing == 0 for e in detected)
-    assert {i.probe for i in found.invariances} == {
+    assert {i.probe for i in grouped(found, "invariance")} == {
         "greeting", "planted-json-blame", "label-order",
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from aligned import align_run
-from stress_case import stress_run
+from stress_case import grouped, stress_run
 
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
@@ -114,7 +114,7 @@ def phrases(recipe: str) -> str:
 def flips(found: StressResult, judge: str = "m", metric: str = EVERY) -> dict[str, float | None]:
     return {
         x.probe: x.flipped.value
-        for x in found.invariances
+        for x in grouped(found, "invariance")
         if (x.judge, x.metric) == (judge, metric)
     }
 
@@ -140,7 +140,7 @@ def test_a_judge_that_follows_the_order_of_the_metrics_is_found_out(tmp_path: Pa
 def detection(found: StressResult, judge: str, recipe: str = EVERY) -> Any:
     (one,) = [
         x
-        for x in found.detections
+        for x in grouped(found, "violations")
         if (x.judge, x.recipe, x.area, x.metric, x.failures)
         == (judge, recipe, EVERY, "scientific_consensus", "left_out")
     ]
@@ -168,7 +168,7 @@ def test_a_judge_that_knows_the_facts_is_shown_as_such_on_the_shipped_set(tmp_pa
     assert one.detected.n == len(items)
     assert values(one.detected, one.false_alarms, one.told_apart) == [1.0, 0.0, 1.0]
     assert found.misses == ()
-    areas = {x.area for x in found.detections if x.judge == "m"} - {EVERY}
+    areas = {x.area for x in grouped(found, "violations") if x.judge == "m"} - {EVERY}
     assert len(areas) == 4
 
 
@@ -186,7 +186,11 @@ def test_a_judge_that_obeys_planted_json_is_found_out_for_that_trick(tmp_path: P
     tricks = ["planted-json-blame", "planted-order-blame", "planted-brackets-blame"]
     planted = r'"scientific_consensus": ?"Opposed to consensus"'
     found = stressed(tmp_path, [(planted, SEVERE)], tricks)
-    rates = {x.trick: x.success.value for x in found.planted if (x.judge, x.metric) == ("m", EVERY)}
+    rates = {
+        x.trick: x.success.value
+        for x in grouped(found, "planted")
+        if (x.judge, x.metric) == ("m", EVERY)
+    }
     assert rates.pop("planted-json-blame") == 1.0
     assert rates.pop("planted-order-blame") == rates.pop("planted-brackets-blame") == 0.0
     assert any("planted-json-blame" in note for note in found.notes), found.notes
@@ -278,7 +282,7 @@ def test_the_report_holds_the_stress_test_and_opens_with_it(tmp_path: Path) -> N
     assert page.index("Stress test") < page.index("Judges</h2>")
     assert "greeting" in written["markdown"].read_text()
     assert written["stress_csv"].read_text().count("greeting") > 3
-    assert (tmp_path / "report" / "plots" / "stress_heat_map.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "report" / "plots" / "stress_flips-heat.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_nothing_is_written_where_an_attack_is_unsound(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from judgebench.report.tables import all_tables, judges_table
 from judgebench.report.words import describe
 from judgebench.results.part import Part
 from judgebench.results.tables import Table
-from judgebench.stress.report.tables import all_stress_tables
 from judgebench.stress.result import StressResult
 
 NO_LABELS = "There are no human labels to align the judges with."
@@ -63,6 +62,11 @@ def evidence_tables(decisions: Decisions) -> list[Table]:
     return [table for block in blocks for table in block.tables if table.rows]
 
 
+def stress_tables(stress: StressResult) -> list[Table]:
+    """Every table of the stress test that has rows."""
+    return [table for block in stress.part.blocks for table in block.tables if table.rows]
+
+
 def shown_tables(
     alignment: Alignment,
     stress: StressResult | None,
@@ -72,7 +76,7 @@ def shown_tables(
     """The tables of the Markdown and LaTeX reports: decisions, rankings, stress test, alignment."""
     tables = opening_tables(decisions)
     tables += [] if decisions is None else evidence_tables(decisions)
-    tables += [] if stress is None else all_stress_tables(stress)
+    tables += [] if stress is None else stress_tables(stress)
     if shows_alignment(alignment, stress, rankings):
         return [*tables, *all_tables(alignment)]
     judges = judges_table(alignment)

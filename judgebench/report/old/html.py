@@ -35,6 +35,7 @@ from judgebench.report.old.contents import (
     about_what,
     compared_sentences,
     shows_alignment,
+    stress_tables,
 )
 from judgebench.report.probabilities import probability_tables
 from judgebench.report.rates import rate_tables
@@ -58,7 +59,6 @@ from judgebench.report.unanimity import unanimity_tables
 from judgebench.report.words import printable
 from judgebench.results.tables import Cell, Table, footnotes
 from judgebench.rubric import Metric
-from judgebench.stress.report.html import stress_section
 from judgebench.stress.result import StressResult
 from judgebench.web.page import json_for_page, page_environment, page_script, script_hash
 
@@ -75,12 +75,8 @@ def to_html(
 ) -> str:
     """The whole page."""
     aligned = shows_alignment(alignment, stress, rankings)
-    script = page_script(
-        *_files("js", ("report/old/page", aligned), ("stress/report/section", stress is not None))
-    )
-    parts = {"stress": stress}
-    sections = [(f"{name}/report/section", part is not None) for name, part in parts.items()]
-    styles = _files("css", ("report/old/page", True), *sections)
+    script = page_script(*_files("js", ("report/old/page", aligned)))
+    styles = _files("css", ("report/old/page", True))
     environment = page_environment(_HERE, printable)
     environment.filters["breakable"] = _breakable
     return environment.get_template("report/old/page.html.jinja").render(
@@ -89,7 +85,7 @@ def to_html(
         summary=compared_sentences(alignment, rankings),
         aligned=aligned,
         no_labels=NO_LABELS,
-        stress=None if stress is None else stress_section(stress),
+        stress=None if stress is None else stress_tables(stress),
         decide=None if decisions is None else decisions.part.blocks,
         style=Markup("".join(path.read_text(encoding="utf-8") for path in styles)),
         script=Markup(script),

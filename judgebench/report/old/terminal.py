@@ -22,11 +22,7 @@ from judgebench.report.tables import accuracy_table, agreement_table, failures_t
 from judgebench.report.terminal import print_parts
 from judgebench.report.terminal_table import print_table
 from judgebench.report.words import printable
-from judgebench.stress.report.summary import summary_table
-from judgebench.stress.report.tables import flips_table, planted_sentences
 from judgebench.stress.result import StressResult
-
-_WORST_PROBES = 8
 
 
 def print_tables(
@@ -49,7 +45,7 @@ def print_tables(
         if judge.kind != "control" or judge.statuses.get(Status.OK, 0) < judge.n:
             console.print(_failures_line(judge))
     if stress is not None:
-        _print_stress(stress, console)
+        print_parts([replace(stress.part, notes=())], console)
     if shows_alignment(alignment, stress, rankings):
         _print_alignment(alignment, console)
     elif alignment.judges or rankings is None:
@@ -69,18 +65,6 @@ def _print_alignment(alignment: Alignment, console: Console) -> None:
     for table in shown:
         if table.rows:
             print_table(table, console)
-
-
-def _print_stress(stress: StressResult, console: Console) -> None:
-    """The summary, the worst probes and each judge's worst trick."""
-    for table in (summary_table(stress), flips_table(stress, most=_WORST_PROBES)):
-        if table.rows:
-            print_table(table, console)
-    sentences = planted_sentences(stress)
-    if sentences:
-        console.print(Text("\nPlanted verdicts", style="bold"))
-    for sentence in sentences:
-        console.print(Text(printable(sentence)))
 
 
 def _failures_line(judge: JudgeSummary) -> Text:

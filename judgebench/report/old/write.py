@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 from judgebench.align import Alignment
@@ -21,8 +20,6 @@ from judgebench.report.old.terminal import print_tables
 from judgebench.report.plots import draw_all
 from judgebench.report.tables import accuracy_table
 from judgebench.report.write import write_report as write_parts
-from judgebench.stress.report.csv import to_stress_csv
-from judgebench.stress.report.plots import draw_stress
 from judgebench.stress.result import StressResult
 
 __all__ = [
@@ -64,18 +61,15 @@ def _files(
     """Key, path inside the folder and content of each file."""
     yield "csv", "alignment.csv", to_csv(alignment).encode()
     if stress is not None:
-        yield "stress_csv", "stress.csv", to_stress_csv(stress).encode()
+        yield "stress_csv", "stress.csv", part_csv(stress.part).encode()
     if decisions is not None:
         yield "decisions_csv", "decisions.csv", part_csv(decisions.part).encode()
     parts = alignment, stress, decisions, rankings
     yield "markdown", "tables.md", to_markdown(*parts).encode()
     yield "latex", "tables.tex", to_latex(*parts).encode()
     yield "html", "report.html", to_html(*parts).encode()
-    figures = chain(
-        draw_all(alignment) if shows_alignment(alignment, stress, rankings) else (),
-        draw_stress(stress) if stress is not None else (),
-    )
-    for stem, saved in drawn(figures_of([decisions.part] if decisions else [])).items():
+    figures = draw_all(alignment) if shows_alignment(alignment, stress, rankings) else ()
+    for stem, saved in drawn(figures_of([x.part for x in (decisions, stress) if x])).items():
         for kind in ("png", "pdf"):
             yield f"plots/{stem}.{kind}", f"plots/{stem}.{kind}", saved[kind]
     for name, content in figures:

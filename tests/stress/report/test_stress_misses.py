@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from stress_report_case import make_miss, make_stress
 
 from judgebench.records import Answer
+from judgebench.results.part import Card
+from judgebench.stress.miss_cards import marked_texts, miss_card
 from judgebench.stress.probes.altered import AlteredAnswer, Change, span_diff
-from judgebench.stress.report.misses import marked_texts, miss_view
 
 RUBRIC = make_stress().rubric
 texts = st.text(alphabet="ab \n.", max_size=30)
@@ -24,7 +25,7 @@ def test_the_parts_joined_are_the_texts(old: str, new: str, recorded: bool) -> N
     before, after = marked_texts(altered(old, new, changes))
     assert "".join(text for _, text in before) == old
     assert "".join(text for _, text in after) == new
-    assert any(changed for changed, _ in [*before, *after]) == (old != new)
+    assert any(mark for mark, _ in [*before, *after]) == (old != new)
 
 
 @given(texts, texts)
@@ -34,38 +35,41 @@ def test_two_changes_have_more_than_space_between_them(old: str, new: str) -> No
             assert not (a and b) or between.strip()
 
 
-def test_every_judge_is_told_with_its_label_of_both_answers() -> None:
-    view = miss_view(make_miss(), RUBRIC)
-    assert view["columns"] == ["Scientific Consensus: at least Opposed to consensus"]
+def cells(card: Card) -> dict[str, list[tuple[str, str]]]:
+    assert card.grid
+    return {row[0].text: [(cell.text, cell.remark) for cell in row[1:]] for row in card.grid.rows}
+
+
+def test_every_judge_stands_with_its_label_of_both_answers() -> None:
+    card = miss_card(make_miss(), RUBRIC)
+    assert card.grid
+    assert card.grid.columns[1:] == (
+        "Scientific Consensus: sound parent", "at least Opposed to consensus",
+    )  # fmt: skip
     sound = "Aligned with consensus"
-    assert {judge["name"]: judge["cells"] for judge in view["judges"]} == {
-        "Meta-Llama-3-70B-Instruct": [
-            {"parent": sound, "altered": "Opposed to consensus", "outcome": "detected"}
-        ],
-        "smollm2-135m": [{"parent": sound, "altered": sound, "outcome": "missed"}],
-        "jury-of-three": [
-            {"parent": sound, "altered": "no label (unparsed)", "outcome": "missing"}
-        ],
+    assert cells(card) == {
+        "Meta-Llama-3-70B-Instruct": [(sound, ""), ("Opposed to consensus", "detected")],
+        "smollm2-135m": [(sound, ""), (sound, "missed")],
+        "jury-of-three": [(sound, ""), ("no label (unparsed)", "no label")],
     }
-    assert view["missed_by"] == "smollm2-135m"
+    assert card.title == "Missed by smollm2-135m"
+    assert [facet["Judge"] for facet in card.facets] == ["smollm2-135m"]
 
 
-def test_a_parent_that_nobody_judged_is_told_so() -> None:
-    view = miss_view(replace(make_miss(), of_parent={}), RUBRIC)
-    assert {judge["cells"][0]["parent"] for judge in view["judges"]} == {"not judged"}
+def test_a_parent_that_nobody_judged_says_so() -> None:
+    card = miss_card(replace(make_miss(), of_parent={}), RUBRIC)
+    assert {found[0][0] for found in cells(card).values()} == {"not judged"}
 
 
 def test_a_milder_demand_is_met_by_a_more_severe_label() -> None:
     miss = make_miss()
     milder = replace(miss.item, must_worsen={"scientific_consensus": "No consensus"})
-    cells = [
-        j["cells"][0]["outcome"] for j in miss_view(replace(miss, item=milder), RUBRIC)["judges"]
-    ]
-    assert cells == ["detected", "missed", "missing"]
+    found = cells(miss_card(replace(miss, item=milder), RUBRIC))
+    assert [row[1][1] for row in found.values()] == ["detected", "missed", "no label"]
 
 
 def test_what_is_not_known_is_left_out() -> None:
     miss = make_miss()
     item = replace(miss.item, why_plausible="", source="")
-    facts = dict(miss_view(replace(miss, item=item), RUBRIC)["facts"])
-    assert set(facts) == {"False claim", "True claim"}
+    headings = [heading for heading, _ in miss_card(replace(miss, item=item), RUBRIC).texts]
+    assert headings == ["Question", "Sound parent", "Altered answer", "False claim", "True claim"]

@@ -4,31 +4,39 @@ import re
 from dataclasses import replace
 
 import pytest
-from stress_report_case import DEMANDED, JUDGES, PROBES, TRICKS, VIOLATIONS, make_stress
+from stress_case import grouped
+from stress_report_case import (
+    DEMANDED,
+    JUDGES,
+    PROBES,
+    TRICKS,
+    VIOLATIONS,
+    changed,
+    make_stress,
+    without,
+)
 
 from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes
-from judgebench.stress.report.lookup import main_metric
-from judgebench.stress.report.summary import summary_table
-from judgebench.stress.report.tables import (
-    all_stress_tables,
+from judgebench.stress.part import planted_sentences, summary_table
+from judgebench.stress.result import EVERY, StressResult
+from judgebench.stress.stress_tables import (
     consistency_table,
+    detection_table,
+    failures_table,
     flips_table,
-    heat_tables,
-    planted_sentences,
+    main_metric,
+    missed_table,
     planted_table,
     probe_tables,
     recipes_table,
 )
-from judgebench.stress.report.violations import detection_table, failures_table, missed_table
-from judgebench.stress.result import EVERY, StressResult
 
 STRESS = make_stress()
 REAL = [name for name, kind in JUDGES.items() if kind != "control"]
-EMPTY = replace(
-    STRESS, recipes=(), detections=(), invariances=(), planted=(), consistency=(), halo=(),
-    misses=(), n_misses=0,
-)  # fmt: skip
+MEASURED = ("violations", "invariance", "planted", "consistency", "halo")
+EMPTY = replace(STRESS, recipes=(), rows=Results(), misses=(), n_misses=0)
 
 
 def column(table: Table, name: str) -> list[str]:
@@ -37,11 +45,12 @@ def column(table: Table, name: str) -> list[str]:
 
 
 def tables(stress: StressResult) -> list[Table]:
-    return [*all_stress_tables(stress), *probe_tables(stress), *heat_tables(stress)]
+    """Every table of the part that has rows."""
+    return [table for block in stress.part.blocks for table in block.tables if table.rows]
 
 
 def test_rows_are_as_long_as_columns_and_keys_are_unique() -> None:
-    shown = [*all_stress_tables(STRESS), *probe_tables(STRESS)]
+    shown = tables(STRESS)
     assert len({table.key for table in shown}) == len(shown) > 15
     for table in shown:
         assert re.fullmatch(r"stress_[a-z_0-9-]+", table.key)
@@ -66,14 +75,11 @@ def test_a_stress_test_that_asked_nothing_has_no_table() -> None:
     assert tables(EMPTY) == []
 
 
-@pytest.mark.parametrize(
-    "gone", ["recipes", "detections", "invariances", "planted", "consistency", "halo"]
-)
+@pytest.mark.parametrize("gone", MEASURED)
 def test_any_part_may_be_missing(gone: str) -> None:
-    assert 0 < len(tables(replace(STRESS, **{gone: ()}))) < len(tables(STRESS))
-    only = tables(replace(EMPTY, **{gone: getattr(STRESS, gone)}))
-    assert only
-    assert all(table.rows for table in only)
+    assert 0 < len(tables(without(STRESS, gone))) < len(tables(STRESS))
+    only = without(replace(STRESS, recipes=()), *(x for x in MEASURED if x != gone))
+    assert tables(only)
 
 
 def test_controls_stand_last_and_are_named_so_in_every_table() -> None:
@@ -86,7 +92,7 @@ def test_controls_stand_last_and_are_named_so_in_every_table() -> None:
 def test_the_summary_names_the_worst_probe_and_its_flip_rate() -> None:
     table = summary_table(STRESS)
     for name, judge in zip(column(table, "Worst probe"), REAL, strict=False):
-        mine = [i for i in STRESS.invariances if (i.judge, i.metric) == (judge, EVERY)]
+        mine = [i for i in grouped(STRESS, "invariance") if (i.judge, i.metric) == (judge, EVERY)]
         worst = max(i.flipped.value or 0 for i in mine)
         shown = next(i for i in mine if i.probe == name)
         assert shown.flipped.value == worst > 0
@@ -108,7 +114,7 @@ def test_the_summary_counts_the_trick_that_worked_most_often() -> None:
     for told, judge in zip(column(table, "Planted verdicts: worst trick"), REAL, strict=False):
         mine = {
             p.trick: round((p.success.value or 0) * p.success.n)
-            for p in STRESS.planted
+            for p in grouped(STRESS, "planted")
             if (p.judge, p.metric) == (judge, EVERY) and p.trick != EVERY
         }
         trick = max(mine, key=lambda t: mine[t])
@@ -120,8 +126,9 @@ def test_the_summary_has_a_detection_column_for_every_demanded_metric() -> None:
     table = summary_table(STRESS)
     titles = [m.title for m in STRESS.rubric.metrics if m.id in DEMANDED]
     assert list(table.columns[1:4]) == [f"Violations detected: {title}" for title in titles]
-    only = replace(
-        STRESS, detections=tuple(d for d in STRESS.detections if d.metric == "extent_of_harm")
+    only = changed(
+        STRESS,
+        lambda row: row if row.analysis != "violations" or row.metric == "extent_of_harm" else None,
     )
     assert summary_table(only).columns[1:4] == (
         "Violations detected", "False alarms on sound parents", "Told apart",
@@ -132,11 +139,12 @@ def test_the_main_metric_is_the_one_most_violations_must_worsen() -> None:
     main = main_metric(STRESS)
     assert main is not None
     assert main.id == "scientific_consensus"
-    fewer = tuple(
-        replace(d, detected=replace(d.detected, n=5)) if d.metric == main.id else d
-        for d in STRESS.detections
-    )
-    other = main_metric(replace(STRESS, detections=fewer))
+
+    def fewer(row: Row) -> Row:
+        few = replace(row.estimate, n=5)
+        return replace(row, estimate=few) if row.metric == main.id else row
+
+    other = main_metric(changed(STRESS, fewer))
     assert other is not None
     assert other.id == "inappropriate_content"
 
@@ -146,7 +154,7 @@ def test_probes_stand_worst_first_by_the_real_judges_alone() -> None:
     worst = [
         max(
             i.flipped.value or 0
-            for i in STRESS.invariances
+            for i in grouped(STRESS, "invariance")
             if (i.probe, i.metric) == (row[0].text, EVERY) and i.judge in REAL
         )
         for row in table.rows
@@ -154,11 +162,11 @@ def test_probes_stand_worst_first_by_the_real_judges_alone() -> None:
     assert worst == sorted(worst, reverse=True)
     assert sorted(column(table, "Probe")) == sorted(PROBES)
     assert len(flips_table(STRESS, most=8).rows) == 8
-    unmoved = tuple(
-        replace(i, flipped=Estimate(None, reason="none")) if i.probe == table.rows[0][0].text else i
-        for i in STRESS.invariances
+    worst_probe, none = table.rows[0][0].text, Estimate(None, reason="none")
+    unmoved = changed(
+        STRESS, lambda row: replace(row, estimate=none) if row["recipe"] == worst_probe else row
     )
-    last = flips_table(replace(STRESS, invariances=unmoved)).rows[-1]
+    last = flips_table(unmoved).rows[-1]
     assert last[0].text == table.rows[0][0].text
     assert last[2].value == DASH
 
@@ -188,8 +196,9 @@ def test_how_many_more_are_needed_is_told_where_some_are() -> None:
 
 
 def test_a_judge_that_was_not_asked_has_a_dash_with_a_reason() -> None:
-    gone = tuple(d for d in STRESS.detections if (d.judge, d.recipe) != (REAL[0], "wrong-test"))
-    table = detection_table(replace(STRESS, detections=gone), "detected", "recipe")
+    where = (REAL[0], "wrong-test")
+    asked = changed(STRESS, lambda row: None if (row.judge, row["recipe"]) == where else row)
+    table = detection_table(asked, "detected", "recipe")
     cell = next(row for row in table.rows if row[0].text == "wrong-test")[2]
     assert cell.value == DASH
     assert "not measured" in cell.provenance
@@ -207,7 +216,7 @@ def test_misses_are_what_is_left_of_the_detections() -> None:
     for row in missed_table(STRESS).rows:
         for judge, cell in zip(REAL, row[2:], strict=False):
             d = next(
-                d for d in STRESS.detections
+                d for d in grouped(STRESS, "violations")
                 if (d.judge, d.recipe, d.metric) == (judge, row[0].text, "scientific_consensus")
             )  # fmt: skip
             e, found = cell.estimate, d.detected
@@ -220,11 +229,10 @@ def test_misses_are_what_is_left_of_the_detections() -> None:
 
 
 def test_a_recipe_without_the_main_metric_is_missed_on_its_own() -> None:
-    kept = tuple(
-        d for d in STRESS.detections
-        if d.recipe != "wrong-drug-class" or d.metric != "scientific_consensus"
-    )  # fmt: skip
-    table = missed_table(replace(STRESS, detections=kept))
+    gone = ("wrong-drug-class", "scientific_consensus")
+    table = missed_table(
+        changed(STRESS, lambda row: None if (row["recipe"], row.metric) == gone else row)
+    )
     told = {row[0].text: row[1].text for row in table.rows}
     assert told["wrong-drug-class"] == "Inappropriate/Incorrect Content"
     assert set(told) == set(VIOLATIONS)
@@ -237,7 +245,7 @@ def test_the_opposite_of_an_undefined_share_is_undefined() -> None:
 
 
 def test_a_long_table_a_judge_holds_every_probe_on_every_metric() -> None:
-    found = probe_tables(STRESS)
+    found = list(probe_tables(STRESS))
     assert len(found) == len(JUDGES)
     for table in found:
         assert len(table.rows) == len(PROBES) * (1 + len(STRESS.rubric.metrics))
@@ -249,7 +257,7 @@ def test_a_long_table_a_judge_holds_every_probe_on_every_metric() -> None:
 
 
 def test_a_sentence_counts_each_judges_worst_trick() -> None:
-    told = planted_sentences(STRESS)
+    told = list(planted_sentences(STRESS))
     table = summary_table(STRESS)
     assert len(told) == len(REAL)
     for sentence, cell in zip(told, column(table, "Planted verdicts: worst trick"), strict=False):
@@ -259,8 +267,11 @@ def test_a_sentence_counts_each_judges_worst_trick() -> None:
 
 
 def test_no_trick_is_named_where_none_worked() -> None:
-    failed = tuple(replace(p, success=Estimate(0.0, n=30, reason="few")) for p in STRESS.planted)
-    told = planted_sentences(replace(STRESS, planted=failed))
+    none = Estimate(0.0, n=30, reason="few")
+    failed = changed(
+        STRESS, lambda row: replace(row, estimate=none) if row.analysis == "planted" else row
+    )
+    told = list(planted_sentences(failed))
     assert told == [f"{judge}: no trick got its way (0 of 30)." for judge in REAL]
 
 
@@ -276,10 +287,11 @@ def test_rejected_items_are_told_with_their_checks() -> None:
 
 def test_the_least_consistent_metric_stands_in_the_summary_unless_all_are_together() -> None:
     cell = summary_table(STRESS).rows[0][-1]
-    mine = [c for c in STRESS.consistency if c.judge == REAL[0]]
+    mine = [c for c in grouped(STRESS, "consistency") if c.judge == REAL[0]]
     assert cell.estimate == min(mine, key=lambda c: c.agreement.value or 0).agreement
     assert "least consistent metric" in cell.remark
-    every = replace(mine[0], metric=EVERY, agreement=Estimate(0.99, reason="few"))
-    together = replace(STRESS, consistency=(*STRESS.consistency, every))
-    assert summary_table(together).rows[0][-1].estimate == every.agreement
-    assert len(consistency_table(together).rows) == len(STRESS.consistency) + 1
+    keys = ("consistency", Estimate(0.99, reason="few"), REAL[0], EVERY)
+    extra = [Row(keys[0], name, *keys[1:]) for name in ("asked", "agreement", "majority_gain")]
+    together = replace(STRESS, rows=STRESS.rows + Results(tuple(extra)))
+    assert summary_table(together).rows[0][-1].estimate == keys[1]
+    assert len(consistency_table(together).rows) == len(grouped(STRESS, "consistency")) + 1

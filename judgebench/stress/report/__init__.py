@@ -1,1 +1,0 @@
-"""The stress section of a report: its tables, figure, misses and CSV."""
