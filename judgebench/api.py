@@ -65,8 +65,9 @@ def study(
     ...     "item_id": ["a", "b"], "judge": "my-judge", "tone": ["Friendly", "Rude"],
     ... })
     >>> rubric = jb.Rubric.from_labels({"tone": ["Friendly", "Curt", "Rude"]})
-    >>> jb.study(labels, verdicts, rubric=rubric).judges[0].name
-    'my-judge'
+    >>> study = jb.study(labels, verdicts, rubric=rubric)
+    >>> [judge.name for judge in study.judges if judge.kind == "judge"]
+    ['my-judge']
     """
     from judgebench.data.given import read_given
     from judgebench.study.given_verdicts import gaps, judges_of
@@ -82,7 +83,8 @@ def study(
     judges = judges_of(given.verdicts, given.unread, found.answers)
     controls = _control_judges(found, given)
     notes = [f"In the data: {warning}." for warning in given.warnings]
-    judged = replace(found, judges=(*judges, *controls))
+    by_name = sorted((*judges, *controls), key=lambda judge: judge.name)  # as in a run folder
+    judged = replace(found, judges=tuple(by_name))
     return replace(judged, notes=(*notes, *gaps(judged)))
 
 

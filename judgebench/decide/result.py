@@ -172,7 +172,7 @@ class TriageCurve:
             yield Row("triage_point", "caught", point.caught, *about, at)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decisions(Shown):
     """Everything that `judgebench decide` says.
 

@@ -136,7 +136,7 @@ class OneRanking:
         return self.shares.get((upper, lower), 0.0) >= SURE - 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rankings(Shown):
     """All that a ranking run finds; `rows` are described at the top of this module."""
 

@@ -76,7 +76,7 @@ class TaskFitness:
         return self.rows.find("alpha", "suitability")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Suitability(Shown):
     """Every task that was ranked; `notes` tell which ranks were left out."""
 

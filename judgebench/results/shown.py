@@ -33,6 +33,9 @@ class Shown:
 
         return as_text(self.part)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         from judgebench.report.html import fragment
 

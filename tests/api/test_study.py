@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,11 @@ def long(frame: pd.DataFrame, who: str) -> pd.DataFrame:
     return frame.melt(["item_id", who], METRICS, "metric", "label")
 
 
+def judge(study: jb.Study) -> Any:
+    (found,) = (judge for judge in study.judges if judge.kind == "judge")
+    return found
+
+
 def same_study(a: jb.Study, b: jb.Study) -> None:
     assert [answer.item_id for answer in a.answers] == [answer.item_id for answer in b.answers]
     assert (a.clusters.codes == b.clusters.codes).all()
@@ -40,10 +46,9 @@ def same_study(a: jb.Study, b: jb.Study) -> None:
         one, other = a.humans[metric.id], b.humans[metric.id]
         assert (one.truth == other.truth).all()
         assert (one.ratings.values == other.ratings.values).all()
-        for judge in a.judges:
-            (twin,) = (j for j in b.judges if j.name == judge.name)
-            assert (a.judged(judge, metric) == b.judged(twin, metric)).all()
-    assert len(a.judges) == len(b.judges)
+        for mine, yours in zip(a.judges, b.judges, strict=True):
+            assert mine.name == yours.name
+            assert (a.judged(mine, metric) == b.judged(yours, metric)).all()
 
 
 def test_frames_paths_wide_and_long_are_the_same_study(place: Path) -> None:
@@ -70,9 +75,9 @@ def test_labels_and_verdicts_alone_with_the_questions_as_groups(place: Path) -> 
     grouped = labels.merge(answers[["item_id", "question"]])
     bare = jb.study(grouped, verdicts, rubric=rubric())
     assert bare.clusters.n == whole.clusters.n < len(bare.answers)
-    assert (bare.judged(bare.judges[0], rubric().metrics[0]) >= 0).all()
-    controls = [j.name for j in bare.judges if j.kind == "control"]
-    assert controls == ["constant-majority", "constant-fixed", "random", "prior"]
+    assert (bare.judged(judge(bare), rubric().metrics[0]) >= 0).all()
+    controls = {j.name for j in bare.judges if j.kind == "control"}
+    assert controls == {"constant-majority", "constant-fixed", "random", "prior"}
     alone = jb.study(labels, verdicts, rubric=rubric())
     assert alone.clusters.n == len(alone.answers)
     assert {answer.text for answer in alone.answers} == {""}
@@ -84,16 +89,16 @@ def test_what_is_no_label_is_unread_and_a_blank_is_a_failure() -> None:
     )
     with pytest.warns(UserWarning, match="verdicts:2: tone: is not a label of tone"):
         study = jb.study(LABELS, verdicts, rubric=TONE)
-    found = study.judges[0].verdicts
+    found = judge(study).verdicts
     assert [found[i].status for i in "abc"] == ["unparsed", "failed", "ok"]
     assert found["a"].raw == "Freindly"
     assert found["c"].labels == {"tone": "Rude"}
-    assert study.asked(study.judges[0]).all()
+    assert study.asked(judge(study)).all()
 
 
 def test_an_item_without_a_row_was_not_asked_about() -> None:
     study = jb.study(LABELS, VERDICTS, rubric=TONE)
-    assert study.asked(study.judges[0]).tolist() == [True, True, False]
+    assert study.asked(judge(study)).tolist() == [True, True, False]
     (note,) = study.notes
     assert note.startswith("m has no row for 1 of 3 items with human labels.")
 
@@ -106,7 +111,7 @@ def test_only_metrics_that_occur_are_measured(place: Path) -> None:
 
 def test_labels_may_stand_alone() -> None:
     study = jb.study(LABELS, rubric=TONE)
-    assert all(judge.kind == "control" for judge in study.judges)
+    assert all(one.kind == "control" for one in study.judges)
     assert study.n_labels == 5
 
 
@@ -183,5 +188,5 @@ def test_a_rubric_of_labels() -> None:
 def test_a_study_says_what_it_holds_in_one_line() -> None:
     assert repr(jb.study(LABELS, VERDICTS, rubric=TONE)) == (
         "Study 'study': 3 answers in 3 groups, 5 labels by 2 annotators on tone; "
-        "judges: m, constant-majority, constant-fixed, random, prior"
+        "judges: constant-fixed, constant-majority, m, prior, random"
     )
