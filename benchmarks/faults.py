@@ -1,9 +1,9 @@
-"""What becomes of answers when the endpoint fails in every known way? Prints the fault table.
+"""How do answers end when the endpoint fails in every known way? Prints the fault table.
 
-10,000 answers go through the fault server of the tests (tests/fault_server.py, real HTTP on
+10,000 answers go through the fault server of the tests (tests/cases/fault_server.py, real HTTP on
 loopback) with the whole runner and an `openai-compatible:` judge, and 500 through `litellm:`. Every
 answer's fault, ending and number of calls follow from the seed and are known beforehand; whatever
-came out otherwise is told, and the exit status is then 1.
+came out otherwise is printed, and the exit status is then 1.
 
     python benchmarks/faults.py          # the table that docs/faults.md shows, as Markdown
     python benchmarks/faults.py --quick  # 500 answers, one kind of judge

@@ -1,9 +1,10 @@
 """What does judging in one pass save? Calls and tokens of four ways to label the same answers.
 
-judgebench in one pass (a call an answer), judgebench with `mode: per_metric` (a call a metric),
-and deepeval's GEval, an evaluator that asks about one metric at a time: with its evaluation steps
-given, and with criteria alone, for which it has the model write the steps first. All are told the
-same: the rubric's instructions, each metric's question, each label and what it stands for.
+judgebench in one pass (one call per answer), judgebench with `mode: per_metric` (one call per
+metric), and deepeval's GEval, an evaluator that asks about one metric at a time: with its
+evaluation steps given, and with criteria alone, for which it has the model write the steps first.
+All are given the same: the rubric's instructions, each metric's question, each label and what it
+stands for.
 
 An endpoint on loopback notes every request and reply. The texts of their messages are counted
 afterwards with the tokenizer cl100k_base, which comes with litellm; what a chat template adds to
@@ -182,7 +183,7 @@ def with_geval(steps_given: bool, base_url: str, asked: Sequence[Answer]) -> Non
 
 
 def geval(metric: Metric, steps_given: bool, model: Any) -> Any:
-    """A GEval that is told what judgebench's prompt tells of a metric."""
+    """A GEval that is given what judgebench's prompt says of a metric."""
     from deepeval.metrics import GEval
     from deepeval.metrics.g_eval import Rubric
     from deepeval.test_case import SingleTurnParams

@@ -133,7 +133,7 @@ def _announces(sentence: str, n_options: int) -> bool:
 
 @lru_cache
 def _announcement(n_options: int) -> re.Pattern[str]:
-    places = _places(n_options).replace("?P<places>", "?:")  # it stands twice
+    places = _places(n_options).replace("?P<places>", "?:")  # it is used twice
     the = r"(?:(?:the|our|my)\s+)?"
     return re.compile(
         rf"{_INTRO}{_OPINION}(?:"

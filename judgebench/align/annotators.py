@@ -111,7 +111,7 @@ def _intraclass(study: Study, metric: Metric, values: IntArray) -> Iterator[Agre
 
 
 def _pooled_agreement(study: Study, rubric: Rubric) -> Iterator[AgreementScore]:
-    """Shares over all metrics at once: one entry an item and metric."""
+    """Shares over all metrics at once: one entry per item and metric."""
     made = [study.humans[m.id].made for m in rubric.metrics]
     values = [ratings.values for ratings in made]
     width = max(v.shape[1] for v in values)
@@ -146,7 +146,7 @@ def ceiling(study: Study, metric: Metric) -> Iterator[CeilingScore]:
 
 
 def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[FloatArray, int]:
-    """Confusion counts of one annotator, and how many of his labels nobody else's can check."""
+    """Confusion counts of one annotator, and how many of their labels nobody else's can check."""
     humans = study.humans[metric.id]
     truth = humans.truth_without(annotator)
     own = humans.ratings.of([annotator]).values[:, 0]

@@ -33,7 +33,7 @@ _NO_INTERVAL = "an average rank has no interval; judges of one group do not diff
 
 @dataclass(frozen=True)
 class Outcomes:
-    """How every judge did on one metric, one entry a truth (rule `each`: one a human label).
+    """How every judge did on one metric, one entry per truth (rule `each`: per human label).
 
     `of` holds by judge's name (truths,): 1 right, 0 wrong, -1 where it gave no label.
     """

@@ -56,7 +56,7 @@ def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score
 def paired_labels(
     study: Study, judge: JudgeVerdicts, metric: Metric
 ) -> tuple[IntArray, Labels, Clusters]:
-    """Truth, judge's label and cluster, one entry an item that any human rated (`each`: one a human
+    """Truth, judge's label and cluster, one entry per item that any human rated (`each`: per human
     label)."""
     humans = study.humans[metric.id]
     rows = humans.ratings.rows

@@ -88,7 +88,7 @@ class Backend(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """What its replies depend on (engine, model, weights, how a schema is enforced) and how
-        it was told to run. JSON-able, no secrets; `signature` below hashes all but `runtime`."""
+        it was set to run. JSON-able, no secrets; `signature` below hashes all but `runtime`."""
         ...
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:

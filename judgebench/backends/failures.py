@@ -1,4 +1,4 @@
-"""What a failed try means: a fault that another try may mend, a limit, or a setting to mend."""
+"""What a failed try means: a fault that a retry may get past, a limit, or a setting to fix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judgebench.errors import SetupError
 
 
 class TransientError(Exception):
-    """A try failed in a way that another may mend. `after`: the seconds the server asked for."""
+    """A try failed, and a retry may succeed. `after`: the seconds the server asked for."""
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)

@@ -3,7 +3,7 @@
 Each label is put where it would stand in the reply, and the model says how likely that text is.
 The shared beginning of the prompts (system text and rubric) is computed once and kept. With
 `independent`, one forward pass then weighs all labels of all metrics (`label_tree`); with
-`chained`, one pass a metric goes on from the likeliest label of the one before.
+`chained`, one pass per metric continues from the likeliest label of the one before.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LabelScorer:
     """Answers requests that ask for labels, with a model that `reach_of` admits.
 
     Its first answer is checked against plain passes over whole texts, so that a model which reads
-    a mask or positions in a way of its own is told and never gives a wrong number.
+    a mask or positions in a way of its own is reported and never gives a wrong number.
     """
 
     def __init__(self, model: Any, tokenizer: Any, encoder: ChatEncoder, context: int) -> None:

@@ -84,7 +84,7 @@ def label_tree(branches: Sequence[Sequence[Tokens]]) -> LabelTree:
     """The tree of `branches`: for each field, for each of its options, the whole text's tokens.
 
     Raises ValueError where a field has one option only, or one branch is the beginning of
-    another of its field: its label could not be told from the other.
+    another of its field: its label could not be distinguished from the other.
     """
     trunk = common_prefix([option for field in branches for option in field])
     grown: dict[tuple[int, int], int] = {}  # (parent, token) -> node

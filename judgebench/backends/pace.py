@@ -29,7 +29,7 @@ _LOG = logging.getLogger("judgebench.backends")
 
 
 class Pace:
-    """`where` names the endpoint in what is told. Intervals between probes begin at `first_s`,
+    """`where` names the endpoint in messages. Intervals between probes begin at `first_s`,
     double, and end at `longest_s`."""
 
     def __init__(
@@ -107,7 +107,7 @@ class Pace:
             self._alive()
 
     def limited(self, began: float, in_flight: int) -> None:
-        """A call that began at `began` (monotonic) was told to come less often."""
+        """A call that began at `began` (monotonic) was answered with a rate limit."""
         with self._lock:
             if began >= self._halved:
                 self._halved = monotonic()
@@ -128,7 +128,7 @@ class Pace:
 
     def failed(self, call: int, began: float, said: str) -> None:
         """A try at `call` that began at `began` (monotonic) failed with the endpoint's fault;
-        `said`, which holds no secrets, is told when the circuit opens."""
+        `said`, which holds no secrets, is reported when the circuit opens."""
         with self._lock:
             now = monotonic()
             self._failed_in_a_row += 1

@@ -1,4 +1,4 @@
-"""A backend that says what it was told to say: for tests, documentation and dry runs."""
+"""A backend that replies from a script: for tests, documentation and dry runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a backend is told to run: what stands under `settings:` in a judge's YAML."""
+"""Settings of a backend: the keys under `settings:` in a judge's YAML."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ LIMITED_FOR_S = 3600.0
 class Transport:
     """Runs tries for streams of requests to one endpoint, within the limits of `settings`.
 
-    `where` names the endpoint in what is told. A 429 uses up no retry: a call is tried again for
-    up to `limited_for_s` seconds; when it then still is told to come less often, it fails, or,
+    `where` names the endpoint in messages. A 429 uses up no retry: a call is tried again for
+    up to `limited_for_s` seconds; when it then still meets a rate limit, it fails, or,
     where the endpoint has answered nothing at all since, the stream raises EndpointDown.
     """
 

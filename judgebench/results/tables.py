@@ -25,7 +25,7 @@ Look = Literal["", "good", "fair", "bad", "unclear", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell. With an `estimate`, `text` is empty; `remark` is told beside what it rests on;
+    """One cell. With an `estimate`, `text` is empty; `remark` is shown beside what it rests on;
     `best` is shown in bold."""
 
     text: str = ""
@@ -100,7 +100,7 @@ def footnotes(table: Table) -> Footnotes:
 
 
 def _besides(cell: Cell, usual: tuple[str, str]) -> str:
-    """What is to be told of a cell beside the usual sentence of its table."""
+    """What a note says of a cell beside the usual sentence of its table."""
     parts = [cell.remark]
     if cell.estimate:
         told = [p for p, u in zip(_basis(cell.estimate), usual, strict=True) if p != u]

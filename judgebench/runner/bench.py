@@ -212,7 +212,7 @@ def load_bench(
 
 
 class Gathered:
-    """Runs steps and keeps what each complains of, so that all problems are told at once."""
+    """Runs steps and keeps the errors of each, so that they are reported together."""
 
     def __init__(self, file: str) -> None:
         self._file = file

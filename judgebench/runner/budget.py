@@ -11,7 +11,7 @@ class Budget:
     """US dollars for all who share it, whatever thread they are in; `limit` None means any sum.
 
     `spent` is what the run folder has cost so far, `highest` the most that one call has cost or
-    is expected to. `ran_out` once a call could not be paid for.
+    is expected to. `ran_out` when a call could not be paid for.
     """
 
     def __init__(self, limit: float | None, spent: float = 0.0, highest: float = 0.0) -> None:

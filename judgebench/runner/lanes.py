@@ -19,8 +19,8 @@ _GLANCE_S = 0.2  # a thread that waits longer than this would not see a signal i
 def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, progress: Progress) -> None:
     """Run every lane to its end.
 
-    A lane that fails ends alone: the user is told at once, the others go on, and the error is
-    raised when all have ended. An error that is none of ours stops the others softly.
+    A lane that fails ends alone: its error is reported at once, the other lanes continue, and the
+    error is raised when all have ended. Any other exception stops the other lanes softly.
     Raises Interrupted after a Ctrl-C, and at once after a second one.
     """
     errors: list[BaseException] = []
@@ -54,7 +54,7 @@ def _lane(
         work()
     except JudgebenchError as error:
         errors.append(error)
-        if running - {name}:  # else it is told soon enough, as the error that ends the run
+        if running - {name}:  # else it is reported anyway, as the error that ends the run
             progress.say(f"{name} stopped: {error}")
     except BaseException as error:
         errors.insert(0, error)

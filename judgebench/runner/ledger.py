@@ -22,8 +22,8 @@ _FAILED = _CODE[Status.FAILED]
 class Ledger:
     """One judge's latest verdict on each answer: its status and which attempt it was.
 
-    Unreadable verdicts that may be asked for again are kept whole, for their reasons are told to
-    the judge; all others are forgotten.
+    Unreadable verdicts that may be asked for again are kept whole, for the judge is given
+    their reasons; all others are forgotten.
     """
 
     def __init__(self, answers: IndexedAnswers, signature: str, parse_retries: int = 0) -> None:

@@ -95,9 +95,9 @@ def _spread(
     )
     try:
         for batch in done.iter_batches(batch_size=None, prefetch_batches=0):
-            for error, mend in zip(batch["error"], batch["mend"], strict=True):
+            for error, is_setup in zip(batch["error"], batch["is_setup"], strict=True):
                 if error:
-                    raise SetupError(str(error)) if mend else RunError(str(error))
+                    raise SetupError(str(error)) if is_setup else RunError(str(error))
             yield
     except ray.exceptions.RayError as error:
         raise RunError(f"ray: {error}") from error
@@ -155,12 +155,12 @@ class _Worker:
         self._ready = True
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        error, mend = "", False
+        error, is_setup = "", False
         try:
             self._judge_rows(np.asarray(batch["data"]))
         except JudgebenchError as met:
-            error, mend = str(met), isinstance(met, SetupError)
-        return {"error": np.array([error]), "mend": np.array([mend])}
+            error, is_setup = str(met), isinstance(met, SetupError)
+        return {"error": np.array([error]), "is_setup": np.array([is_setup])}
 
     def _judge_rows(self, rows: Rows) -> None:
         if not self._ready:

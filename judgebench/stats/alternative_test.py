@@ -6,7 +6,7 @@ left out in turn, and it is asked who is closer to the unit's other annotators, 
 By itself the test is easily passed where one label is rare: see docs/decide_alternative_test.md.
 
 `ratings` is (units, annotators) and `judge` (units,), ints 0..k-1 with -1 where there is no label.
-A unit informs about an annotator if he, the judge and another annotator labelled it. With
+A unit informs about an annotator if they, the judge and another annotator labelled it. With
 `severities` (k,) closeness is minus the root mean square distance of severities to the others;
 without, as in the paper for categories, the share of the others who gave the same label.
 """
@@ -62,7 +62,7 @@ class AlternativeAnnotatorTest:
 
 @dataclass(frozen=True)
 class _Duel:
-    """The judge against one annotator on the units that inform about him, `rows` (n,).
+    """The judge against one annotator on the units that inform about them, `rows` (n,).
 
     `judge_wins` and `annotator_wins` (n,) are the paper's W^f and W^h: at least as close to the
     others as the rival; both are 1 on a tie. `label` (n,) is that of the others' majority.

@@ -6,7 +6,7 @@ prompt. Both methods estimate that preference, the labels' prior, and subtract i
     log p'(y | x) = log p(y | x) - log q(y) - log Z(x)
 
 with Z(x) so that the labels' probabilities add up to 1. Arrays hold natural logarithms, one row
-an item and one column a label. A row with a NaN is missing, and stays missing.
+per item and one column per label. A row with a NaN is missing, and stays missing.
 """
 
 from __future__ import annotations

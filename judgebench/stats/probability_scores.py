@@ -132,7 +132,7 @@ Score = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class HeldBack:
-    """One row an item and label that occurs on it, of the items with two labels or more.
+    """One row per item and label that occurs on it, of the items with two labels or more.
 
     `item` (rows,) and `label` (rows,) say which, `others` (rows, k) are the shares of the item's
     labels without one such label, and `weight` (rows,) the share of annotators whose label it is.

@@ -6,7 +6,7 @@
     answers.jsonl         the answers as judged
     labels.jsonl          the human labels as read
     answers.index, data.json   of many answers: what a resume need not read anew (`data.kept`)
-    verdicts-NAME.jsonl   one line a verdict, append-only, one file a judge
+    verdicts-NAME.jsonl   one line per verdict, append-only, one file per judge
     verdicts-NAME+PART.jsonl   the same while several processes share the work; merged at its end
     attacks.jsonl         answers judged beside the study, such as altered ones; answers.jsonl
                           holds them too

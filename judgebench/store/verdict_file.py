@@ -1,4 +1,4 @@
-"""Files of verdicts: append-only JSONL, one line a verdict, one writer a file.
+"""Files of verdicts: append-only JSONL, one line per verdict, one writer per file.
 
 `verdicts-NAME.jsonl` is a judge's own file. While several processes share its work, each writes a
 part beside it, `verdicts-NAME+PART.jsonl`; `merge_parts` brings them home.

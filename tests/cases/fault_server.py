@@ -182,12 +182,12 @@ _HEAD = _WHOLE.index(b"\r\n\r\n") + 4
 _NOTHING = http(200, json.dumps({**completion("x"), "choices": []}).encode())
 _FILTERED = error(400, "The prompt triggered the content management policy")
 _TOO_LONG = error(400, "This model's maximum context length is 2048 tokens, you sent 9000")
-_NO_RETRY = "Nothing to do: tried again, and the verdict is as good as any."
-_FAILED = "Run the same command again: only answers without a reply are asked."
-_RETRIED = "Nothing to do: asked again (`parse_retries`); both replies are kept."
+_NO_RETRY = "Nothing: retried; the verdict is valid."
+_FAILED = "Rerun the same command: only answers without a reply are asked."
+_RETRIED = "Nothing: asked again (`parse_retries`); both replies are kept."
 _UNREAD = "Read `raw` in the verdicts; a stricter `structured` or a larger model may help."
-_REFUSED = "Counted apart in every score; another model or provider may judge it."
-_ACCEPTED = "Nothing to do."
+_REFUSED = "Counted separately in every score; another model or provider may judge it."
+_ACCEPTED = "Nothing."
 
 
 def _mended(name: str, weight: int, *acts: Act, advice: str = _NO_RETRY) -> Fault:
@@ -258,7 +258,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("prompt refused by a content policy", 10, (Act(Status.REFUSED, lambda _: Wire(
         _FILTERED)),), _REFUSED),
     Fault("prompt longer than the model's context", 10, (Act(Status.SKIPPED, lambda _: Wire(
-        _TOO_LONG)),), "Take a model with a longer context; nothing is cut off for you."),
+        _TOO_LONG)),), "Use a model with a longer context; nothing is truncated."),
     Fault("another bad request (400)", 5, (Act(Status.FAILED, lambda _: Wire(
         error(400, "no such character"))),), "Read the verdict's `reason`; " + _FAILED[:1].lower()
         + _FAILED[1:]),
