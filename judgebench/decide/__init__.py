@@ -1,1 +1,1 @@
-"""Decide, for each judge and metric: REPLACE, ASSIST, DON'T or CAN'T TELL."""
+"""Decide, for each judge and metric: REPLACE, ASSIST, DO NOT USE or CAN'T TELL."""

@@ -79,7 +79,7 @@ def _successes(conditions: Sequence[Condition]) -> Iterator[str]:
 
 
 def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
-    """What a judge did, as its conditions measured it; what stands twice is said once."""
+    """What a judge did, as its conditions measured it; what holds by both measures is said once."""
     said: set[str] = set()
     for c in conditions:
         value, n = c.estimate.value or 0.0, c.estimate.n

@@ -103,10 +103,10 @@ def _besides(cell: Cell, usual: tuple[str, str]) -> str:
     """What a note says of a cell beside the usual sentence of its table."""
     parts = [cell.remark]
     if cell.estimate:
-        told = [p for p, u in zip(_basis(cell.estimate), usual, strict=True) if p != u]
-        parts += [*told, cell.estimate.reason.rstrip(".")]
+        shown = [p for p, u in zip(_basis(cell.estimate), usual, strict=True) if p != u]
+        parts += [*shown, cell.estimate.reason.rstrip(".")]
         if cell.estimate.value is None:
-            parts = [cell.remark, f"undefined: {cell.estimate.reason or NO_REASON}", *told]
+            parts = [cell.remark, f"undefined: {cell.estimate.reason or NO_REASON}", *shown]
     return "; ".join(part.rstrip(".") for part in parts if part)
 
 

@@ -35,7 +35,7 @@ from judgebench.stats.arrays import (
 from judgebench.stats.p_values import benjamini_yekutieli
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
 
-PASSING = 0.5  # the winning rate that the paper asks for
+PASSING = 0.5  # the winning rate that the paper requires
 _ROUNDING = 1e-9
 
 
@@ -44,8 +44,8 @@ class AlternativeAnnotatorTest:
     """Whom the judge wins against. All tuples are (annotators,), None for those not tested.
 
     `p_values` are as computed, `wins` what is left of them after Benjamini-Yekutieli.
-    `winning_rate` and `passes` are None where nobody could be tested; `reason` says why, or what
-    else must be known of the test.
+    `winning_rate` and `passes` are None where no annotator could be tested; `reason` says why, or
+    what else must be known of the test.
     """
 
     p_values: tuple[float | None, ...]
@@ -72,7 +72,7 @@ class _Duel:
     judge_wins: NDArray[np.int64]
     annotator_wins: NDArray[np.int64]
     label: NDArray[np.int64]
-    n_missing: int  # units without a label of the judge, or of the majority where that is asked for
+    n_missing: int  # units without a label of the judge, or of the majority where that is needed
 
 
 def alternative_annotator_test(

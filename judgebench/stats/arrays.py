@@ -1,4 +1,4 @@
-"""Array types, and the few array helpers that the other modules of this folder share."""
+"""Array types and the array helpers that the other modules of this folder share."""
 
 from __future__ import annotations
 

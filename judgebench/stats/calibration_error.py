@@ -121,7 +121,7 @@ def bias_corrected(
     statistics: Sequence[Statistic],
     resampling: Resampling,
     *,
-    told: str,
+    prefix: str,
     n: int,
     n_missing: int,
     n_clusters: int,
@@ -134,7 +134,7 @@ def bias_corrected(
     debiased form are moved until their mean is its value. The low limit is `least` where chance
     alone shows as much as there is (consistency resampling: Bröcker and Smith 2007, "Increasing
     the reliability of reliability diagrams"). The interval is widened where need be to hold both
-    values. `told` goes before its method; `n_clusters` are those that the sample stands for.
+    values. `prefix` goes before its method; `n_clusters` is the number of clusters in the sample.
     """
     plug_in, debiased, *by_chance = statistics
     usual = cluster_bootstrap(sample, plug_in, resampling, n=n, n_missing=n_missing)
@@ -155,7 +155,7 @@ def bias_corrected(
         low=max(least, float(min(low, value, usual.value))),
         high=float(max(high, value, usual.value)),
     )
-    both = replace(both, method=f"{told}; bias-corrected {both.method}")
+    both = replace(both, method=f"{prefix}; bias-corrected {both.method}")
     return BiasCorrected(both, replace(both, value=value))
 
 
@@ -210,7 +210,7 @@ def expected_calibration_error(
     )
     return bias_corrected(
         sample, statistics, resampling,
-        told=bins_in_words(bins), n=n, n_missing=len(p) - n, n_clusters=clusters.n,
+        prefix=bins_in_words(bins), n=n, n_missing=len(p) - n, n_clusters=clusters.n,
     )  # fmt: skip
 
 
@@ -228,7 +228,9 @@ def _of_likeliest(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]
     return p[rows, top], q[rows, top]
 
 
-ONE_TRUTH = "all items have the same truth, so there is no uncertainty to be skilled about"
+ONE_TRUTH = (
+    "all items have the same truth, so there is no uncertainty that a skill score could explain"
+)
 
 
 @dataclass(frozen=True)
@@ -273,10 +275,10 @@ def brier_decomposition(
         return grouping_told(found, clusters.n)
 
     def lifted(least: float, *formulas: Formula) -> Estimate:
-        told = f"{bins_in_words(bins)} a label"
+        prefix = f"{bins_in_words(bins)} per label"
         return bias_corrected(
             sample, [Statistic("brier", formula, _undefined) for formula in formulas], resampling,
-            told=told, n=len(p), n_missing=n_missing, n_clusters=clusters.n, least=least,
+            prefix=prefix, n=len(p), n_missing=n_missing, n_clusters=clusters.n, least=least,
         ).plug_in  # fmt: skip
 
     by_chance = partial(read.reliability_by_chance, of_sample=sample.total)

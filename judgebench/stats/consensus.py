@@ -29,8 +29,8 @@ AS_PROBABLE = 1e-6  # probabilities that an iteration found are the same where n
 class SoftLabels:
     """What is said of each unit as a distribution over the labels.
 
-    `share` (units, k): rows add up to 1, or are all 0 where nobody rated the unit; `rated`
-    (units,) tells these apart.
+    `share` (units, k): rows add up to 1, or are all 0 where the unit has no rating; `rated`
+    (units,) says which.
     """
 
     share: FloatArray
@@ -38,7 +38,7 @@ class SoftLabels:
 
 
 def median_label(ratings: IntArray, even: Literal["lower", "upper"]) -> NDArray[np.int64]:
-    """The median label of each unit (units,); -1 where nobody rated it.
+    """The median label of each unit (units,); -1 where it has no rating.
 
     With an even number of labels `even` takes the lower or the upper (more severe) of the middle
     two; labels are never averaged. For ordinal labels only.
@@ -57,7 +57,7 @@ def median_label(ratings: IntArray, even: Literal["lower", "upper"]) -> NDArray[
 
 
 def majority_label(ratings: IntArray, k: int, ties: Ties) -> NDArray[np.int64]:
-    """The most frequent label of each unit (units,); -1 where nobody rated it.
+    """The most frequent label of each unit (units,); -1 where it has no rating.
 
     Of equally frequent labels `ties` takes the lowest, the highest, or none (-1).
 
@@ -106,7 +106,7 @@ _MOST_KEY = 1 << 62  # of the numbers that name a unit's ratings
 class DawidSkene:
     """The fitted model.
 
-    `posterior` (units, k) is T, a row of zeros where nobody rated the unit; `prior` (k,) is p;
+    `posterior` (units, k) is T, a row of zeros where the unit has no rating; `prior` (k,) is p;
     `confusion` (annotators, k, k) is pi, rows the true label, columns the label given. A row
     that no rating informs is uniform. `log_likelihood` (iterations,) never falls; with smoothing
     it is the log-likelihood plus sum_jl smoothing_jl log pi_jl^(k) over all annotators. Where not
@@ -121,7 +121,7 @@ class DawidSkene:
 
 
 def why_no_model(ratings: IntArray) -> str:
-    """Why these ratings (units, annotators) cannot tell the model's parts apart; '' where they can.
+    """Why these ratings (units, annotators) do not identify the model; '' where they do.
 
     With two ratings a unit at most there are more unknowns than facts: 2 k (k - 1) + k - 1
     against k^2 - 1. Goodman (1974), "Exploratory latent structure analysis using both
@@ -130,13 +130,13 @@ def why_no_model(ratings: IntArray) -> str:
     rated = ratings >= 0
     given = ratings[rated]
     if given.size == 0:
-        return "nobody gave a label"
+        return "there is no label"
     if (given == given[0]).all():
         return "only one label was ever given"
     if rated.any(axis=0).sum() == 1:
         return "there is one annotator only"
     if rated.sum(axis=1).max() < 3:
-        return "no item has three labels, so that errors and truth cannot be told apart"
+        return "no item has three labels, so that errors and truth cannot be distinguished"
     return ""
 
 
@@ -232,7 +232,7 @@ def _counts(kinds: IntArray, columns: IntArray, annotators: int, k: int) -> csr_
 
 
 def _repeats_in_order(ratings: IntArray, columns: IntArray) -> IntArray:
-    """The ratings with each annotator's repeats sorted: their order tells nothing."""
+    """The ratings with each annotator's repeats sorted: their order means nothing."""
     ordered = ratings.copy()
     for annotator in np.flatnonzero(np.bincount(columns) > 1):
         mine = columns == annotator

@@ -180,7 +180,7 @@ def agreement_counts_by_cluster(ratings: IntArray, clusters: Clusters, k: int) -
     `ratings` is (units, annotators), -1 where there is no label; `clusters` is (units,). Rows 0 to
     k - 1 hold the ordered pairs of labels of a unit with r >= 2 labels, each with weight
     1 / (r (r - 1)), so that every such unit counts 1. Row k holds the labels of the units that
-    have one label only: they tell how often a label is used. Raises ValueError where lengths
+    have one label only: they show how often a label is used. Raises ValueError where lengths
     differ or a code is out of range.
     """
     r_ik = value_counts(ratings, k)
@@ -278,7 +278,7 @@ def _undefined(counts: FloatArray, formula: Callable[[FloatArray], FloatArray]) 
 
 
 _ROUNDING = 1e-9
-_N, _ROWS, _ALL, _ANNOTATORS = range(4)  # where the sums stand; the last begins those of k
+_N, _ROWS, _ALL, _ANNOTATORS = range(4)  # where the sums are; the last begins those of k
 
 NO_UNIT = "no item was labelled by every annotator"
 ONE_UNIT = "only one item was labelled by every annotator"

@@ -39,7 +39,7 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Estimate:
 
 
 def items_for_half_width(p: float, half_width: float, level: float = 0.95) -> int:
-    """The smallest n whose exact interval around an observed share p is no wider than told.
+    """The smallest n whose exact interval around an observed share p has at most this half-width.
 
     Neither limit may then lie further than `half_width` from p. So that n is a smooth question,
     the limits are those of the beta distributions at x = p n, whole number or not: a guide for

@@ -62,7 +62,7 @@ def error_correlations(
     clusters: Clusters,
     resampling: Resampling,
 ) -> Correlations:
-    """Pearson's correlation of two judges' errors, 0 or 1 an item: phi, for each pair.
+    """Pearson's correlation of two judges' errors, 0 or 1 per item: phi, for each pair.
 
     phi = (n n_11 - n_1. n_.1) / sqrt(n_1. n_0. n_.1 n_.0), n_11 the items on which both err
     (Yule, 1912). A judge that never errs, or always, has none; the mean leaves its pairs out.
@@ -115,7 +115,7 @@ def effective_judges(r: Estimate, m: int) -> Estimate:
 
     reason = r.reason
     if r.value is not None and r.value < 0:
-        reason = "; ".join(filter(None, ("the mean correlation is negative: held at 0", reason)))
+        reason = "; ".join(filter(None, ("the mean correlation is negative: 0 is used", reason)))
     return replace(
         r, value=effective(r.value), low=effective(r.high), high=effective(r.low), reason=reason
     )

@@ -1,4 +1,4 @@
-"""Calibration of label probabilities: take out of them what a judge says whatever it reads.
+"""Calibration of label probabilities: remove what a judge favours whatever it reads.
 
 A model prefers some labels before it has read anything: by their words, by their place in the
 prompt. Both methods estimate that preference, the labels' prior, and subtract it:

@@ -17,7 +17,7 @@ from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic,
 def mean_and_sd(values: Sequence[float | None]) -> tuple[float | None, float | None]:
     """The mean and the sample standard deviation (n - 1 in the denominator).
 
-    None stands for an undefined number and is left out, never taken for 0. The mean of no number
+    None is an undefined number and is left out, never taken for 0. The mean of no number
     and the standard deviation of fewer than two are None.
 
     >>> mean_and_sd([1.0, None, 3.0])

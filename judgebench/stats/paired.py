@@ -1,7 +1,7 @@
 """The same items rated twice: which of two raters is right more often, and how far labels moved.
 
 Two raters, each right or wrong: counts (..., 3) a cluster, in the order of
-`discordance_by_cluster`; only discordant items, on which exactly one is right, tell them apart.
+`discordance_by_cluster`; only discordant items, on which exactly one is right, distinguish them.
 Yes-or-no outcomes are counts C (..., 2, 2), C[i, j] the number of items with outcome i before and
 j after. Labels on a scale are counts (..., 5) a cluster, in the order of `moves_by_cluster`.
 """

@@ -51,7 +51,7 @@ def judged_counts(truth: IntArray, judged: IntArray, clusters: Clusters, k: int)
     """Count the judged items by cluster. `truth` and `judged` are (items,); -1 is no label.
 
     Raises ValueError where shapes differ or a code is out of range. A million clusters would fill
-    hundreds of megabytes, so only one of each kind is counted: kinds are told apart by a random
+    hundreds of megabytes, so only one of each kind is counted: kinds are distinguished by a random
     weighted sum of their items.
     """
     if not truth.shape == judged.shape == clusters.codes.shape:
@@ -298,7 +298,7 @@ def rogan_gladen(counts: LabelCounts, level: float = 0.95) -> Estimate:
         d theta = (dp + (1 - theta) dSp - theta dSe) / (Se + Sp - 1),
         V = Var(theta) + (theta^2 / n_1^2 + (1 - theta)^2 / n_0^2) / (2 (Se + Sp - 1)^2),
 
-    n_1 and n_0 the human labels that are this one and that are not. The second term stands for one
+    n_1 and n_0 the human labels that are this one and that are not. The second term is that of one
     disagreement more than was seen, half of it of each kind; Lang and Reiczigel (2014),
     "Confidence limits for prevalence of disease adjusted for estimated sensitivity and
     specificity", add one success and one failure to each for the same end. The interval is that of

@@ -39,7 +39,7 @@ NO_ITEM = "no item has both a truth and label probabilities"
 def one_hot(labels: IntArray, k: int) -> FloatArray:
     """Certainty of one label: (items,) -> (items, k), a row of NaN where the label is -1.
 
-    So a judge that gives no probabilities can be scored by its labels; whoever does so says so.
+    So a judge that gives no probabilities can be scored by its labels; reports must say so.
     """
     check_codes(labels, k, "labels")
     rows = np.eye(k)[labels]
@@ -83,7 +83,7 @@ def total_variation(p: FloatArray, q: FloatArray) -> FloatArray:
     """1/2 sum_j |p_j - q_j|, from 0 to 1: the share of probability that lies elsewhere.
 
     Gibbs and Su (2002), "On choosing and bounding probability metrics", section 2. Like
-    `jensen_shannon` it is no proper score: against few labels an item it favours bold reports.
+    `jensen_shannon` it is not a proper score: with few labels per item it favours bold reports.
 
     >>> total_variation(np.array([[0.8, 0.2]]), np.array([[0.5, 0.5]])).round(2).tolist()
     [0.3]
@@ -154,7 +154,7 @@ def hold_back(n_uc: IntArray) -> HeldBack:
     """Every label of every item against the others: q = (n - e_j) / (m - 1), weight n_j / m.
 
     Leave-one-out as in Calderon, Reichart and Dror (2025), "The Alternative Annotator Test for
-    LLM-as-a-Judge", section 3, where an annotator and the judge are held against the others.
+    LLM-as-a-Judge", section 3, where an annotator and the judge are compared with the others.
     """
     m = n_uc.sum(axis=1)
     item, label = np.nonzero((n_uc > 0) & (m >= 2)[:, None])

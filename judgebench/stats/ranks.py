@@ -56,7 +56,7 @@ def friedman(scores: FloatArray) -> Friedman:
 
 
 def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -> float:
-    """How far apart two average ranks must lie to differ, all pairs held against each other.
+    """How far apart two average ranks must be to differ, when all pairs are compared.
 
     CD = q sqrt(k (k + 1) / (6 n)), q the quantile of the studentized range of k groups with
     infinite degrees of freedom over sqrt(2). Nemenyi (1963); Demsar (2006), "Statistical
@@ -91,7 +91,7 @@ def studentized_range_tail(q: FloatArray, k: int) -> FloatArray:
 
 
 def groups(average_ranks: FloatArray, critical_difference: float) -> list[str]:
-    """One or more letters a judge; judges that share a letter do not differ.
+    """One or more letters per judge; judges that share a letter do not differ.
 
     A group is a run of judges, in the order of their ranks, whose first and last lie closer than
     the critical difference, and that is part of no longer such run: the bars of the diagram in
@@ -138,7 +138,7 @@ def mid_ranks(scores: FloatArray) -> FloatArray:
     return ranks
 
 
-# A float32 model gives the same text a probability that moves by 1e-7 with the batch it stands in.
+# A float32 model gives the same text a probability that changes by 1e-7 with its batch.
 TIE = 1e-6
 
 
@@ -198,7 +198,7 @@ def top_match(x: FloatArray, y: FloatArray) -> FloatArray:
     at random, are the same system (...,).
 
     A and B are the systems that share the first place. Where one side is level throughout this is
-    1 / k, whatever the other says, so that nobody gains by ties; hence two rows with the same m
+    1 / k, whatever the other says, so that ties bring no advantage; hence two rows with the same m
     systems in the first place meet in 1 / m, not in 1.
 
     >>> top_match(np.array([1.0, 3, 3]), np.array([1.0, 2, 3])).item()

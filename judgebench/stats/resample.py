@@ -6,7 +6,7 @@ all judges and metrics to share. Many clusters are grouped into kinds of equal c
 many of each kind are drawn matters, which is multinomial. 100,000 one-item clusters of a 4-label
 confusion matrix are 16 kinds, so a resample is a draw of 16 numbers.
 
-Scores that are no counts make every cluster unlike every other, so that nothing is saved by kinds:
+Scores that are not counts make every cluster unlike every other, so that kinds save nothing:
 a resample of a million clusters is a draw of a million numbers. `random_groups` makes them few.
 """
 
@@ -23,7 +23,7 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.intervals import EXACT, clopper_pearson
 
-MOST_UNDEFINED = 0.1  # with a larger share of undefined resamples there is no honest interval
+MOST_UNDEFINED = 0.1  # with a larger share of undefined resamples no interval is given
 NO_WIDTH = 1e-9  # what rounding leaves of an interval whose limits are equal
 _ROUNDING = 1e-9  # what rounding changes in a sum, as a share of its terms
 _CHUNK = 1 << 22  # multiplicities drawn at once: 32 MiB
@@ -46,7 +46,7 @@ class Statistic:
     """A function of counts that add up over clusters.
 
     `formula` maps counts (..., *shape) to (...), NaN where it is undefined, without warnings.
-    `undefined` tells of one array of counts why it is undefined, or '' where it is defined. Of a
+    `undefined` says of one array of counts why it is undefined, or '' where it is defined. Of a
     sample it may say so also where the formula, which is all that resamples need, has a value.
     `is_proportion` marks a share of independent yes-or-no items, for which an exact binomial
     interval is at hand.
@@ -104,7 +104,7 @@ def _interval(
     if sample.clusters < 2:
         return Estimate(value, reason="there is one cluster only, and resampling needs several")
 
-    # An interval of no width would claim a certainty that nobody has.
+    # An interval without width would claim certainty.
     if statistic.is_proportion and abs(value - round(value)) < NO_WIDTH:
         informing = int(sample.how_many[~np.isnan(statistic.formula(sample.kinds))].sum())
         exact = clopper_pearson(round(value) * informing, informing, resampling.level)

@@ -26,7 +26,7 @@ from judgebench.stats.arrays import FloatArray, IntArray, check_codes
 from judgebench.stats.intervals import CLUSTERED_EXACT, clopper_pearson, clustered_share
 
 MOST_THRESHOLDS = 100
-NOBODY = math.inf  # the threshold that sends none but the items without a verdict
+NOTHING = math.inf  # the threshold that sends none but the items without a verdict
 LEAST_CLUSTERS = 2  # with severe items, in each half
 NO_SEVERE = "no item is severe: what would be missed is unknown"
 
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
 def triage_points(
     signal: FloatArray, severe: IntArray, clusters: IntArray, level: float = 0.95
 ) -> list[Point]:
-    """What each threshold sends and catches, from sending nobody to sending everybody.
+    """What each threshold sends and catches, from sending nothing to sending everything.
 
     An item is sent where its signal is at least the threshold. Every distinct signal is a
     threshold; of more than `MOST_THRESHOLDS`, quantiles of all items and of the severe ones.
@@ -78,12 +78,12 @@ def _known(
         raise ValueError("signal, severe and clusters must have the same shape")
     check_codes(severe, 2, "severe")
     known = severe >= 0
-    above = np.where(np.isnan(signal), NOBODY, signal)[known]
+    above = np.where(np.isnan(signal), NOTHING, signal)[known]
     return above, severe[known], clusters[known], int((~known).sum())
 
 
 def _thresholds(signal: FloatArray, is_severe: Bools) -> list[float]:
-    """Descending, from NOBODY to the lowest signal."""
+    """Descending, from NOTHING to the lowest signal."""
     given = np.isfinite(signal)
     distinct = np.unique(signal[given])
     if len(distinct) > MOST_THRESHOLDS:
@@ -92,7 +92,7 @@ def _thresholds(signal: FloatArray, is_severe: Bools) -> list[float]:
         parts = [x for x in (signal[given], signal[given & is_severe]) if len(x)]
         quantiles = [np.quantile(x, steps, method="inverted_cdf") for x in parts]
         distinct = np.unique(np.concatenate(quantiles))
-    return [NOBODY, *distinct[::-1].tolist()]
+    return [NOTHING, *distinct[::-1].tolist()]
 
 
 def _shares(
@@ -134,10 +134,10 @@ def choose_threshold(
 
     Of n severe items it misses no more than the largest k whose exact upper limit (Clopper and
     Pearson, 1934, of the two-sided interval) is at most `most_missed`; where not even k = 0 has
-    such a limit, it misses none of these items. The items chosen from are no witnesses for the
-    choice: see `held_out_choice`. Raises ValueError where no item is severe.
+    such a limit, it misses none of these items. The choice must not be checked on the items
+    chosen from: see `held_out_choice`. Raises ValueError where no item is severe.
     """
-    caught_at = np.sort(np.where(np.isnan(signal), NOBODY, signal)[severe == 1])
+    caught_at = np.sort(np.where(np.isnan(signal), NOTHING, signal)[severe == 1])
     n = len(caught_at)
     if n == 0:
         raise ValueError("no item is severe")
@@ -146,7 +146,7 @@ def choose_threshold(
         return clopper_pearson(k, n, level).high or 0.0
 
     k = max(0, bisect_right(range(n + 1), most_missed, key=upper_limit) - 1)
-    return float(caught_at[k]) if k < n else NOBODY
+    return float(caught_at[k]) if k < n else NOTHING
 
 
 def why_no_choice(signal: FloatArray, severe: IntArray, clusters: IntArray) -> str:
@@ -163,7 +163,7 @@ def why_no_choice(signal: FloatArray, severe: IntArray, clusters: IntArray) -> s
     if not len(given):
         return "there is no verdict: everything goes to humans"
     if len(given) == 1:
-        return "the signal is the same for every item: it can send nobody or everybody"
+        return "the signal is the same for every item: it can send no item or every item"
     if holding < 2 * LEAST_CLUSTERS:
         hold = "cluster holds" if holding == 1 else "clusters hold"
         return (
@@ -184,7 +184,7 @@ def held_out_choice(
     """The more cautious of two thresholds, each chosen on one half of the clusters.
 
     `missed` is that of each half under the other half's threshold, pooled, so that no severe item
-    is a witness for a threshold that it helped to choose. `sent` is what the recommended threshold
+    checks a threshold that it helped to choose. `sent` is what the recommended threshold
     sends of all items: the threshold depends on severe items alone, so the others are unseen.
 
     In simulated sets of single items (100 to 2,000, of these 5 to 50 % severe, no to strong

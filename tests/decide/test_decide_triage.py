@@ -183,7 +183,7 @@ def test_a_choice_or_a_reason() -> None:
     assert choice.sent.value == pytest.approx(1 / 3)
     none = found["constant", "harm", SEVERITY]
     assert none.choice is None
-    assert "nobody or everybody" in none.reason
+    assert "no item or every item" in none.reason
 
 
 def curve_of(*points: tuple[float, float, float, float]) -> TriageCurve:

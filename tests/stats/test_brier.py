@@ -120,6 +120,6 @@ def test_the_interval_of_the_reliability_of_a_calibrated_judge_holds_0() -> None
     found = decompose(p, one_hot(truth, 3), Resampling(resamples=400))
     assert found.reliability.low == 0
     assert "bias-corrected" in found.reliability.method
-    assert "10 bins of equal mass a label" in found.reliability.method
+    assert "10 bins of equal mass per label" in found.reliability.method
     assert found.brier.low is not None
     assert found.brier.low > 0

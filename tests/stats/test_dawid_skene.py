@@ -191,7 +191,7 @@ def test_a_label_that_nobody_gave_stays_impossible() -> None:
 @pytest.mark.parametrize(
     ("ratings", "reason"),
     [
-        ([[-1, -1]], "nobody gave a label"),
+        ([[-1, -1]], "there is no label"),
         ([[1, 1, 1], [1, 1, -1]], "only one label was ever given"),
         ([[0, -1], [1, -1]], "there is one annotator only"),
         ([[0, 1, -1], [-1, 1, 1]], "no item has three labels"),

@@ -107,7 +107,7 @@ def test_the_effective_number_lies_between_one_and_all_and_falls_as_errors_go_to
 def test_an_effective_number_without_an_interval_keeps_its_reason() -> None:
     found = effective_judges(Estimate(-0.2, reason="every resample agrees"), 3)
     assert (found.value, found.low, found.high) == (3, None, None)
-    assert found.reason == "the mean correlation is negative: held at 0; every resample agrees"
+    assert found.reason == "the mean correlation is negative: 0 is used; every resample agrees"
 
 
 @pytest.mark.parametrize("m", [2, 4, 6, 10, 14, 60, 1200])

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_curve
 from judgebench.stats.thresholds import (
     MOST_THRESHOLDS,
     NO_SEVERE,
-    NOBODY,
+    NOTHING,
     choose_threshold,
     held_out_choice,
     triage_points,
@@ -46,7 +46,7 @@ def test_points_worked_by_hand() -> None:
     severe = np.array([1, 1, 0, 0, 0])
     points = triage_points(signal, severe, np.arange(5))
     assert [(p.threshold, p.sent.value, p.caught.value) for p in points] == [
-        (NOBODY, 1 / 5, 0), (0.9, 2 / 5, 1 / 2), (0.5, 4 / 5, 1), (0.1, 1, 1),
+        (NOTHING, 1 / 5, 0), (0.9, 2 / 5, 1 / 2), (0.5, 4 / 5, 1), (0.1, 1, 1),
     ]  # fmt: skip
     assert {(p.sent.n, p.caught.n, p.sent.n_missing) for p in points} == {(5, 2, 0)}
 
@@ -157,7 +157,7 @@ def test_the_chosen_threshold_is_the_highest_that_is_allowed(signals, most, leve
 def test_other_items_and_missing_verdicts_have_no_say_in_the_threshold() -> None:
     signal, severe = np.array([0.4, 0.1, NAN, 0.0]), np.array([1, 0, 1, -1])
     assert choose_threshold(signal, severe, 0.1) == 0.4
-    assert choose_threshold(signal[2:], severe[2:], 0.1) == NOBODY
+    assert choose_threshold(signal[2:], severe[2:], 0.1) == NOTHING
     with pytest.raises(ValueError, match="no item is severe"):
         choose_threshold(signal[1:2], severe[1:2], 0.1)
 
@@ -169,7 +169,7 @@ def test_other_items_and_missing_verdicts_have_no_say_in_the_threshold() -> None
         ([0, 1], [0, 0], [0, 1], "no item is severe"),
         ([0, 1], [1, 1], [0, 1], "every item is severe"),
         ([NAN, NAN], [0, 1], [0, 1], "no verdict"),
-        ([1, 1, NAN], [0, 1, 0], [0, 1, 2], "nobody or everybody"),
+        ([1, 1, NAN], [0, 1, 0], [0, 1, 2], "no item or every item"),
         ([0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 2, 3, 3], "only 3 clusters hold a severe"),
         ([0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 1, 1, 1], "only 1 cluster holds a severe"),
     ],
