@@ -56,8 +56,8 @@ def fence(text: str, kind: str, tag: str) -> str:
 def fence_tag(*texts: str) -> str:
     """Eight hex digits that depend on every text and occur in none of them.
 
-    A hash alone does not do: a text that names thousands of tags is soon found whose own hash is
-    among them. So the hash is hashed again for as long as a text holds its digits.
+    A hash alone is not enough: it is easy to find a text that names thousands of tags, its own
+    among them. So the hash is hashed again as long as a text contains its digits.
     """
     joined = "\0".join(texts).lower().encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(joined)

@@ -1,4 +1,4 @@
-"""Sentences of a text, and passages made of them; found by rule."""
+"""Sentences and passages of a text, found by rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*•]|\d+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, a bullet or a heading, and where it stands: text[start:end]."""
+    """A sentence, a bullet or a heading, at text[start:end]."""
 
     start: int
     end: int

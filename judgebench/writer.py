@@ -30,7 +30,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 @dataclass(frozen=True)
 class WritingTerms:
-    """Under which name texts are written, who follows, when to stop and what may be spent.
+    """The name of the work, who follows it, when to stop and what may be spent.
 
     `price_field` names the setting that would tell what a call costs.
     """
@@ -65,8 +65,8 @@ def write_texts(
     """Ask `backend` for every text of `todo`, which is by the keys of the requests that `ask`
     makes; `keep` gets each reply that came. `before` were written by earlier runs.
 
-    Raises BudgetSpent where the next text could cost more than is left, SetupError where nobody
-    knows what one costs, and what a backend raises. What was kept stays kept.
+    Raises BudgetSpent where the next text could cost more than is left, SetupError where the
+    cost of one is unknown, and what a backend raises. What was kept stays kept.
     """
     budget, stop = terms.budget, terms.stop
 

@@ -34,7 +34,7 @@ def read(
 ) -> tuple[list[TaskInstance], tuple[str, ...]]:
     """Every question in as many versions as it has options, and sentences for the report.
 
-    Version 0 is as written; in the others the right option stands in each other place, while the
+    Version 0 is as written; in the others the right option takes each other place, while the
     wrong ones keep their order. Documents that cannot be read as a question are left out, counted
     and named. Raises SetupError where the archive or a line of it cannot be read.
     """
@@ -84,7 +84,7 @@ def _notes(
     firsts = [i for i in instances if i.version == 0]
     four = sum(len(i.options) < max((len(j.options) for j in firsts), default=0) for i in firsts)
     notes = [
-        f"{len(firsts)} questions, {four} of them with fewer options than the others; each stands "
+        f"{len(firsts)} questions, {four} of them with fewer options than the others; each comes "
         "in as many versions as it has options.",
         f"{rewritten} explanations named an option by its number; that was removed or rewritten by "
         "rule, and some such references may be left.",

@@ -30,7 +30,7 @@ _VERB = (
     r"consider|except|elimination|options\s+left|be|is|was|than|not|nor|neither|in|do|correct|true|false|one|was\s+the)"
 )
 _JUDGED = r"(?P<is>correct|incorrect|in-correct|right|wrong|true|false|discarded|valid)"
-# What may follow a place that stands without a noun: no unit, no thing that is counted.
+# What may follow a place without a noun: no unit, no thing that is counted.
 _AFTER = (
     r"(?=\s*(?:[.;:?)\]]|,(?!\d)|$|\(|-\s|\.\.\.)|\s+(?:is|are|was|were|would|could|should|can|cannot|"
     r"will|may|might|does|do|don't|doesn't|has|have|also|because|since|as|for|but|which|who|without|"
@@ -58,14 +58,14 @@ _RIGHT = (
 )
 _IS = r"(?:is|was|are|would\s+be|must\s+be|should\s+be|seems\s+to\s+be|will\s+be)"
 
-# After these a capital stays: what stands before them is mostly somebody's name.
+# After these a capital stays: what comes before them is mostly somebody's name.
 _NAMED_AFTER = r"\w+(?:['’]s\b|-\w+|\s+(?:disease|syndrome|sign|test|fracture|tumou?r)\b)"
 _A_PLACE_MAY_STAND = re.compile(r"[1-9]|\b(?:third|fourth|fifth)\b", re.IGNORECASE)
 _Rule = tuple[re.Pattern[str], Callable[[re.Match[str], "_Texts"], str]]
 
 
 class _Texts:
-    """The options as they stand inside a sentence."""
+    """The options as parts of a sentence."""
 
     def __init__(self, options: Sequence[str], around: str) -> None:
         self.options = options

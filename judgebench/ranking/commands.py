@@ -270,7 +270,7 @@ def _ranked_items(
         raise SetupError("name a run folder, or a task with --task and --arguments")
 
     from judgebench.ranking.proxy.arguments import given_arguments
-    from judgebench.ranking.proxy.load import load_task
+    from judgebench.ranking.proxy.task_file import load_task
     from judgebench.ranking.sheet import items_of
 
     loaded = load_task(task, data_folder=data_folder, seed=seed)

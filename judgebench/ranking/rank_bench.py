@@ -10,8 +10,15 @@ from pathlib import Path
 
 from judgebench.backends import open_backend
 from judgebench.errors import MissingExtra, Problem, SetupError
-from judgebench.ranking.proxy.arguments import Argument, argument_id, given_arguments
-from judgebench.ranking.proxy.config import (
+from judgebench.ranking.proxy.arguments import (
+    Argument,
+    argument_id,
+    given_arguments,
+    wanted_instances,
+)
+from judgebench.ranking.proxy.corpus import Corpus, read_corpus
+from judgebench.ranking.proxy.encoder import find_encoder, import_torch
+from judgebench.ranking.proxy.section import (
     EvaluatorConfig,
     EvaluatorKind,
     GeneratorConfig,
@@ -20,11 +27,8 @@ from judgebench.ranking.proxy.config import (
     SampleConfig,
     TaskEntry,
 )
-from judgebench.ranking.proxy.corpus import Corpus, read_corpus
-from judgebench.ranking.proxy.encoder import find_encoder, import_torch
-from judgebench.ranking.proxy.generate import wanted_instances
-from judgebench.ranking.proxy.load import load_task, sample_task
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
+from judgebench.ranking.proxy.task_file import load_task, sample_task
 from judgebench.ranking.ranking_folder import asked_question
 from judgebench.records import Answer, Dataset
 from judgebench.runner.bench import BenchConfig, Gathered, bench_file, load_bench, read_config

@@ -30,8 +30,8 @@ from judgebench.ranking.proxy.arguments import (
     read_arguments,
     texts_by_system,
 )
-from judgebench.ranking.proxy.config import EvaluatorKind
 from judgebench.ranking.proxy.examples import evaluator_names
+from judgebench.ranking.proxy.section import EvaluatorKind
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rankings import RankedTask, System, SystemKind
 from judgebench.stats.arrays import FloatArray, IntArray

@@ -15,16 +15,17 @@ from judgebench import runner
 from judgebench.progress import Progress
 from judgebench.ranking.proxy.arguments import (
     Argument,
+    ArgumentWriter,
     argument_id,
     arguments_path,
+    costs_of,
     read_arguments,
 )
-from judgebench.ranking.proxy.config import GeneratorConfig
 from judgebench.ranking.proxy.control_cases import control_arguments
 from judgebench.ranking.proxy.examples import EvaluatorPlan
-from judgebench.ranking.proxy.generate import ArgumentWriter, costs_of
-from judgebench.ranking.proxy.load import split_rows
+from judgebench.ranking.proxy.section import GeneratorConfig
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
+from judgebench.ranking.proxy.task_file import split_rows
 from judgebench.ranking.rank_bench import RankBench, RankedEntry, argument_answer
 from judgebench.ranking.ranking_folder import (
     BySystem,

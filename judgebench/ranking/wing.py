@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _settings() -> type[BaseModel]:
-    from judgebench.ranking.proxy.config import ProxyConfig
+    from judgebench.ranking.proxy.section import ProxyConfig
 
     return ProxyConfig
 
@@ -61,8 +61,8 @@ def _check_bench(path: Path) -> str:
 
 
 def _check_task(path: Path, rubric: str) -> str:
-    from judgebench.ranking.proxy.load import load_task
     from judgebench.ranking.proxy.task import SPLITS
+    from judgebench.ranking.proxy.task_file import load_task
 
     task = load_task(str(path))
     sizes = ", ".join(f"{split} {len(task.of(split))}" for split in SPLITS)
@@ -87,7 +87,7 @@ def _check_argument_prompt(path: Path, rubric: str) -> str:
 
 
 def _tasks() -> Lines:
-    from judgebench.ranking.proxy.load import KIND, TaskFile
+    from judgebench.ranking.proxy.task_file import KIND, TaskFile
     from judgebench.shipped import shipped_folder, shipped_names
     from judgebench.yaml_file import load_model
 

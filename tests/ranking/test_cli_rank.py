@@ -11,7 +11,7 @@ import yaml
 from rank_case import by_reason, fill, items
 
 import judgebench.ranking.sheet
-from judgebench.ranking.proxy.load import load_task
+from judgebench.ranking.proxy.task_file import load_task
 from judgebench.ranking.sheet import read_key, write_sheets
 from judgebench.store.folder import RunFolder
 

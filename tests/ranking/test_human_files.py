@@ -13,7 +13,7 @@ from rank_folder_case import make, ranked, ranking
 
 from judgebench.errors import SetupError
 from judgebench.ranking.human_files import GIVEN, given_ranks, keep_ranks, ranks_of
-from judgebench.ranking.proxy.config import EvaluatorConfig, GeneratorConfig, TaskEntry
+from judgebench.ranking.proxy.section import EvaluatorConfig, GeneratorConfig, TaskEntry
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.ranking.rank_bench import RankBench, RankedEntry
 from judgebench.ranking.ranking_folder import RANKING

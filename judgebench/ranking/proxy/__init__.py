@@ -1,1 +1,1 @@
-"""Proxy tasks and their evaluators: an argument is as good as it helps a trained model decide."""
+"""Proxy tasks and their evaluators: an argument is only as good as the decisions it improves."""

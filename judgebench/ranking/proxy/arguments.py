@@ -1,15 +1,29 @@
-"""Arguments on disk: one JSON object a line, and the systems that wrote them."""
+"""Arguments on disk, one JSON object per line, and models that are asked for them.
+
+Models write one-shot, drawn as in section 3.2.1 of the paper. An argument is on disk before the
+next is waited for. What was written with the same model, prompt, decoding and seed on the same text
+is never asked for again. Of an item's lines the last counts: one that was written otherwise is
+followed by the one that is wanted, or by a blank one until it comes.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from judgebench.backends.contract import Finish
+from judgebench.backends.contract import Backend, Finish, Message, Reply, Request
 from judgebench.errors import Problem, SetupError
-from judgebench.files import read_lines
-from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask
+from judgebench.files import drop_torn_line, read_lines, to_line
+from judgebench.ranking.proxy.evidence import verbatim_share
+from judgebench.ranking.proxy.section import GeneratorConfig
+from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
+from judgebench.records import content_hash
+from judgebench.writer import WritingTerms, Written, which_model, write_texts
+
+# Small models repeat the heading above the example.
+_HEADING = re.compile(r"^\s*\**(?:argument|evidence)\**\s*:\**\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +33,7 @@ class Argument:
     `signature` hashes what it was made with (model, prompt, decoding, seed, instance), '' where it
     was given. `finish` is as of a backend's Reply: `length` was cut at the most tokens, and where a
     model declined (`refused`) or its context was too short (`too_long`) there is no text.
-    `verbatim` is the share of an extract that really stands in the document, None for free text;
+    `verbatim` is the share of an extract that occurs in the document, None for free text;
     `cost` is in US dollars, None if unknown.
     """
 
@@ -60,7 +74,7 @@ def read_arguments(path: Path) -> Iterator[tuple[int, Argument]]:
 
 
 def plain_argument(argument: Argument) -> dict[str, object]:
-    """What stands in its line: what is unknown is left out."""
+    """The JSON object of its line, without what is unknown."""
     found = {f.name: getattr(argument, f.name) for f in fields(Argument)}
     return {k: v for k, v in found.items() if v not in (None, "") or k == "text"}
 
@@ -88,26 +102,118 @@ def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[A
     problems: list[Problem] = []
     for path in paths:
         for number, argument in read_arguments(path):
-            problem = _problem(argument, known, found)
+            task, item, system = argument.task, argument.item_id, argument.system
+            problem = None
+            if task not in known:
+                problem = "task", "is no task of this benchmark", task
+            elif item not in known[task]:
+                problem = "item_id", f"is no item of the task {task}", item
+            elif (task, item, system) in found:
+                problem = "item_id", f"has an argument of {system} before", item
             if problem:
                 field, message, value = problem
                 problems.append(Problem(message, str(path), number, field, value, kind=message))
-            found[argument.task, argument.item_id, argument.system] = argument
+            found[task, item, system] = argument
     if problems:
         raise SetupError(problems)
     return list(found.values())
 
 
-def _problem(
-    argument: Argument,
-    known: Mapping[str, set[str]],
-    found: Mapping[tuple[str, str, str], Argument],
-) -> tuple[str, str, str] | None:
-    """Field, message and value of what is wrong with it."""
-    if argument.task not in known:
-        return "task", "is no task of this benchmark", argument.task
-    if argument.item_id not in known[argument.task]:
-        return "item_id", f"is no item of the task {argument.task}", argument.item_id
-    if (argument.task, argument.item_id, argument.system) in found:
-        return "item_id", f"has an argument of {argument.system} before", argument.item_id
-    return None
+@dataclass(frozen=True)
+class ArgumentWriter:
+    """A generator at work: its backend, the file of its arguments, and the seed of every draw."""
+
+    generator: GeneratorConfig
+    backend: Backend
+    path: Path
+    seed: int
+
+    def write(
+        self, task: ProxyTask, instances: Sequence[TaskInstance], terms: WritingTerms
+    ) -> Written:
+        """Have the model write on each instance and append its arguments to the file.
+
+        Raises what `write_texts` raises; what was written is kept.
+        """
+        way = [
+            task.name, task.prompt.content_hash, which_model(self.backend),
+            self.generator.decoding.model_dump(), self.seed,
+        ]  # fmt: skip
+        wanted = {content_hash([*way, i.item_id, i.question, i.context]): i for i in instances}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        drop_torn_line(self.path)
+        kept = list(_kept(self.path))
+        done = {a.signature: a for a in kept if a.signature}
+        todo = {signature: i for signature, i in wanted.items() if signature not in done}
+        with self.path.open("ab", buffering=0) as file:
+            file.write("".join(map(_line, _set_right(wanted, done, kept, task.name))).encode())
+
+            def ask(key: str, instance: TaskInstance) -> Request:
+                return self._request(key, task, instance)
+
+            def keep(instance: TaskInstance, reply: Reply) -> None:
+                file.write(_line(self._argument(task, instance, reply)).encode())
+
+            return write_texts(todo, self.backend, ask, keep, terms, len(wanted) - len(todo))
+
+    def _request(self, key: str, task: ProxyTask, instance: TaskInstance) -> Request:
+        system, user = task.prompt.render_argument(instance.question, instance.context)
+        decoding = self.generator.decoding
+        return Request(
+            key=key,
+            messages=(Message("system", system), Message("user", user)),
+            max_tokens=decoding.max_tokens,
+            temperature=decoding.temperature,
+            top_p=decoding.top_p,
+            # A seed of its own for each instance: with one for all, models repeat themselves.
+            seed=int(content_hash([self.seed, instance.item_id]), 16) % 2**31,
+        )
+
+    def _argument(self, task: ProxyTask, instance: TaskInstance, reply: Reply) -> Argument:
+        text = _HEADING.sub("", reply.text).strip() if reply.finish in ("stop", "length") else ""
+        share = verbatim_share(text, instance.context) if task.prompt.reply == "evidence" else None
+        system = self.generator.name
+        return Argument(
+            task.name, instance.item_id, system, text, reply.key, reply.finish, share, reply.cost
+        )
+
+
+def costs_of(path: Path) -> list[float]:
+    """What each argument of a file cost; a duplicate line was paid for once."""
+    return [a.cost or 0.0 for a in {a.signature: a for a in _kept(path)}.values()]
+
+
+def _set_right(
+    wanted: Mapping[str, TaskInstance],
+    done: Mapping[str, Argument],
+    kept: Sequence[Argument],
+    task: str,
+) -> Iterator[Argument]:
+    """Lines for items whose last line is of another signature: the wanted one again, or a blank
+    one, which is no argument."""
+    last = {a.item_id: a for a in kept if a.task == task}
+    for signature, instance in wanted.items():
+        before = last.get(instance.item_id)
+        if before is None or before.signature == signature:
+            continue
+        if signature in done:
+            yield done[signature]
+        elif before.finish != "failed":
+            yield Argument(task, instance.item_id, before.system, "", finish="failed")
+
+
+def _line(argument: Argument) -> str:
+    return to_line(plain_argument(argument))
+
+
+def _kept(path: Path) -> Iterator[Argument]:
+    if path.is_file():
+        yield from (argument for _, argument in read_arguments(path))
+
+
+def wanted_instances(task: ProxyTask, learnt_from: ProxyTask | None) -> list[TaskInstance]:
+    """The instances that arguments are needed for: the ranked test instances, and the first version
+    of every train and development instance of `learnt_from`, the part of the task whose arguments
+    of models an evaluator is trained on; None where none is."""
+    learnt = () if learnt_from is None else learnt_from.instances
+    return [*task.ranked, *(i for i in learnt if i.split != "test" and i.version == 0)]

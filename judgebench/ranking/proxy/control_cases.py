@@ -1,4 +1,4 @@
-"""Control cases: texts in place of an argument that must rank below any real one.
+"""Control cases: texts in place of arguments, which must rank below any real argument.
 
 An argument defends the label of an instance, such as the diagnosis of a case. The four cases: no
 argument, the correct label alone, the argument of an unrelated instance, and retrieved passages.

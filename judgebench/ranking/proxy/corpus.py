@@ -14,7 +14,7 @@ from judgebench.errors import Problem, SetupError
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text. `id` is the file and the line, row or nothing that it stands in."""
+    """One text. `id` is its file, with the line where the file is a table."""
 
     id: str
     text: str
@@ -46,8 +46,8 @@ def read_corpus(path: Path, column: str = "text") -> Corpus:
     """The texts in `column` of a table (JSONL, CSV, ..., each also with .gz), or of the `.txt`
     files in a folder and in the folders below it, in the order of their paths.
 
-    White space around a text is left out. Raises SetupError with everything that is wrong: no such
-    file or column, cells that hold no text, bytes that are not UTF-8, a corpus without a text.
+    Texts are stripped. Raises SetupError with every problem: no such file or column, cells without
+    a text, bytes that are not UTF-8, a corpus without a text.
     """
     problems: list[Problem] = []
     found = _files(path, problems) if path.is_dir() else _rows(path, column, problems)

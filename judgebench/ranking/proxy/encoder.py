@@ -19,7 +19,7 @@ USUAL_TOKENS = 512  # where an encoder states no limit of its own
 _BATCH = 32
 _ALLOWED = "minilm, a folder, a hub name"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")
-# Dropout of attention weights bars the fused kernels: training takes two to three times as long.
+# Dropout of attention weights rules out fused kernels, which train two to three times as fast.
 _ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
 # What a folder must hold: one file of each row.
 _NEEDED = {
@@ -48,10 +48,10 @@ class Encoder:
     device: str
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
-        """One vector a text, float32, (texts, width), of length 1: the mean over its tokens'.
+        """One vector per text, float32, (texts, width), of length 1: the mean over its tokens.
 
-        What is longer than the encoder takes loses its tail. The tokens' mean is that of Reimers
-        and Gurevych (2019), Sentence-BERT, section 3.
+        The tail of a text that is too long is cut. The mean is that of Reimers and Gurevych (2019),
+        Sentence-BERT, section 3.
         """
         import numpy as np
 
@@ -190,7 +190,7 @@ def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without transformers' bars and its report of weights that only training heads use."""
+    """Hides the progress bars of transformers and its report of unused weights."""
     from transformers.utils import logging
 
     before = logging.get_verbosity()
@@ -208,8 +208,8 @@ def _quietly() -> Iterator[None]:
 def token_limit(model: Any) -> int | None:
     """How many tokens the model takes, None where its configuration states no limit.
 
-    RoBERTa's kin (MPNet, XLM-R, ...) number positions from past the padding's, so that so many of
-    their position vectors are never used; others number them from 0.
+    RoBERTa, MPNet, XLM-R and others number positions from after the padding index, so that their
+    first position vectors are never used.
     """
     limit = getattr(model.config, "max_position_embeddings", None)
     if not limit or limit < 0:

@@ -76,7 +76,7 @@ class ProxyEvaluator:
     def judge(
         self, task: ProxyTask, system: str, instances: Sequence[TaskInstance], texts: Sequence[str]
     ) -> Iterator[Verdict]:
-        """One verdict an argument of `system`, in the order of `instances`.
+        """One verdict per argument of `system`, in the order of `instances`.
 
         Its label is the class or the place decided, under the task's name as the metric, with the
         probability of each that the instance has. Its `reason` tells a cut: `cut`, or `argument
@@ -108,7 +108,7 @@ class ProxyEvaluator:
         return list(self.manifest["labels"])
 
     def _probabilities(self, inputs: Sequence[Input]) -> list[list[float]]:
-        """For each input, one probability a class, or an option that it has."""
+        """For each input, one probability per class, or per option that it has."""
         import torch
 
         collate = Collator(self.encoder.tokenizer, self.encoder.device)
@@ -123,7 +123,7 @@ class ProxyEvaluator:
 
 
 def build_model(encoder: Encoder, labels: Sequence[str], multiple_choice: bool) -> Any:
-    """A torch module with the parts `encoder` and `head`; the head's weights are drawn anew."""
+    """A torch module with the parts `encoder` and `head`; the head's weights are random."""
     from torch import nn
 
     config = encoder.model.config

@@ -1,4 +1,4 @@
-"""Whether evidence that a model extracted really stands in the document, word for word."""
+"""Whether evidence that a model extracted occurs in the document, word for word."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _ENDS = " '.,;:!?()[]"
 
 
 def verbatim_share(extract: str, document: str) -> float | None:
-    """The share of an extract's characters that stand in the document, None of an empty extract.
+    """The share of an extract's characters that occur in the document, None for an empty extract.
 
-    The extract is cut where ` ** ` or a new line stands, and a piece that is not found whole
-    between its sentences; what is found counts with its length. White space, quotes, dashes, case,
+    The extract is split at ` ** ` and at line breaks, and a piece that is not found whole
+    into its sentences; what is found counts with its length. White space, quotes, dashes, case,
     list bullets and the marks around a piece make no difference; a word counts only whole.
 
     share = sum of the lengths of pieces found / sum of the lengths of all pieces
@@ -34,7 +34,7 @@ def verbatim_share(extract: str, document: str) -> float | None:
 
 
 def _pieces(extract: str, document: str) -> Iterator[tuple[str, int, bool]]:
-    """Every piece with its length and whether it stands in the document."""
+    """Every piece with its length and whether it occurs in the document."""
     held = " ".join(_fold(line) for line in document.splitlines())
     for part in _SEPARATOR.split(extract):
         whole = part.strip()
@@ -45,14 +45,14 @@ def _pieces(extract: str, document: str) -> Iterator[tuple[str, int, bool]]:
 
 
 def _stands(piece: str, held: str) -> bool:
-    """Whether the words of a piece stand in the folded document in a row, with its number in a list
+    """Whether the words of a piece occur in the folded document in a row, with its number in a list
     or without."""
     folded = _fold(piece)
     return any(_is_in(core.strip(_ENDS), held) for core in (folded, _NUMBERED.sub("", folded)))
 
 
 def _is_in(core: str, held: str) -> bool:
-    # No part of a word, and no part of a number: 18 does not stand in 18.5.
+    # No part of a word, and no part of a number: 18 does not occur in 18.5.
     pattern = rf"(?<!\w)(?<!\d[.,]){re.escape(core)}(?!\w)(?![.,]\d)"
     return bool(core) and core in held and re.search(pattern, held) is not None
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.config import EvaluatorConfig, EvaluatorKind
+from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind
 from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
 from judgebench.records import content_hash
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judgebench.ranking.proxy.config import EvaluatorKind
+from judgebench.ranking.proxy.section import EvaluatorKind
 from judgebench.ranking.proxy.task import TaskInstance
 
 TEXT_FLOOR, OPTION_FLOOR = 64, 8  # tokens that are kept before the argument loses any
@@ -68,7 +68,7 @@ class InputMaker:
         self._paired = _frame(tokenizer, "a", "b")
 
     def make(self, instances: Sequence[TaskInstance], seconds: Sequence[Second]) -> list[Input]:
-        """One input an instance, in their order."""
+        """One input per instance, in their order."""
         pairs = list(zip(instances, seconds, strict=True))
         self._read(text for i, s in pairs for text in (i.text, *_numbered(i), s.text))
         return [self._one(instance, second) for instance, second in pairs]
@@ -191,10 +191,10 @@ class Batch:
 
 
 def length_buckets(lengths: Sequence[int], size: int, chance: random.Random) -> list[list[int]]:
-    """The places of `lengths` in batches of `size`; which meet, and in which order the batches
-    come, is left to chance, but only neighbours in length meet."""
+    """The places of `lengths` in batches of `size`; which inputs share a batch, and the order
+    of the batches, is random, but only inputs of similar length share one."""
     order = list(range(len(lengths)))
-    chance.shuffle(order)  # so that equal lengths meet otherwise every time
+    chance.shuffle(order)  # so that inputs of equal length are grouped anew every time
     order.sort(key=lambda i: lengths[i])
     buckets = [order[i : i + _BUCKET * size] for i in range(0, len(order), _BUCKET * size)]
     batches = []

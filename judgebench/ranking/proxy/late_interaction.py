@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from judgebench.backends.checkpoint import identify
 from judgebench.backends.weights import sha256_of
@@ -20,22 +20,8 @@ if TYPE_CHECKING:
 _PARTS = (".safetensors", ".bin", ".json")
 
 
-class Reranker(Protocol):
-    """Scores passages. `name` says by what, in words for a report."""
-
-    name: str
-
-    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
-        """The scores of each query's own passages, higher is nearer."""
-        ...
-
-    def describe(self) -> Mapping[str, Any]:
-        """Name and weights, for a manifest."""
-        ...
-
-
 class EncoderReranker:
-    """The fallback: one vector a passage, scored by its cosine with the query's."""
+    """The fallback: one vector per passage, scored by its cosine with the query."""
 
     name = "sentence encoder, no late interaction"
 
@@ -43,7 +29,10 @@ class EncoderReranker:
         self._encoder = encoder
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
-        """See `Reranker`. Passages and queries lose what is longer than the encoder takes."""
+        """The scores of each query's own passages, higher is nearer.
+
+        Passages and queries are cut to what the encoder takes.
+        """
         places = _distinct(passages)
         asked = self._encoder.embed(queries)
         vectors = self._encoder.embed(list(places))
@@ -53,6 +42,7 @@ class EncoderReranker:
         ]
 
     def describe(self) -> Mapping[str, Any]:
+        """Name and weights, for a manifest."""
         return {"name": self.name, **identify(str(self._encoder.folder))}
 
 
@@ -108,8 +98,8 @@ class ColBERTReranker:
         return groups
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
-        """See `Reranker`. A score is the sum over the query's tokens of the highest cosine with a
-        token of the passage:
+        """The scores of each query's own passages: the sum over the query's tokens of the highest
+        cosine with a token of the passage:
 
         S(q, d) = sum_i max_j Q_i . D_j
         """
@@ -129,6 +119,9 @@ class ColBERTReranker:
 
     def describe(self) -> Mapping[str, Any]:
         return self._about
+
+
+Reranker = ColBERTReranker | EncoderReranker
 
 
 def _distinct(passages: Sequence[Sequence[str]]) -> dict[str, int]:

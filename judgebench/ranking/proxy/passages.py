@@ -16,9 +16,9 @@ import numpy as np
 
 from judgebench.backends.checkpoint import identify
 from judgebench.files import to_json, write_atomically
-from judgebench.ranking.proxy.config import PassagesConfig
 from judgebench.ranking.proxy.corpus import Corpus
 from judgebench.ranking.proxy.late_interaction import ColBERTReranker, EncoderReranker, Reranker
+from judgebench.ranking.proxy.section import PassagesConfig
 from judgebench.texts import passages_of
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def embeddings(corpus: Corpus, encoder: Encoder, folder: Path) -> FloatArray:
 
 
 def embed_whole(encoder: Encoder, texts: Sequence[str]) -> FloatArray:
-    """One vector a text, (texts, width), float32, of length 1, however long the text is.
+    """One vector per text, (texts, width), float32, of length 1, however long the text is.
 
     A text longer than the encoder takes is cut into windows of about equal length, and its vector
     is the mean of theirs, brought to length 1 again.

@@ -1,5 +1,5 @@
 """Split and sample by a seed: each class in its share, counts met exactly, the same on every
-machine and in whatever order the rows stand."""
+machine, whatever the order of the rows."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def check_splits(
     """Raise SetupError for every split without instances, and for every class that one lacks.
 
     A class in `left_out` may be missing in the test split. Where options are given, their places
-    are no classes: then only empty splits are told.
+    are no classes: then only empty splits are reported.
     """
     counts = {split: Counter[str]() for split in SPLITS}
     for instance in instances:

@@ -1,4 +1,4 @@
-"""A task's instances from a table: one CSV or JSONL file, or one a split."""
+"""A task's instances from a table: one CSV or JSONL file, or one per split."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class SourceRow:
     cells: Mapping[str, Cell]
 
     def text(self, column: str | None) -> str:
-        """What stands in the column, without space around it; '' where none is named."""
+        """The stripped text of the column; '' where none is named."""
         cell = "" if column is None else self.cells[column]
         return cell.strip() if isinstance(cell, str) else ""
 
     def problem(self, message: str, column: str, found: str, allowed: str = "") -> Problem:
-        """A problem with what stands in a column of this row."""
+        """A problem with a cell of this row."""
         return Problem(message, self.file, self.line, column, found, allowed)
 
 
@@ -109,7 +109,7 @@ def read_table_task(
     sizes: SplitSizes | None,
     seed: int,
 ) -> tuple[list[TaskInstance], tuple[str, ...]]:
-    """The instances of the file `data`, or of one file a split, and what the report must say.
+    """The instances of the file `data`, or of one file per split, and sentences for the report.
 
     Rows without an argument are left out and counted. Raises SetupError with every problem of every
     file: a missing column or cell, an unknown label or split, a duplicate item.

@@ -81,7 +81,7 @@ class ProxyTask:
 
     @property
     def ranked(self) -> list[TaskInstance]:
-        """The test instances whose arguments are ranked: one version a source."""
+        """The test instances whose arguments are ranked: one version per source."""
         return [i for i in self.of("test") if i.label not in self.left_out and i.version == 0]
 
     @property

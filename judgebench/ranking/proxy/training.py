@@ -1,4 +1,4 @@
-"""Train one evaluator of a proxy task; what is trained already is left, what was begun goes on.
+"""Train one evaluator of a proxy task; a finished one is kept, an unfinished one resumed.
 
 Its folder is whole at any moment:
 
@@ -24,7 +24,6 @@ from judgebench.backends.checkpoint import identify
 from judgebench.errors import RunError
 from judgebench.files import to_json, write_atomically
 from judgebench.progress import NoProgress, Progress
-from judgebench.ranking.proxy.config import TrainingConfig
 from judgebench.ranking.proxy.encoder import Encoder, find_encoder, import_torch, open_encoder
 from judgebench.ranking.proxy.evaluator import (
     MANIFEST,
@@ -42,6 +41,7 @@ from judgebench.ranking.proxy.inputs import (
     length_buckets,
     second_in_training,
 )
+from judgebench.ranking.proxy.section import TrainingConfig
 from judgebench.records import content_hash
 from judgebench.runner.stop import Interrupted, Stop
 from judgebench.store.verdict_file import disk_errors
@@ -184,7 +184,7 @@ class _Training:
 
         batch = self._collate([one for one, _ in examples], [label for _, label in examples])
         device = self._encoder.device
-        # CPUs round bfloat16 otherwise, and often only emulate it.
+        # CPUs round bfloat16 differently, and often only emulate it.
         has_bf16 = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
         with torch.autocast(device, torch.bfloat16, enabled=has_bf16):
             found = logits(self._model, batch)
@@ -229,7 +229,7 @@ class _Training:
 
         try:
             kept = torch.load(self._folder / _STATE, map_location="cpu", weights_only=True)
-        except Exception:  # none, torn, or of another version: training begins anew
+        except Exception:  # none, torn, or of another version: training starts again
             return
         if kept["signature"] != self._signature or not (self._folder / _BEST).is_file():
             return
@@ -241,7 +241,7 @@ class _Training:
         torch.set_rng_state(chance["cpu"])
         if chance["gpus"] and len(chance["gpus"]) == torch.cuda.device_count():
             torch.cuda.set_rng_state_all(chance["gpus"])
-        progress.say(f"{self._plan.name} goes on after epoch {len(self._epochs)}")
+        progress.say(f"{self._plan.name} resumes after epoch {len(self._epochs)}")
 
     def _finish(self) -> None:
         """Make the best epoch the evaluator; what only training needed goes."""
@@ -319,7 +319,7 @@ def _adamw(model: Any, training: TrainingConfig, device: str) -> Any:
 
 
 def _linear(optimizer: Any, training: TrainingConfig, steps: int) -> Any:
-    """The learning rate goes up over the first steps and down over the others, both in a line."""
+    """The learning rate goes up over the first steps and down over the others, both linearly."""
     import torch
 
     total = steps * training.epochs

@@ -15,12 +15,12 @@ from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file
 from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.stress.probes.attacker import Attacker, Draft, drafts, second_opinions
 from judgebench.stress.probes.attacks import AttackEntry, StressSettings, load_attacks
 from judgebench.stress.probes.plan import make_plan
 from judgebench.stress.probes.recipe import Ask, Recipe, Rephrase, Write, check_demand, load_recipe
 from judgebench.stress.probes.set_file import SetFile
 from judgebench.stress.probes.words import word_names
-from judgebench.stress.probes.writer import Attacker, Draft, drafts, second_opinions
 from judgebench.writer import WritingTerms, opened, which_model, write_texts
 
 NO_AREA = "no area"  # what an item without an error area is counted under
@@ -115,7 +115,7 @@ def make_set(
 def _by_model(making: _Making, by: JudgeConfig) -> Yield:
     recipe, seed, file = making.recipe, making.order.seed, making.file
     with opened(by.backend, by.settings) as backend:
-        # How it is drawn stands in the recipe, but for the length of a reply.
+        # The recipe holds its decoding, except for the length of a reply.
         way = content_hash([which_model(backend), by.decoding.max_tokens])
         attacker = Attacker(
             f"{by.name}:{way}", making.rubric, seed, word_names(), by.decoding.max_tokens
@@ -165,7 +165,7 @@ def _by_rule(making: _Making, name: str) -> Yield:
 
 
 def _ask_second(making: _Making, second: JudgeConfig, found: Yield) -> None:
-    """Ask about every violation of the file that nobody was asked about yet."""
+    """Ask about every violation of the file that no second model has judged yet."""
     file = making.file
     unchecked = [
         item for item in file.accepted if item.must_worsen and "second_opinion" not in item.checks

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.load import load_reader
 from judgebench.ranking.proxy.task import SPLITS, TaskInstance
+from judgebench.ranking.proxy.task_file import load_reader
 from judgebench.shipped import shipped_folder
 
 READER: Any = load_reader(shipped_folder("tasks") / "casimedicos.py")

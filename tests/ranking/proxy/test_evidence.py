@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def test_any_lines_of_the_document_are_all_verbatim(held: list[str], data: st.Da
 @given(lines, st.lists(st.text(alphabet="xyz .", min_size=1), min_size=1), separators)
 def test_foreign_words_are_never_verbatim(held: list[str], foreign: list[str], by: str) -> None:
     extract = by.join(foreign)
-    assume(any(letter in extract for letter in "xyz"))
+    assume(re.search("[xyz]{2}", extract))  # "x." alone is the mark of a list
     assert verbatim_share(extract, "\n".join(held)) == 0.0
 
 

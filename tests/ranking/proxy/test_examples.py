@@ -12,13 +12,13 @@ from jinja2 import Template
 
 from judgebench.errors import SetupError
 from judgebench.prompt import Prompt
-from judgebench.ranking.proxy.config import EvaluatorConfig, EvaluatorKind
 from judgebench.ranking.proxy.examples import (
     EvaluatorPlan,
     Examples,
     drawn_systems,
     evaluator_names,
 )
+from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 
 PROMPT = Prompt("p", "", "argument", "", Template(""))

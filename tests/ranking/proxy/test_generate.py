@@ -14,9 +14,15 @@ from judgebench.backends.scripted import Scripted
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.progress import NoProgress
 from judgebench.prompt import ARGUMENTS, load_prompt
-from judgebench.ranking.proxy.arguments import Argument, read_arguments, texts_by_system
-from judgebench.ranking.proxy.config import ArgumentDecoding, GeneratorConfig
-from judgebench.ranking.proxy.generate import ArgumentWriter, costs_of, wanted_instances
+from judgebench.ranking.proxy.arguments import (
+    Argument,
+    ArgumentWriter,
+    costs_of,
+    read_arguments,
+    texts_by_system,
+    wanted_instances,
+)
+from judgebench.ranking.proxy.section import ArgumentDecoding, GeneratorConfig
 from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
 from judgebench.runner.budget import Budget
 from judgebench.writer import WritingTerms, Written

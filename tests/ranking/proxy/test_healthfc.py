@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.load import load_reader
 from judgebench.ranking.proxy.splits import SplitSizes
 from judgebench.ranking.proxy.task import SPLITS, TaskInstance
+from judgebench.ranking.proxy.task_file import load_reader
 from judgebench.shipped import shipped_folder
 
 READER = load_reader(shipped_folder("tasks") / "healthfc.py")

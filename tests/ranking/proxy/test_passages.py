@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.ranking.proxy.config import PassagesConfig
 from judgebench.ranking.proxy.corpus import Corpus, Document
 from judgebench.ranking.proxy.passages import (
     PassageRetriever,
@@ -20,6 +19,7 @@ from judgebench.ranking.proxy.passages import (
     nearest,
     windows_of,
 )
+from judgebench.ranking.proxy.section import PassagesConfig
 
 
 class PieceTokenizer:

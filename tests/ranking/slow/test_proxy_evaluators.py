@@ -21,12 +21,12 @@ from judgebench.errors import RunError, SetupError
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.proxy.config import EvaluatorConfig, EvaluatorKind, TrainingConfig
 from judgebench.ranking.proxy.control_cases import control_case
 from judgebench.ranking.proxy.encoder import open_encoder, token_limit
 from judgebench.ranking.proxy.evaluator import ProxyEvaluator
 from judgebench.ranking.proxy.examples import EvaluatorPlan
 from judgebench.ranking.proxy.inputs import InputMaker, Second
+from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind, TrainingConfig
 from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.training import train
 from judgebench.records import Status, Verdict
@@ -250,7 +250,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
     again = Halting()
     fit(small, "expert-trained", short(encoder), broken, progress=again)
     assert again.begun == [(15, 5)]
-    assert again.lines == ["world-expert-trained goes on after epoch 1"]
+    assert again.lines == ["world-expert-trained resumes after epoch 1"]
     assert weights(broken) == weights(whole)
 
 

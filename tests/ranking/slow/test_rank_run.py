@@ -23,7 +23,7 @@ from judgebench.backends.contract import Reply, Request
 from judgebench.backends.scripted import Scripted
 from judgebench.data.spreadsheet import to_csv
 from judgebench.files import read_lines
-from judgebench.ranking.proxy.config import TrainingConfig
+from judgebench.ranking.proxy.section import TrainingConfig
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
 

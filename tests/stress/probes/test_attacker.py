@@ -13,8 +13,8 @@ from judgebench.prompt import fence_tag
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.stress.probes.attacker import Attacker, Draft, drafts, second_opinions
 from judgebench.stress.probes.recipe import AREAS, Recipe, load_recipe
-from judgebench.stress.probes.writer import Attacker, Draft, drafts, second_opinions
 from judgebench.writer import WritingTerms, Written, write_texts
 
 SAFETY = load_rubric("medical-safety")

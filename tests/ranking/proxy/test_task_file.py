@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.config import SampleConfig
-from judgebench.ranking.proxy.load import load_task, sample_task, split_rows
+from judgebench.ranking.proxy.section import SampleConfig
 from judgebench.ranking.proxy.task import SPLITS
+from judgebench.ranking.proxy.task_file import load_task, sample_task, split_rows
 from judgebench.shipped import shipped_folder, shipped_names
 
 TINY = shipped_folder("examples") / "rank" / "task.yaml"

@@ -18,7 +18,7 @@ from judgebench.errors import JudgebenchError, Problem, SetupError
 from judgebench.files import open_bytes
 from judgebench.judges.config import Name
 from judgebench.prompt import ARGUMENTS, load_prompt
-from judgebench.ranking.proxy.config import SampleConfig
+from judgebench.ranking.proxy.section import SampleConfig
 from judgebench.ranking.proxy.splits import SplitSizes, check_splits, draw
 from judgebench.ranking.proxy.table import Columns, read_table_task
 from judgebench.ranking.proxy.task import SPLITS, ProxyTask, TaskInstance, TaskMetric
@@ -206,11 +206,11 @@ def _sha256(path: Path) -> str:
 
 
 def sample_task(task: ProxyTask, sample: SampleConfig, seed: int) -> ProxyTask:
-    """The task with at most so many instances a split, drawn by the seed, each class in its share.
+    """The task with a sample of each split, drawn by the seed, each class in its share.
 
-    Where a question stands there in several versions it counts once, and all of them are kept. Of
-    the test split, only instances that are ranked are drawn. Raises SetupError where the sample is
-    so small that a class is missing.
+    A question in several versions counts once, and all of them are kept. Of the test split, only
+    instances that are ranked are drawn. Raises SetupError where the sample is so small that a class
+    is missing.
     """
     kept: set[str] = set()
     for split, n in zip(SPLITS, (sample.train, sample.development, sample.test), strict=True):
@@ -235,6 +235,6 @@ def split_rows(task: ProxyTask) -> dict[str, list[int]]:
     """The rows of each split, from 0, ready for JSON: so a split is published without the data.
 
     They are rows of the task's one file of data, or where each split has its own file, of that.
-    Rows that were left out stand in no split.
+    Rows that were left out are in no split.
     """
     return {split: sorted({i.row for i in task.of(split)}) for split in SPLITS}

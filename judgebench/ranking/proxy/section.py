@@ -1,4 +1,4 @@
-"""What stands under `proxy:` in a bench.yaml: tasks, who writes arguments, and the evaluators."""
+"""The section `proxy:` of a bench.yaml: tasks, the models that write arguments, evaluators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ArgumentDecoding(Strict):
 
 
 class GeneratorConfig(Strict):
-    """A model that writes arguments. `concurrency` and the like stand in its `settings`."""
+    """A model that writes arguments. Its `settings` hold `concurrency` and the like."""
 
     name: Name
     backend: BackendSpec
@@ -117,8 +117,8 @@ class TaskEntry(Strict):
 class ProxyConfig(Strict):
     """The key `proxy` of a bench.yaml. Paths are seen from the folder of the file.
 
-    `arguments` are files of arguments that were written before (one JSON object a line). `families`
-    says which generators and judges are of one family, for the self-preference.
+    `arguments` are files of arguments that were written before, one JSON object per line.
+    `families` says which generators and judges are of one family, for the self-preference.
     """
 
     tasks: tuple[str | TaskEntry, ...] = Field(min_length=1)

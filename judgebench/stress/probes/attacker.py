@@ -1,4 +1,4 @@
-"""Altered answers that a model writes: false ones, and the same said anew.
+"""Altered answers that a model writes: false ones, and rephrasings.
 
 Any backend is an attacker. What it replies is data: it is read as JSON of a fixed shape, checked
 like every other altered answer, and kept apart with the reason where it is no attack.
