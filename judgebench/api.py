@@ -6,8 +6,10 @@ Inputs are DataFrames or paths; what comes back prints itself and has `to_frame(
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from judgebench.decide.result import Decisions
     from judgebench.decide.rule import DecisionRule
     from judgebench.judges.contract import Judge
+    from judgebench.progress import Progress
     from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
 
@@ -277,12 +280,14 @@ def run(
     *,
     judges: Mapping[str, Judge | Backend] = {},
     budget: float | None = None,
+    show_progress: bool = False,
 ) -> Study:
     """Judge what is not judged yet, and open the run folder (default: runs/NAME).
 
     `judges` are more judges by name: objects that meet the contract `jb.Judge`, or `jb.Backend`s,
     which are asked as the language models of a bench.yaml are. `budget` is what the run folder may
-    cost in all, in US dollars. Safe to interrupt; run it again to resume.
+    cost in all, in US dollars. A bench.yaml with the key `proxy` is run as a ranking of arguments.
+    Safe to interrupt; run it again to resume.
 
     Raises SetupError where an object does not meet its contract, and RunError where judging failed;
     what was judged by then is kept.
@@ -306,14 +311,47 @@ def run(
     from judgebench.runner.bench import Bench, default_run_folder
     from judgebench.store.folder import RunFolder
 
-    loaded = bench if isinstance(bench, Bench) else load_bench(bench)
-    found = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
-    try:
-        others = judges_from(judges, loaded.rubric, loaded.names)
-        runner.run(replace(loaded, others=others), found, budget=budget)
-    finally:
-        loaded.close()
+    to = Path(folder) if folder else None
+    with _progress(show_progress) as progress:
+        if not isinstance(bench, Bench) and (run_section := _section_run(Path(bench))):
+            if judges:
+                raise SetupError(
+                    Problem("can only be given where answers are judged", field="judges")
+                )
+            return open_run(run_section(to, progress, budget))
+        loaded = bench if isinstance(bench, Bench) else load_bench(bench)
+        found = RunFolder(to or default_run_folder(loaded.config))
+        try:
+            others = judges_from(judges, loaded.rubric, loaded.names)
+            asked = replace(loaded, others=others)
+            runner.run(asked, found, budget=budget, progress=progress)
+        finally:
+            loaded.close()
     return open_run(found.path)
+
+
+def _progress(shown: bool) -> AbstractContextManager[Progress]:
+    from judgebench.progress import NoProgress, ProgressDisplay
+
+    if not shown:
+        return nullcontext(NoProgress())
+    from rich.console import Console
+
+    return ProgressDisplay(Console())
+
+
+def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None], Path] | None:
+    """How a bench.yaml is run that is no benchmark of judges, such as a ranking."""
+    from judgebench.features import sections
+    from judgebench.runner.bench import bench_file
+    from judgebench.yaml_file import load_yaml
+
+    file = bench_file(bench)
+    value = load_yaml(file)
+    for section in sections() if isinstance(value, dict) else ():
+        if section.run and section.fits(value):
+            return partial(section.run, file)
+    return None
 
 
 def check(files: Sequence[str | Path], rubric: str | Path = "medical-safety") -> Outcome:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import typer
     from pydantic import BaseModel
 
+    from judgebench.progress import Progress
     from judgebench.results.shown import Shown
     from judgebench.store.folder import RunFolder
     from judgebench.study.study import Study
@@ -32,7 +33,8 @@ class Section:
 
     `model` gives what the key holds. A file that `fits` (all its keys given) is checked by `check`
     in place of the core's check. `instead` is said where `judgebench run` is given such a file and
-    another command is meant.
+    another command is meant; `run` is what `jb.run` then does in a run folder, whose path it
+    returns.
     """
 
     key: str
@@ -40,6 +42,7 @@ class Section:
     fits: Callable[[Mapping[str, Any]], bool]
     check: Callable[[Path], str]
     instead: str = ""
+    run: Callable[[Path, Path | None, Progress, float | None], Path] | None = None
 
 
 @dataclass(frozen=True)

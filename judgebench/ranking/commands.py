@@ -63,7 +63,7 @@ def run(
     resume.
     """
     from judgebench.cli.score import report_and_print
-    from judgebench.ranking.human_files import given_ranks, keep_ranks
+    from judgebench.ranking.human_files import given_ranks
     from judgebench.ranking.rank_bench import load_rank_bench
     from judgebench.runner.bench import default_run_folder
     from judgebench.store.folder import RunFolder
@@ -79,7 +79,6 @@ def run(
         _print(console, "No model was called or trained, nothing was written.")
         return
     _rank(console, loaded, folder, budget)
-    keep_ranks(folder.path, ranks)
     report_and_print(folder.path, console)
 
 
@@ -107,22 +106,13 @@ def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
 
 
 def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float | None) -> None:
-    from judgebench.errors import BudgetSpent
     from judgebench.progress import ProgressDisplay
-    from judgebench.ranking.steps import evaluate_all, judge_all, write_arguments_of_all
+    from judgebench.ranking.steps import rank_all
     from judgebench.runner import Interrupted
 
     try:
-        with ProgressDisplay(console) as writing:
-            spent = write_arguments_of_all(bench, folder, writing, budget)
-        left, unpaid = None if budget is None else budget - spent, None
-        try:
-            with ProgressDisplay(console) as judging:
-                judge_all(bench, folder, judging, left)
-        except BudgetSpent as error:
-            unpaid = error  # to train costs nothing
-        with ProgressDisplay(console) as training:
-            evaluate_all(bench, folder, training)
+        with ProgressDisplay(console) as display:
+            rank_all(bench, folder, display, budget)
     except Interrupted:
         again = shlex.join(["judgebench", *sys.argv[1:]])
         typer.echo(
@@ -130,8 +120,6 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
-    if unpaid:
-        raise unpaid
 
 
 def _print(console: Console, text: str) -> None:

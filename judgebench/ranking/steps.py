@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import judgebench
 from judgebench import runner
+from judgebench.errors import BudgetSpent
 from judgebench.progress import Progress
+from judgebench.ranking.human_files import given_ranks, keep_ranks
 from judgebench.ranking.proxy.arguments import (
     Argument,
     ArgumentWriter,
@@ -63,6 +65,25 @@ class RankingStep:
     def path(self) -> Path:
         """The run folder."""
         return self.folder.path
+
+
+def rank_all(
+    bench: RankBench, folder: RunFolder, progress: Progress, budget: float | None = None
+) -> None:
+    """Everything that a ranking needs: arguments, verdicts, evaluators and the ranks of people.
+
+    A spent budget stops no training. Raises what the three steps raise.
+    """
+    ranks, unpaid = given_ranks(bench), None
+    spent = write_arguments_of_all(bench, folder, progress, budget)
+    try:
+        judge_all(bench, folder, progress, None if budget is None else budget - spent)
+    except BudgetSpent as error:
+        unpaid = error
+    evaluate_all(bench, folder, progress)
+    if unpaid:
+        raise unpaid
+    keep_ranks(folder.path, ranks)
 
 
 def write_arguments_of_all(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import typer
     from pydantic import BaseModel
 
+    from judgebench.progress import Progress
     from judgebench.ranking.measured import RankedRun
     from judgebench.ranking.rankings import Rankings
     from judgebench.results.shown import Shown
@@ -41,6 +42,18 @@ def _commands(app: typer.Typer) -> None:
     from judgebench.ranking import commands
 
     app.add_typer(commands.app, name="rank")
+
+
+def _run(bench: Path, folder: Path | None, progress: Progress, budget: float | None) -> Path:
+    from judgebench.ranking.rank_bench import load_rank_bench
+    from judgebench.ranking.steps import rank_all
+    from judgebench.runner.bench import default_run_folder
+    from judgebench.store.folder import RunFolder
+
+    loaded = load_rank_bench(bench)
+    run = RunFolder(folder or default_run_folder(loaded.config))
+    rank_all(loaded, run, progress, budget)
+    return run.path
 
 
 # --- judgebench check and judgebench list --------------------------------------------------------
@@ -99,7 +112,12 @@ def _tasks() -> Lines:
 WING = Wing(
     name="ranking",
     section=Section(
-        "proxy", _settings, _ranks, _check_bench, "ranks arguments: call `judgebench rank run`"
+        "proxy",
+        _settings,
+        _ranks,
+        _check_bench,
+        "ranks arguments: call `judgebench rank run`",
+        _run,
     ),
     read=_read,
     measure=_measure,
