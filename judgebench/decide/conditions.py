@@ -20,7 +20,7 @@ from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import (
     CLUSTERED_EXACT,
     SMOOTHED_T,
-    Differences,
+    OfSamples,
     clustered_share,
     mean_difference,
 )
@@ -163,7 +163,7 @@ def _same_as_a_control(counts: StudyCounts, how_many: FloatArray, rule: Decision
 def _worst_and_best(
     x: FloatArray, failed: FloatArray, n: FloatArray,
     how_many: FloatArray, rule: DecisionRule, measure: Measure,
-) -> Differences:  # fmt: skip
+) -> OfSamples:  # fmt: skip
     balanced = measure == "balanced_accuracy"
     worst = mean_difference(x, n, how_many, rule.level, balanced=balanced)
     if not failed.any():

@@ -33,7 +33,13 @@ from judgebench.stats.arrays import (
     value_counts,
 )
 from judgebench.stats.p_values import benjamini_yekutieli
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.resample import (
+    DEFAULT_RESAMPLING,
+    Resampling,
+    Statistic,
+    cluster_bootstrap,
+    where_empty,
+)
 
 PASSING = 0.5  # the winning rate that the paper requires
 _ROUNDING = 1e-9
@@ -156,9 +162,7 @@ def _mean_advantage(C: FloatArray) -> FloatArray:
     return rho
 
 
-_ADVANTAGE = Statistic(
-    "advantage", _mean_advantage, lambda C: "" if C.any() else "there is no unit to compare"
-)
+_ADVANTAGE = Statistic("advantage", _mean_advantage, where_empty("there is no unit to compare"))
 
 
 def _p(d: NDArray[np.int64], epsilon: float) -> float:

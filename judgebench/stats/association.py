@@ -139,24 +139,21 @@ def _mean(moments: FloatArray) -> FloatArray:
     return mean_of_defined(_of_pairs(moments))
 
 
-def _undefined(moments: FloatArray) -> str:
-    if not np.isnan(_mean(moments)):
-        return ""
-    return ALL_CONSTANT if moments.any() else NO_WHOLE_ITEM
-
-
 def _difference(moments: FloatArray) -> FloatArray:
     r = _of_pairs(moments)
     return mean_of_defined(r[..., 0, :] - r[..., 1, :])
 
 
-def _no_difference(moments: FloatArray) -> str:
-    if not np.isnan(_difference(moments)):
-        return ""
-    return NO_COMMON_PAIR if moments.any() else NO_WHOLE_ITEM
+def _of_moments(name: str, formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
+    def undefined(moments: FloatArray) -> str:
+        if not np.isnan(formula(moments)):
+            return ""
+        return reason if moments.any() else NO_WHOLE_ITEM
+
+    return Statistic(name, formula, undefined)
 
 
 # A pair with a constant scale is left out of the mean.
-MEAN_CORRELATION = Statistic("mean_correlation", _mean, _undefined)
+MEAN_CORRELATION = _of_moments("mean_correlation", _mean, ALL_CONSTANT)
 # Over moments (..., 2, m + 1, m + 1): the first minus the second, over pairs defined in both.
-CORRELATION_DIFFERENCE = Statistic("correlation_difference", _difference, _no_difference)
+CORRELATION_DIFFERENCE = _of_moments("correlation_difference", _difference, NO_COMMON_PAIR)

@@ -37,8 +37,10 @@ from judgebench.stats.resample import (
     cluster_bootstrap,
     grouping_told,
     random_groups,
+    where_empty,
 )
 
+_undefined = where_empty(NO_ITEM)
 MOST_BINS = 10
 LEAST_IN_BIN = 20  # with fewer items a bin's gap is mostly chance
 COLUMNS = 6
@@ -218,7 +220,7 @@ def _mean(name: str, total: Callable[[FloatArray], FloatArray]) -> Statistic:
     def formula(cells: FloatArray) -> FloatArray:
         return ratio(total(cells), cells[..., 0].sum(axis=-1))
 
-    return Statistic(name, formula, lambda cells: "" if cells.any() else NO_ITEM)
+    return Statistic(name, formula, _undefined)
 
 
 def _of_likeliest(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -304,10 +306,6 @@ def _counts(p: FloatArray, q: FloatArray, clusters: Clusters, bins: int) -> Floa
     return np.concatenate(
         [clusters.sums(*columns), *(c.reshape(clusters.n, -1) for c in cells)], axis=1
     )
-
-
-def _undefined(C: FloatArray) -> str:
-    return "" if C.any() else NO_ITEM
 
 
 @dataclass(frozen=True)

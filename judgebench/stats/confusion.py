@@ -21,7 +21,7 @@ from judgebench.stats.arrays import (
     ratio,
     severity_of_labels,
 )
-from judgebench.stats.resample import Statistic
+from judgebench.stats.resample import Statistic, where_empty
 
 NO_ITEM = "no item has both a truth and a label of the judge"
 
@@ -53,8 +53,7 @@ def confusion_by_cluster(
     return clusters[both].table(cells, k * k, weights).reshape(-1, k, k)
 
 
-def _no_item(C: FloatArray) -> str:
-    return "" if C.any() else NO_ITEM
+_no_item = where_empty(NO_ITEM)
 
 
 def diagonal_share(C: FloatArray) -> FloatArray:

@@ -24,7 +24,13 @@ from judgebench.stats.arrays import (
     value_counts,
 )
 from judgebench.stats.confusion import NO_ITEM, diagonal_share
-from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.resample import (
+    DEFAULT_RESAMPLING,
+    Resampling,
+    Statistic,
+    cluster_bootstrap,
+    where_empty,
+)
 
 NO_PAIR = "no item was labelled by two annotators: agreement cannot be computed"
 
@@ -113,10 +119,7 @@ def _squared_difference(
     return np.square(np.subtract(v[..., :, None], v[..., None, :]))
 
 
-def _no_pair(counts: FloatArray) -> str:
-    return "" if counts.any() else NO_PAIR
-
-
+_no_pair = where_empty(NO_PAIR)
 OBSERVED_AGREEMENT = Statistic("observed", diagonal_share, _no_pair, is_proportion=True)
 
 

@@ -77,15 +77,16 @@ CLUSTERED_EXACT = "exact (Clopper-Pearson) with the effective number of items"
 
 
 @dataclass(frozen=True)
-class Shares:
-    """The share in each of R samples, all (R,); NaN where there is no item."""
+class OfSamples:
+    """A share or difference and its limits in each of R samples, all (R,); NaN where no item
+    informs it."""
 
     value: FloatArray
     low: FloatArray
     high: FloatArray
 
 
-def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: float) -> Shares:
+def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: float) -> OfSamples:
     """p = X / N with the Clopper-Pearson limits of n* = N / deff items (Korn and Graubard, 1998).
 
     `x` (U,) counts successes and `n` (U,) items. deff is the variance of the ratio with whole
@@ -105,25 +106,16 @@ def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: f
         low = np.where(X > 0, betaincinv(x_star, n_star - x_star + 1, alpha / 2), 0.0)
         high = np.where(X < N, betaincinv(x_star + 1, n_star - x_star, 1 - alpha / 2), 1.0)
     none = N == 0
-    return Shares(p, np.where(none, np.nan, low), np.where(none, np.nan, high))
+    return OfSamples(p, np.where(none, np.nan, low), np.where(none, np.nan, high))
 
 
 SMOOTHED_T = "smoothed cluster-robust t interval, corrected for skewness"
 _MOST_SHIFT = 0.5  # of half the interval; the expansion holds for moderate skewness only
 
 
-@dataclass(frozen=True)
-class Differences:
-    """The difference in each of R samples, all (R,); NaN where no pair informs it."""
-
-    value: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-
 def mean_difference(
     x: FloatArray, n: FloatArray, how_many: FloatArray, level: float, *, balanced: bool
-) -> Differences:
+) -> OfSamples:
     """D = X / N, or where `balanced` the mean of D_r = X_r / N_r over the k labels that occur.
 
     `x` (U, k) is the sum of the pairs' differences, each within [-1, 1], and `n` (U, k) their
@@ -160,4 +152,4 @@ def mean_difference(
     shift = np.clip(skew * (2 * t**2 + 1) / 6, -_MOST_SHIFT * t, _MOST_SHIFT * t)
     middle = mean_of_defined(D) + shift * np.sqrt(V)
     half = t * np.sqrt(V)
-    return Differences(value, np.maximum(middle - half, -1), np.minimum(middle + half, 1))
+    return OfSamples(value, np.maximum(middle - half, -1), np.minimum(middle + half, 1))

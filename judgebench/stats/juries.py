@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.association import MEAN_CORRELATION, moments_by_cluster
-from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.resample import (
+    ClusterCounts,
+    Resampling,
+    Statistic,
+    cluster_bootstrap,
+    where_empty,
+)
 
 FOLDS = 5
 MOST_MEMBERS = 5
@@ -238,9 +244,7 @@ def _held_out(m: int) -> tuple[Statistic, Statistic, Statistic]:
     def gain(counts: FloatArray) -> FloatArray:
         return jury(counts) - single(counts)
 
-    def undefined(counts: FloatArray) -> str:
-        return "" if counts.any() else NO_COMMON_ITEM
-
+    undefined = where_empty(NO_COMMON_ITEM)
     return (
         Statistic("jury_accuracy", jury, undefined),
         Statistic("single_accuracy", single, undefined),

@@ -16,7 +16,7 @@ from scipy.special import bdtr, gammaln
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
 from judgebench.stats.confusion import mean_severity_error, overestimated
 from judgebench.stats.p_values import Alternative, permutation_test
-from judgebench.stats.resample import ClusterCounts, Statistic
+from judgebench.stats.resample import ClusterCounts, Statistic, where_empty
 
 NO_SHARED_TRUTH = "no item has a truth and a label of both"
 _FIRST, _SECOND, _ALIKE = range(3)  # the columns of `discordance_by_cluster`
@@ -42,9 +42,7 @@ def _difference(C: FloatArray) -> FloatArray:
 
 
 # The accuracy of the first minus that of the second, on the same items: (b - c) / n.
-ACCURACY_DIFFERENCE = Statistic(
-    "accuracy_difference", _difference, lambda C: "" if C.any() else NO_SHARED_TRUTH
-)
+ACCURACY_DIFFERENCE = Statistic("accuracy_difference", _difference, where_empty(NO_SHARED_TRUTH))
 
 
 def discordant(counts: FloatArray) -> tuple[int, int]:
@@ -96,10 +94,7 @@ NO_PAIR = "no item has a label both before and after"
 _PAIRS, _FLIPPED, _MORE, _LESS, SHIFT = range(5)  # the columns of `moves_by_cluster`
 
 
-def _no_pair(counts: FloatArray) -> str:
-    return "" if counts.any() else NO_PAIR
-
-
+_no_pair = where_empty(NO_PAIR)
 # Over C (..., 2, 2): the share of items that turn from no to yes, and the share of yes after
 # minus the share of yes before.
 TURNED_YES = replace(overestimated(), name="turned_yes", undefined=_no_pair)

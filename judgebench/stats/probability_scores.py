@@ -29,6 +29,7 @@ from judgebench.stats.resample import (
     cluster_bootstrap,
     grouping_told,
     random_groups,
+    where_empty,
 )
 
 # A probability below it counts as this in logarithms: 36 nats is the most that one item can cost.
@@ -104,7 +105,7 @@ def _mean(counts: FloatArray) -> FloatArray:
     return ratio(counts[..., 1], counts[..., 0])
 
 
-MEAN_SCORE = Statistic("mean_score", _mean, lambda counts: "" if counts.any() else NO_ITEM)
+MEAN_SCORE = Statistic("mean_score", _mean, where_empty(NO_ITEM))
 
 
 def mean_score(

@@ -58,6 +58,11 @@ class Statistic:
     is_proportion: bool = False
 
 
+def where_empty(reason: str) -> Callable[[FloatArray], str]:
+    """An `undefined` that gives `reason` for counts that are all 0."""
+    return lambda counts: "" if counts.any() else reason
+
+
 def cluster_bootstrap(
     counts: FloatArray | IntArray | ClusterCounts,
     statistic: Statistic,
