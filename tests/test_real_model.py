@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from gguf_server import serve_gguf
 from lanes import judged, labels_of, remote
-
-from judgebench.backends.llamacpp import serve_gguf
 
 pytestmark = [pytest.mark.model, pytest.mark.xdist_group("model")]
 

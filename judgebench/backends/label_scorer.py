@@ -19,12 +19,15 @@ import numpy as np
 
 from judgebench.backends.checkpoint import ChatEncoder
 from judgebench.backends.contract import Message, Reply, Request
-from judgebench.backends.label_text import CLOSE, Branches, ReplyTokens, label_texts
 from judgebench.backends.label_tree import (
+    CLOSE,
+    Branches,
     Floats,
     Ints,
     LabelTree,
+    ReplyTokens,
     common_prefix,
+    label_texts,
     label_tree,
 )
 from judgebench.errors import SetupError

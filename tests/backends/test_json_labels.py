@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.backends.json_labels import begins, grammar, values
+from judgebench.backends.token_log_probabilities import begins, grammar, values
 
 LABELS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 

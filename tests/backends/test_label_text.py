@@ -5,7 +5,7 @@ import re
 import pytest
 
 from judgebench.backends.contract import LabelField, LabelsAsked
-from judgebench.backends.label_text import CLOSE, ReplyTokens, label_texts
+from judgebench.backends.label_tree import CLOSE, ReplyTokens, label_texts
 from judgebench.errors import SetupError
 
 FIELDS = (LabelField("harm", ("none", "some")), LabelField("tone", ('so "so"', "ünwirsch")))

@@ -19,12 +19,12 @@ from engine_requests import (
     assert_meets_schema,
     replies_of,
 )
+from gguf_server import serve_gguf
 
 from judgebench.backends import open_backend
 from judgebench.backends.chat import chat_body
 from judgebench.backends.contract import Backend, LabelField, LabelsAsked, Message, Request
-from judgebench.backends.llamacpp import load, serve_gguf
-from judgebench.backends.llamacpp_labels import PLAIN_SAMPLING, WITH_TOKEN_IDS, Probes
+from judgebench.backends.llamacpp import PLAIN_SAMPLING, WITH_TOKEN_IDS, Probes, load
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import WEIGHTS
 from judgebench.errors import SetupError

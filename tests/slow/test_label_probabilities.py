@@ -25,8 +25,8 @@ from judgebench.backends.contract import (
     Request,
 )
 from judgebench.backends.label_scorer import LabelScorer, reach_of
-from judgebench.backends.label_text import CLOSE as CLOSE_TOKEN
-from judgebench.backends.label_text import ReplyTokens, label_texts
+from judgebench.backends.label_tree import CLOSE as CLOSE_TOKEN
+from judgebench.backends.label_tree import ReplyTokens, label_texts
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
 
