@@ -29,18 +29,6 @@ class _Guard:
     reason: str
 
 
-@dataclass(frozen=True)
-class _Result:
-    """One variant of the test. None where undefined; `reason` says why."""
-
-    advantage: Estimate
-    annotators: int = 0  # tested
-    winning_rate: float | None = None  # share of them that the judge is as good as
-    passes: bool | None = None  # what the test alone says
-    guarded: bool | None = None  # it passes, and the judge also beats every control
-    reason: str = ""
-
-
 def alternative_tests(study: Study, rule: AlternativeTestRule) -> Iterator[Row]:
     """Both variants for each judge that is not a control, metric by metric (Calderon et al., 2025).
 
@@ -59,18 +47,7 @@ def alternative_tests(study: Study, rule: AlternativeTestRule) -> Iterator[Row]:
         for judge in real:
             guard = _guard(right, judge.name, controls, rule.guard, study.resampling.seed)
             for variant in VARIANTS:
-                test = _test(study, metric, judge, variant, rule.epsilon, guard)
-                numbers = {
-                    "epsilon": rule.epsilon, "annotators": test.annotators,
-                    "winning_rate": test.winning_rate, "advantage": test.advantage,
-                    "passes": test.passes, "guarded": test.guarded,
-                }  # fmt: skip
-                for statistic, number in numbers.items():
-                    if not isinstance(number, Estimate):
-                        value = None if number is None else float(number)
-                        number = Estimate(value, reason=test.reason)
-                    keys = {"who": variant}
-                    yield Row("alternative_test", statistic, number, judge.name, metric.id, keys)
+                yield from _test(study, metric, judge, variant, rule, guard)
 
 
 def _test(
@@ -78,28 +55,38 @@ def _test(
     metric: Metric,
     judge: JudgeVerdicts,
     variant: str,
-    epsilon: float,
+    rule: AlternativeTestRule,
     guard: _Guard,
-) -> _Result:
-    humans, level = study.humans[metric.id], study.resampling.level
+) -> Iterator[Row]:
+    """`winning_rate` is the share of the tested annotators that the judge is as good as, `passes`
+    what the test alone says, `guarded` that the judge also beats every control."""
+    humans, tested, rate, passes = study.humans[metric.id], 0, None, None
     named = [a for a in humans.makers if not is_slot(a)]
-    if len(named) < 2:
-        reason = _too_few(named, any(is_slot(a) for a in humans.makers))
-        return _Result(Estimate(None, reason=reason, level=level), reason=reason)
-    ratings = humans.ratings.of(named).values
-    judged = study.judged(judge, metric)[humans.ratings.rows]
-    k, balanced = len(metric.labels), variant == "balanced"
-    found = alternative_annotator_test(ratings, judged, k, epsilon=epsilon, balanced=balanced)
-    advantage = average_advantage(
-        ratings, judged, humans.clusters, k, balanced=balanced,
-        resampling=study.resampling,
-    )  # fmt: skip
+    reason = _too_few(named, any(is_slot(a) for a in humans.makers)) if len(named) < 2 else ""
+    advantage = Estimate(None, reason=reason, level=study.resampling.level)
+    if not reason:
+        ratings = humans.ratings.of(named).values
+        judged = study.judged(judge, metric)[humans.ratings.rows]
+        k, balanced = len(metric.labels), variant == "balanced"
+        found = alternative_annotator_test(
+            ratings, judged, k, epsilon=rule.epsilon, balanced=balanced
+        )
+        advantage = average_advantage(
+            ratings, judged, humans.clusters, k, balanced=balanced, resampling=study.resampling
+        )
+        tested, rate, passes = found.tested, found.winning_rate, found.passes
+        few = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
+        reason = "; ".join(filter(None, (found.reason, few, guard.reason if passes else "")))
     # A judge that fails the test is neither saved nor left open by a control that is missing.
-    guarded = guard.beats_all if found.passes else found.passes
-    caution = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
-    unbeaten = guard.reason if found.passes else ""
-    reason = "; ".join(part for part in (found.reason, caution, unbeaten) if part)
-    return _Result(advantage, found.tested, found.winning_rate, found.passes, guarded, reason)
+    guarded = guard.beats_all if passes else passes
+    for statistic, number in (
+        ("epsilon", rule.epsilon), ("annotators", tested), ("winning_rate", rate),
+        ("advantage", advantage), ("passes", passes), ("guarded", guarded),
+    ):  # fmt: skip
+        if not isinstance(number, Estimate):
+            number = Estimate(None if number is None else float(number), reason=reason)
+        keys = {"who": variant}
+        yield Row("alternative_test", statistic, number, judge.name, metric.id, keys)
 
 
 def _guard(right: Outcomes, judge: str, controls: Sequence[str], level: float, seed: int) -> _Guard:

@@ -65,20 +65,16 @@ class Finding:
     def condition(self) -> Condition:
         """The condition of the first study as a record."""
         state = State.MET if self.met[0] else State.NOT_MET if self.not_met[0] else State.UNCLEAR
-        return Condition(
-            self.key, self.title, state, self._estimate(), self.bound, self.at_least,
-            self.missing if state is State.UNCLEAR else "", self.rival,
+        numbers = (self.value[0], self.low[0], self.high[0])
+        value, low, high = (None if np.isnan(x) else float(x) for x in numbers)
+        estimate = Estimate(
+            value, low, high, "" if value is None else self.method, round(float(self.n[0])),
+            self.n_missing, self.reason if low is None else "", self.level,
         )  # fmt: skip
-
-    def _estimate(self) -> Estimate:
-        value, low, high = (float(x[0]) for x in (self.value, self.low, self.high))
-        n = round(float(self.n[0]))
-        counted = Estimate(None, n=n, n_missing=self.n_missing, level=self.level)
-        if np.isnan(value):
-            return replace(counted, reason=self.reason)
-        if np.isnan(low):
-            return replace(counted, value=value, method=self.method, reason=self.reason)
-        return replace(counted, value=value, low=low, high=high, method=self.method)
+        missing = self.missing if state is State.UNCLEAR else ""
+        return Condition(
+            self.key, self.title, state, estimate, self.bound, self.at_least, missing, self.rival
+        )
 
 
 def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
@@ -18,7 +18,6 @@ from judgebench.decide.words import (
 )
 from judgebench.records import Estimate
 from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
-from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
 
 NO_DECISIONS = "There is no judge with human labels to compare it with: nothing was decided."
@@ -60,7 +59,6 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:
-    titles = decisions.titles
     if decisions.decisions:
         yield Block(
             "What the decisions rest on", (STATES,), figures=tuple(_condition_figures(decisions))
@@ -76,7 +74,7 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
     )
     juries = (_jury_table(decisions), _correlations_table(decisions))
     yield Block("What a jury is worth", tables=juries, folded=True)
-    test = _alternative_test_table(decisions, titles)
+    test = _alternative_test_table(decisions)
     yield Block("The Alternative Annotator Test", tables=(test,), folded=True)
     yield Block("The rule of the decisions", tuple(decisions.rule.in_words()))
 
@@ -226,20 +224,18 @@ def _jury_table(decisions: Decisions) -> Table:
     for metric in found.values("metric", "jury"):
         pairs = found.select("error_correlation", metric=metric)
         names = dict.fromkeys(name for row in pairs for name in (row.judge, row["who"]))
-        numbers = {row.statistic: row for row in found.select("jury", metric=metric)}
-        best = numbers["gain"]["who"]
-        rows.append(
-            (
-                Cell(decisions.titles[metric]),
-                Cell(estimate=numbers["correlation"].estimate, signed=True),
-                Cell(estimate=numbers["effective"].estimate,
-                     remark=f"of {len(names)}: {', '.join(names)}"),
-                Cell(best or DASH, remark="" if best else "undefined: none was found"),
-                Cell(estimate=numbers["accuracy"].estimate),
-                Cell(estimate=numbers["single"].estimate),
-                Cell(estimate=numbers["gain"].estimate, signed=True),
+        best = found.select("jury", "gain", metric=metric)[0]["who"]
+        cells = {
+            row.statistic: Cell(
+                estimate=row.estimate,
+                signed=row.statistic in ("correlation", "gain"),
+                remark=f"of {len(names)}: {', '.join(names)}" * (row.statistic == "effective"),
             )
-        )  # fmt: skip
+            for row in found.select("jury", metric=metric)
+        }
+        chosen = Cell(best or DASH, remark="" if best else "undefined: none was found")
+        correlation, effective, *scores = cells.values()
+        rows.append((Cell(decisions.titles[metric]), correlation, effective, chosen, *scores))
     return Table(
         "decide_jury",
         "What a jury of these judges is worth",
@@ -274,11 +270,22 @@ def _correlations_table(decisions: Decisions) -> Table:
     )
 
 
-def _alternative_test_table(decisions: Decisions, titles: Mapping[str, str]) -> Table:
+def _alternative_test_table(decisions: Decisions) -> Table:
     """A row for each judge, metric and variant."""
+    rule = decisions.rule.alternative_test
     tests = decisions.beside.select("alternative_test")
-    rule, size = decisions.rule.alternative_test, 6
-    rows = (_test_row(tests[i : i + size], titles) for i in range(0, len(tests), size))
+    rows = []
+    for (judge, metric, who), test in groupby(tests, lambda r: (r.judge, r.metric, r["who"])):
+        e = {row.statistic: row.estimate for row in test}
+        rate = e["winning_rate"].value
+        rows.append(
+            (
+                Cell(judge), Cell(decisions.titles[metric]), Cell(who),
+                Cell(f"{e['annotators'].value:.0f}"), Cell(DASH if rate is None else f"{rate:.2f}"),
+                Cell(estimate=e["advantage"]), _verdict_cell(e["passes"]),
+                _verdict_cell(e["guarded"]),
+            )
+        )  # fmt: skip
     return Table(
         "alternative_test",
         "The Alternative Annotator Test, and whether every control is beaten too",
@@ -294,17 +301,6 @@ def _alternative_test_table(decisions: Decisions, titles: Mapping[str, str]) -> 
             "Where a label is rare, a judge that never gives it passes the plain test.",
         ),
         stubs=2,
-    )  # fmt: skip
-
-
-def _test_row(rows: Sequence[Row], titles: Mapping[str, str]) -> tuple[Cell, ...]:
-    numbers, about = {row.statistic: row.estimate for row in rows}, rows[0]
-    rate = numbers["winning_rate"].value
-    return (
-        Cell(about.judge), Cell(titles[about.metric]), Cell(about["who"]),
-        Cell(f"{numbers['annotators'].value:.0f}"), Cell(DASH if rate is None else f"{rate:.2f}"),
-        Cell(estimate=numbers["advantage"]), _verdict_cell(numbers["passes"]),
-        _verdict_cell(numbers["guarded"]),
     )  # fmt: skip
 
 
