@@ -35,11 +35,14 @@ stress: $(VENV)/$(MARK) ## Stress-test the same model with the shipped attacks (
 rank: $(SLOW)/$(MARK) ## Rank arguments on a tiny synthetic task with trained evaluators (some minutes)
 	$(SLOW)/bin/judgebench rank run
 
+# Some tests wait for servers and processes, so one worker more than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+
 test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (about 5 minutes on 2 cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist loadgroup -m "not long"
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not long"
 
 $(VENV)/$(MARK)-docs: $(VENV)/$(MARK)-dev
 	$(BIN)/python -m pip install --quiet --group docs

@@ -29,7 +29,7 @@ SAFETY = load_rubric("medical-safety")
 
 def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
     attacks = [
-        {"attack": "consensus-violations", "sample": 2},
+        {"attack": "consensus-violations", "sample": 1},
         {"attack": "greeting", "sample": 1},
         {"attack": "planted-json-blame", "sample": 1},
         {"attack": "label-order", "sample": 1},
@@ -51,7 +51,7 @@ def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
     finally:
         loaded.close()
     verdicts = [*folder.verdicts("m"), *folder.verdicts("m~label-order")]
-    assert len(verdicts) == 2 + 2 + 1 + 1 + 1
+    assert len(verdicts) == 1 + 1 + 1 + 1 + 1
     assert {v.status for v in verdicts} == {Status.OK}
     found = stress_run(folder, resampling=Resampling(resamples=100))
     assert found
@@ -61,27 +61,27 @@ def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
         d.detected for d in grouped(found, "violations") if (d.judge, d.area) == ("m", EVERY)
     ]
     assert detected
-    assert all(e.n == 2 and e.n_missing == 0 for e in detected)
+    assert all(e.n == 1 and e.n_missing == 0 for e in detected)
     assert {i.probe for i in grouped(found, "invariance")} == {
         "greeting", "planted-json-blame", "label-order",
     }  # fmt: skip
 
 
 def test_a_real_model_attacks_and_its_yield_is_told_honestly(tmp_path: Path, smollm2: Path) -> None:
-    items = read_set(shipped_folder("adversarial") / "consensus-violations.jsonl")[:2]
+    items = read_set(shipped_folder("adversarial") / "consensus-violations.jsonl")[:1]
     answers = [Answer(i.item_id, i.parent.text, i.parent.question) for i in items]
     attacker = JudgeConfig.model_validate(
         {
             "name": "small",
             "backend": f"llamacpp:{smollm2}",
             "settings": {"threads": 1},
-            "decoding": {"max_tokens": 300},
+            "decoding": {"max_tokens": 200},
         }
     )
     path = tmp_path / "s.jsonl"
     found = make_set("consensus-violation", answers, SAFETY, path, SetOrder(by=attacker))
-    assert (found.asked, found.no_reply) == (2, 0)
-    assert found.accepted + found.rejected == 2
+    assert (found.asked, found.no_reply) == (1, 0)
+    assert found.accepted + found.rejected == 1
     kept = read_set(path, SAFETY) if path.exists() else []
     assert len(kept) == found.accepted
     lines = rejected_path(path).read_text().splitlines() if found.rejected else []
