@@ -48,21 +48,19 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
     if not decisions.decisions:
         yield Block("Decisions", (NO_DECISIONS,), lead=True, on_screen=True)
         return
-    title = "May the judge replace the annotators?"
-    yield Block(
-        "Decisions", tables=(_decision_table(decisions),),
-        figures=(Drawing("decisions", title, partial(draw_matrix, decisions)),),
-        lead=True, on_screen=True,
-    )  # fmt: skip
+    table = _decision_table(decisions)
+    yield Block("Decisions", tables=(table,), lead=True, on_screen=True)
     reasons = tuple(_reason(decisions, d) for d in decisions.decisions)
     yield Block("Why", reasons, lead=True, on_screen=True)
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:
     if decisions.decisions:
-        yield Block(
-            "What the decisions rest on", (STATES,), figures=tuple(_condition_figures(decisions))
-        )
+        conditions = tuple(_condition_figures(decisions))
+        yield Block("What the decisions rest on", (STATES,), figures=conditions)
+        title = "May the judge replace the annotators?"
+        drawing = Drawing("decisions", title, partial(draw_matrix, decisions))
+        yield Block("The decisions as a figure", figures=(drawing,), folded=True)
     for number, judge in enumerate(_judges(decisions), start=1):
         table = _conditions_table(decisions, judge, number)
         yield Block(table.title, tables=(table,), folded=True)
