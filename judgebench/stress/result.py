@@ -57,7 +57,7 @@ class RecipeSummary:
             yield Row("recipe", "rejected_by_check", Estimate(n), keys=keys)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StressResult(Shown):
     """Everything that a stress test shows. The rows, by their `analysis`, for each judge:
 
