@@ -115,21 +115,14 @@ def fitness_of(
         found = ", ".join(experts) or "none"
         message = "fewer than two experts ranked a whole item: agreement needs two"
         raise SetupError(Problem(message, field=task, found=found))
-    alpha = alpha_of(ranks, task, resampling)
-    tested = _friedman(ranks, task)
-    fitness, reasons = judge(alpha, tested.p, tested.reason, min_alpha)
-    labels = _by_label(ranks, task, resampling)
+    alpha, labels = alpha_of(ranks, task, resampling), _by_label(ranks, task, resampling)
+    tested, mean_ranks = _friedman(ranks, task)
+    fitness, reasons = judge(alpha, tested["p"], min_alpha)
     of_task = {"task": task}
-    reason = tested.reason or "a test statistic has no interval"
-    rows = [
-        Row("suitability", "alpha", alpha, keys=of_task),
-        Row("suitability", "chi_square", Estimate(tested.chi_square, n=tested.n, reason=reason),
-            keys=of_task),
-        Row("suitability", "p", Estimate(tested.p, n=tested.n, reason=reason), keys=of_task),
-    ]  # fmt: skip
+    rows = [Row("suitability", k, e, keys=of_task) for k, e in {"alpha": alpha, **tested}.items()]
     rows += [
         Row("mean_rank", "mean_rank", Estimate(mean), keys=of_task | {"system": system})
-        for system, mean in zip(systems, tested.mean_ranks, strict=False)
+        for system, mean in zip(systems, mean_ranks, strict=False)
     ]
     rows += [
         Row("label", statistic, estimate, keys=of_task | {"label": label})
@@ -150,7 +143,7 @@ def fitness_of(
 
 
 def judge(
-    alpha: Estimate, p: float | None, no_friedman: str, min_alpha: float = MIN_ALPHA
+    alpha: Estimate, p: Estimate, min_alpha: float = MIN_ALPHA
 ) -> tuple[Fitness, tuple[str, ...]]:
     """The verdict and its reasons.
 
@@ -159,13 +152,13 @@ def judge(
     whatever their means say. Can't tell where the two disagree, where one is undefined, or with
     fewer than five items.
     """
-    reasons = (_on_agreement(alpha, min_alpha), _on_difference(p, no_friedman))
+    reasons = (_on_agreement(alpha, min_alpha), _on_difference(p))
     if alpha.n < LEAST_ITEMS:
         few = f"Only {alpha.n} items were ranked by two experts or more: {LEAST_ITEMS} are needed."
         return Fitness.CANT_TELL, (few, *reasons)
     if alpha.value is None:
         return Fitness.CANT_TELL, reasons
-    differ = None if p is None else p < SIGNIFICANT
+    differ = None if p.value is None else p.value < SIGNIFICANT
     if alpha.value >= min_alpha:
         return (Fitness.SUITABLE if differ else Fitness.CANT_TELL), reasons
     is_below = alpha.high is not None and alpha.high < min_alpha
@@ -250,35 +243,26 @@ def _by_label(
 # --- difference ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Tested:
-    """Friedman's test, or the reason why there is none; mean ranks by system, empty without an
-    item."""
-
-    mean_ranks: Sequence[float]
-    n: int
-    chi_square: float | None = None
-    p: float | None = None
-    reason: str = ""
-
-
-def _friedman(ranks: HumanRanks, task: str) -> _Tested:
-    """Over all items that any expert ranked, by the mean rank over those who did."""
+def _friedman(ranks: HumanRanks, task: str) -> tuple[dict[str, Estimate], list[float]]:
+    """Chi-square and p over all items that any expert ranked, by the mean rank over those who did;
+    and the mean ranks of the systems, none without an item."""
     items = tuple(dict.fromkeys(r.item_id for r in ranks.ranks if r.task == task))
     means = mean_of_defined(_array(ranks, task, items))
     whole = means[~np.isnan(means).any(axis=1)]
     n, k = whole.shape
+    found = friedman(-whole) if n >= 2 and k >= 3 else None
     if n == 0:
         reason = "no item has ranks for every system"
-        return _Tested((), n, reason=reason)
-    mean: list[float] = whole.mean(axis=0).tolist()
-    if n < 2 or k < 3:
+    elif found is None:
         reason = f"it needs 3 systems and 2 items or more, and there are {k} and {n}"
-        return _Tested(mean, n, reason=reason)
-    found = friedman(-whole)
-    if found.p is None:
-        return _Tested(mean, n, reason="the systems tie on every item")
-    return _Tested(mean, n, found.chi_square, found.p)
+    elif found.p is None:
+        reason = "the systems tie on every item"
+    else:
+        reason = "a test statistic has no interval"
+    values = (found.chi_square, found.p) if found and found.p is not None else (None, None)
+    tested = [Estimate(value, n=n, reason=reason) for value in values]
+    mean_ranks: list[float] = whole.mean(axis=0).tolist() if n else []
+    return dict(zip(("chi_square", "p"), tested, strict=True)), mean_ranks
 
 
 # --- reasons -------------------------------------------------------------------------------------
@@ -297,13 +281,12 @@ def _on_agreement(alpha: Estimate, bar: float) -> str:
     return f"{said}, with its whole interval {between}."
 
 
-def _on_difference(p: float | None, no_friedman: str) -> str:
-    if p is None:
-        return f"Whether the systems differ is not known, for want of a test: {no_friedman}."
-    shown = "< 0.001" if p < 0.001 else f"= {p:.3f}"
-    if p < SIGNIFICANT:
-        return f"The systems differ in rank (Friedman, p {shown})."
-    return f"The systems do not differ in rank (Friedman, p {shown})."
+def _on_difference(p: Estimate) -> str:
+    if p.value is None:
+        return f"Whether the systems differ is not known, for want of a test: {p.reason}."
+    shown = "< 0.001" if p.value < 0.001 else f"= {p.value:.3f}"
+    differ = "differ" if p.value < SIGNIFICANT else "do not differ"
+    return f"The systems {differ} in rank (Friedman, p {shown})."
 
 
 def _on_labels(

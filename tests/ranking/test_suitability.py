@@ -51,7 +51,7 @@ def test_the_papers_tasks_come_out_as_it_says(
     # Their p is known of the last alone; of the others, that they passed at 5 %. Their intervals
     # are not published; these are as wide as such few items leave them.
     estimate = Estimate(alpha, alpha - 0.3, min(1, alpha + 0.25), n=n)
-    found, reasons = judge(estimate, p, "")
+    found, reasons = judge(estimate, Estimate(p))
     assert found is fitness
     assert len(reasons) == 2
     assert "reaches across it" in reasons[0]
@@ -79,11 +79,13 @@ def test_the_papers_tasks_come_out_as_it_says(
 def test_a_verdict_needs_agreement_and_difference(
     alpha: Estimate, p: float | None, fitness: Fitness
 ) -> None:
-    assert judge(alpha, p, "of two systems")[0] is fitness
+    assert judge(alpha, Estimate(p, reason="of two systems"))[0] is fitness
 
 
 def test_a_reason_is_given_for_whatever_is_not_known() -> None:
-    _, reasons = judge(Estimate(None, n=3, reason="all ranks tie"), None, "of two systems")
+    _, reasons = judge(
+        Estimate(None, n=3, reason="all ranks tie"), Estimate(None, reason="of two systems")
+    )
     assert reasons == (
         "Only 3 items were ranked by two experts or more: 5 are needed.",
         "Agreement is undefined: all ranks tie.",
@@ -93,8 +95,8 @@ def test_a_reason_is_given_for_whatever_is_not_known() -> None:
 
 def test_another_bar_gives_another_verdict() -> None:
     alpha = Estimate(0.61, 0.4, 0.8, n=9)
-    assert judge(alpha, 0.01, "", min_alpha=0.6)[0] is Fitness.SUITABLE
-    assert judge(alpha, 0.01, "", min_alpha=0.9)[0] is Fitness.NOT_SUITABLE
+    assert judge(alpha, Estimate(0.01), min_alpha=0.6)[0] is Fitness.SUITABLE
+    assert judge(alpha, Estimate(0.01), min_alpha=0.9)[0] is Fitness.NOT_SUITABLE
 
 
 # --- simulated experts ---------------------------------------------------------------------------
