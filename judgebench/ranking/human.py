@@ -47,7 +47,7 @@ class AskedItem:
 class HumanRanks:
     """Ranks of whole items: an expert ranked all arguments of an item, or none of it counts.
 
-    `asked` are all items that were put before anybody, ranked or not. `warnings` tell which ranks
+    `asked` are all items that were put before anybody, ranked or not. `warnings` say which ranks
     were left out. `left_out` are labels whose items were taken out on purpose.
     """
 

@@ -32,8 +32,8 @@ _PANELS = ("Real arguments only", "With the control cases (dashed)")
 class Placed:
     """A system at its place; `tied` where others share it.
 
-    Of a control case, `above` counts the real arguments that it surely stands above, `unclear`
-    those that it cannot be told apart from."""
+    Of a control case, `above` counts the real arguments that it clearly ranks above, `unclear`
+    those that it cannot be distinguished from."""
 
     system: str
     is_control: bool
@@ -93,11 +93,11 @@ def _cells(ranking: OneRanking, task: RankedTask, with_controls: bool) -> list[M
 
 
 def against_arguments(ranking: OneRanking, task: RankedTask, control: str) -> tuple[int, int]:
-    """How many real arguments a control case surely stands above, and how many it cannot be told
-    apart from."""
+    """How many real arguments a control case clearly ranks above, and how many it cannot be
+    distinguished from."""
     arguments = [name for name in task.arguments if name in ranking.placed]
-    above = sum(ranking.surely_above(control, name) for name in arguments)
-    below = sum(ranking.surely_above(name, control) for name in arguments)
+    above = sum(ranking.clearly_above(control, name) for name in arguments)
+    below = sum(ranking.clearly_above(name, control) for name in arguments)
     return above, len(arguments) - above - below
 
 
@@ -112,12 +112,12 @@ def medals_table(
     """A medal grid as a table of names; cells of control cases that mislead are coloured."""
     grid = medal_grid(rankings, task, with_controls=with_controls)
     about = "with the control cases" if with_controls else "real arguments only"
-    notes = ["By score, best first; who ties shares a cell, and the places after it stay empty."]
+    notes = ["By score, best first; tied systems share a cell, and the places after it stay empty."]
     if with_controls:
         notes.append(
-            "Above: of how many real arguments a control case stands above in at least 95 % of "
-            "resamples, pair by pair. Unclear: it surely stands above none, but not below all. An "
-            "evaluator that is not misled sets every control case below every argument."
+            "Above: how many real arguments a control case ranks above in at least 95 % of "
+            "resamples, pair by pair. Unclear: it clearly ranks above none, but not below all. An "
+            "evaluator that is not misled ranks every control case below every argument."
         )
     return Table(
         key,

@@ -80,7 +80,7 @@ def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Ta
             "humans: minus the mean rank. Best of each row in bold."
         )),
         ("places", "Places by score, with their range over the resamples", _place,
-         "1 is best; who ties shares the mean of the places. In brackets: the range."),
+         "1 is best; tied systems share the mean of their places. In brackets: the range."),
         ("average_ranks", "Average ranks within instances", _average_rank, "1 is best."),
         ("groups", "Which average ranks differ: Nemenyi's groups", _group,
          "Systems of one row that share a letter do not differ by Nemenyi's test."),
@@ -126,12 +126,12 @@ def _neighbours(rankings: Rankings, task: RankedTask, number: int) -> Table:
     width = max((len(cells) for _, cells in orders), default=0)
     return Table(
         f"ranking_neighbours-{number}",
-        f"How surely each system stands above the next, {task.title}",
+        f"How certain it is that each system ranks above the next, {task.title}",
         ("Ranker", *(f"{i}." for i in range(1, width + 1))),
         tuple((Cell(ranker), *cells, *[Cell()] * (width - len(cells))) for ranker, cells in orders),
         (
-            "In order of the scores. In brackets: share of resamples in which the system stays "
-            "above the next one, ties counted half.",
+            "In order of the scores. In brackets: share of resamples in which the system "
+            "ranks above the next one, ties counted half.",
         ),
     )
 
@@ -171,9 +171,9 @@ def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
         Table(
             "ranking_best",
             "Best system of each ranker, of the real arguments",
-            ("Task", "Ranker", "Best system", "Its score", "Next below", "Stays above it in"),
+            ("Task", "Ranker", "Best system", "Its score", "Next below", "Ranks above it in"),
             tuple(row for t in rankings.tasks for r in rankings.of(t.name) if (row := _best(r, t))),
-            ("Stays above: share of resamples, ties count half.",),
+            ("Share of resamples, ties counted half.",),
             stubs=2,
         ),
         Table(
@@ -312,10 +312,10 @@ def _controls_below(rankings: Rankings) -> Table:
 
 
 def _length(rankings: Rankings) -> Table:
-    """Do longer arguments stand higher?"""
+    """Do longer arguments rank higher?"""
     return Table(
         "ranking_length",
-        "Length bias: do longer arguments stand higher?",
+        "Length bias: do longer arguments rank higher?",
         ("Task", "Ranker", "Words and rank, rho", "Longest is the best"),
         tuple(
             (
@@ -326,7 +326,7 @@ def _length(rankings: Rankings) -> Table:
             for found in rankings.rows.pivot("length_bias", "task", "ranker").values()
         ),
         (
-            "Spearman's rho within instances, over real arguments: above 0, longer arguments stand "
+            "Spearman's rho within instances, over real arguments: above 0, longer arguments rank "
             "higher.",
         ),
         stubs=2,
@@ -334,11 +334,11 @@ def _length(rankings: Rankings) -> Table:
 
 
 def _self_preference(rankings: Rankings) -> Table:
-    """Does a ranker favour the generator that it is akin to?"""
+    """Does a ranker favour the generator that it is related to?"""
     return Table(
         "ranking_self_preference",
-        "Self-preference: is a generator set higher by the ranker that is akin to it?",
-        ("Task", "Ranker", "Generator", "Akin", "Places higher"),
+        "Self-preference: does a ranker favour the generator that it is related to?",
+        ("Task", "Ranker", "Generator", "Relation", "Places higher"),
         tuple(
             (
                 *_cells(rankings, row, "task", "ranker", "system", "akin"),
@@ -346,7 +346,7 @@ def _self_preference(rankings: Rankings) -> Table:
             )
             for row in rankings.rows.select("self_preference")
         ),
-        ("How many places higher than the other rankers of the task set it, on average.",),
+        ("How many places higher than the other rankers of the task rank it, on average.",),
         stubs=2,
     )
 

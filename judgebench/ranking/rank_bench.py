@@ -121,7 +121,7 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
     for i, entry in zip(tasks, entries, strict=True):
         for problem in _evaluator_problems(entry):
             gather.tell(f"proxy.tasks.{i}", problem)
-    if sound:  # else the same problems would be told twice
+    if sound:  # else the same problems would be reported twice
         placeholder = Dataset([a for e in entries for a in gold_answers(e)], ())
         gather("judges", lambda: load_bench(file, arguments=placeholder).close())
     gather.raise_any()

@@ -103,7 +103,7 @@ def _key_of(path: Path) -> Path:
 
 
 def _rank(row: _Row, file: str, line: int, reading: _RanksRead) -> int | None:
-    """The rank, None where it is blank or none, which is then told."""
+    """The rank, None where it is blank or no rank, which is then reported."""
     if not row["rank"]:
         return None
     match = _WHOLE.fullmatch(row["rank"])
@@ -190,7 +190,7 @@ def _read_plain(rows: Sequence[tuple[int, _Row]], file: str, reading: _RanksRead
 
 
 def _whole_items(reading: _RanksRead) -> HumanRanks:
-    """The ranks of items that an expert ranked whole; the others are told."""
+    """The ranks of items that an expert ranked whole; the others are reported."""
     by_item: dict[_Asked, list[HumanRank]] = defaultdict(list)
     for rank in reading.ranks.values():
         by_item[rank.task, rank.item_id, rank.expert].append(rank)

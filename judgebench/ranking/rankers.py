@@ -19,7 +19,9 @@ from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
 FEW_COMMON = "fewer than two systems are ranked by both"
 NO_COMMON = "no instance is ranked by both"
 LEVEL_RANKS = "in every instance one ranker sets all systems level, so no order can be compared"
-LEVEL_AVERAGES = "one ranker gives all systems the same average rank, so no order can be compared"
+LEVEL_AVERAGES = (
+    "one ranker gives all systems the same average rank, so no order can be compared"
+)
 FEW_RANKED = "fewer than two systems are ranked"
 LEVEL_LENGTHS = "in every instance all arguments are of one length or ranked level"
 NO_LENGTHS = "no instance has all arguments, with their lengths and scores"
@@ -77,7 +79,7 @@ def agree(
     key `over` names the systems.
 
     Kendall's tau_b and Spearman's rho are taken within each instance and averaged; an instance
-    where one ranker sets all systems level has none and counts as missing. `top_1` is the expected
+    where one ranker ties all systems has none and counts as missing. `top_1` is the expected
     match where ties for the best are broken at random (`stats.ranks.top_match`).
     Intervals resample the clusters of `a`. Undefined, with a reason, with fewer than two systems
     or without an instance.
@@ -169,13 +171,13 @@ def self_preference(
     systems: Sequence[str],
     resampling: Resampling,
 ) -> Estimate:
-    """How many places higher `akin` sets the generator than the mean of the others does.
+    """How many places higher `akin` ranks the generator than the mean of the others does.
 
         mean over instances of (mean over the others of r_other - r_akin)
 
     with r the place of the generator among those of `systems` that all of them rank, on the
     instances that all of them rank: above 0, the ranker favours it. Take the real arguments as
-    systems: a ranker that is merely misled by control cases sets every generator lower.
+    systems: a ranker that is merely misled by control cases ranks every generator lower.
     """
     both = match((akin, *others), systems)
     n = both.values.shape[1]

@@ -9,7 +9,7 @@ ranking          chi_square, p and critical_difference of one `ranker`; controls
 above            share_of_resamples in which `system` scores above `other`, ties counted half
 agreement        tau_b, spearman, tau_b_of_averages, top_1 of `ranker` and `other`
 length_bias      rho of words and rank, longest_first
-self_preference  places by which a ranker sets the generator `system` higher than the rankers
+self_preference  places by which a ranker ranks the generator `system` higher than the rankers
                  `other` do that are not `akin` to it
 trained          what training an evaluator took
 task, argument   instances ranked; mean_words, verbatim and cut of what a `system` wrote
@@ -131,8 +131,8 @@ class OneRanking:
         found = {s: e.value for s, e in self.places.items() if e.value is not None}
         return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
-    def surely_above(self, upper: str, lower: str) -> bool:
-        """Whether the one stands above the other in at least 95 % of resamples."""
+    def clearly_above(self, upper: str, lower: str) -> bool:
+        """Whether the one ranks above the other in at least 95 % of resamples."""
         return self.shares.get((upper, lower), 0.0) >= SURE - 1e-9
 
 

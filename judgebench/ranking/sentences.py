@@ -10,8 +10,8 @@ from judgebench.records import Estimate
 from judgebench.report.words import counted, listed
 
 HOW_SURE = (
-    "One system is said to stand above another only where it does in at least 95 % of resamples, "
-    "pair by pair; otherwise they cannot be told apart."
+    "One system is said to rank above another only where it does so in at least 95 % of "
+    "resamples, pair by pair; otherwise they cannot be distinguished."
 )
 NO_RANKINGS = "Nothing was ranked."
 _SIGNIFICANT = 0.05
@@ -39,20 +39,20 @@ def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _best(ranking: OneRanking, task: RankedTask) -> str:
-    """Which real argument stands first, if any surely does."""
+    """Which real argument ranks first, if any clearly does."""
     wanted = set(task.arguments)
     places = {s: place for s, place in ranking.placed.items() if s in wanted}
     if len(places) < 2:
         return ""
     first = next(iter(places))
     tied = [name for name, place in places.items() if place == places[first]]
-    rivals = [n for n in places if n not in tied and not ranking.surely_above(first, n)]
+    rivals = [n for n in places if n not in tied and not ranking.clearly_above(first, n)]
     if rivals:
         have = f"{listed(tied)} {'have' if len(tied) > 1 else 'has'} the best score"
-        return f"{have}, but cannot be told apart from {listed(rivals)}"
+        return f"{have}, but cannot be distinguished from {listed(rivals)}"
     if len(tied) > 1:
         return f"{listed(tied)} share the best score"
-    return f"{tied[0]} stands above every other argument"
+    return f"{tied[0]} ranks above every other argument"
 
 
 def _controls(ranking: OneRanking, task: RankedTask) -> str:
@@ -68,13 +68,13 @@ def _controls(ranking: OneRanking, task: RankedTask) -> str:
         if count
     ]
     unclear = [name for name, (count, open_) in stands.items() if open_ and not count]
-    unsure = f"{listed(unclear)} cannot be told apart from some of the arguments"
+    unsure = f"{listed(unclear)} cannot be distinguished from some arguments"
     if above:
         return f"misled by {listed(above)}" + (f"; {unsure}" if unclear else "")
     if unclear:
-        return f"no control case surely stands above an argument, but {unsure}"
-    stand = "stand" if len(controls) > 1 else "stands"
-    return f"not misled: {listed(controls)} {stand} below every argument"
+        return f"no control case clearly ranks above an argument, but {unsure}"
+    rank = "rank" if len(controls) > 1 else "ranks"
+    return f"not misled: {listed(controls)} {rank} below every argument"
 
 
 def _no_difference(ranked: Sequence[OneRanking]) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _by_length(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]) 
             if direction(row.estimate) == wanted
         ]
         if named:
-            yield f"{words} arguments stand higher with {listed(named)}."
+            yield f"{words} arguments rank higher with {listed(named)}."
 
 
 def _self_preferences(
@@ -124,8 +124,8 @@ def _self_preferences(
     for row in rankings.rows.select("self_preference", task=task.name):
         if direction(row.estimate) == "up":
             yield (
-                f"{titles.get(row['ranker'], row['ranker'])} sets {row['system']} higher than the "
-                f"other rankers do, by {row.estimate:.2f} places ({row['akin']})."
+                f"{titles.get(row['ranker'], row['ranker'])} ranks {row['system']} higher than "
+                f"the other rankers do, by {row.estimate:.2f} places ({row['akin']})."
             )
 
 

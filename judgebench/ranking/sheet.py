@@ -169,8 +169,8 @@ def write_sheets(
 ) -> Sheets:
     """Write a table and a page for every expert into `to`/sheets, and the key into `to`.
 
-    Raises SetupError where no item can be ranked, an expert's name can name no file or stands
-    twice, or `to` holds the sheets of other items, whose key would be lost.
+    Raises SetupError where no item can be ranked, an expert's name can name no file or is
+    named twice, or `to` holds the sheets of other items, whose key would be lost.
     """
     _check_names(experts)
     drawn = draw(items, n, seed)
@@ -231,7 +231,7 @@ def _check_names(experts: Sequence[str]) -> None:
             allowed = "letters, digits, full stops, dashes and underscores"
             problems.append(Problem(message, "", None, "experts", shorten(expert), allowed))
         elif expert.casefold() in seen:
-            problems.append(Problem("stands twice", field="experts", found=shorten(expert)))
+            problems.append(Problem("is named twice", field="experts", found=shorten(expert)))
         seen.add(expert.casefold())
     if problems:
         raise SetupError(problems)

@@ -5,7 +5,7 @@ two or more experts ranked: that the experts agree (Krippendorff's alpha of the 
 bar), and that the systems differ (Friedman's test of the mean ranks). With both, the task is
 suitable; without either, it is not. The bar is Krippendorff's own for tentative conclusions, 2/3
 (Content Analysis, 2004, chapter 11): with it the paper's three tasks come out as it says, and the
-one at 0.61 is mended first, as its authors did, by leaving out a label.
+one at 0.61 is fixed first, as its authors did, by leaving out a label.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class TaskFitness:
 
 @dataclass(frozen=True, repr=False)
 class Suitability(Shown):
-    """Every task that was ranked; `notes` tell which ranks were left out."""
+    """Every task that was ranked; `notes` say which ranks were left out."""
 
     tasks: tuple[TaskFitness, ...]
     notes: tuple[str, ...] = ()

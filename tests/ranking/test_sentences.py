@@ -21,27 +21,27 @@ def test_a_misled_evaluator_is_named_with_what_misleads_it() -> None:
 
 
 def test_one_that_is_not_misled_is_named_too() -> None:
-    words = "no-argument, label-only, noise and passages stand below every argument"
+    words = "no-argument, label-only, noise and passages rank below every argument"
     assert f"llm-trained: not misled: {words}." in said(PLANTED)
 
 
 def test_what_the_resamples_do_not_bear_is_not_said() -> None:
     sentences = said(PLANTED)
-    unsure = "passages cannot be told apart from some of the arguments"
+    unsure = "passages cannot be distinguished from some arguments"
     assert (
-        f"judge/one-8b (judge): no control case surely stands above an argument, but {unsure}."
+        f"judge/one-8b (judge): no control case clearly ranks above an argument, but {unsure}."
         in sentences
     )
-    humans = "humans: gold has the best score, but cannot be told apart from qwen-1.5b."
+    humans = "humans: gold has the best score, but cannot be distinguished from qwen-1.5b."
     assert humans in sentences
     rows = tuple(row for row in PLANTED.rows if row.analysis != "above")
     without = replace(PLANTED, rows=Results(rows))
     assert not [s for s in said(without) if "misled" in s or "above every" in s]
 
 
-def test_the_best_argument_is_named_where_it_surely_is() -> None:
+def test_the_best_argument_is_named_where_it_clearly_is() -> None:
     sentences = said(PLANTED)
-    together = "expert-trained and judge/one-8b (judge): gold stands above every other argument."
+    together = "expert-trained and judge/one-8b (judge): gold ranks above every other argument."
     assert together in sentences
     assert "llm-trained: gold and smollm2-135m share the best score." in sentences
 
@@ -64,27 +64,27 @@ def test_agreement_with_the_humans_is_claimed_only_beyond_0() -> None:
 
 
 def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
-    length = [s for s in said(PLANTED) if "arguments stand higher" in s]
+    length = [s for s in said(PLANTED) if "arguments rank higher" in s]
     assert length == [
-        "Longer arguments stand higher with judge/one-8b (judge) (rho 0.31 [0.21, 0.41])."
+        "Longer arguments rank higher with judge/one-8b (judge) (rho 0.31 [0.21, 0.41])."
     ]
-    own = "judge/one-8b (judge) sets qwen-1.5b higher than the other rankers do, by 0.50 "
-    assert [s for s in said(PLANTED) if "sets" in s] == [
+    own = "judge/one-8b (judge) ranks qwen-1.5b higher than the other rankers do, by 0.50 "
+    assert [s for s in said(PLANTED) if "ranks qwen" in s] == [
         f"{own}[0.30, 0.70] places (of the family qwen)."
     ]
-    assert not [s for s in said(PLANTED, 1) if "sets" in s]
+    assert not [s for s in said(PLANTED, 1) if "ranks qwen" in s]
 
 
 def test_shorter_arguments_may_stand_higher() -> None:
     (bias,) = PLANTED.rows.select("length_bias", "rho", task="claims", ranker="baseline")
     short = replace(bias, estimate=Estimate(-0.3, -0.4, -0.2, "m", 9))
     made = replace(PLANTED, rows=Results(tuple(short if r is bias else r for r in PLANTED.rows)))
-    assert "Shorter arguments stand higher with baseline (rho -0.30 [-0.40, -0.20])." in said(made)
+    assert "Shorter arguments rank higher with baseline (rho -0.30 [-0.40, -0.20])." in said(made)
 
 
 def test_without_resamples_humans_and_controls_little_is_said() -> None:
     assert said(bare_rankings()) == [
-        "baseline: gold has the best score, but cannot be told apart from m."
+        "baseline: gold has the best score, but cannot be distinguished from m."
     ]
     assert said(replace(bare_rankings(), rows=Results())) == []
 
