@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from judgebench.decide.rule import DecisionRule
     from judgebench.judges.contract import Judge
     from judgebench.progress import Progress
+    from judgebench.results.part import Part
     from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
 
@@ -235,13 +236,14 @@ def report(
     >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
     'report.html'
     """
-    from judgebench.report.old.write import write_report
+    from judgebench.report.write import write_report
 
-    found = analyse(study, rule)
-    return write_report(
-        found["align"], Path(folder), found.get("stress"), found.get("decide"),
-        found.get("ranking"),
-    )  # fmt: skip
+    return write_report(parts(analyse(study, rule)), Path(folder), name=study.name)
+
+
+def parts(found: Mapping[str, Shown]) -> list[Part]:
+    """What all analyses show, in the order in which it stands in a report."""
+    return [found[name].part for name in sorted(found, key=lambda name: name == "align")]
 
 
 def load_bench(

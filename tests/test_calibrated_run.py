@@ -11,6 +11,7 @@ import pytest
 from aligned import align_run
 from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
+from judgebench.align.part import describe
 from judgebench.backends.contract import Reply, Request
 from judgebench.judges.calibration import content_free
 from judgebench.judges.config import CalibrationConfig, JudgeConfig
@@ -18,7 +19,6 @@ from judgebench.judges.control import ControlJudge
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, Status
-from judgebench.report.words import describe
 from judgebench.runner import forecast, run
 from judgebench.runner.bench import Bench, BenchConfig
 from judgebench.store.folder import RunFolder
@@ -119,11 +119,8 @@ def test_both_stand_side_by_side_and_empty_texts_are_no_judge(
         "m": "judge", "constant-majority": "control", "batch": "calibration",
         "free": "calibration",
     }  # fmt: skip
-    accuracy = {
-        s.judge: s.estimate.value
-        for s in found.scores
-        if (s.metric, s.statistic, s.failures) == ("harm", "accuracy", "left_out")
-    }
+    rows = found.results.select("score", "accuracy", metric="harm", failures="left_out")
+    accuracy = {row.judge: row.estimate.value for row in rows}
     assert accuracy["m"] == pytest.approx(1 / 3)
     assert accuracy["batch"] == accuracy["free"] == 1
     assert "1 judge, 2 calibrated judges and 1 control judge." in describe(found)

@@ -10,7 +10,7 @@ from aligned import align_run
 from loopback import Body, Loopback, Play, said
 
 from judgebench.data import load_data
-from judgebench.report.old.write import write_report
+from judgebench.report.write import write_report
 from judgebench.rubric import load_rubric
 from judgebench.runner import run
 from judgebench.runner.bench import load_bench
@@ -61,7 +61,7 @@ def test_every_forged_text_is_judged_as_data(tmp_path: Path) -> None:
         assert prompt.endswith(f"</answer-{tag}>")
         assert "<|im_" not in prompt
         assert "[/INST]" not in prompt
-    page = write_report(align_run(folder), tmp_path / "report")["html"].read_text("utf-8")
+    page = write_report([align_run(folder).part], tmp_path / "report")["html"].read_text("utf-8")
     assert "<script>document.title" not in page
     assert "<img src=x" not in page
     assert "49 glasses" not in page

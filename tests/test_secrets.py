@@ -25,7 +25,7 @@ from judgebench.backends.openai_compatible import OpenAICompatible
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
-from judgebench.report.old.write import write_report
+from judgebench.report import write
 from judgebench.runner import run
 from judgebench.runner.bench import load_bench
 from judgebench.store.folder import RunFolder
@@ -201,10 +201,8 @@ def test_a_key_that_the_server_says_is_nowhere(
     assert (
         sum("***" in v.raw + v.reason for v in ended.values()) >= 8
     )  # litellm keeps some to itself
-    monkeypatch.setattr(
-        "judgebench.report.old.write.draw_all", lambda alignment: ()
-    )  # figures take long
-    write_report(align_run(folder), tmp_path / "out" / "report")
+    monkeypatch.setattr(write, "drawn", lambda figures: {})  # takes long
+    write.write_report([align_run(folder).part], tmp_path / "out" / "report")
     assert found_in(tmp_path / "out", KEY) == []
     check_told(None, everything_logged, capfd.readouterr())
 

@@ -1,63 +1,7 @@
-"""Align judges with human labels: verdicts, truth and annotators in, one Alignment out."""
+"""Align judges with human labels: a study in, one Alignment out."""
 
-from judgebench.align.probability_result import (
-    DISTRIBUTION_STATISTICS,
-    PROBABILITY_STATISTICS,
-    TRUTH_STATISTICS,
-    CalibrationCurve,
-    ProbabilityScore,
-    Source,
-    Temperature,
-)
-from judgebench.align.result import (
-    AGREEMENT_STATISTICS,
-    PARTS,
-    SOFT_AGREEMENT,
-    STATISTICS,
-    AgreementScore,
-    Alignment,
-    ByUnanimity,
-    CeilingScore,
-    Comparison,
-    Confusion,
-    Disagreement,
-    FailurePolicy,
-    JudgeSummary,
-    LabelRate,
-    LabelShare,
-    Part,
-    Ranking,
-    RateMethod,
-    Score,
-)
-from judgebench.align.run import align
+from judgebench.align.disagreements import Disagreement
+from judgebench.align.findings import Alignment, JudgeSummary, align
+from judgebench.align.statistics import STATISTICS, FailurePolicy
 
-__all__ = [
-    "AGREEMENT_STATISTICS",
-    "DISTRIBUTION_STATISTICS",
-    "PARTS",
-    "PROBABILITY_STATISTICS",
-    "SOFT_AGREEMENT",
-    "STATISTICS",
-    "TRUTH_STATISTICS",
-    "AgreementScore",
-    "Alignment",
-    "ByUnanimity",
-    "CalibrationCurve",
-    "CeilingScore",
-    "Comparison",
-    "Confusion",
-    "Disagreement",
-    "FailurePolicy",
-    "JudgeSummary",
-    "LabelRate",
-    "LabelShare",
-    "Part",
-    "ProbabilityScore",
-    "Ranking",
-    "RateMethod",
-    "Score",
-    "Source",
-    "Temperature",
-    "align",
-]
+__all__ = ["STATISTICS", "Alignment", "Disagreement", "FailurePolicy", "JudgeSummary", "align"]

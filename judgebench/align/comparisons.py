@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.align.judges import paired_labels
-from judgebench.align.result import Comparison, Ranking, Score
 from judgebench.records import Estimate
-from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.results.rows import Results, Row
+from judgebench.results.tables import NO_REASON
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.p_values import holm
 from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
@@ -28,6 +29,8 @@ from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
 EVERY_METRIC = "all"  # as the metric of a ranking
+NEVER_APART = "the two are right equally often on every question"
+ALL_TIE = "all judges tie on every metric"
 _NO_INTERVAL = "an average rank has no interval; judges of one group do not differ"
 
 
@@ -65,25 +68,35 @@ def _right(truth: IntArray, judged: Labels) -> NDArray[np.int8]:
     return np.where(judged < 0, -1, judged == truth).astype(np.int8)
 
 
-def comparisons(
-    study: Study, judges: Sequence[JudgeVerdicts], metric: Metric
-) -> Iterator[Comparison]:
-    """Each two real judges, and each real judge with each control, on one metric.
+def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
+    """Each two real judges, and each real judge with each control, on one metric: the accuracy of
+    the first minus that of the second, with three p values.
 
-    Only items to which both gave a label count. p values are corrected over all these pairs.
+    Only items to which both gave a label count. McNemar's mid-p takes items as independent; the
+    permutation flips the sign of whole clusters; `p_holm` is that one, corrected over all these
+    pairs.
     """
-    right = outcomes(study, judges, metric)
-    real = [judge.name for judge in judges if judge.kind != "control"]
-    controls = [judge.name for judge in judges if judge.kind == "control"]
+    right = outcomes(study, study.judges, metric)
+    real = [judge.name for judge in study.judges if judge.kind != "control"]
+    controls = [judge.name for judge in study.judges if judge.kind == "control"]
     pairs = [*combinations(real, 2), *((name, control) for name in real for control in controls)]
-    found = [_comparison(study, metric, right, *pair) for pair in pairs]
-    for one, p in zip(found, holm([one.permutation_p for one in found]), strict=True):
-        yield replace(one, p_holm=p)
+    found = [_comparison(study, right, *pair) for pair in pairs]
+    corrected = holm([p["permutation_p"] for _, p in found])
+    for (first, second), (difference, raw), p_holm in zip(pairs, found, corrected, strict=True):
+        key = {"who": second}
+        yield Row("comparison", "accuracy_difference", difference, first, metric.id, key)
+        for statistic, p in {**raw, "p_holm": p_holm}.items():
+            estimate = Estimate(p, n=difference.n, n_missing=difference.n_missing)
+            if p is None:
+                reason = NEVER_APART if difference.value is not None else difference.reason
+                estimate = replace(estimate, reason=reason or NO_REASON)
+            yield Row("comparison", statistic, estimate, first, metric.id, key)
 
 
 def _comparison(
-    study: Study, metric: Metric, right: Outcomes, first: str, second: str
-) -> Comparison:
+    study: Study, right: Outcomes, first: str, second: str
+) -> tuple[Estimate, Mapping[str, float | None]]:
+    """The difference, and the p values of one pair."""
     counts, missing = right.pair(first, second), right.n_missing(first, second)
     n = len(right.clusters) - missing
     difference = cluster_bootstrap(
@@ -91,42 +104,42 @@ def _comparison(
     )
     mcnemar = mcnemar_mid_p(*discordant(counts.total))
     permutation = mcnemar_clustered(counts, seed=study.resampling.seed)
-    return Comparison(metric.id, first, second, difference, mcnemar, permutation, None)
+    return difference, {"mcnemar_p": mcnemar, "permutation_p": permutation}
 
 
-def rankings(
-    rubric: Rubric, judges: Sequence[JudgeVerdicts], scores: Sequence[Score], level: float
-) -> Iterator[Ranking]:
+def rankings(study: Study, scored: Results) -> Iterator[Row]:
     """All judges, controls too, ranked by accuracy on each metric: metrics are the blocks.
 
-    Metrics on which a judge's accuracy is undefined are left out. Where Friedman's test finds no
-    difference at 1 - `level`, all judges are one group.
+    Metrics on which a judge's accuracy is undefined are left out. Judges that share a letter of
+    `who` do not differ by Nemenyi's critical difference; where Friedman's test finds no difference
+    at 1 - `level`, all share one.
     """
-    accuracy = {
-        (s.judge, s.metric): s.estimate.value
-        for s in scores
-        if s.statistic == "accuracy" and s.failures == "left_out"
-    }
-    names = [judge.name for judge in judges]
-    rows = [[accuracy.get((name, metric.id)) for name in names] for metric in rubric.metrics]
-    blocks = np.array([row for row in rows if None not in row], dtype=np.float64)
-    missing = len(rows) - len(blocks)
+    names, level = [judge.name for judge in study.judges], study.resampling.level
+    table = [
+        [scored.find("accuracy", "score", judge=name, metric=m.id).value for name in names]
+        for m in study.rubric.metrics
+    ]
+    blocks = np.array([row for row in table if None not in row], dtype=np.float64)
+    missing = len(table) - len(blocks)
+    of_all = Estimate(None, n=len(blocks), n_missing=missing, level=level)
+    if not names:
+        return
     if len(names) < 3 or len(blocks) < 2:
         reason = f"ranks need 3 judges and 2 metrics; here are {len(names)} and {len(blocks)}"
-        undefined = Estimate(None, n=len(blocks), n_missing=missing, reason=reason, level=level)
-        yield from (Ranking(EVERY_METRIC, name, undefined, "", None, None) for name in names)
-    else:
-        yield from _ranked(names, blocks, missing, level)
-
-
-def _ranked(
-    names: Sequence[str], blocks: FloatArray, missing: int, level: float
-) -> Iterator[Ranking]:
+        undefined = replace(of_all, reason=reason)
+        for name in names:
+            yield Row("ranking", "average_rank", undefined, name, EVERY_METRIC, {"who": ""})
+        for statistic in ("friedman_p", "critical_difference"):
+            yield Row("ranking", statistic, undefined, "", EVERY_METRIC)
+        return
     found = friedman(blocks)
     distance = nemenyi_critical_difference(len(names), len(blocks), level)
     letters = ["a"] * len(names)
     if found.p is not None and found.p <= 1 - level:
         letters = groups(found.average_ranks, distance)
     for name, rank, letter in zip(names, found.average_ranks.tolist(), letters, strict=True):
-        average = Estimate(rank, n=len(blocks), n_missing=missing, reason=_NO_INTERVAL, level=level)
-        yield Ranking(EVERY_METRIC, name, average, letter, found.p, distance)
+        average = replace(of_all, value=rank, reason=_NO_INTERVAL)
+        yield Row("ranking", "average_rank", average, name, EVERY_METRIC, {"who": letter})
+    for statistic, value in (("friedman_p", found.p), ("critical_difference", distance)):
+        estimate = replace(of_all, value=value, reason=ALL_TIE if value is None else "")
+        yield Row("ranking", statistic, estimate, "", EVERY_METRIC)

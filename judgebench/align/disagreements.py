@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from judgebench.align.result import Disagreement
-from judgebench.rubric import Metric, Rubric
+from judgebench.align.statistics import MOST_DISAGREEMENTS
+from judgebench.records import Answer, Verdict
+from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
-MOST_DISAGREEMENTS = 2000
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One item on which at least one judge differs from the truth in at least one metric."""
+
+    answer: Answer
+    truth: Mapping[str, str]  # metric -> label, where there is one
+    human: Mapping[str, Mapping[str, str]]  # metric -> annotator -> label
+    verdicts: Mapping[str, Verdict]  # judge -> verdict; controls left out
+    distance: float  # summed severity distance over judges and metrics, for sorting
 
 
-def disagreements(
-    study: Study, rubric: Rubric, judges: Sequence[JudgeVerdicts]
-) -> tuple[list[Disagreement], int]:
+def disagreements(study: Study) -> tuple[list[Disagreement], int]:
     """The items farthest from the truth, and how many differ at all."""
-    real = [judge for judge in judges if judge.kind != "control"]
+    real = [judge for judge in study.judges if judge.kind != "control"]
     distance = np.zeros(len(study.answers))
     for judge in real:
-        for metric in rubric.metrics:
+        for metric in study.rubric.metrics:
             truth = study.humans[metric.id].truth
             distance += _distance(metric, truth, study.judged(judge, metric))
     rows = np.argsort(-distance, kind="stable")[: int((distance > 0).sum())]
     listed = [
-        _disagreement(study, int(row), rubric, real, float(distance[row]))
+        _disagreement(study, int(row), real, float(distance[row]))
         for row in rows[:MOST_DISAGREEMENTS]
     ]
     return listed, len(rows)
 
 
 def _disagreement(
-    study: Study, row: int, rubric: Rubric, judges: Sequence[JudgeVerdicts], distance: float
+    study: Study, row: int, judges: Sequence[JudgeVerdicts], distance: float
 ) -> Disagreement:
     answer = study.answers[row]
     truth, human = {}, {}
-    for metric in rubric.metrics:
+    for metric in study.rubric.metrics:
         humans = study.humans[metric.id]
         if humans.truth[row] >= 0:
             truth[metric.id] = metric.label_texts[humans.truth[row]]

@@ -1,44 +1,46 @@
-"""Judges against the truth, metric by metric."""
+"""Judges against the truth, metric by metric: scores, confusions, unanimous and split items.
+
+An error on an item that the humans themselves settle with one voice weighs more than one where
+they are split: there a judge may be wrong by the truth and yet agree with half of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from judgebench.align.result import STATISTICS, Confusion, FailurePolicy, Score
+from judgebench.align.statistics import (
+    NOMINAL,
+    RECALL_HALF_WIDTH,
+    SOFT_AGREEMENT,
+    STATISTICS,
+    Declared,
+    FailurePolicy,
+)
 from judgebench.records import Estimate
+from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.association import KENDALL_TAU_B, SPEARMAN, pearson
+from judgebench.stats.confusion import SOFT_AGREEMENT as SOFT_FORMULA
 from judgebench.stats.confusion import (
-    ACCURACY,
-    BALANCED_ACCURACY,
-    MACRO_F1,
-    cohen_kappa,
     confusion_by_cluster,
     fill_failures,
-    mean_severity_error,
-    overestimated,
-    underestimated,
+    soft_agreement_by_cluster,
 )
-from judgebench.stats.interrater import gwet_ac
+from judgebench.stats.consensus import label_shares
 from judgebench.stats.intervals import clopper_pearson, items_for_half_width
-from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstrap
+from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
-# A recall this far from the truth either way is what "enough items" means.
-RECALL_HALF_WIDTH = 0.10
-NOMINAL = "the metric is nominal: its labels have no severity"
-_NEEDS_SEVERITY = {
-    "weighted_kappa", "spearman", "pearson", "tau_b", "severity_error", "overestimated",
-    "underestimated", "severe_recall",
-}  # fmt: skip
+Unanimity = Literal["unanimous", "split", "single"]
 
 
-def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score]:
+def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
     """Every statistic of one judge on one metric; three ways where it failed on some items."""
     truth, judged, clusters = paired_labels(study, judge, metric)
     failures = int(((truth >= 0) & (judged < 0)).sum())
@@ -48,9 +50,10 @@ def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Score
         filled = fill_failures(truth, judged, policy, k, ordinal)
         counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k))
         missing = failures if policy == "left_out" else 0
-        for name in STATISTICS:
-            estimate = score_of(study, name, metric, counts, missing)
-            yield Score(judge.name, metric.id, name, policy, estimate)
+        for declared in STATISTICS.values():
+            estimate = score_of(study, declared, metric, counts, missing)
+            key = {"failures": policy}
+            yield Row("score", declared.key, estimate, judge.name, metric.id, key)
 
 
 def paired_labels(
@@ -69,17 +72,18 @@ def paired_labels(
 
 
 def score_of(
-    study: Study, name: str, metric: Metric, counts: ClusterCounts, missing: int
+    study: Study, declared: Declared, metric: Metric, counts: ClusterCounts, missing: int
 ) -> Estimate:
-    """One of STATISTICS of confusion counts by cluster; undefined, with a reason, where the metric
-    is nominal and the statistic needs severities."""
+    """A statistic of confusion counts by cluster; undefined, with a reason, where the metric is
+    nominal and the statistic needs severities."""
     n = int(counts.total.sum())
-    if name in _NEEDS_SEVERITY and metric.kind == "nominal":
+    if not declared.fits(metric):
         return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
-    if name == "severe_recall":
+    if declared.formula is None:
         return _severe_recall(study, metric, counts.total, missing)
-    chosen = statistic(name, metric)
-    return cluster_bootstrap(counts, chosen, study.resampling, n=n, n_missing=missing)
+    return cluster_bootstrap(
+        counts, declared.formula(metric), study.resampling, n=n, n_missing=missing
+    )
 
 
 def _severe_recall(study: Study, metric: Metric, counts: FloatArray, missing: int) -> Estimate:
@@ -101,42 +105,75 @@ def _severe_recall(study: Study, metric: Metric, counts: FloatArray, missing: in
     return replace(estimate, reason=reason, method=method, n_missing=missing)
 
 
-def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Confusion:
-    """How often which truth met which label; the last column counts missing labels."""
+def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """How often which truth met which label; an empty label counts those that were missing."""
     truth, judged, *_ = paired_labels(study, judge, metric)
     k = len(metric.labels)
     counts = np.zeros((k, k + 1), dtype=np.int64)
     known = truth >= 0
     np.add.at(counts, (truth[known], np.where(judged < 0, k, judged)[known]), 1)
-    return Confusion(judge.name, metric.id, metric.label_texts, counts)
+    for human, row in zip(metric.label_texts, counts.tolist(), strict=True):
+        for label, count in zip((*metric.label_texts, ""), row, strict=True):
+            estimate, keys = Estimate(count, n=int(known.sum())), {"human_label": human}
+            keys["label"] = label
+            yield Row("confusion", "count", estimate, judge.name, metric.id, keys)
 
 
-def statistic(name: str, metric: Metric) -> Statistic:
-    """The statistic behind a key of STATISTICS. Raises ValueError where it has no bootstrap."""
-    match name:
-        case "accuracy":
-            return ACCURACY
-        case "balanced_accuracy":
-            return BALANCED_ACCURACY
-        case "macro_f1":
-            return MACRO_F1
-        case "kappa":
-            return cohen_kappa("none")
-        case "weighted_kappa":
-            return cohen_kappa("quadratic", metric.severities)
-        case "ac":
-            ordinal = metric.kind == "ordinal"
-            return gwet_ac("quadratic", metric.severities) if ordinal else gwet_ac()
-        case "spearman":
-            return SPEARMAN
-        case "pearson":
-            return pearson(metric.severities)
-        case "tau_b":
-            return KENDALL_TAU_B
-        case "severity_error":
-            return mean_severity_error(metric.severities)
-        case "overestimated":
-            return overestimated(metric.severities)
-        case "underestimated":
-            return underestimated(metric.severities)
-    raise ValueError(f"no statistic {name!r}")
+# --- unanimous and split items --------------------------------------------------------------------
+
+
+def by_unanimity(study: Study, metric: Metric) -> Iterator[Row]:
+    """Accuracy, severe recall (ordinal) and soft agreement of every judge on each part of the
+    items; failures are left out and counted as missing."""
+    for part, rows in parts(study.humans[metric.id].made.values).items():
+        within = _only(study, metric, rows)
+        share = label_shares(within.humans[metric.id].made.values, len(metric.labels)).share
+        for judge in study.judges:
+            for name, estimate in _on_part(within, judge, metric, share):
+                keys = {"failures": "left_out", "who": part}
+                yield Row("unanimity", name, estimate, judge.name, metric.id, keys)
+
+
+def parts(values: IntArray) -> Mapping[Unanimity, NDArray[np.bool_]]:
+    """Which items (rated,) have one label, several equal ones, or different ones."""
+    labels = (values >= 0).sum(axis=1)
+    most = values.max(axis=1, initial=-1)
+    alike = ((values == most[:, None]) | (values < 0)).all(axis=1)
+    several = labels >= 2
+    return {"unanimous": several & alike, "split": several & ~alike, "single": labels == 1}
+
+
+def _only(study: Study, metric: Metric, rows: NDArray[np.bool_]) -> Study:
+    """The same study, of whose items only these have human labels on that metric."""
+    humans = study.humans[metric.id]
+    found = humans.ratings
+    ratings = replace(
+        found, rows=found.rows[rows], values=found.values[rows], blank=found.blank[rows]
+    )
+    part = replace(humans, ratings=ratings, clusters=humans.clusters[rows].occurring())
+    return replace(study, humans={**study.humans, metric.id: part})
+
+
+def _on_part(
+    study: Study, judge: JudgeVerdicts, metric: Metric, share: FloatArray
+) -> Iterator[tuple[str, Estimate]]:
+    truth, judged, clusters = paired_labels(study, judge, metric)
+    missing = int(((truth >= 0) & (judged < 0)).sum())
+    k = len(metric.labels)
+    counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, k))
+    for declared in STATISTICS.values():
+        if "unanimity" in declared.shown and declared.fits(metric):
+            yield declared.key, score_of(study, declared, metric, counts, missing)
+    yield SOFT_AGREEMENT.key, _soft_agreement(study, judge, metric, share)
+
+
+def _soft_agreement(
+    study: Study, judge: JudgeVerdicts, metric: Metric, share: FloatArray
+) -> Estimate:
+    humans = study.humans[metric.id]
+    judged = study.judged(judge, metric)[humans.ratings.rows]
+    sums = soft_agreement_by_cluster(share, judged, humans.clusters)
+    missing = int((judged < 0).sum())
+    return cluster_bootstrap(
+        sums, SOFT_FORMULA, study.resampling, n=len(judged) - missing, n_missing=missing
+    )

@@ -1,19 +1,24 @@
-"""What a reader of the tables must not overlook, one sentence each."""
+"""What was compared, and what a reader of the tables must not overlook, one sentence each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
-from judgebench.align.result import Confusion, Score
+import numpy as np
+
+from judgebench.align.statistics import FEW_LABELS, MOST_ANNOTATORS_IN_PAIRS
 from judgebench.backends.weights import WEIGHTS
 from judgebench.records import is_slot
-from judgebench.rubric import Rubric
-from judgebench.study.study import Humans, JudgeVerdicts, backend_fact
+from judgebench.results.rows import Results
+from judgebench.rubric import Metric
+from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
+from judgebench.study.study import Humans, Study, backend_fact
+from judgebench.study.truth import truth_model
 
 
-def data_notes(rubric: Rubric, humans: Mapping[str, Humans], n_answers: int) -> Iterator[str]:
+def data_notes(study: Study) -> Iterator[str]:
     """What is missing on the human side, and what the annotators are."""
+    rubric, humans, n_answers = study.rubric, study.humans, len(study.answers)
     for metric in rubric.metrics:
         found = humans[metric.id]
         without = int((found.truth < 0).sum())
@@ -36,55 +41,88 @@ def data_notes(rubric: Rubric, humans: Mapping[str, Humans], n_answers: int) -> 
         yield f"More than {MOST_ANNOTATORS_IN_PAIRS} annotators: their pairs are not listed."
 
 
-def disagreement_note(listed: int, total: int) -> Iterator[str]:
-    """That a list of disagreements was cut short, where it was."""
-    if listed < total:
-        yield f"{total} answers show a disagreement; the {listed} farthest from it are listed."
-
-
-def judge_notes(
-    rubric: Rubric,
-    judges: Sequence[JudgeVerdicts],
-    scores: Sequence[Score],
-    confusions: Sequence[Confusion],
-) -> Iterator[str]:
+def judge_notes(study: Study, found: Results) -> Iterator[str]:
     """What a reader must not overlook: weak or collapsed judges, and those that a control matches.
 
     What is shipped for trying things out is known by the sum of its weights, however it was run.
     """
     shipped = {weights.sha256: weights for weights in WEIGHTS.values()}
-    for judge in judges:
+    for judge in study.judges:
         if weights := shipped.get(backend_fact(judge.about, "sha256")):
             yield (
                 f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
                 "verdicts carry no clinical weight and are no measure of other models."
             )
-    kinds = {judge.name: judge.kind for judge in judges}
-    accuracy = {
-        (s.judge, s.metric): s.estimate.value
-        for s in scores
-        if s.statistic == "accuracy" and s.failures == "left_out" and s.estimate.value is not None
-    }
-    title = {m.id: m.title for m in rubric.metrics}
-    for judge in (j for j in judges if j.kind != "control"):
-        single = [
-            title[c.metric] for c in confusions
-            if c.judge == judge.name and (c.counts[:, :-1].sum(axis=0) > 0).sum() == 1
-        ]  # fmt: skip
-        if single:
-            yield f"{judge.name} gave one and the same label throughout on {', '.join(single)}."
-        beaten = [
-            title[metric]
-            for (name, metric), value in accuracy.items()
-            if name == judge.name
-            and any(
-                other >= value
-                for (rival, m), other in accuracy.items()
-                if m == metric and kinds[rival] == "control"
-            )
-        ]
-        if beaten:
+    controls = [judge.name for judge in study.judges if judge.kind == "control"]
+    metrics = study.rubric.metrics
+    for name in (judge.name for judge in study.judges if judge.kind != "control"):
+        if single := [m.title for m in metrics if len(_labels_given(found, name, m)) == 1]:
+            yield f"{name} gave one and the same label throughout on {', '.join(single)}."
+        if beaten := [m.title for m in metrics if _no_better(found, name, controls, m)]:
             yield (
-                f"{judge.name} is no more accurate than a control judge, which reads nothing, "
+                f"{name} is no more accurate than a control judge, which reads nothing, "
                 f"on {', '.join(beaten)}."
             )
+
+
+def _labels_given(found: Results, judge: str, metric: Metric) -> set[str]:
+    rows = found.select("confusion", judge=judge, metric=metric.id)
+    return {row["label"] for row in rows if row["label"] and row.estimate.value}
+
+
+def _no_better(found: Results, judge: str, controls: Sequence[str], metric: Metric) -> bool:
+    def accuracy(name: str) -> float | None:
+        return found.find("accuracy", "score", judge=name, metric=metric.id).value
+
+    own, others = accuracy(judge), [accuracy(name) for name in controls]
+    return own is not None and any(other is not None and other >= own for other in others)
+
+
+# --- a truth by the rule `dawid_skene` ------------------------------------------------------------
+
+
+def model_notes(study: Study) -> Iterator[str]:
+    """Where there is no model, and what those that there are rest on; nothing under other rules."""
+    if study.config.rule != "dawid_skene":
+        return
+    humans, rubric = study.humans, study.rubric
+    reasons = {m.id: why_no_model(humans[m.id].made.values) for m in rubric.metrics}
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        which = _titles(m for m in rubric.metrics if reasons[m.id] == reason)
+        yield f"No Dawid-Skene model on {which}: {reason}. The truth there is the majority."
+    fitted = [m for m in rubric.metrics if not reasons[m.id]]
+    if few := [m for m in fitted if _few_labels(humans[m.id])]:
+        counts = ", ".join(f"{m.title} {_few_labels(humans[m.id])}" for m in few)
+        yield (
+            f"Annotators with fewer than {FEW_LABELS} labels, of whom a model knows little: "
+            f"{counts}."
+        )
+    if alone := [m for m in fitted if _lost_without_one(humans[m.id])]:
+        yield (
+            f"Without one of the annotators there is no Dawid-Skene model on {_titles(alone)}: "
+            "the human ceiling there is held against the majority of the others."
+        )
+    if endless := [m for m in fitted if not _converges(humans[m.id], m)]:
+        yield (
+            f"The Dawid-Skene models of {_titles(endless)} had not converged after "
+            f"{MOST_ITERATIONS:,} steps."
+        )
+
+
+def _titles(metrics: Iterator[Metric] | list[Metric]) -> str:
+    return ", ".join(metric.title for metric in metrics)
+
+
+def _few_labels(humans: Humans) -> int:
+    """How many annotators gave too few labels to be known."""
+    given = (humans.made.values >= 0).sum(axis=0)
+    return int(((given > 0) & (given < FEW_LABELS)).sum())
+
+
+def _lost_without_one(humans: Humans) -> bool:
+    values = humans.made.values
+    return any(why_no_model(np.delete(values, i, axis=1)) for i in range(values.shape[1]))
+
+
+def _converges(humans: Humans, metric: Metric) -> bool:
+    return truth_model(humans.made.values, len(metric.labels)).converged

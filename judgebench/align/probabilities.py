@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
-from judgebench.align.probability_result import (
-    CalibrationCurve,
-    ProbabilityScore,
-    Source,
-    Temperature,
-)
+from judgebench.align.statistics import Declared, by_key
 from judgebench.records import Estimate
+from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
 from judgebench.stats.calibration_error import (
@@ -23,7 +20,6 @@ from judgebench.stats.calibration_error import (
 )
 from judgebench.stats.probability_scores import (
     LEAST_PROBABILITY,
-    Score,
     annotator_against_others,
     base_rates,
     cross_entropy,
@@ -42,49 +38,99 @@ from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
 NO_OTHERS = "no item with label probabilities has labels of two annotators"
-_DISTANCES: Mapping[str, Score] = {
-    "squared_distance": squared_distance,
-    "total_variation": total_variation,
-    "jensen_shannon": jensen_shannon,
-}
-# A certainty that is wrong has no finite value of these.
-_LOGARITHMIC: Mapping[str, Score] = {
-    "cross_entropy": cross_entropy,
-    "kl_divergence": kl_divergence,
-}
+# What is scored: the judge's `probabilities`; its `label` taken as a certainty; one `annotator`'s
+# label taken so, on the same items; the same `base_rates` of the human labels on every item. `gain`
+# is the annotator's distance minus that of the probabilities, item by item: above 0 the judge is
+# nearer to the other annotators than one of them is.
+Source = Literal["probabilities", "label", "annotator", "base_rates", "gain"]
+
+# Against one truth per item; `_against_truth` measures them.
+TRUTH_STATISTICS = by_key(
+    Declared(
+        "brier", "Brier score",
+        "squared distance from the truth, summed over labels; 0 is best, 2 worst", best="lower",
+    ),
+    Declared(
+        "brier_skill", "Skill",
+        "1 - Brier score / uncertainty: 0 for a judge that says the base rates",
+    ),
+    Declared(
+        "reliability", "Reliability", "part of the Brier score that calibration would take off",
+        best="lower",
+    ),
+    Declared(
+        "resolution", "Resolution", "part that telling items apart took off; more is better"
+    ),
+    Declared(
+        "uncertainty", "Uncertainty", "Brier score of the labels' base rates, said of every item",
+        best="lower",
+    ),
+    Declared(
+        "log_loss", "Log loss", "-ln of the probability of the truth, the mean in nats; 0 is best",
+        best="lower",
+    ),
+    Declared(
+        "ece", "ECE", "expected calibration error: how far confidence is from the share right",
+        best="lower",
+    ),
+    Declared("ece_debiased", "ECE, debiased", "without what chance adds to it", best="lower"),
+)  # fmt: skip
+# Against the labels of the other annotators; `formula` scores probabilities (items, k) against
+# labels. A certainty that is wrong has no finite value of those that are logarithmic.
+DISTRIBUTION_STATISTICS = by_key(
+    Declared(
+        "squared_distance", "Squared distance", "summed over labels, from 0 to 2",
+        squared_distance, "lower",
+    ),
+    Declared(
+        "total_variation", "Total variation",
+        "share of probability that lies on other labels, 0 to 1", total_variation, "lower",
+    ),
+    Declared(
+        "jensen_shannon", "Jensen-Shannon divergence", "in bits, from 0 to 1", jensen_shannon,
+        "lower",
+    ),
+    Declared(
+        "cross_entropy", "Cross-entropy", "-ln of the probability of an annotator's label, in nats",
+        cross_entropy, "lower", shown=frozenset({"logarithmic"}),
+    ),
+    Declared(
+        "kl_divergence", "Kullback-Leibler divergence",
+        "cross-entropy beyond the annotators' own entropy", kl_divergence, "lower",
+        shown=frozenset({"logarithmic"}),
+    ),
+)  # fmt: skip
+TEMPERATURE_SCORES = ("log_loss_before", "log_loss_after", "change", "ece_before", "ece_after")
 _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
 
 
-@dataclass(frozen=True)
-class ProbabilityResults:
-    """All that is said of one judge's probabilities on one metric."""
-
-    scores: tuple[ProbabilityScore, ...]
-    curve: CalibrationCurve
-    temperature: Temperature
-
-
-def probability_results(
-    study: Study, judge: JudgeVerdicts, metric: Metric
-) -> ProbabilityResults | None:
-    """None where the judge gave no probability on this metric, or no human gave a label."""
+def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """All that is said of one judge's probabilities on one metric: scores, a reliability diagram,
+    temperature scaling. Nothing where the judge gave no probability on this metric, or no human
+    gave a label."""
     p = study.probabilities(judge, metric) if len(study.humans[metric.id].made.rows) else None
     if p is None:
-        return None
+        return
     judged = study.judged(judge, metric)
     rows, truth, clusters = _truth(study, metric)
     shared = (clusters, study.resampling)
-    named, said = (judge.name, metric.id), p[rows]
-    found = [
-        *_against_truth(said, judged[rows], truth, *shared),
+    scored = [
+        *_against_truth(p[rows], judged[rows], truth, *shared),
         *_against_annotators(study, judged, metric, p),
     ]
-    curve = calibration_curve(said, truth, study.resampling.level)
-    return ProbabilityResults(
-        tuple(ProbabilityScore(*named, what, source, score) for what, source, score in found),
-        CalibrationCurve(*named, curve),
-        Temperature(*named, temperature_scaling(said, truth, *shared)),
-    )
+    curve = calibration_curve(p[rows], truth, study.resampling.level)
+    scaling = temperature_scaling(p[rows], truth, *shared)
+    found: list[tuple[str, str, str, Estimate]] = [("probability", *one) for one in scored]
+    for place, point in enumerate(curve, start=1):
+        confidence = Estimate(point.confidence, n=point.right.n)
+        found.append(("calibration", "confidence", f"bin {place}", confidence))
+        found.append(("calibration", "share_right", f"bin {place}", point.right))
+    for half, estimate in enumerate(scaling.temperatures, start=1):
+        found.append(("temperature", "temperature", f"half {half}", estimate))
+    for name in TEMPERATURE_SCORES:
+        found.append(("temperature", name, "", getattr(scaling, name)))
+    for analysis, statistic, who, estimate in found:
+        yield Row(analysis, statistic, estimate, judge.name, metric.id, {"who": who})
 
 
 def _truth(study: Study, metric: Metric) -> tuple[Labels, IntArray, Clusters]:
@@ -102,7 +148,7 @@ def _truth(study: Study, metric: Metric) -> tuple[Labels, IntArray, Clusters]:
 def _against_truth(
     p: FloatArray, judged: Labels, truth: IntArray, clusters: Clusters, r: Resampling
 ) -> Iterator[tuple[str, Source, Estimate]]:
-    """Against one label an item: the Brier score and its parts, log loss, calibration error."""
+    """Against one label per item: the Brier score and its parts, log loss, calibration error."""
     shared, k = (clusters, r), p.shape[1]
     q = one_hot(truth, k)
     parts = brier_decomposition(p, q, *shared)
@@ -137,17 +183,20 @@ def _against_annotators(
         found = mean_score(scores, clusters, study.resampling)
         return found if found.n else replace(found, reason=NO_OTHERS)
 
-    for name, score in _DISTANCES.items():
-        mine = judge_against_others(score, said, held)
+    for declared in DISTRIBUTION_STATISTICS.values():
+        name, score = declared.key, declared.formula
+        assert score is not None
+        mine, guessed = (judge_against_others(score, x, held) for x in (said, rates))
+        if "logarithmic" in declared.shown:
+            yield name, "probabilities", _clipped(mean(mine))
+            yield name, "base_rates", mean(guessed)
+            continue
         colleague = annotator_against_others(score, held) * same_items[:, 0]
         yield name, "probabilities", mean(mine)
         yield name, "label", mean(judge_against_others(score, labels, held))
         yield name, "annotator", mean(colleague)
-        yield name, "base_rates", mean(judge_against_others(score, rates, held))
+        yield name, "base_rates", mean(guessed)
         yield name, "gain", mean(colleague - mine)
-    for name, score in _LOGARITHMIC.items():
-        yield name, "probabilities", _clipped(mean(judge_against_others(score, said, held)))
-        yield name, "base_rates", mean(judge_against_others(score, rates, held))
 
 
 def _clipped(estimate: Estimate) -> Estimate:

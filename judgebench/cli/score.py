@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,7 @@ from judgebench.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from judgebench.results.part import Part
     from judgebench.study.study import Study
 
 
@@ -34,12 +35,11 @@ def open_study(run: Path, scoring: Scoring = AS_IN_THE_RUN) -> Study:
     return api.open_run(run, truth=given, as_judges=scoring.as_judges)
 
 
-def _parts(study: Study, scoring: Scoring = AS_IN_THE_RUN) -> tuple[Any, Any, Any, Any]:
-    """Alignment, stress test, decisions and rankings; None for what there is not."""
+def _parts(study: Study, scoring: Scoring = AS_IN_THE_RUN) -> list[Part]:
+    """What all analyses show."""
     from judgebench import api
 
-    found = api.analyse(study, scoring.rule)
-    return found["align"], found.get("stress"), found.get("decide"), found.get("ranking")
+    return api.parts(api.analyse(study, scoring.rule))
 
 
 def align(
@@ -53,11 +53,11 @@ def align(
     """Score a run again from its folder alone; print the tables."""
     from rich.console import Console
 
-    from judgebench.report.old.write import print_tables
+    from judgebench.report.terminal import print_parts
 
     scoring = Scoring(truth, ties, annotator, as_judge or (), rule)
-    alignment, *others = _parts(open_study(run, scoring), scoring)
-    print_tables(alignment, Console(), *others)
+    study = open_study(run, scoring)
+    print_parts(_parts(study, scoring), Console(), study.name)
 
 
 def report(
@@ -70,20 +70,22 @@ def report(
     rule: DecisionRuleOption = None,
 ) -> None:
     """Write a run's report: Markdown, LaTeX, CSV, plots, one HTML page."""
-    from judgebench.report.old.write import write_report
+    from judgebench.report.write import write_report
 
     scoring = Scoring(truth, ties, annotator, as_judge or (), rule)
-    alignment, *others = _parts(open_study(run, scoring), scoring)
-    written = write_report(alignment, to or run / "report", *others)
+    study = open_study(run, scoring)
+    written = write_report(_parts(study, scoring), to or run / "report", name=study.name)
     for path in written.values():
         typer.echo(path)
 
 
 def report_and_print(run: Path, console: Console) -> None:
     """What ends a run: the report's files, and the tables on the screen."""
-    from judgebench.report.old.write import print_tables, write_report
+    from judgebench.report.terminal import print_parts
+    from judgebench.report.write import write_report
 
-    alignment, *others = _parts(open_study(run))
-    written = write_report(alignment, run / "report", *others)
-    print_tables(alignment, console, *others)
+    study = open_study(run)
+    shown = _parts(study)
+    written = write_report(shown, run / "report", name=study.name)
+    print_parts(shown, console, study.name)
     console.print(f"Report: {written['html']}", highlight=False, markup=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from judgebench.records import Estimate
 from judgebench.report.words import wrapped
 from judgebench.results.tables import DASH
 
-FORMATS = ("png", "pdf")  # to look at, and for a paper
+FORMATS = ("png", "pdf", "svg")  # to look at, for a paper, for a page
 _STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # what a reader of an SVG may have
@@ -30,26 +30,16 @@ DARK = 0.72  # shares above it are so dark that text on them is white
 
 
 def save_figure(draw: Callable[[], Any]) -> Mapping[str, bytes]:
-    """The figure that `draw` makes, in every format: to look at, for a paper, for a page."""
+    """The figure that `draw` makes, in every format."""
     with _style():
         figure = draw()
         _lay_out(figure)
-        return {kind: _save(figure, kind) for kind in (*FORMATS, "svg")}
+        return {kind: _save(figure, kind) for kind in FORMATS}
 
 
 def slug(text: str) -> str:
     """`text` as a part of a file name."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:80] or "figure"
-
-
-def draw_figures(figures: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, bytes]]:
-    """File name and content of each figure in every format."""
-    for name, draw in figures.items():
-        with _style():
-            figure = draw()
-            _lay_out(figure)
-            for kind in FORMATS:
-                yield f"{name}.{kind}", _save(figure, kind)
 
 
 @contextmanager

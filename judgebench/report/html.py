@@ -30,16 +30,17 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
     """The whole page; `images` are the SVG of every figure, in the order of `figures_of`."""
     script = page_script(_HERE / "page.js")
     sources = iter(_source(image) for image in images)
-    sections = {
-        lead: [_section(block, sources) for block in blocks_of(parts, lead=lead)]
-        for lead in (True, False)
-    }
+    leading = [_section(block, sources) for block in blocks_of(parts, lead=True)]
+    following = [
+        (part.key, [_section(block, sources) for block in blocks_of([part], lead=False)])
+        for part in parts
+    ]
     return _environment().get_template("page.html.jinja").render(
         title=report_title(parts, name),
         name=name,
         about=parts[0].title if parts else "",
-        leading=sections[True],
-        following=sections[False],
+        leading=leading,
+        following=following,
         notes=caveats(parts),
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgebench.align.judges import NOMINAL
+from judgebench.align.statistics import NOMINAL
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric

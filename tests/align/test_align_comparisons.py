@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import pytest
-from align_case import FEW, aligned, answers, labels, metric, rubric, score, verdicts
+from align_case import FEW, aligned, answers, labels, metric, only, rubric, score, verdicts
 from aligned import align
 from scipy.stats import binomtest
 
-from judgebench.align import Alignment, Comparison
+from judgebench.align import Alignment
+from judgebench.records import Estimate
 from judgebench.stats.p_values import holm
 from judgebench.stats.paired import mcnemar_mid_p
 from judgebench.study.truth import TruthConfig
@@ -18,9 +20,27 @@ HUMAN = {"ann": "aabbccaabbcc" * 3}
 GOOD, FAIR, POOR = "aabbccaabbcc" * 3, "aabbccaabbca" * 3, "abcabcabcabc" * 3
 
 
-def compared(found: Alignment, first: str, second: str) -> Comparison:
-    (one,) = [c for c in found.comparisons if (c.first, c.second) == (first, second)]
-    return one
+STATISTICS = ("accuracy_difference", "mcnemar_p", "permutation_p", "p_holm")
+
+
+@dataclass
+class Compared:
+    """What is said of one pair of judges."""
+
+    difference: Estimate
+    mcnemar_p: float | None
+    permutation_p: float | None
+    p_holm: float | None
+
+
+def compared(found: Alignment, first: str, second: str) -> Compared:
+    pair = [only(found, "comparison", key, judge=first, who=second) for key in STATISTICS]
+    return Compared(pair[0], *(p.value for p in pair[1:]))
+
+
+def values(found: Alignment, statistic: str) -> list[float | None]:
+    analysis = "comparison" if statistic in STATISTICS else "ranking"
+    return [row.estimate.value for row in found.results.select(analysis, statistic)]
 
 
 def test_the_difference_is_that_of_the_two_accuracies_and_p_is_mcnemars() -> None:
@@ -39,12 +59,12 @@ def test_real_judges_meet_each_other_and_every_control_and_controls_not_each_oth
     found = aligned(
         HUMAN, {"good": GOOD, "fair": FAIR}, controls={"fixed": "a" * 36, "random": POOR}
     )
-    assert [(c.first, c.second) for c in found.comparisons] == [
+    differences = found.results.select("comparison", "accuracy_difference")
+    assert [(row.judge, row["who"]) for row in differences] == [
         ("good", "fair"), ("good", "fixed"), ("good", "random"), ("fair", "fixed"),
         ("fair", "random"),
     ]  # fmt: skip
-    raw = [c.permutation_p for c in found.comparisons]
-    assert [c.p_holm for c in found.comparisons] == holm(raw)
+    assert values(found, "p_holm") == holm(values(found, "permutation_p"))
 
 
 def test_whole_questions_are_flipped() -> None:
@@ -113,38 +133,40 @@ def test_the_metrics_are_the_blocks_of_a_ranking() -> None:
         },
         human,
     )
-    assert [r.judge for r in found.rankings] == ["best", "good", "poor", "worst"]
-    assert [r.average_rank.value for r in found.rankings] == [1, 2, 3, 4]
-    assert {r.average_rank.n for r in found.rankings} == {6}
-    assert {r.metric for r in found.rankings} == {"all"}
-    shared = {r.friedman_p for r in found.rankings}
-    assert len(shared) == 1
-    assert shared.pop() < 0.001
-    distance = found.rankings[0].critical_difference
+    rows = found.results.select("ranking", "average_rank")
+    assert [r.judge for r in rows] == ["best", "good", "poor", "worst"]
+    assert values(found, "average_rank") == [1, 2, 3, 4]
+    assert {r.estimate.n for r in rows} == {6}
+    assert {r.metric for r in rows} == {"all"}
+    (p,), (distance,) = values(found, "friedman_p"), values(found, "critical_difference")
+    assert p < 0.001
     assert 1 < distance < 2
-    letters = {r.judge: set(r.group) for r in found.rankings}
-    ranks = {r.judge: r.average_rank.value for r in found.rankings}
+    letters = {r.judge: set(r["who"]) for r in rows}
+    ranks = {r.judge: r.estimate.value for r in rows}
     for a, b in combinations(letters, 2):
         assert bool(letters[a] & letters[b]) == (abs(ranks[a] - ranks[b]) < distance)
 
 
 def test_judges_that_tie_everywhere_are_one_group() -> None:
     found = on_metrics({name: ["abcabc"] * 6 for name in "xyz"}, "abcabb")
-    assert [r.average_rank.value for r in found.rankings] == [2, 2, 2]
-    assert {(r.group, r.friedman_p) for r in found.rankings} == {("a", None)}
+    assert values(found, "average_rank") == [2, 2, 2]
+    assert found.results.values("who", "ranking", "average_rank") == ["a"]
+    assert values(found, "friedman_p") == [None]
 
 
 def test_a_metric_on_which_a_judge_says_nothing_is_left_out_of_the_ranks() -> None:
     rows = {name: ["abcabc"] * 6 for name in "xy"} | {"z": ["abcabc"] * 5 + ["......"]}
     found = on_metrics(rows, "abcabb")
-    assert {(r.average_rank.n, r.average_rank.n_missing) for r in found.rankings} == {(5, 1)}
+    rows = found.results.select("ranking", "average_rank")
+    assert {(r.estimate.n, r.estimate.n_missing) for r in rows} == {(5, 1)}
 
 
 @pytest.mark.parametrize("judges", [{"m": GOOD}, {"m": GOOD, "n": FAIR, "o": POOR}])
 def test_too_few_judges_or_metrics_have_no_ranks_and_the_reason_says_so(judges) -> None:
     found = aligned(HUMAN, judges)
-    assert len(found.rankings) == len(judges)
-    for r in found.rankings:
-        assert r.average_rank.value is None
-        assert "3 judges and 2 metrics" in r.average_rank.reason
-        assert (r.group, r.friedman_p, r.critical_difference) == ("", None, None)
+    rows = found.results.select("ranking", "average_rank")
+    assert len(rows) == len(judges)
+    for row in (*rows, *found.results.select("ranking", metric="all")):
+        assert row.estimate.value is None
+        assert "3 judges and 2 metrics" in row.estimate.reason
+        assert row["who"] == ""

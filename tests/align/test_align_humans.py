@@ -11,7 +11,8 @@ import pytest
 from align_case import FEW, agreed, aligned, answers, ceiling, labels, metric, rubric
 from aligned import align
 
-from judgebench.align.annotators import MOST_ANNOTATORS_IN_PAIRS
+from judgebench.align.statistics import MOST_ANNOTATORS_IN_PAIRS
+from judgebench.records import Estimate
 
 THREE = {"ann": "aabbc", "bob": "aabcc", "cy": "abbc."}
 ICC = {"icc1", "icc2", "icc2k"}
@@ -87,9 +88,9 @@ def test_intraclass_correlation_by_hand() -> None:
 
 def test_intraclass_correlation_is_of_people_and_severities() -> None:
     nominal = aligned(THREE, measured=metric("nominal"))
-    assert not {a.statistic for a in nominal.agreement} & ICC
+    assert not {a.statistic for a in nominal.results.select("agreement")} & ICC
     alone = aligned({"ann": "abc", "crowd#1": "abc", "crowd#2": "abb"})
-    assert not {a.statistic for a in alone.agreement} & ICC
+    assert not {a.statistic for a in alone.results.select("agreement")} & ICC
     slots = aligned({**THREE, "crowd#1": "ccccc", "crowd#2": "aaaaa"})
     assert agreed(slots, "icc2") == agreed(aligned(THREE), "icc2")
     far = aligned(THREE, measured=metric(severities=(0, 1, 10)))
@@ -105,7 +106,7 @@ def test_items_with_one_label_do_not_count() -> None:
 
 def test_all_pairs_of_named_annotators_are_listed() -> None:
     found = aligned(THREE)
-    assert [a.who for a in found.agreement if a.statistic == "alpha"] == [
+    assert [a["who"] for a in found.results.select("agreement") if a.statistic == "alpha"] == [
         "all", "ann ~ bob", "ann ~ cy", "bob ~ cy",
     ]  # fmt: skip
 
@@ -113,7 +114,7 @@ def test_all_pairs_of_named_annotators_are_listed() -> None:
 @pytest.mark.parametrize("n", [MOST_ANNOTATORS_IN_PAIRS, MOST_ANNOTATORS_IN_PAIRS + 1])
 def test_too_many_pairs_are_left_out_and_told(n: int) -> None:
     found = aligned({f"p{i:02}": "abc" for i in range(n)})
-    pairs = [a for a in found.agreement if a.who != "all"]
+    pairs = [a for a in found.results.select("agreement") if a["who"] != "all"]
     few = n <= MOST_ANNOTATORS_IN_PAIRS
     assert len(pairs) == (n * (n - 1) // 2 if few else 0)
     assert any("their pairs are not listed" in note for note in found.notes) == (not few)
@@ -122,15 +123,15 @@ def test_too_many_pairs_are_left_out_and_told(n: int) -> None:
 def test_slots_are_pooled_and_never_a_pair() -> None:
     humans = {"crowd#1": "aabb", "crowd#2": "abbb", "crowd#3": "ab..", "expert": "aabb"}
     found = aligned(humans)
-    assert {a.who for a in found.agreement} == {"all"}
+    assert {a["who"] for a in found.results.select("agreement")} == {"all"}
     assert agreed(found, "alpha").value == pytest.approx(alpha_of(humans, "ordinal"))
     # Who stood in which slot is no matter, item by item.
     mixed = {"crowd#1": "ab.b", "crowd#2": "abb.", "crowd#3": "a.bb", "expert": "aabb"}
     same = {"crowd#1": "abbb", "crowd#2": "abbb", "crowd#3": "a...", "expert": "aabb"}
-    assert not {a.statistic for a in found.agreement} & ICC
+    assert not {a.statistic for a in found.results.select("agreement")} & ICC
     for name in ("alpha", "ac", "fleiss", "observed", "at_least_two", "all_agree"):
         assert agreed(aligned(mixed), name) == agreed(aligned(same), name)
-    assert {c.annotator for c in found.ceiling} == {"all", "expert"}
+    assert {c["who"] for c in found.results.select("ceiling")} == {"all", "expert"}
     assert any("are places in a list, not people" in note for note in found.notes)
 
 
@@ -159,8 +160,8 @@ def test_everybody_agreeing_on_one_label_is_undefined_and_not_1() -> None:
 )
 def test_without_overlap_there_is_no_agreement_and_it_says_so(humans) -> None:
     found = aligned(humans)
-    for a in found.agreement:
-        if a.who == "all":
+    for a in found.results.select("agreement"):
+        if a["who"] == "all":
             assert a.estimate.value is None
             assert a.estimate.reason == (
                 "no item was labelled by every annotator"
@@ -168,11 +169,13 @@ def test_without_overlap_there_is_no_agreement_and_it_says_so(humans) -> None:
                 else "no item was labelled by two annotators: agreement cannot be computed"
             )
             assert a.estimate.n == 0
-    for c in found.ceiling:
+    for c in found.results.select("ceiling"):
         assert c.estimate.value is None
         assert c.estimate.reason == "no item was labelled by this annotator and another"
     each = aligned(humans, rule="each")
-    assert all(c.estimate.value is None and c.estimate.reason for c in each.ceiling)
+    assert all(
+        c.estimate.value is None and c.estimate.reason for c in each.results.select("ceiling")
+    )
 
 
 def test_agreement_over_all_metrics_at_once() -> None:
@@ -214,13 +217,16 @@ def test_the_ceiling_has_kappas_as_a_judge_would() -> None:
         cohen_kappa_score(a, b, weights="quadratic")
     )
     nominal = aligned(humans, measured=metric("nominal"))
-    assert {c.statistic for c in nominal.ceiling} == {"accuracy", "kappa"}
+    assert {c.statistic for c in nominal.results.select("ceiling")} == {"accuracy", "kappa"}
 
 
 def test_an_annotator_is_scored_as_the_judge_that_says_the_same() -> None:
     humans = {"ann": "aabbccab", "bob": "abbbcaab", "cy": "aabcccbb"}
     others = {name: row for name, row in humans.items() if name != "ann"}
-    judged = {s.statistic: s.estimate for s in aligned(others, {"m": humans["ann"]}).scores}
+    judged = {
+        s.statistic: s.estimate
+        for s in aligned(others, {"m": humans["ann"]}).results.select("score")
+    }
     found = aligned(humans)
     for name in ("accuracy", "kappa", "weighted_kappa"):
         assert ceiling(found, name, "ann") == judged[name]
@@ -231,7 +237,7 @@ def test_who_does_not_make_the_truth_is_measured_against_those_who_do() -> None:
     found = aligned(humans, annotators=("crowd#*",))
     assert ceiling(found, "accuracy", "expert").value == pytest.approx(1 / 2)
     assert ceiling(found, "accuracy").value == 1  # the crowd among itself
-    assert {a.who for a in found.agreement} == {"all"}
+    assert {a["who"] for a in found.results.select("agreement")} == {"all"}
     assert agreed(found, "observed").value == 1
 
 
@@ -242,7 +248,7 @@ def test_labels_that_nobody_can_check_are_counted() -> None:
 
 def test_under_each_the_ceiling_is_the_agreement_of_pairs() -> None:
     found = aligned(THREE, rule="each")
-    assert {c.annotator for c in found.ceiling} == {"all"}
+    assert {c["who"] for c in found.results.select("ceiling")} == {"all"}
     accuracy, observed = ceiling(found, "accuracy"), agreed(found, "observed")
     assert (accuracy.value, accuracy.low, accuracy.high, accuracy.n) == (
         observed.value, observed.low, observed.high, 13,
@@ -253,15 +259,14 @@ def test_under_each_the_ceiling_is_the_agreement_of_pairs() -> None:
 
 
 def shares(found, blanks: str) -> dict[str, tuple[int, int]]:
-    return {s.label: (s.count, s.n) for s in found.distribution if s.blanks == blanks}
+    rows = found.results.select("distribution", blanks=blanks)
+    return {r["human_label"]: (r.estimate.value, r.estimate.n) for r in rows}
 
 
 def test_the_distribution_under_both_policies_for_blank_cells() -> None:
     found = aligned({"ann": "aabc__._?"})
     assert shares(found, "missing") == {"a": (2, 4), "b": (1, 4), "c": (1, 4)}
     assert shares(found, "least_severe") == {"a": (5, 7), "b": (1, 7), "c": (1, 7)}
-    assert [s.severity for s in found.distribution][:3] == [0, 1, 2]
-    assert found.distribution[0].share == pytest.approx(1 / 2)
     assert "Blank human cells, taken as no label: Harm 3." in found.notes
 
 
@@ -279,13 +284,12 @@ def test_under_each_all_labels_are_counted() -> None:
 
 def test_a_nominal_metric_has_no_least_severe_label() -> None:
     found = aligned({"ann": "ab_"}, measured=metric("nominal"))
-    assert {s.blanks for s in found.distribution} == {"missing"}
-    assert {s.severity for s in found.distribution} == {None}
+    assert {s["blanks"] for s in found.results.select("distribution")} == {"missing"}
 
 
-def test_a_share_of_nothing_is_undefined() -> None:
+def test_where_nobody_labelled_anything_all_counts_are_of_nothing() -> None:
     found = aligned({"ann": "..."})
-    assert all(s.n == 0 and s.share is None for s in found.distribution)
+    assert {s.estimate for s in found.results.select("distribution")} == {Estimate(0, n=0)}
 
 
 # --- answers that nobody rated -------------------------------------------------------------------
@@ -300,16 +304,14 @@ def test_answers_that_nobody_rated_change_nothing_but_what_is_missing(rule: str)
         {who: f"...{row}..." for who, row in few.items()}, {"m": "cab" + judge["m"] + "..a"},
         rule=rule, groups="xyp" + "ppqqrr" + "qzz",
     )  # fmt: skip
-    assert among.scores == alone.scores
-    assert among.ceiling == alone.ceiling
-    assert among.distribution == alone.distribution
-    assert [c.counts.tolist() for c in among.confusions] == [
-        c.counts.tolist() for c in alone.confusions
-    ]
+    for analysis in ("score", "ceiling", "distribution", "confusion"):
+        assert among.results.select(analysis) == alone.results.select(analysis)
     assert [d.answer.item_id for d in among.disagreements] == [
         f"i{int(d.answer.item_id[1:]) + 3}" for d in alone.disagreements
     ]
-    for many, one in zip(among.agreement, alone.agreement, strict=True):
+    for many, one in zip(
+        among.results.select("agreement"), alone.results.select("agreement"), strict=True
+    ):
         extra = 0 if one.statistic == "observed" else 6
         estimate = replace(one.estimate, n_missing=one.estimate.n_missing + extra)
         assert many == replace(one, estimate=estimate)

@@ -8,7 +8,7 @@ import pytest
 from align_case import FEW, aligned, answers, labels, metric, rubric, verdicts
 from aligned import align
 
-from judgebench.align.disagreements import MOST_DISAGREEMENTS
+from judgebench.align.statistics import MOST_DISAGREEMENTS
 from judgebench.backends.weights import WEIGHTS
 
 

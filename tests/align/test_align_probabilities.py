@@ -4,17 +4,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
-from align_case import ABSTAIN, FEW, answers, labels, metric, rubric, verdicts
+from align_case import ABSTAIN, FEW, answers, labels, metric, only, rubric, verdicts
 from aligned import align
 from sklearn.metrics import brier_score_loss, log_loss
 
-from judgebench.align import DISTRIBUTION_STATISTICS, PROBABILITY_STATISTICS, Alignment
-from judgebench.align.probabilities import NO_OTHERS
+from judgebench.align import Alignment
+from judgebench.align.probabilities import DISTRIBUTION_STATISTICS, NO_OTHERS, TRUTH_STATISTICS
 from judgebench.records import Answer, Estimate, Status, Verdict
 from judgebench.study.study import JudgeVerdicts
 from judgebench.study.truth import TruthConfig
 
 LABELS = ("a", "b", "c")
+ANALYSES = ("probability", "calibration", "temperature")
 Row = Sequence[float] | None
 
 
@@ -42,12 +43,8 @@ def aligned(
 
 
 def score(found: Alignment, statistic: str, source: str = "probabilities") -> Estimate:
-    (one,) = [
-        s.estimate
-        for s in found.probability_scores
-        if (s.judge, s.metric, s.statistic, s.source) == ("m", "harm", statistic, source)
-    ]
-    return one
+    about = {"judge": "m", "metric": "harm", "who": source}
+    return only(found, "probability", statistic, **about)
 
 
 def simulated(n: int = 120, seed: int = 0) -> tuple[dict[str, str], np.ndarray]:
@@ -62,17 +59,17 @@ def simulated(n: int = 120, seed: int = 0) -> tuple[dict[str, str], np.ndarray]:
 
 def test_a_judge_without_probabilities_has_no_score_and_no_curve() -> None:
     found = aligned(*simulated(30))
-    assert {s.judge for s in found.probability_scores} == {"m"}
-    assert [c.judge for c in found.calibration_curves] == ["m"]
-    assert [t.judge for t in found.temperatures] == ["m"]
-    assert {s.statistic for s in found.probability_scores} == set(PROBABILITY_STATISTICS)
+    for analysis in ANALYSES:
+        assert found.results.values("judge", analysis) == ["m"]
+    measured = set(found.results.values("statistic", "probability"))
+    assert measured == {*TRUTH_STATISTICS, *DISTRIBUTION_STATISTICS}
     silent = aligned({"ann": "ab"}, [None, None])
-    assert silent.probability_scores == silent.calibration_curves == silent.temperatures == ()
+    assert not {row.analysis for row in silent.results} & set(ANALYSES)
 
 
 def test_without_human_labels_there_is_nothing_to_score() -> None:
     found = aligned({"ann": ".."}, [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]])
-    assert found.probability_scores == ()
+    assert found.results.select("probability") == []
 
 
 def test_scores_against_the_truth_are_those_of_scikit_learn() -> None:
@@ -85,8 +82,8 @@ def test_scores_against_the_truth_are_those_of_scikit_learn() -> None:
     assert "count as that" in score(found, "log_loss").method
     wrong = np.mean(p.argmax(axis=1) != truth)
     assert score(found, "brier", "label").value == pytest.approx(2 * wrong)
-    (curve,) = found.calibration_curves
-    right = sum(point.right.n * point.right.value for point in curve.bins) / 120
+    points = [row.estimate for row in found.results.select("calibration", "share_right")]
+    right = sum(point.n * point.value for point in points) / 120
     assert right == pytest.approx(1 - wrong)
 
 
@@ -126,14 +123,14 @@ def test_a_colleague_is_one_annotator_against_the_others_worked_by_hand() -> Non
 def test_everybody_is_scored_on_the_items_with_probabilities() -> None:
     rows = [[0.6, 0.3, 0.1], None, [0.2, 0.2, 0.6], [0.1, 0.8, 0.1]]
     found = aligned({"x": "abca", "y": "abc.", "z": "...."}, rows)
-    for s in found.probability_scores:
+    for s in found.results.select("probability"):
         several = s.statistic in DISTRIBUTION_STATISTICS
         assert (s.estimate.n, s.estimate.n_missing) == ((2, 2) if several else (3, 1)), s
 
 
 def test_with_one_annotator_only_the_truth_can_be_held_against_the_judge() -> None:
     found = aligned({"x": "abca"}, [[0.6, 0.3, 0.1]] * 4)
-    for s in found.probability_scores:
+    for s in found.results.select("probability"):
         if s.statistic in DISTRIBUTION_STATISTICS:
             assert (s.estimate.value, s.estimate.reason) == (None, NO_OTHERS)
         elif s.statistic not in ("resolution", "reliability"):
@@ -165,12 +162,14 @@ def test_intervals_resample_questions() -> None:
 def test_temperature_scaling_is_told_with_its_reason_where_it_cannot_be_done() -> None:
     humans, p = simulated()
     bold = p**3 / (p**3).sum(axis=1, keepdims=True)
-    (scaled,) = aligned({"ann": humans["ann"]}, bold.tolist()).temperatures
-    assert all(T.value > 1.5 for T in scaled.scaling.temperatures)
-    assert scaled.scaling.change.high < 0
-    (small,) = aligned({"ann": "abc"}, [[0.6, 0.3, 0.1]] * 3).temperatures
-    assert small.scaling.change.value is None
-    assert "usable items" in small.scaling.change.reason
+    scaled = aligned({"ann": humans["ann"]}, bold.tolist())
+    temperatures = scaled.results.select("temperature", "temperature")
+    assert [row["who"] for row in temperatures] == ["half 1", "half 2"]
+    assert all(row.estimate.value > 1.5 for row in temperatures)
+    assert only(scaled, "temperature", "change").high < 0
+    small = aligned({"ann": "abc"}, [[0.6, 0.3, 0.1]] * 3)
+    assert only(small, "temperature", "change").value is None
+    assert "usable items" in only(small, "temperature", "change").reason
 
 
 def test_a_metric_without_probabilities_is_left_out_beside_one_that_has_some() -> None:
@@ -179,4 +178,4 @@ def test_a_metric_without_probabilities_is_left_out_beside_one_that_has_some() -
     human = labels({"x": "ab"}) + labels({"x": "xy"}, "tone")
     judge = saying([[0.6, 0.3, 0.1]] * 2, items)
     found = align("p", two, items, human, [judge], resampling=FEW)
-    assert {s.metric for s in found.probability_scores} == {"harm"}
+    assert {s.metric for s in found.results.select("probability")} == {"harm"}

@@ -49,9 +49,7 @@ def said(judge: str, row: str, **more) -> list[Verdict]:
 
 
 def same(one: Alignment, two: Alignment) -> bool:
-    return (one.scores, one.agreement, one.ceiling, one.distribution, one.disagreements) == (
-        two.scores, two.agreement, two.ceiling, two.distribution, two.disagreements,
-    )  # fmt: skip
+    return (one.results, one.disagreements) == (two.results, two.disagreements)
 
 
 def test_a_run_is_scored_as_its_parts_would_be(tmp_path: Path) -> None:
@@ -152,10 +150,14 @@ def test_a_label_that_the_rubric_does_not_know_is_told(tmp_path: Path) -> None:
 def test_an_alignment_needs_neither_answers_nor_labels_nor_judges() -> None:
     empty = align("x", rubric(), [], [], [], resampling=FEW)
     assert empty.n_answers == 0
-    assert all(a.estimate.value is None and a.estimate.reason for a in empty.agreement)
+    assert all(
+        a.estimate.value is None and a.estimate.reason for a in empty.results.select("agreement")
+    )
     judged = align("x", rubric(), [], [], [verdicts("m", "", [])], resampling=FEW)
-    assert all(s.estimate.value is None and s.estimate.reason for s in judged.scores)
-    json.dumps([str(s.estimate) for s in judged.scores])
+    assert all(
+        s.estimate.value is None and s.estimate.reason for s in judged.results.select("score")
+    )
+    json.dumps([str(s.estimate) for s in judged.results.select("score")])
 
 
 def test_statuses_are_counted() -> None:

@@ -12,7 +12,7 @@ from aligned import align
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.align import STATISTICS
+from judgebench.align import STATISTICS, Alignment
 from judgebench.errors import SetupError
 from judgebench.stats.resample import Resampling
 
@@ -152,7 +152,7 @@ def test_failures_are_counted_three_ways() -> None:
 
 def test_without_failures_there_is_one_way() -> None:
     found = aligned({"ann": "aab."}, {"m": "aba."})  # no truth, so no failure
-    assert {s.failures for s in found.scores} == {"left_out"}
+    assert {s["failures"] for s in found.results.select("score")} == {"left_out"}
 
 
 def test_an_answer_never_judged_and_an_abstention_are_failures() -> None:
@@ -345,7 +345,7 @@ def test_the_order_of_answers_labels_and_judges_is_no_matter() -> None:
 def test_a_judge_is_scored_as_if_it_were_alone() -> None:
     alone = aligned({"ann": HUMAN}, {"m": JUDGE})
     among = aligned({"ann": HUMAN}, {"k": "." * 10, "m": JUDGE}, controls={"random": "abcabcabca"})
-    assert [s for s in among.scores if s.judge == "m"] == list(alone.scores)
+    assert among.results.select("score", judge="m") == alone.results.select("score")
 
 
 def test_labels_on_other_items_or_metrics_are_no_matter() -> None:
@@ -354,19 +354,24 @@ def test_labels_on_other_items_or_metrics_are_no_matter() -> None:
     human = labels({"ann": HUMAN})
     more = [*human, *labels({"ann": "." * 10 + "c"}), *labels({"ann": HUMAN}, "other")]
     one, two = (align("x", rubric(), items, h, [judge], resampling=FEW) for h in (human, more))
-    assert one.scores == two.scores
+    assert one.results == two.results
 
 
 # --- confusion -----------------------------------------------------------------------------------
 
 
+def confusion(found: Alignment) -> list[list[float]]:
+    rows = [found.results.select("confusion", human_label=label) for label in "abc"]
+    return [[row.estimate.value for row in of_label] for of_label in rows]
+
+
 def test_the_confusion_has_a_column_for_missing_labels() -> None:
     found = aligned({"ann": "aabbcc."}, {"m": "ab.b?ca"})
-    (confusion,) = found.confusions
-    assert confusion.labels == ("a", "b", "c")
-    assert confusion.counts.tolist() == [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]]
+    rows = found.results.select("confusion", human_label="a")
+    assert [row["label"] for row in rows] == ["a", "b", "c", ""]
+    assert confusion(found) == [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]]
 
 
 def test_the_confusion_under_each_counts_human_labels() -> None:
-    (confusion,) = aligned({"ann": "ab", "bob": "bb"}, {"m": "a."}, rule="each").confusions
-    assert confusion.counts.tolist() == [[1, 0, 0, 0], [1, 0, 0, 2], [0, 0, 0, 0]]
+    found = aligned({"ann": "ab", "bob": "bb"}, {"m": "a."}, rule="each")
+    assert confusion(found) == [[1, 0, 0, 0], [1, 0, 0, 2], [0, 0, 0, 0]]

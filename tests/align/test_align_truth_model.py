@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from align_case import aligned, ceiling, metric, score
 
-from judgebench.align.model_notes import FEW_LABELS
+from judgebench.align.statistics import FEW_LABELS
 from judgebench.errors import SetupError
 from judgebench.study.truth import TruthConfig, settle
 
@@ -60,8 +60,10 @@ def test_the_ceiling_leaves_each_annotator_out_of_the_model() -> None:
 
 def test_without_blank_cells_both_blank_policies_are_one_truth() -> None:
     found = aligned(HUMANS, rule="dawid_skene")
-    shares = {policy: [x.count for x in found.distribution if x.blanks == policy]
-              for policy in ("missing", "least_severe")}  # fmt: skip
+    shares = {
+        policy: [x.estimate.value for x in found.results.select("distribution", blanks=policy)]
+        for policy in ("missing", "least_severe")
+    }
     assert shares["missing"] == shares["least_severe"]
     assert sum(shares["missing"]) == 200
 
@@ -85,13 +87,13 @@ def test_without_a_model_the_report_says_why_and_takes_the_majority(humans, reas
     assert reason in note
     judge = {"m": "abca"}
     model, majority = (aligned(humans, judge, rule=r) for r in ("dawid_skene", "majority"))
-    assert model.scores == majority.scores
-    assert model.ceiling == majority.ceiling
+    assert model.results.select("score") == majority.results.select("score")
+    assert model.results.select("ceiling") == majority.results.select("ceiling")
 
 
 def test_nobody_labelled_anything() -> None:
     found = aligned({"ann": "...."}, {"m": "abca"}, rule="dawid_skene")
-    assert {s.estimate.value for s in found.scores} == {None}
+    assert {s.estimate.value for s in found.results.select("score")} == {None}
 
 
 def test_slots_are_refused_before_anything_is_counted() -> None:

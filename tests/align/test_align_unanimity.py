@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from align_case import aligned, metric
+from align_case import aligned, metric, only
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.align import PARTS, Alignment
-from judgebench.align.unanimity import parts
+from judgebench.align import Alignment
+from judgebench.align.judges import parts
+from judgebench.align.tables import PARTS
 from judgebench.records import Estimate
 
 # Four unanimous items, four split ones, two with one label, one with none.
@@ -26,12 +27,7 @@ JUDGE = {"m": "aaac" "bcca" "bc" "a"}  # fmt: skip
 def estimate(
     found: Alignment, part: str, statistic: str = "accuracy", judge: str = "m"
 ) -> Estimate:
-    (one,) = [
-        x.estimate
-        for x in found.by_unanimity
-        if (x.part, x.statistic, x.judge) == (part, statistic, judge)
-    ]
-    return one
+    return only(found, "unanimity", statistic, who=part, judge=judge)
 
 
 def test_accuracy_on_each_part_by_hand() -> None:
@@ -76,14 +72,17 @@ def test_a_part_without_items_is_undefined_with_a_reason() -> None:
 
 def test_nobody_labelled_anything() -> None:
     found = aligned({"ann": "..."}, {"m": "abc"})
-    assert {x.estimate.value for x in found.by_unanimity} == {None}
-    assert all(x.estimate.reason for x in found.by_unanimity)
+    assert {x.estimate.value for x in found.results.select("unanimity")} == {None}
+    assert all(x.estimate.reason for x in found.results.select("unanimity"))
 
 
 def test_controls_are_scored_too_and_nominal_metrics_have_no_severe_recall() -> None:
     found = aligned(HUMANS, JUDGE, controls={"const": "a" * 11}, measured=metric("nominal"))
-    assert {x.judge for x in found.by_unanimity} == {"m", "const"}
-    assert {x.statistic for x in found.by_unanimity} == {"accuracy", "soft_agreement"}
+    assert {x.judge for x in found.results.select("unanimity")} == {"m", "const"}
+    assert {x.statistic for x in found.results.select("unanimity")} == {
+        "accuracy",
+        "soft_agreement",
+    }
     assert estimate(found, "unanimous", judge="const").value == 2 / 4
 
 

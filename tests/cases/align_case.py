@@ -88,27 +88,18 @@ def score(
     found: Alignment, statistic: str, judge: str = "m", failures: str = "left_out",
     of: str = "harm",
 ) -> Estimate:  # fmt: skip
-    (one,) = [
-        s.estimate
-        for s in found.scores
-        if (s.judge, s.statistic, s.failures, s.metric) == (judge, statistic, failures, of)
-    ]
-    return one
+    return only(found, "score", statistic, judge=judge, failures=failures, metric=of)
 
 
 def agreed(found: Alignment, statistic: str, who: str = "all", of: str = "harm") -> Estimate:
-    (one,) = [
-        a.estimate
-        for a in found.agreement
-        if (a.statistic, a.who, a.metric) == (statistic, who, of)
-    ]
-    return one
+    return only(found, "agreement", statistic, who=who, metric=of)
 
 
 def ceiling(found: Alignment, statistic: str, annotator: str = "all", of: str = "harm") -> Estimate:
-    (one,) = [
-        c.estimate
-        for c in found.ceiling
-        if (c.statistic, c.annotator, c.metric) == (statistic, annotator, of)
-    ]
-    return one
+    return only(found, "ceiling", statistic, who=annotator, metric=of)
+
+
+def only(found: Alignment, analysis: str, statistic: str, **keys: str) -> Estimate:
+    """The estimate of the one row with these keys."""
+    (row,) = found.results.select(analysis, statistic, **keys)
+    return row.estimate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "wbr", "input", "br"}
+VOID = {"meta", "wbr", "input", "br", "img"}
 
 
 class Page(HTMLParser):

@@ -16,10 +16,11 @@ from fuzz_budget import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.align import Alignment
 from judgebench.errors import JudgebenchError
 from judgebench.files import write_atomically
-from judgebench.report.old.write import write_report
+from judgebench.report.write import write_report
+from judgebench.results.part import Part
+from judgebench.results.rows import Results
 
 OLD, NEW = b"old\n", b"new and longer\n"
 
@@ -67,9 +68,9 @@ def test_a_file_is_old_or_new(tmp_path: Path, after: int, half: bool) -> None:
 
 
 @cache
-def small(name: str) -> Alignment:
-    found = aligned({"ann": "abca"}, {"m": "abcb"})
-    return replace(found, name=name, scores=found.scores[:1], distribution=(), confusions=())
+def small(name: str) -> Part:
+    part = aligned({"ann": "abca"}, {"m": "abcb"}).part
+    return replace(part, title=name, results=Results(part.results.rows[:1]))
 
 
 @given(st.integers(0, 14), st.booleans())
@@ -77,13 +78,11 @@ def small(name: str) -> Alignment:
 def test_a_report_into_a_folder_that_has_one(tmp_path: Path, after: int, half: bool) -> None:
     folder = tmp_path / "report"
     # Drawing takes seconds and writes nothing itself.
-    with patch(
-        "judgebench.report.old.write.draw_all", lambda found: [("a.png", found.name.encode())]
-    ):
-        old = {p: p.read_bytes() for p in write_report(small("old"), folder).values()}
+    with patch("judgebench.report.write.drawn", lambda found: {"a": {"png": b"x", "svg": b"y"}}):
+        old = {p: p.read_bytes() for p in write_report([small("old")], folder).values()}
         with failing(after, half), suppress(OSError, JudgebenchError):
-            write_report(small("new"), folder)
-        other = write_report(small("new"), tmp_path / "other").values()
+            write_report([small("new")], folder)
+        other = write_report([small("new")], tmp_path / "other").values()
     new = {path: path.read_bytes() for path in other}
     for path, content in old.items():
         twin = tmp_path / "other" / path.relative_to(folder)

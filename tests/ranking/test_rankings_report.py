@@ -49,7 +49,10 @@ from judgebench.report.write import write_report
 from judgebench.results.rows import Results
 
 PLANTED = planted_rankings()
-PAPER = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\n\\end{document}\n"
+PAPER = (
+    "\\documentclass{article}\\usepackage{booktabs,longtable}\\begin{document}\n"
+    "%s\n\\end{document}\n"
+)
 NOTHING = replace(bare_rankings(), rows=Results())
 
 

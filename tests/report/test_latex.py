@@ -8,18 +8,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stress_report_case import alone, hostile_stress, make_stress
+from part_case import hostile_part, make_part
 
 from judgebench.align import Alignment
-from judgebench.report.old.contents import NO_LABELS
-from judgebench.report.old.latex import escape, to_latex
+from judgebench.report.latex import escape, to_latex
 
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex, which is not installed"
 )
 COMMAND = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])")
 PAPER = (
-    "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\nText.\n"
+    "\\documentclass{article}\n\\usepackage{booktabs,longtable}\n\\begin{document}\nText.\n"
     "%s\n\\end{document}\n"
 )
 
@@ -62,19 +61,33 @@ def test_escaped_text_is_ascii_without_bare_specials(text: str) -> None:
     assert bare.count("{") == bare.count("}")
 
 
-def test_the_head_names_the_only_package_needed(realistic: Alignment) -> None:
-    latex = to_latex(realistic)
+def test_the_head_names_the_only_packages_needed() -> None:
+    latex = to_latex([make_part(), make_part("stress")])
     assert latex.startswith("%")
-    assert r"\usepackage{booktabs}" in latex.split("\n")[0]
-    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") > 20
+    assert r"\usepackage{booktabs,longtable}" in latex.split("\n")[0]
+    assert latex.count(r"\begin{longtable}") == latex.count(r"\end{longtable}") == 4
     labels = re.findall(r"\\label\{([^}]*)\}", latex)
-    assert len(labels) == len(set(labels))
+    assert len(labels) == len(set(labels)) == 4
+    assert latex.index("alignment-grid") < latex.index("stress-grid") < latex.index("One sentence")
+    assert r"\textbf{\hspace{0pt}1,204}" in latex
+    assert "undefined: no item has a truth" in latex
+
+
+def test_a_wide_table_is_cut_into_blocks_that_say_so(realistic: Alignment) -> None:
+    latex = to_latex([realistic.part])
+    assert latex.count(r"\begin{longtable}") > latex.count(r"\label{")
+    assert latex.count(r"\addtocounter{table}{-1}") == (
+        latex.count(r"\begin{longtable}") - latex.count(r"\label{")
+    )
+    for table in re.split(r"\\begin\{longtable\}", latex)[1:]:
+        body = table.split(r"\endfoot")[1].split(r"\end{longtable}")[0]
+        columns = {row.count(" & ") for row in body.split(r"\tabularnewline") if " & " in row}
+        assert len(columns) <= 1
 
 
 @needs_latex
 def test_the_tables_compile_and_fit_the_page(alignment: Alignment, tmp_path: Path) -> None:
-    log = compile_paper(to_latex(alignment), tmp_path)
-    assert "Float too large" not in log
+    log = compile_paper(to_latex([alignment.part]), tmp_path)
     assert "undefined references" not in log
     too_wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
     limit = 30 if alignment.name.startswith("x<") else 1  # one hostile name is a single word
@@ -82,29 +95,8 @@ def test_the_tables_compile_and_fit_the_page(alignment: Alignment, tmp_path: Pat
 
 
 @needs_latex
-def test_the_tables_of_a_stress_test_compile_and_fit_the_page(tmp_path: Path) -> None:
-    for name, stress in (("plain", make_stress()), ("hostile", hostile_stress())):
-        (tmp_path / name).mkdir()
-        log = compile_paper(to_latex(alone(), stress), tmp_path / name)
-        assert "Float too large" not in log
-        too_wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
-        assert name == "hostile" or max(too_wide, default=0) < 1  # its names cannot be broken
-
-
-def test_the_tables_of_a_stress_test_stand_before_the_others(realistic: Alignment) -> None:
-    latex = to_latex(realistic, make_stress())
-    labels = re.findall(r"\\label\{tab:judgebench-([^}]*)\}", latex)
-    assert len(labels) == len(set(labels))
-    assert labels[0] == "stress-summary"
-    both = [label for label in labels if not label.startswith("stress-")]
-    plain = re.findall(r"\\label\{tab:judgebench-([^}]*)\}", to_latex(realistic))
-    assert both == plain
-    assert NO_LABELS not in latex
-    assert NO_LABELS in to_latex(alone(), make_stress())
-
-
-@needs_latex
 def test_everything_that_can_be_escaped_compiles(tmp_path: Path) -> None:
     ranges = (range(32, 0x250), range(0x370, 0x400), range(0x2010, 0x2040), range(0x2190, 0x2270))
     words = " ".join("".join(map(chr, r))[i : i + 8] for r in ranges for i in range(0, len(r), 8))
     compile_paper(escape(words), tmp_path)
+    compile_paper(to_latex([hostile_part()]), tmp_path)

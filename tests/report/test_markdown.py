@@ -1,19 +1,19 @@
 from __future__ import annotations
 
-import html
 import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from stress_report_case import alone, hostile_stress, make_stress
+from part_case import hostile_part, make_part
 
 from judgebench.align import Alignment
-from judgebench.report.old.contents import NO_LABELS, shown_tables
-from judgebench.report.old.markdown import escape, to_markdown
-from judgebench.report.tables import all_tables
+from judgebench.report.contents import blocks_of
+from judgebench.report.markdown import escape, to_markdown
 from judgebench.report.words import printable
+from judgebench.results.part import Part
+from judgebench.results.tables import Table
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 SUP = re.compile(r"</?sup>")
@@ -38,50 +38,42 @@ def test_escaped_text_in_a_cell_is_read_as_that_text(text: str) -> None:
     assert shown == f"x{one_line(text)}y"
 
 
-def test_a_report_holds_no_markup_but_its_own(hostile: Alignment) -> None:
-    markdown = to_markdown(hostile)
-    kinds = {token.type for token in tokens(markdown)}
+def tables_of(*parts: Part) -> list[Table]:
+    return [t for lead in (True, False) for b in blocks_of(parts, lead=lead) for t in b.tables]
+
+
+def check(markdown: str, tables: list[Table]) -> None:
+    """The only markup is the report's own, and every table is read as one of its shape."""
+    found = tokens(markdown)
+    kinds = {token.type for token in found}
     assert not kinds & {"html_block", "link_open", "em_open", "code_inline", "fence", "image"}
-    inline_html = [token.content for token in tokens(markdown) if token.type == "html_inline"]
-    assert all(SUP.fullmatch(tag) for tag in inline_html)
-
-
-def test_every_table_is_read_as_a_table_of_its_shape(alignment: Alignment) -> None:
-    found = tokens(to_markdown(alignment))
-    expected = all_tables(alignment)
-    assert sum(token.type == "table_open" for token in found) == len(expected)
-    cells = sum(token.type in ("td_open", "th_open") for token in found)
-    assert cells == sum(len(t.columns) * (len(t.rows) + 1) for t in expected)
-
-
-def test_notes_are_told_first_and_word_for_word(hostile: Alignment, realistic: Alignment) -> None:
-    lines = to_markdown(hostile).split("\n")
-    assert lines.index("## Caveats") < lines.index("## What was compared")
-    assert [html.unescape(line) for line in lines[4:6]] == ["- <b>bold</b>", "- 1\\. one"]
-    assert "no clinical weight" in to_markdown(realistic).split("## What was compared")[0]
-
-
-def test_a_stress_test_stands_before_an_unchanged_alignment(realistic: Alignment) -> None:
-    plain, both = to_markdown(realistic), to_markdown(realistic, make_stress())
-    tables = plain[plain.index("## Where each judge stands on accuracy") :]
-    assert both.endswith(tables)
-    assert "## How each judge fares in the stress test" in both.removesuffix(tables)
-    assert "stress" not in plain
-    assert "a tiny model: a demonstration" in both.split("## What was compared")[0]
-
-
-def test_without_human_labels_one_line_takes_the_place_of_the_tables() -> None:
-    markdown = to_markdown(alone(), make_stress())
-    assert f"- {NO_LABELS}" in markdown
-    assert markdown.startswith("# alone: judges under stress\n")
-    assert all(table.key.startswith("stress_") for table in shown_tables(alone(), make_stress()))
-
-
-def test_a_hostile_stress_test_holds_no_markup_but_its_own() -> None:
-    found = tokens(to_markdown(alone(), hostile_stress()))
-    expected = shown_tables(alone(), hostile_stress())
-    assert not {t.type for t in found} & {"html_block", "link_open", "em_open", "code_inline"}
     assert all(SUP.fullmatch(t.content) for t in found if t.type == "html_inline")
-    assert sum(t.type == "table_open" for t in found) == len(expected)
-    cells = sum(t.type in ("td_open", "th_open") for t in found)
-    assert cells == sum(len(t.columns) * (len(t.rows) + 1) for t in expected)
+    assert sum(token.type == "table_open" for token in found) == len(tables)
+    cells = sum(token.type in ("td_open", "th_open") for token in found)
+    assert cells == sum(len(t.columns) * (len(t.rows) + 1) for t in tables)
+
+
+def test_a_report_holds_no_markup_but_its_own() -> None:
+    parts = (hostile_part(), hostile_part("stress"))
+    check(to_markdown(parts, "<b>x</b>"), tables_of(*parts))
+
+
+def test_every_table_of_an_alignment_is_read_as_a_table_of_its_shape(alignment: Alignment) -> None:
+    check(to_markdown([alignment.part], alignment.name), tables_of(alignment.part))
+
+
+def test_lead_blocks_come_first_then_each_caveat_once_then_the_others() -> None:
+    lines = to_markdown([make_part(), make_part("stress")], "study").split("\n")
+    assert lines[0] == "# study: what alignment says"
+    headings = [line for line in lines if line.startswith("## ")]
+    assert headings[:4] == ["## First of all", "## First of all", "## Caveats", "## Summary"]
+    assert lines.count("- Read this.") == 1
+    assert "- 2\\. another" in lines
+    assert "## Empty" not in headings
+
+
+def test_every_number_stands_with_what_it_rests_on() -> None:
+    markdown = to_markdown([make_part()], "study")
+    assert "| 0.500 [0.400, 0.600] | –<sup>a</sup> | 0.250 [0.150, 0.350] |" in markdown
+    assert "Unless a mark says otherwise: n = 10, 0 missing; 95 % interval: bootstrap." in markdown
+    assert "<sup>a</sup> undefined: no item has a truth; n = 3, 1 missing" in markdown

@@ -4,34 +4,42 @@ import io
 from dataclasses import replace
 
 import pytest
+from part_case import hostile_part, make_part
 from rich.console import Console
-from stress_report_case import alone, hostile_stress, make_stress
 
 from judgebench.align import Alignment
-from judgebench.report.old.contents import NO_LABELS
-from judgebench.report.old.write import print_tables
-from judgebench.stress.part import planted_sentences
-from judgebench.stress.result import StressResult
-from judgebench.stress.stress_tables import flips_table
+from judgebench.report.terminal import print_parts
+from judgebench.results.part import Part
 
 
-def printed(alignment: Alignment, width: int = 120, stress: StressResult | None = None) -> str:
+def printed(*parts: Part, width: int = 120, name: str = "study", colours: bool = False) -> str:
     out = io.StringIO()
-    print_tables(alignment, Console(file=out, width=width, color_system=None), stress)
+    system = "standard" if colours else None
+    console = Console(file=out, width=width, color_system=system, force_terminal=colours)
+    print_parts(parts, console, name)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
 def test_nothing_is_wider_than_the_terminal_or_cut(realistic: Alignment, width: int) -> None:
-    text = printed(realistic, width)
+    text = printed(realistic.part, width=width)
     assert max(map(len, text.split("\n"))) <= width
     assert "…" not in text.replace("… with", "")
     for expected in ("0.970", "[0.940, 1.000]", "Human ceiling", "Best control"):
         assert expected in text or width < 80
 
 
-def test_failures_caveats_and_scarcity_are_told(realistic: Alignment) -> None:
-    text = printed(realistic)
+def test_what_is_on_screen_is_printed_lead_first_and_caveats_last() -> None:
+    text = printed(make_part(), make_part("stress"))
+    order = [text.index(x) for x in ("study", "Scores of judge-1", "One sentence.", "! Read this.")]
+    assert order == sorted(order)
+    assert text.count("Read this.") == 1
+    assert "More" not in text
+    assert "a: undefined: no item has a truth; n = 3, 1 missing" in text
+
+
+def test_failures_caveats_and_scarcity_are_reported(realistic: Alignment) -> None:
+    text = printed(realistic.part)
     assert "smollm2-135m: 87 of 100 verdicts read; 3 unparsed, 7 refused, 3 failed" in text
     assert "no clinical weight" in text
     assert "more are needed" in text
@@ -40,36 +48,19 @@ def test_failures_caveats_and_scarcity_are_told(realistic: Alignment) -> None:
     assert "nan" not in text.lower().replace("annan", "")
 
 
-def test_names_are_neither_markup_nor_escape_codes(realistic: Alignment) -> None:
+def test_names_are_neither_markup_nor_escape_codes() -> None:
     name = "[bold]x[/bold]\x1b[31mred\x07"
-    text = printed(replace(realistic, name=name, notes=(name,)))
+    text = printed(replace(make_part(), notes=(name,)), hostile_part("b"), name=name)
     assert text.startswith("[bold]x[/bold]\ufffd[31mred\ufffd\n")
     assert "\x1b" not in text
 
 
-@pytest.mark.parametrize("width", [50, 80, 120, 200])
-def test_a_stress_test_fits_the_terminal_and_tells_the_worst(width: int) -> None:
-    stress = make_stress()
-    text = printed(alone(), width, stress)
-    assert max(map(len, text.split("\n"))) <= width
-    words = " ".join(text.split())
-    for expected in (*planted_sentences(stress), *stress.notes, NO_LABELS):
-        assert expected in words
-    shown = [row[0].text for row in flips_table(stress).rows]
-    assert width < 80 or all(name in text for name in shown[:8])
-    assert not any(name in text for name in shown[8:])
+def test_a_cell_with_a_look_is_coloured_and_says_the_same_in_words() -> None:
+    assert "\x1b[32mjudge-1" in printed(make_part(), colours=True)
 
 
-def test_the_alignment_follows_the_stress_test(realistic: Alignment) -> None:
-    plain, both = printed(realistic), printed(realistic, stress=make_stress())
-    tables = plain[plain.index("Accuracy against the human labels") : plain.index("! ")]
-    assert both.index("How each judge fares in the stress test") < both.index(tables)
-    assert NO_LABELS not in both
-    assert "stress" not in plain
-
-
-def test_hostile_names_of_a_stress_test_are_no_escape_codes() -> None:
-    stress = replace(hostile_stress(), notes=("\x1b[31mred\x07",))
-    text = printed(alone(), stress=stress)
-    assert "\x1b" not in text
-    assert "\x07" not in text
+def test_findings_print_a_short_summary(realistic: Alignment) -> None:
+    text = str(realistic)
+    assert "Accuracy against the human labels" in text
+    assert "! The judge smollm2-135m is a tiny model" in text
+    assert len(text) < len(printed(realistic.part, width=100))

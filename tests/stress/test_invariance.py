@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stress_case import Attack, grouped, invariance, is_sane, stressed, variant
 
-from judgebench.align.judges import NOMINAL
+from judgebench.align.statistics import NOMINAL
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.resample import Resampling
 from judgebench.stress.result import EVERY

@@ -16,7 +16,7 @@ from stress_case import grouped, stress_run
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Estimate
-from judgebench.report.old.write import write_report
+from judgebench.report.write import write_report
 from judgebench.runner import forecast, run
 from judgebench.runner.bench import load_bench
 from judgebench.shipped import shipped_folder
@@ -277,11 +277,12 @@ def test_the_report_holds_the_stress_test_and_opens_with_it(tmp_path: Path) -> N
         bench_file(tmp_path, [(phrases("greeting"), SEVERE)], ["greeting", "pathogen-class"])
     )
     found = stress_run(folder, resampling=FEW)
-    written = write_report(align_run(folder, resampling=FEW), tmp_path / "report", found)
+    aligned = align_run(folder, resampling=FEW)
+    written = write_report([found.part, aligned.part], tmp_path / "report")
     page = written["html"].read_text()
-    assert page.index("Stress test") < page.index("Judges</h2>")
+    assert page.index("Stress test") < page.index(">Judges</h2>")
     assert "greeting" in written["markdown"].read_text()
-    assert written["stress_csv"].read_text().count("greeting") > 3
+    assert written["stress.csv"].read_text().count("greeting") > 3
     assert (tmp_path / "report" / "plots" / "stress_flips-heat.png").read_bytes()[:4] == b"\x89PNG"
 
 

@@ -1,0 +1,210 @@
+"""The figures of an alignment that are neither heat maps nor intervals, and what those show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from judgebench.align.findings import Alignment
+from judgebench.align.statistics import Declared
+from judgebench.align.tables import (
+    BLANKS,
+    RATES,
+    count_of,
+    curves,
+    judges_with_rates,
+    kinds_of,
+    score_table,
+)
+from judgebench.report.figure import DARK, new_figure, slug
+from judgebench.report.words import wrapped
+from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
+from judgebench.rubric import Metric
+
+_RATE_KINDS: Mapping[str, LaneKind] = {"human": "human", "ppi": "judge", "verdicts": "control"}
+
+
+def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
+    """One statistic as a heat map, and as intervals of judges, controls and the human ceiling."""
+    table = score_table(a, declared)
+    kinds = kinds_of(a, table)
+    title = f"{declared.heading} with interval, failures left out"
+    names = list(zip(table.columns, kinds, strict=True))[1:]
+    lines = tuple(
+        (
+            row[0].text,
+            tuple(
+                Lane(name, kind, cell.estimate)
+                for (name, kind), cell in zip(names, row[1:], strict=True)
+                if cell.estimate is not None and kind
+            ),
+        )
+        for row in table.rows
+    )
+    return (
+        HeatMap(f"heat_map_{declared.key}", title, table, kinds),
+        Intervals(f"judges_and_controls_{declared.key}", title, lines, axis=title),
+    )
+
+
+def rate_figures(a: Alignment) -> Iterator[Figure]:
+    """For each judge the rates from human labels alone and with its verdicts."""
+    for number, judge in enumerate(judges_with_rates(a), start=1):
+        lines = []
+        for metric in a.rubric.metrics:
+            for label in metric.label_texts:
+                about = {"judge": judge, "metric": metric.id, "human_label": label}
+                rates = {row.statistic: row.estimate for row in a.results.select("rate", **about)}
+                if "ppi" not in rates:
+                    continue
+                rates["verdicts"] = replace(rates["verdicts"], low=None, high=None)
+                lanes = (Lane(RATES[m], kind, rates[m]) for m, kind in _RATE_KINDS.items())
+                lines.append((f"{metric.title}: {label}", tuple(lanes)))
+        axis = "Rate among the answers that the judge labelled"
+        title = f"True rates of the labels: {judge}"
+        yield Intervals(f"label_rates_{number}", title, tuple(lines), axis, limits=(-0.01, 1.01))
+
+
+def distribution_figure(a: Alignment) -> Figure:
+    """The labels of the human truth."""
+    return Drawing("label_distribution", "Labels of the human truth", partial(draw_distribution, a))
+
+
+def confusion_figures(a: Alignment) -> Iterator[Figure]:
+    """The confusion matrices of each real judge."""
+    for number, judge in enumerate(a.real_judges, start=1):
+        title = f"{judge.name}: human label down, judge's label across"
+        key = f"confusion_{number}_{slug(judge.name)[:40]}"
+        yield Drawing(key, title, partial(draw_confusions, a, judge.name, title))
+
+
+def reliability_figures(a: Alignment) -> Iterator[Figure]:
+    """The reliability diagrams of each judge that gave probabilities."""
+    for number, judge in enumerate(a.results.values("judge", "calibration"), start=1):
+        title = f"Reliability of {judge}; on the dashed line it is as often right as it says"
+        yield Drawing(f"reliability_{number}", title, partial(draw_reliability, a, judge, title))
+
+
+def draw_distribution(a: Alignment) -> Any:
+    """The share of each label in the human truth, least severe first; a bar per blank policy."""
+    bars = [
+        (metric, words, found)
+        for metric in a.rubric.metrics
+        for blanks, words in BLANKS.items()
+        if (found := a.results.select("distribution", "count", metric=metric.id, blanks=blanks))
+    ]
+    figure = new_figure(8.2, 0.9 + 0.42 * len(bars))
+    axes = figure.subplots()
+    for y, (_, _, found) in enumerate(bars):
+        counts = [(row["human_label"], count_of(row.estimate)) for row in found]
+        _stacked_bar(axes, y, [(text, n / max(1, found[0].estimate.n)) for text, n in counts])
+    names = [
+        f"{wrapped(metric.title, 28)}\n{words}, n = {found[0].estimate.n:,}"
+        for metric, words, found in bars
+    ]
+    axes.set_yticks(range(len(bars)), names, fontsize=6.5)
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("Share of the items with a human truth; light to dark in the rubric's order")
+    return figure
+
+
+def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
+    """Labels stand in their part of the bar, or to its right where there is no room."""
+    from matplotlib import colormaps
+
+    left, outside = 0.0, []
+    for k, (label, share) in enumerate(shares):
+        depth = k / max(1, len(shares) - 1)
+        colour = colormaps["Blues"](0.18 + 0.72 * depth)  # from light to dark
+        axes.barh(y, share, 0.74, left=left, color=colour, edgecolor="white")
+        text = f"{label} {100 * share:.0f}\u00a0%"
+        inside = wrapped(text, max(4, int(share * 76)))
+        longest = max(len(line) for line in inside.split("\n"))
+        if share and inside.count("\n") < 2 and longest <= share * 80:
+            ink = "white" if depth > DARK else "black"
+            place = {"ha": "center", "va": "center", "fontsize": 6.5}
+            axes.text(left + share / 2, y, inside, color=ink, **place)
+        else:
+            outside.append(text)
+        left += share
+    axes.text(1.01, y, wrapped("; ".join(outside), 40), va="center", fontsize=6.5)
+
+
+def draw_confusions(a: Alignment, judge: str, title: str) -> Any:
+    """A matrix per metric, human label down, the judge's label across, missing last."""
+    metrics = a.rubric.metrics
+    most = max(len(metric.labels) for metric in metrics)
+    across = min(2, len(metrics))
+    down = -(-len(metrics) // across)
+    size = across * (1.9 + 0.72 * most), 0.5 + down * (1.1 + 0.46 * most)
+    figure, panels = _panels(size, across, len(metrics))
+    for axes, metric in zip(panels, metrics, strict=False):
+        rows = a.results.select("confusion", "count", judge=judge, metric=metric.id)
+        counts = np.array([count_of(row.estimate) for row in rows])
+        _matrix(axes, counts.reshape(len(metric.labels), -1), metric)
+    figure.suptitle(wrapped(title, int(13 * figure.get_figwidth())), fontsize=9)
+    return figure
+
+
+def _panels(size: tuple[float, float], across: int, n: int) -> tuple[Any, Sequence[Any]]:
+    """A figure with `n` panels, `across` of them side by side."""
+    figure = new_figure(*size)
+    panels = list(figure.subplots(-(-n // across), across, squeeze=False).flat)
+    for axes in panels[n:]:
+        axes.set_visible(False)
+    return figure, panels
+
+
+def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
+    labels = metric.label_texts
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
+    for (i, j), count in np.ndenumerate(counts):
+        colour = "white" if shares[i, j] > DARK else "black"
+        axes.text(j, i, f"{count:,}", ha="center", va="center", color=colour)
+    columns = [*labels, "No label"]
+    axes.set_xticks(range(len(columns)), [wrapped(c, 15) for c in columns], fontsize=6)
+    axes.set_yticks(range(len(labels)), [wrapped(c, 20) for c in labels], fontsize=6.5)
+    axes.axvline(len(labels) - 0.5, color="white", linewidth=3)
+    axes.set_title(wrapped(metric.title, 40), loc="left", fontsize=8)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
+    """A panel per metric, confidence across and the share right up, with the diagonal."""
+    found = curves(a, judge)
+    across = min(3, len(found))
+    down = -(-len(found) // across)
+    figure, panels = _panels((0.4 + 2.5 * across, 0.8 + 2.7 * down), across, len(found))
+    for axes, (metric, points) in zip(panels, found.items(), strict=False):
+        _reliability_panel(axes, points)
+        about = {"judge": judge, "metric": metric, "who": "probabilities"}
+        error = a.results.find("ece_debiased", "probability", **about)
+        n = sum(right.n for _, right in points)
+        name = wrapped(a.title(metric), 34)
+        axes.set_title(f"{name}\nECE {error:.2f}, n = {n:,}", loc="left", fontsize=7.5)
+    figure.supxlabel("Mean probability of the likeliest label", fontsize=8)
+    figure.supylabel("Share right, with exact interval", fontsize=8)
+    figure.suptitle(wrapped(title, int(13 * figure.get_figwidth())), fontsize=9)
+    return figure
+
+
+def _reliability_panel(axes: Any, points: Sequence[Any]) -> None:
+    axes.plot([0, 1], [0, 1], linestyle="--", color="#767676", linewidth=0.8)
+    for confidence, e in points:
+        if e.value is not None and e.low is not None and e.high is not None:
+            axes.errorbar(
+                confidence, e.value, yerr=[[e.value - e.low], [e.high - e.value]],
+                marker="o", markersize=4, color="#0072B2", elinewidth=1,
+            )  # fmt: skip
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_aspect("equal")
+    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)

@@ -1,0 +1,187 @@
+"""Compare judges with the humans, and the humans with each other: a study in, one Alignment out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from judgebench.align.annotators import agreement, ceiling, distribution
+from judgebench.align.comparisons import comparisons, rankings
+from judgebench.align.disagreements import Disagreement, disagreements
+from judgebench.align.judges import by_unanimity, confusion, scores
+from judgebench.align.notes import data_notes, judge_notes, model_notes
+from judgebench.align.probabilities import probability_results
+from judgebench.align.rates import label_rates, rate_notes
+from judgebench.align.statistics import STATISTICS
+from judgebench.records import Estimate, Usage
+from judgebench.results.part import Part
+from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
+from judgebench.rubric import Rubric
+from judgebench.study.study import JudgeKind, JudgeVerdicts, Study
+from judgebench.study.verdicts import status_counts
+
+
+@dataclass(frozen=True)
+class JudgeSummary:
+    """One judge's run: how many verdicts ended how, what it used. `about` is from the manifest."""
+
+    name: str
+    kind: JudgeKind
+    signature: str
+    n: int
+    statuses: Mapping[str, int]  # status -> how many
+    usage: Usage
+    cost: float | None
+    about: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Alignment(Shown):
+    """How far judges agree with humans, and humans with each other.
+
+    The analyses of `results` and the keys of their rows beside judge and metric:
+
+    - score: `failures` (left_out, worst, best)
+    - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
+    - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
+    - unanimity: `who`, the part of the items (unanimous, split, single), `failures`
+    - rate: `human_label`; the statistic is the method (human, verdicts, ppi, rogan_gladen) or
+      labels_saved
+    - probability: `who`, what was scored (probabilities, label, annotator, base_rates, gain)
+    - calibration: `who`, the bin; temperature: `who`, the half it was fitted on
+    - comparison: `who`, the second judge; ranking: `who`, the letters of the group
+    - distribution: `human_label`, `blanks` (how blank cells were read)
+    - confusion: `human_label`, `label` (the judge's, empty where it gave none)
+    - verdicts: the statistic is the status
+    """
+
+    name: str
+    rubric: Rubric
+    truth_rule: Mapping[str, str]  # metric -> the rule in words
+    annotators: tuple[str, ...]  # who makes the truth
+    judges: tuple[JudgeSummary, ...]
+    found: Results
+    disagreements: tuple[Disagreement, ...]
+    n_answers: int
+    n_labels: int
+    notes: tuple[str, ...]  # counted warnings and caveats, one sentence each
+
+    @property
+    def results(self) -> Results:
+        """Every number of the alignment."""
+        return self.found
+
+    @property
+    def real_judges(self) -> list[JudgeSummary]:
+        """Judges, juries and calibrated judges, without the controls."""
+        return [judge for judge in self.judges if judge.kind != "control"]
+
+    @property
+    def controls(self) -> list[JudgeSummary]:
+        """The control judges."""
+        return [judge for judge in self.judges if judge.kind == "control"]
+
+    def title(self, metric: str) -> str:
+        """The title of a metric, by its id."""
+        return {m.id: m.title for m in self.rubric.metrics}.get(metric, metric)
+
+    def score(
+        self, statistic: str, judge: str, metric: str, failures: str = "left_out"
+    ) -> Estimate:
+        """One score. Where nothing failed, the three ways of counting failures are one."""
+        keys = {"judge": judge, "metric": metric}
+        plain = self.results.find(statistic, "score", failures="left_out", **keys)
+        if failures == "left_out" or (plain.value is not None and not plain.n_missing):
+            return plain
+        return self.results.find(statistic, "score", failures=failures, **keys)
+
+    def ceiling(self, statistic: str, metric: str, annotator: str = "all") -> Estimate:
+        """An annotator, or all of them pooled, against the truth of the others."""
+        return self.results.find(statistic, "ceiling", metric=metric, who=annotator)
+
+    def best_control(self, statistic: str, metric: str) -> tuple[str, Estimate] | None:
+        """The control judge nearest to the ideal value; None where no control has a value."""
+        found = [(c.name, self.score(statistic, c.name, metric)) for c in self.controls]
+        defined = [(e.value, name, e) for name, e in found if e.value is not None]
+        shortfall = STATISTICS[statistic].shortfall
+        best = min(defined, key=lambda one: shortfall(one[0]), default=None)
+        return best and best[1:]
+
+    @cached_property
+    def part(self) -> Part:
+        """What is shown of the alignment."""
+        from judgebench.align.part import alignment_part
+
+        return alignment_part(self)
+
+
+def align(study: Study) -> Alignment:
+    """Compare every judge with the humans, and the humans with each other, metric by metric.
+
+    Intervals resample whole groups of answers (`Answer.group`).
+    """
+    rubric = study.rubric
+    judges = tuple(_summary(judge) for judge in study.judges)
+    found = Results((*_rows(study), *_verdicts(judges)))
+    listed, differing = disagreements(study)
+    labelled = any(len(humans.ratings.rows) for humans in study.humans.values())
+    cut_short = (
+        [f"{differing} answers show a disagreement; the {len(listed)} farthest from it are listed."]
+        if len(listed) < differing
+        else []
+    )
+    return Alignment(
+        name=study.name,
+        rubric=rubric,
+        truth_rule={m.id: study.config.in_words(m) for m in rubric.metrics},
+        annotators=tuple(sorted({a for h in study.humans.values() for a in h.makers})),
+        judges=judges,
+        found=found,
+        disagreements=tuple(listed),
+        n_answers=len(study.answers),
+        n_labels=study.n_labels,
+        notes=(
+            *judge_notes(study, found),
+            *study.notes,
+            *(data_notes(study) if labelled else ()),
+            *(model_notes(study) if labelled else ()),
+            *rate_notes(study, found.select("rate")),
+            *cut_short,
+        ),
+    )
+
+
+def _rows(study: Study) -> Iterator[Row]:
+    """Every number, one analysis after the other."""
+    metrics = study.rubric.metrics
+    pairs = [(judge, metric) for judge in study.judges for metric in metrics]
+    scored = [row for pair in pairs for row in scores(study, *pair)]
+    of_probabilities = [row for pair in pairs for row in probability_results(study, *pair)]
+    yield from scored
+    yield from agreement(study)
+    yield from (row for m in metrics for row in ceiling(study, m))
+    yield from (row for m in metrics for row in by_unanimity(study, m))
+    yield from (row for pair in pairs for row in label_rates(study, *pair))
+    for analysis in ("probability", "calibration", "temperature"):
+        yield from (row for row in of_probabilities if row.analysis == analysis)
+    yield from (row for m in metrics for row in comparisons(study, m))
+    yield from rankings(study, Results(tuple(scored)))
+    yield from (row for m in metrics for row in distribution(study, m))
+    yield from (row for pair in pairs for row in confusion(study, *pair))
+
+
+def _verdicts(judges: tuple[JudgeSummary, ...]) -> Iterator[Row]:
+    for judge in judges:
+        for status, count in judge.statuses.items():
+            yield Row("verdicts", status, Estimate(count, n=judge.n), judge.name)
+
+
+def _summary(judge: JudgeVerdicts) -> JudgeSummary:
+    statuses = {str(status): n for status, n in status_counts(judge.verdicts).items()}
+    return JudgeSummary(
+        judge.name, judge.kind, judge.signature, len(judge.verdicts), statuses,
+        judge.usage, judge.cost, judge.about or {},
+    )  # fmt: skip

@@ -1,0 +1,277 @@
+"""What is shown of an alignment: sentences, tables, figures and the list of disagreements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judgebench.align import figures, tables
+from judgebench.align.disagreements import Disagreement
+from judgebench.align.findings import Alignment, JudgeSummary
+from judgebench.align.statistics import MOST_RAW
+from judgebench.records import Status, Verdict, is_slot
+from judgebench.report.words import counted, listed
+from judgebench.results.part import Block, Card, Part
+from judgebench.results.tables import DASH, Cell, Look, Table
+from judgebench.rubric import Metric
+from judgebench.study.study import JudgeKind
+
+NO_LABELS = "There are no human labels to align the judges with."
+_KINDS: Mapping[JudgeKind, tuple[str, str]] = {
+    "judge": ("judge", "judges"),
+    "jury": ("jury", "juries"),
+    "calibration": ("calibrated judge", "calibrated judges"),
+    "control": ("control judge", "control judges"),
+}
+_MOST_NAMED = 12
+# How a judge's label stands to the human truth: sign, words to filter by, look of the cell.
+_DIRECTIONS: Mapping[str, tuple[str, str, Look]] = {
+    "severe": ("▲", "judge more severe", "bad"),
+    "mild": ("▼", "judge less severe", "bad"),
+    "other": ("≠", "different, no order", "bad"),
+    "missing": ("✕", "no label from the judge", "unclear"),
+}
+
+
+def alignment_part(a: Alignment) -> Part:
+    """The part of an alignment; without human labels only what the judges did and used."""
+    shown = _blocks(a) if a.n_labels else ()
+    compared = [*describe(a), *(_verdicts_read(judge) for judge in _worth_naming(a))]
+    compared += [] if a.n_labels else [NO_LABELS]
+    blocks = (
+        Block("What was compared", tuple(compared), on_screen=True),
+        *shown,
+        Block("Judges", tables=(tables.judges_table(a),)),
+        Block("Settings of the judges", cards=tuple(_settings(a)), folded=True),
+    )
+    there = a.judges or a.n_labels
+    title = "judges against human labels"
+    return Part("alignment", title, a.results, blocks if there else (), a.notes)
+
+
+def _blocks(a: Alignment) -> Iterator[Block]:
+    statistics = tables.present(a)
+    by_key = {declared.key: declared for declared in statistics}
+    accuracy = by_key.get("accuracy")
+    yield Block("Summary", tables=(tables.standing_table(a),))
+    yield Block(tables=(tables.accuracy_table(a),), on_screen=True)
+    if "severe_recall" in by_key:
+        yield Block("Severe labels", tables=(tables.severe_table(a),), on_screen=True)
+    yield Block(
+        "Alignment with the human labels",
+        figures=tuple(
+            figure
+            for declared in statistics
+            if "drawn" in declared.shown
+            for figure in figures.score_figures(a, declared)
+        ),
+    )
+    every = tuple(tables.score_table(a, declared) for declared in statistics)
+    yield Block("Every statistic", tables=every, folded=True)
+    if accuracy:
+        yield Block(
+            "Missing verdicts", tables=(tables.failures_table(a, accuracy),), on_screen=True
+        )
+    others = (d for d in statistics if d is not accuracy)
+    failed = tuple(tables.failures_table(a, declared) for declared in others)
+    yield Block("Missing verdicts, counted three ways", tables=failed, folded=True)
+    split = tuple(tables.unanimity_tables(a))
+    yield Block("Unanimous and split items", tables=split, folded=True)
+    yield from _judges_and_labels(a)
+    yield Block("The annotators", tables=(tables.agreement_table(a),), on_screen=True)
+    pairs = tuple(tables.pairs_tables(a))
+    yield Block("Pairs of annotators", tables=pairs, folded=True)
+    ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
+    yield Block("Human ceilings", tables=ceilings, folded=True)
+    ranked = (tables.ranking_table(a), tables.comparison_table(a))
+    yield Block("Judges against each other", tables=ranked)
+    yield _disagreement_block(a)
+
+
+def _judges_and_labels(a: Alignment) -> Iterator[Block]:
+    if a.real_judges:
+        drawn = tuple(figures.confusion_figures(a))
+        yield Block("Confusion matrices", figures=drawn)
+        counts = tuple(tables.confusion_tables(a))
+        yield Block("Confusion matrices in numbers", tables=counts, folded=True)
+    yield Block(
+        "Labels of the human truth",
+        (
+            "Least severe label first. On a metric where nearly all items share one label, a "
+            "judge that always gives it looks accurate.",
+        ),
+        (tables.distribution_table(a),),
+        (figures.distribution_figure(a),),
+    )
+    if rates := tuple(tables.rate_tables(a)):
+        said = (
+            "How often each label would be given if humans labelled every answer that the judge "
+            "labelled."
+        )
+        yield Block("True rates of the labels", (said,), rates, tuple(figures.rate_figures(a)))
+    if probabilities := tuple(tables.probability_tables(a)):
+        drawn = tuple(figures.reliability_figures(a))
+        said = "Of the judges that gave a probability for every label."
+        yield Block("Probabilities", (said,), probabilities[:1], drawn)
+        yield Block("More on probabilities", tables=probabilities[1:], folded=True)
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+def describe(a: Alignment) -> list[str]:
+    """What was compared, in a few plain sentences."""
+    kinds = Counter(judge.kind for judge in a.judges)
+    found = [counted(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
+    makers = f"; the truth is made by {listed(_truth_makers(a))}" if a.annotators else ""
+    said = [
+        f"{counted(a.n_answers, 'answer')} and {counted(a.n_labels, 'human label')}{makers}.",
+        f"Rubric {a.rubric.name}, version {a.rubric.version}: "
+        f"{counted(len(a.rubric.metrics), 'metric')}.",
+        f"{listed(found)}.",
+    ]
+    if a.n_labels:
+        said += [
+            *_truth_sentences(a),
+            f"{counted(len(a.disagreements), 'answer')} listed on which a judge differs from the "
+            "human truth.",
+        ]
+    if a.n_labels and not kinds["control"]:
+        said.append("There is no control judge, so no judge can be called good by this report.")
+    return said
+
+
+def _truth_makers(a: Alignment) -> list[str]:
+    """People by name, and lists of labels whose people nobody knows by their common name."""
+    people = [name for name in a.annotators if not is_slot(name)]
+    slots = Counter(name.split("#")[0] for name in a.annotators if is_slot(name))
+    named = people[:_MOST_NAMED]
+    if len(people) > _MOST_NAMED:
+        named.append(f"{len(people) - _MOST_NAMED:,} others")
+    return [*named, *(f"{name} (up to {n} labels per answer)" for name, n in slots.items())]
+
+
+def _truth_sentences(a: Alignment) -> Iterator[str]:
+    """One sentence per rule; the metrics are named where there are several rules."""
+    by_rule: dict[str, list[str]] = {}
+    for metric, rule in a.truth_rule.items():
+        by_rule.setdefault(rule, []).append(a.title(metric))
+    for rule, metrics in by_rule.items():
+        which = f" ({', '.join(metrics)})" if len(by_rule) > 1 else ""
+        yield f"Human truth{which}: {rule.rstrip('.')}."
+
+
+def _worth_naming(a: Alignment) -> list[JudgeSummary]:
+    """Real judges, and controls that failed on something."""
+    return [j for j in a.judges if j.kind != "control" or j.statuses.get(Status.OK, 0) < j.n]
+
+
+def _verdicts_read(judge: JudgeSummary) -> str:
+    """`judge: 96 of 100 verdicts read; 3 unparsed, 1 refused`."""
+    failed = [
+        f"{judge.statuses[status]:,} {status.value}"
+        for status in Status
+        if status is not Status.OK and judge.statuses.get(status)
+    ]
+    read = f"{judge.statuses.get(Status.OK, 0):,} of {judge.n:,} verdicts read"
+    return f"{judge.name}: {read}" + (f"; {', '.join(failed)}" if failed else "")
+
+
+# --- cards ----------------------------------------------------------------------------------------
+
+
+def _settings(a: Alignment) -> Iterator[Card]:
+    for judge in a.judges:
+        if rows := tuple((Cell(key), Cell(text)) for key, text in flatten(judge.about)):
+            grid = Table("settings", "Settings", ("Setting", "Value"), rows)
+            yield Card(judge.name, grid=grid)
+
+
+def flatten(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """`{"a": {"b": 1}}` as `("a.b", "1")`, in the order given; None and empty parts left out."""
+    for key, value in about.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{key}.")
+        elif value is not None and value != [] and value != ():
+            yield f"{prefix}{key}", str(value)
+
+
+def _disagreement_block(a: Alignment) -> Block:
+    how = (
+        "Items on which at least one judge differs from the human truth, the farthest first "
+        "(severity steps, summed over judges and metrics; 1 for a nominal label that differs and "
+        "for one that is missing). ▲ more severe than the human truth, ▼ less severe, "
+        "≠ different, ✕ no label."
+    )
+    cards = tuple(_card(a, found) for found in a.disagreements)
+    return Block("Disagreements", (how,) if cards else (), cards=cards)
+
+
+def _card(a: Alignment, d: Disagreement) -> Card:
+    texts = [("Question", d.answer.question), ("Answer", d.answer.text)]
+    texts += [("Reference", d.answer.reference)] if d.answer.reference is not None else []
+    by_system = [f"answer by {d.answer.system}"] if d.answer.system else []
+    judges = [judge.name for judge in a.real_judges]
+    people = sorted({who for labels in d.human.values() for who in labels})
+    directions = {(j, m.id): _direction(d, j, m) for j in judges for m in a.rubric.metrics}
+    grid = Table(
+        "labels", "Labels", ("Metric", "Human truth", *people, *judges),
+        tuple(
+            (
+                Cell(metric.title),
+                Cell(d.truth.get(metric.id, DASH), best=True),
+                *(Cell(d.human.get(metric.id, {}).get(who, DASH)) for who in people),
+                *(_verdict_cell(d, j, metric, directions[j, metric.id]) for j in judges),
+            )
+            for metric in a.rubric.metrics
+        ),
+    )  # fmt: skip
+    return Card(
+        d.answer.item_id,
+        (*by_system, f"distance {d.distance:g}"),
+        tuple((heading, text) for heading, text in texts if text or heading != "Question"),
+        tuple(_unusable(judge, v) for judge, v in d.verdicts.items() if v.status is not Status.OK),
+        grid,
+        tuple(
+            {"Judge": judge, "Metric": a.title(metric), "Direction": _DIRECTIONS[found][1]}
+            for (judge, metric), found in directions.items()
+            if found
+        ),
+    )
+
+
+def _direction(d: Disagreement, judge: str, metric: Metric) -> str:
+    """How a judge's label stands to the truth: empty, severe, mild, other or missing."""
+    truth, verdict = d.truth.get(metric.id), d.verdicts.get(judge)
+    if truth is None or verdict is None:
+        return ""
+    label = verdict.labels.get(metric.id)
+    if label is None or label == metric.abstain:
+        return "missing"
+    if label == truth:
+        return ""
+    order = metric.label_texts
+    if metric.kind != "ordinal" or label not in order or truth not in order:
+        return "other"
+    return "severe" if order.index(label) > order.index(truth) else "mild"
+
+
+def _verdict_cell(d: Disagreement, judge: str, metric: Metric, direction: str) -> Cell:
+    verdict = d.verdicts.get(judge)
+    if verdict is None:
+        return Cell("not judged", look="unclear")
+    text = verdict.labels.get(metric.id, verdict.status.value)
+    if not direction:
+        return Cell(text)
+    sign, words, look = _DIRECTIONS[direction]
+    return Cell(f"{sign} {text}", remark=words, look=look)
+
+
+def _unusable(judge: str, verdict: Verdict) -> tuple[str, str]:
+    """Why a verdict is none, and the reply."""
+    why = f": {verdict.reason}" if verdict.reason else ""
+    raw = verdict.raw[:MOST_RAW] or "(no reply)"
+    if len(verdict.raw) > MOST_RAW:
+        raw += f"\n[cut; the reply has {len(verdict.raw)} characters]"
+    return f"{judge} gave no usable verdict ({verdict.status.value}){why}", raw

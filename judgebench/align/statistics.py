@@ -1,0 +1,144 @@
+"""The statistics of judges against the truth, each declared once, and the limits of an alignment.
+
+To add one, write its formula in `stats/` and declare it here: it is then measured, written to
+alignment.csv and shown in the tables that `shown` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from judgebench.rubric import Metric
+from judgebench.stats.association import KENDALL_TAU_B, SPEARMAN, pearson
+from judgebench.stats.confusion import (
+    ACCURACY,
+    BALANCED_ACCURACY,
+    MACRO_F1,
+    cohen_kappa,
+    mean_severity_error,
+    overestimated,
+    underestimated,
+)
+from judgebench.stats.interrater import gwet_ac
+from judgebench.stats.resample import Statistic
+
+FailurePolicy = Literal["left_out", "worst", "best"]
+NOMINAL = "the metric is nominal: its labels have no severity"
+
+# --- limits: how much is enough, and how much is too much to list ---------------------------------
+
+RECALL_HALF_WIDTH = 0.10
+"""A severe recall this far from the truth either way is what "enough severe items" means."""
+FEW_LABELS = 10
+"""Of an annotator with fewer labels on a metric, a Dawid-Skene model knows next to nothing."""
+MOST_ANNOTATORS_IN_PAIRS = 12
+"""Beyond this many annotators nobody reads a table of pairs any more."""
+MOST_DISAGREEMENTS = 2000
+"""How many items on which judge and humans differ are listed, the farthest apart first."""
+MOST_RAW = 4000
+"""Characters of an unreadable reply that the page keeps."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A statistic: its key in alignment.csv, its heading and what it means.
+
+    `formula` makes it: for judges, from a Metric a Statistic of confusion counts. `shown` says
+    where it appears beside its own table: "drawn" in the figures, "unanimity" on unanimous and on
+    split items, "ceiling" for annotators, too.
+    """
+
+    key: str
+    heading: str
+    meaning: str
+    formula: Callable[..., Any] | None = None
+    best: Literal["higher", "lower", "zero"] = "higher"
+    needs_severities: bool = False
+    shown: frozenset[str] = frozenset()
+
+    def shortfall(self, value: float) -> float:
+        """A number that falls as the statistic gets better."""
+        return {"higher": -value, "lower": value, "zero": abs(value)}[self.best]
+
+    def fits(self, metric: Metric) -> bool:
+        """Whether it can be defined on such a metric."""
+        return metric.kind == "ordinal" or not self.needs_severities
+
+    @property
+    def signed(self) -> bool:
+        """Whether its sign is to be shown."""
+        return self.best == "zero"
+
+
+def by_key(*declared: Declared) -> Mapping[str, Declared]:
+    """The declarations by their keys, in their order."""
+    return {one.key: one for one in declared}
+
+
+def _always(statistic: Statistic) -> Callable[[Metric], Statistic]:
+    return lambda metric: statistic
+
+
+def chance_corrected(metric: Metric) -> Statistic:
+    """Gwet's AC1, or AC2 by severity."""
+    return gwet_ac("quadratic", metric.severities) if metric.kind == "ordinal" else gwet_ac()
+
+
+AC = "Gwet's AC"
+AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by severity if ordinal"
+_ALL_OVER = frozenset({"drawn", "unanimity", "ceiling"})
+STATISTICS = by_key(
+    Declared(
+        "accuracy", "Accuracy", "share of items on which the judge gives the human label",
+        _always(ACCURACY), shown=_ALL_OVER,
+    ),
+    Declared(
+        "balanced_accuracy", "Balanced accuracy", "mean recall over the labels that humans gave",
+        _always(BALANCED_ACCURACY),
+    ),
+    Declared("macro_f1", "Macro-F1", "mean F1 over the labels that occur", _always(MACRO_F1)),
+    Declared(
+        "kappa", "Cohen's κ", "agreement beyond chance, unweighted",
+        lambda metric: cohen_kappa("none"), shown=frozenset({"ceiling"}),
+    ),
+    Declared(
+        "weighted_kappa", "Weighted κ", "agreement beyond chance, quadratic weights by severity",
+        lambda metric: cohen_kappa("quadratic", metric.severities),
+        needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
+    ),
+    Declared("ac", AC, AC_MEANING, chance_corrected),
+    Declared(
+        "spearman", "Spearman's ρ", "correlation of the ranks of the judge's and the human labels",
+        _always(SPEARMAN), needs_severities=True,
+    ),
+    Declared(
+        "pearson", "Pearson's r", "correlation of the judge's and the human severities",
+        lambda metric: pearson(metric.severities), needs_severities=True,
+    ),
+    Declared(
+        "tau_b", "Kendall's τ-b", "rank correlation: concordant less discordant pairs of items",
+        _always(KENDALL_TAU_B), needs_severities=True,
+    ),
+    Declared(
+        "severity_error", "Mean severity error", "judge minus human; positive overestimates",
+        lambda metric: mean_severity_error(metric.severities), "zero", needs_severities=True,
+    ),
+    Declared(
+        "overestimated", "Overestimated", "share of items judged more severe than by humans",
+        lambda metric: overestimated(metric.severities), "lower", needs_severities=True,
+    ),
+    Declared(
+        "underestimated", "Underestimated", "share of items judged less severe than by humans",
+        lambda metric: underestimated(metric.severities), "lower", needs_severities=True,
+    ),
+    Declared(
+        "severe_recall", "Severe recall", "share of the most severe items that the judge finds",
+        needs_severities=True, shown=frozenset({"unanimity"}),  # exact, without a bootstrap
+    ),
+)  # fmt: skip
+SOFT_AGREEMENT = Declared(
+    "soft_agreement", "Soft agreement",
+    "share of an item's annotators who gave the judge's label, the mean over items",
+)  # fmt: skip

@@ -1,0 +1,778 @@
+"""The tables of an alignment: which rows of its results stand where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from judgebench.align.annotators import AGREEMENT_STATISTICS
+from judgebench.align.comparisons import ALL_TIE, EVERY_METRIC
+from judgebench.align.findings import Alignment, JudgeSummary
+from judgebench.align.probabilities import (
+    DISTRIBUTION_STATISTICS,
+    TEMPERATURE_SCORES,
+    TRUTH_STATISTICS,
+)
+from judgebench.align.statistics import SOFT_AGREEMENT, STATISTICS, Declared
+from judgebench.records import Estimate, Status
+from judgebench.results.part import LaneKind
+from judgebench.results.rows import Row
+from judgebench.results.tables import DASH, NO_REASON, Cell, Keys, Table, format_number, pivot
+from judgebench.rubric import Metric
+from judgebench.stats.means import mean_and_sd
+from judgebench.study.study import backend_fact
+
+POLICIES = {"left_out": "Left out", "worst": "Worst case", "best": "Best case"}
+BLANKS = {"missing": "blank = missing", "least_severe": "blank = least severe"}
+PARTS = {
+    "unanimous": "all annotators agree",
+    "split": "annotators differ",
+    "single": "one label only",
+}
+CEILING = "Human ceiling"
+RATES = {
+    "human": "Human labels alone",
+    "ppi": "With the verdicts (PPI++)",
+    "rogan_gladen": "Rogan-Gladen",
+    "verdicts": "Verdicts alone",
+}
+SAVED = "Human labels saved"
+SOURCES = {
+    "probabilities": "Probabilities",
+    "label": "Label alone",
+    "annotator": "One annotator",
+    "base_rates": "Base rates",
+    "gain": "Nearer than one annotator by",
+}
+Lines = list[tuple[tuple[Cell, ...], Keys]]
+
+
+def present(a: Alignment) -> list[Declared]:
+    """The statistics of judges that were measured."""
+    measured = set(a.results.values("statistic", "score"))
+    return [declared for key, declared in STATISTICS.items() if key in measured]
+
+
+def _lines(a: Alignment) -> Lines:
+    """A line for each metric."""
+    return [((Cell(metric.title),), {"metric": metric.id}) for metric in a.rubric.metrics]
+
+
+def _judged(judges: Sequence[JudgeSummary]) -> list[tuple[str, Keys]]:
+    """A column for each judge; controls are told apart by a word and not only by their place."""
+    return [
+        (f"{j.name} (control)" if j.kind == "control" else j.name, {"judge": j.name})
+        for j in judges
+    ]
+
+
+# --- judges against the truth ---------------------------------------------------------------------
+
+
+def standing_table(a: Alignment) -> Table:
+    """In how many metrics each judge is more accurate than the best control and the humans."""
+    rows = []
+    for judge in a.real_judges:
+        above = clearly = compared = reached = held = 0
+        for metric in a.rubric.metrics:
+            mine = a.score("accuracy", judge.name, metric.id)
+            bar = a.best_control("accuracy", metric.id)
+            ceiling = a.ceiling("accuracy", metric.id).value
+            if mine.value is not None and bar and bar[1].value is not None:
+                compared += 1
+                above += mine.value > bar[1].value
+                clearly += mine.low is not None and mine.low > bar[1].value
+            if mine.value is not None and ceiling is not None:
+                held += 1
+                reached += mine.value >= ceiling
+        failed = judge.n - judge.statuses.get(Status.OK, 0)
+        counts = (_of(above, compared), _of(clearly, compared), _of(reached, held))
+        rows.append((judge.name, *counts, f"{failed:,} of {judge.n:,}"))
+    return Table(
+        "standing",
+        "Where each judge stands on accuracy",
+        (
+            "Judge",
+            "Metrics above the best control",
+            "… with the whole interval",
+            "Metrics at or above the human ceiling",
+            "Verdicts that failed",
+        ),
+        tuple(tuple(map(Cell, row)) for row in rows),
+        (
+            "A count of metrics, failures left out: a reading aid, not a test. "
+            "A metric on which one of the two is undefined is not counted.",
+            "The best control is picked after the fact, which favours it.",
+        ),
+    )
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} of {whole}" if whole else f"{DASH} (nothing to compare)"
+
+
+def accuracy_table(a: Alignment) -> Table:
+    """Metrics down; judges across, then their average and spread, best control, human ceiling.
+
+    The layout of Table 1 of Diekmann et al., with what is needed to read it put beside it.
+    """
+    across = _judged(a.real_judges)
+    summaries = ["Average", "StdDev"] if len(across) > 1 else []
+    summaries += ["Best control", CEILING]
+
+    def cell(keys: Keys) -> Cell:
+        metric = keys["metric"]
+        match keys.get("summary"):
+            case None:
+                return Cell(estimate=a.score("accuracy", keys["judge"], metric))
+            case "Best control":
+                return _best_control(a, "accuracy", metric)
+            case "Human ceiling":
+                return Cell(estimate=a.ceiling("accuracy", metric))
+            case summary:
+                mine = [a.score("accuracy", j.name, metric).value for j in a.real_judges]
+                return _average(mine, spread=summary == "StdDev")
+
+    note = (
+        "Average and StdDev (of a sample) are over the judges' point values, controls and "
+        "undefined values left out; they describe these judges and have no interval."
+    )
+    frame = Table(
+        "accuracy", "Accuracy against the human labels, failures left out", ("Metric",), (),
+        (
+            *([note] if len(across) > 1 else []),
+            "Best control: the control judge with the highest accuracy on that metric, named "
+            "in its mark. Human ceiling: one annotator against the others.",
+        ),
+    )  # fmt: skip
+    return pivot(frame, _lines(a), [*across, *((s, {"summary": s}) for s in summaries)], cell)
+
+
+def _average(values: Sequence[float | None], *, spread: bool) -> Cell:
+    mean, sd = mean_and_sd(values)
+    n = sum(value is not None for value in values)
+    short = f"over {n} of {len(values)} judges" if n < len(values) else ""
+    if spread:
+        undefined = "undefined for fewer than 2 judges"
+        return Cell(format_number(sd), remark=short if n > 1 else undefined)
+    return Cell(format_number(mean), remark=short if n else "undefined: no judge has a value")
+
+
+def _best_control(a: Alignment, statistic: str, metric: str) -> Cell:
+    bar = a.best_control(statistic, metric)
+    if bar is None:
+        return Cell(estimate=Estimate(None, reason="no control judge has a value"))
+    return Cell(estimate=bar[1], remark=bar[0])
+
+
+def score_table(a: Alignment, declared: Declared) -> Table:
+    """One statistic: metrics down; every judge, every control and the human ceiling across."""
+    across = _judged([*a.real_judges, *a.controls])
+    if a.results.select("ceiling", declared.key):
+        across.append((CEILING, {}))
+
+    def cell(keys: Keys) -> Cell:
+        metric = keys["metric"]
+        found = (
+            a.score(declared.key, keys["judge"], metric)
+            if "judge" in keys
+            else a.ceiling(declared.key, metric)
+        )
+        return Cell(estimate=found, signed=declared.signed)
+
+    frame = Table(
+        f"{declared.key}-left_out",
+        f"{declared.heading}: judges beside the control judges, failures left out",
+        ("Metric",), (), (_meaning(declared),),
+    )  # fmt: skip
+    return pivot(frame, _lines(a), across, cell)
+
+
+def kinds_of(a: Alignment, table: Table) -> tuple[LaneKind | Literal[""], ...]:
+    """The kind of each column of a `score_table`."""
+    kinds: list[LaneKind] = ["judge" for _ in a.real_judges]
+    kinds += ["control" for _ in a.controls]
+    kinds += ["human" for _ in table.columns[1 + len(kinds) :]]
+    return ("", *kinds)
+
+
+def _meaning(declared: Declared) -> str:
+    return f"{declared.heading}: {declared.meaning}."
+
+
+def severe_table(a: Alignment) -> Table:
+    """Recall of each metric's most severe label, with how many such items there are."""
+    lines: Lines = []
+    for metric in a.rubric.metrics:
+        if metric.most_severe is not None:
+            judge = a.judges[0].name if a.judges else ""
+            keys = {"judge": judge, "metric": metric.id, "human_label": metric.most_severe}
+            items = sum(int(r.estimate.value or 0) for r in a.results.select("confusion", **keys))
+            stubs = (Cell(metric.title), Cell(metric.most_severe), Cell(f"{items:,}"))
+            lines.append((stubs, {"metric": metric.id}))
+
+    def cell(keys: Keys) -> Cell:
+        if "judge" not in keys:
+            return _best_control(a, "severe_recall", keys["metric"])
+        return Cell(estimate=a.score("severe_recall", keys["judge"], keys["metric"]))
+
+    frame = Table(
+        "severe", "Do the judges find the most severe answers? Severe recall, failures left out",
+        ("Metric", "Most severe label", "Such items"), (),
+        (
+            "Severe recall: share of the items with that human truth to which the judge gives it.",
+            "Best control: the control judge with the highest recall, named in its mark.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+    return pivot(frame, lines, [*_judged(a.real_judges), ("Best control", {})], cell)
+
+
+def failures_table(a: Alignment, declared: Declared) -> Table:
+    """One statistic three ways, for each judge and metric of which verdicts are missing."""
+
+    def cell(keys: Keys) -> Cell:
+        found = a.score(declared.key, keys["judge"], keys["metric"], keys["failures"])
+        return Cell(estimate=found, signed=declared.signed)
+
+    lines: Lines = []
+    for judge in a.judges:
+        for metric in a.rubric.metrics:
+            keys = {"judge": judge.name, "metric": metric.id}
+            ways = [a.score(declared.key, judge.name, metric.id, p) for p in POLICIES]
+            if ways[0].n_missing and any(way.value is not None for way in ways):
+                lines.append(((Cell(judge.name), Cell(metric.title)), keys))
+    frame = Table(
+        f"{declared.key}-failures",
+        f"{declared.heading} where verdicts are missing: three ways to count them",
+        ("Judge", "Metric"), (),
+        ("Worst case: every failure counted as wrong. Best case: every failure counted as right.",),
+        stubs=2,
+    )  # fmt: skip
+    return pivot(frame, lines, [(h, {"failures": p}) for p, h in POLICIES.items()], cell)
+
+
+def unanimity_tables(a: Alignment) -> Iterator[Table]:
+    """A table for each statistic; none where no item has two labels, so that nothing is apart."""
+    counted = a.results.select("unanimity", SOFT_AGREEMENT.key)  # of all items of a part
+    items = {(r.metric, r["who"]): r.estimate.n + r.estimate.n_missing for r in counted}
+    if not any(n for (_, part), n in items.items() if part != "single"):
+        return
+    shown = [d for d in STATISTICS.values() if "unanimity" in d.shown]
+    for declared in (*shown, SOFT_AGREEMENT):
+        measured = {(r.metric, r["who"]) for r in a.results.select("unanimity", declared.key)}
+        lines: Lines = [
+            (
+                (Cell(metric.title), Cell(words), Cell(f"{items[metric.id, part]:,}")),
+                {"metric": metric.id, "who": part},
+            )
+            for metric in a.rubric.metrics
+            for part, words in PARTS.items()
+            if items.get((metric.id, part)) and (metric.id, part) in measured
+        ]
+        frame = Table(
+            f"unanimity-{declared.key}",
+            f"{declared.heading} where annotators agree and where they differ, failures left out",
+            ("Metric", "Items on which", "Items"), (),
+            (
+                _meaning(declared),
+                "Items with a label of those who make the truth. Where they differ, one truth is a "
+                "poor yardstick: soft agreement asks how many of them the judge agrees with.",
+            ),
+            stubs=2,
+        )  # fmt: skip
+        across = _judged([*a.real_judges, *a.controls])
+        yield pivot(frame, lines, across, _finder(a, "unanimity", declared.key))
+
+
+def _finder(a: Alignment, analysis: str, statistic: str, signed: bool = False) -> Any:
+    """Cells of the estimates of one analysis and statistic, by their other keys."""
+
+    def cell(keys: Keys) -> Cell:
+        return Cell(estimate=a.results.find(statistic, analysis, **keys), signed=signed)
+
+    return cell
+
+
+def confusion_tables(a: Alignment) -> Iterator[Table]:
+    """One table per metric: a row for each real judge and human label, its labels across."""
+    for metric in a.rubric.metrics:
+        lines: Lines = [
+            (
+                (Cell(judge.name), Cell(label)),
+                {"judge": judge.name, "metric": metric.id, "human_label": label},
+            )
+            for judge in a.real_judges
+            for label in metric.label_texts
+        ]
+        frame = Table(
+            f"confusion-{metric.id}", f"Confusion matrices: {metric.title}",
+            ("Judge", "Human label"), (),
+            ("Counts of items: human label down, the judge's label across.",), stubs=2,
+        )  # fmt: skip
+        across = [(label, {"label": label}) for label in metric.label_texts]
+        yield pivot(
+            frame, lines, [*across, ("No label", {"label": ""})],
+            lambda keys: Cell(f"{count_of(a.results.find('count', 'confusion', **keys)):,}"),
+        )  # fmt: skip
+
+
+def count_of(estimate: Estimate) -> int:
+    """A number of items."""
+    return int(estimate.value or 0)
+
+
+# --- the humans -----------------------------------------------------------------------------------
+
+
+def ceiling_table(a: Alignment, declared: Declared) -> Table:
+    """One statistic of each annotator against the truth of the others, all pooled last."""
+    who = set(a.results.values("who", "ceiling", declared.key))
+    across = [(name, {"who": name}) for name in sorted(who - {"all"})]
+    frame = Table(
+        f"{declared.key}-ceiling",
+        f"Human ceiling ({declared.heading}): each annotator against the truth of the others",
+        ("Metric",),
+    )  # fmt: skip
+    cell = _finder(a, "ceiling", declared.key, declared.signed)
+    return pivot(frame, _lines(a) if who else [], [*across, ("All pooled", {"who": "all"})], cell)
+
+
+def agreement_table(a: Alignment) -> Table:
+    """How far all annotators agree: metrics down, statistics across, pooled last.
+
+    Statistics of people who rated the same items have a column only where there is any such.
+    """
+    rows = a.results.select("agreement")
+    found = {row.statistic for row in rows if row.estimate.value is not None}
+    measured = {row.statistic for row in rows if row["who"] == "all"}
+    shown = [
+        d
+        for key, d in AGREEMENT_STATISTICS.items()
+        if key in measured and (key in found or "people" not in d.shown)
+    ]
+    across = [(d.heading, {"statistic": d.key, "who": "all"}) for d in shown]
+    frame = Table(
+        "agreement", "Agreement among the annotators", ("Metric",), (), tuple(map(_meaning, shown))
+    )
+    return _agreed(a, frame, across)
+
+
+def pairs_tables(a: Alignment) -> Iterator[Table]:
+    """Each statistic of agreement for each pair of annotators."""
+    for key, declared in AGREEMENT_STATISTICS.items():
+        pairs = [who for who in a.results.values("who", "agreement", key) if who != "all"]
+        if pairs:
+            title = f"{declared.heading} for each pair of annotators"
+            across = [(who, {"statistic": key, "who": who}) for who in pairs]
+            yield _agreed(a, Table(f"{key}-pairs", title, ("Metric",)), across)
+
+
+def _agreed(a: Alignment, frame: Table, across: Sequence[tuple[str, Keys]]) -> Table:
+    """A table of agreement; the metric "all" has only shares, which alone can be pooled."""
+    measured = {(row.metric, row["who"]) for row in a.results.select("agreement")}
+    names = {metric.id: metric.title for metric in a.rubric.metrics}
+    if len(names) > 1:
+        names[EVERY_METRIC] = "All metrics pooled"
+    whose = {keys["who"] for _, keys in across}
+    lines: Lines = [
+        ((Cell(name),), {"metric": metric})
+        for metric, name in names.items()
+        if any((metric, who) in measured for who in whose)
+    ]
+
+    def cell(keys: Keys) -> Cell:
+        other = {key: value for key, value in keys.items() if key != "statistic"}
+        rows = a.results.select("agreement", keys["statistic"], **other)
+        why = "not computed for this metric"
+        if keys["metric"] == EVERY_METRIC:
+            why = "labels of different metrics are not pooled"
+        return Cell(estimate=rows[0].estimate if rows else Estimate(None, reason=why))
+
+    return pivot(frame, lines, across, cell)
+
+
+def distribution_table(a: Alignment) -> Table:
+    """The share of each label in the human truth, under each policy for blank cells."""
+    policies = a.results.values("blanks", "distribution")
+    lines: Lines = [
+        (
+            (Cell(metric.title), Cell(label), Cell(severity)),
+            {"metric": metric.id, "human_label": label},
+        )
+        for metric in a.rubric.metrics
+        for label, severity in zip(metric.label_texts, _severities(metric), strict=True)
+    ]
+
+    def cell(keys: Keys) -> Cell:
+        found = a.results.select("distribution", "count", **keys)
+        return Cell(_share(found[0].estimate) if found else DASH)
+
+    frame = Table(
+        "distribution", "Labels of the human truth", ("Metric", "Label", "Severity"), (),
+        ("Counts of items with a truth, and their share. Nominal metrics have no severity.",),
+        stubs=2,
+    )  # fmt: skip
+    across = [(words, {"blanks": b}) for b, words in BLANKS.items() if b in policies]
+    return pivot(frame, lines if across else [], across, cell)
+
+
+def _severities(metric: Metric) -> Sequence[str]:
+    if metric.kind == "nominal":
+        return [DASH] * len(metric.labels)
+    return [str(severity) for severity in metric.severities]
+
+
+def _share(e: Estimate) -> str:
+    """`93 of 100 (93.0 %)`; no share of nothing."""
+    share = f"{100 * count_of(e) / e.n:.1f} %" if e.n else DASH
+    return f"{count_of(e):,} of {e.n:,} ({share})"
+
+
+# --- the true rates of the labels -----------------------------------------------------------------
+
+
+def judges_with_rates(a: Alignment) -> list[str]:
+    """The real judges whose verdicts add something to the human labels."""
+    powered = set(a.results.values("judge", "rate", "ppi"))
+    return [judge.name for judge in a.real_judges if judge.name in powered]
+
+
+def rate_tables(a: Alignment) -> Iterator[Table]:
+    """A table for each judge of which some answers have no human truth."""
+    for number, judge in enumerate(judges_with_rates(a), start=1):
+        lines: Lines = [
+            (
+                (Cell(metric.title), Cell(label)),
+                {"judge": judge, "metric": metric.id, "human_label": label},
+            )
+            for metric in a.rubric.metrics
+            for label in metric.label_texts
+            if a.results.select("rate", "human", judge=judge, metric=metric.id, human_label=label)
+        ]
+        frame = Table(
+            f"rates-{number}", f"True rates of the labels, with the verdicts of {judge}",
+            ("Metric", "Label"), (),
+            (
+                "Verdicts alone: the judge's own labels, with its errors. PPI++ and Rogan-Gladen "
+                "remove these errors as far as the answers with human labels show them.",
+                "Human labels saved: how many more human labels alone would be needed for as "
+                "narrow an interval as PPI++ has, and how many times as many that would be; a "
+                "plain estimate. Negative where the verdicts do harm.",
+                "The intervals are for answers such as these; for the rate among just these "
+                "answers they are on the wide side.",
+            ),
+            stubs=2,
+        )  # fmt: skip
+        across = [(heading, {"method": method}) for method, heading in RATES.items()]
+        yield pivot(frame, lines, [*across, (SAVED, {})], lambda keys: _rate_cell(a, keys))
+
+
+def _rate_cell(a: Alignment, keys: Keys) -> Cell:
+    """A rate, or how many human labels are saved: `+57 (1.60 ×)`."""
+    method = keys.get("method", "")
+    about = {key: value for key, value in keys.items() if key != "method"}
+    rates = {row.statistic: row.estimate for row in a.results.select("rate", **about)}
+    if (method or "ppi") not in rates:
+        return Cell(DASH, remark="not needed: every answer the judge labelled has a human label")
+    if method:
+        return Cell(estimate=rates[method])
+    saved, human = rates.get("labels_saved"), rates["human"]
+    if saved is None or saved.value is None or not human.n:
+        return Cell(DASH, remark=f"undefined: {rates['ppi'].reason}")
+    shown = "0" if abs(saved.value) < 0.5 else f"{saved.value:+,.0f}"
+    return Cell(f"{shown} ({1 + saved.value / human.n:.2f} ×)")
+
+
+# --- label probabilities --------------------------------------------------------------------------
+
+
+def probability_tables(a: Alignment) -> Iterator[Table]:
+    """The tables of judges that gave label probabilities; none where no judge did."""
+    rows = a.results.select("probability", "brier", who="probabilities")
+    if not rows:
+        return
+    lines: Lines = [
+        (
+            (Cell(row.judge), Cell(a.title(row.metric))),
+            {"judge": row.judge, "metric": row.metric},
+        )
+        for row in rows
+    ]
+
+    def table(
+        key: str, title: str, columns: Sequence[tuple[str, str, str]], notes: Sequence[str]
+    ) -> Table:
+        """`columns` holds (heading, statistic, what was scored)."""
+        frame = Table(key, title, ("Judge", "Metric"), (), tuple(notes), stubs=2)
+        across = [(heading, {"column": str(i)}) for i, (heading, *_) in enumerate(columns)]
+
+        def cell(keys: Keys) -> Cell:
+            _, statistic, who = columns[int(keys["column"])]
+            pair = {"judge": keys["judge"], "metric": keys["metric"], "who": who}
+            signed = statistic in ("brier_skill", "resolution") or who == "gain"
+            return Cell(estimate=a.results.find(statistic, "probability", **pair), signed=signed)
+
+        return pivot(frame, lines, across, cell)
+
+    measured = [
+        (d.heading, key, "base_rates" if key == "uncertainty" else "probabilities")
+        for key, d in TRUTH_STATISTICS.items()
+    ]
+    measured.insert(1, ("Brier, label alone", "brier", "label"))
+    yield table(
+        "probabilities", "Label probabilities against the human truth", measured,
+        (
+            "Brier, label alone: of the judge's label taken as a certainty. A judge that says the "
+            "base rates of every answer has skill 0.",
+            "Brier score = reliability - resolution + uncertainty. Chance lifts reliability, "
+            "resolution and ECE; their intervals are without that.",
+            *map(_meaning, TRUTH_STATISTICS.values()),
+        ),
+    )  # fmt: skip
+    others = (
+        "Each annotator's label in turn is held back, and the distribution is that of the item's "
+        "other labels; so judge, annotator and base rates are measured against the same, on the "
+        "same items."
+    )
+    proper = "A proper score: nobody gains by stating bolder or more timid probabilities."
+    entropies = []
+    for key, declared in DISTRIBUTION_STATISTICS.items():
+        if "logarithmic" in declared.shown:
+            entropies.append(declared)
+            continue
+        yield table(
+            f"probabilities-{key}", f"How far from the annotators' labels? {declared.heading}",
+            [(title, key, source) for source, title in SOURCES.items()],
+            (
+                f"{declared.heading}: {declared.meaning}; 0 is best.",
+                proper
+                if key == "squared_distance"
+                else "Not a proper score: with few labels per item it favours bold probabilities.",
+                others,
+                "An annotator gives one label and no shades: the judge's label alone is the "
+                "like-for-like rival, and shades gain over a certainty what base rates may gain, "
+                "too.",
+            ),
+        )  # fmt: skip
+    yield table(
+        "probabilities-entropy", "How surprising are the annotators' labels to the judge?",
+        [
+            column
+            for d in entropies
+            for column in (
+                (d.heading, d.key, "probabilities"),
+                (f"{d.heading}, base rates", d.key, "base_rates"),
+            )
+        ],
+        (*(f"{d.heading}: {d.meaning}; 0 is best." for d in entropies), proper, others),
+    )  # fmt: skip
+    yield _temperature_table(a, lines)
+    yield from _curve_tables(a)
+
+
+def _temperature_table(a: Alignment, lines: Lines) -> Table:
+    headings = ("Log loss before", "After", "Change", "ECE (debiased) before", "ECE after")
+    across: list[tuple[str, Keys]] = [
+        ("Temperature, one half", {"statistic": "temperature", "who": "half 1"}),
+        ("Other half", {"statistic": "temperature", "who": "half 2"}),
+    ]
+    scores = zip(headings, TEMPERATURE_SCORES, strict=True)
+    across += [(heading, {"statistic": key, "who": ""}) for heading, key in scores]
+
+    def cell(keys: Keys) -> Cell:
+        return Cell(
+            estimate=a.results.find(analysis="temperature", **keys),
+            signed=keys["statistic"] == "change",
+        )
+
+    frame = Table(
+        "temperature", "Would one temperature make the probabilities honest?", ("Judge", "Metric"),
+        (),
+        (
+            "Temperature: fitted on one half of the questions and scored on the other, both ways. "
+            "Above 1 the judge is bolder than it is right. The intervals take the temperatures as "
+            "given.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+    return pivot(frame, lines, across, cell)
+
+
+def curves(a: Alignment, judge: str) -> Mapping[str, list[tuple[float, Estimate]]]:
+    """The reliability diagram of each metric: mean confidence and share right of each bin."""
+    found: dict[str, list[tuple[float, Estimate]]] = {}
+    confidences = a.results.select("calibration", "confidence", judge=judge)
+    shares = a.results.select("calibration", "share_right", judge=judge)
+    for confidence, right in zip(confidences, shares, strict=True):
+        point = (confidence.estimate.value or 0.0, right.estimate)
+        found.setdefault(right.metric, []).append(point)
+    return found
+
+
+def _curve_tables(a: Alignment) -> Iterator[Table]:
+    """The points of each judge's reliability diagrams."""
+    for number, judge in enumerate(a.results.values("judge", "calibration"), start=1):
+        rows = [
+            (
+                a.title(metric),
+                f"{place} of {len(points)}",
+                f"{right.n:,}",
+                format_number(confidence),
+                f"{Cell(estimate=right).value} {Cell(estimate=right).interval}".strip(),
+            )
+            for metric, points in curves(a, judge).items()
+            for place, (confidence, right) in enumerate(points, start=1)
+        ]
+        yield Table(
+            f"calibration-{number}", f"Reliability diagram in numbers: {judge}",
+            ("Metric", "Bin", "Answers", "Mean confidence", "Share right"),
+            tuple(tuple(map(Cell, row)) for row in rows),
+            (
+                "Answers in bins of equally many, by the probability of the judge's likeliest "
+                "label. The interval of the share right is exact (Clopper-Pearson), items taken "
+                "as independent.",
+            ),
+            stubs=2,
+        )  # fmt: skip
+
+
+# --- judges against each other --------------------------------------------------------------------
+
+
+def comparison_table(a: Alignment) -> Table:
+    """Each two real judges on each metric, and each real judge beside the control nearest to it."""
+    controls = {judge.name for judge in a.controls}
+    lines: Lines = [
+        (
+            (
+                Cell(a.title(row.metric)),
+                Cell(f"{row.judge} − {row['who']}{' (control)' if row['who'] in controls else ''}"),
+                Cell(estimate=row.estimate, signed=True),
+            ),
+            {"judge": row.judge, "metric": row.metric, "who": row["who"]},
+        )
+        for row in _nearest(a.results.select("comparison", "accuracy_difference"), controls)
+    ]
+    frame = Table(
+        "comparisons", "Judges against each other: accuracy on the same items",
+        ("Metric", "Judges", "Difference"), (),
+        (
+            "Difference: accuracy of the first minus that of the second, on items to which both "
+            "gave a label. Of the controls, the one that comes nearest to the judge; all are in "
+            "alignment.csv.",
+            "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
+            "whole questions; Holm's correction is over all pairs of the metric.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+    across: list[tuple[str, Keys]] = [
+        ("McNemar mid-p", {"statistic": "mcnemar_p"}),
+        ("Permutation p", {"statistic": "permutation_p"}),
+        ("p after Holm", {"statistic": "p_holm"}),
+    ]
+    return pivot(
+        frame, lines, across, lambda keys: _p_cell(a.results.find(analysis="comparison", **keys))
+    )
+
+
+def _nearest(found: Sequence[Row], controls: set[str]) -> Iterator[Row]:
+    """Pairs of real judges, and of each judge and metric the control that it leads the least."""
+    nearest: dict[tuple[str, str], Row] = {}
+    for row in found:
+        if row["who"] not in controls:
+            yield row
+            continue
+        place, best = (row.metric, row.judge), nearest.get((row.metric, row.judge))
+        if best is None or _lead(row) < _lead(best):
+            nearest[place] = row
+    yield from nearest.values()
+
+
+def _lead(row: Row) -> float:
+    """By how much the first is ahead; infinite where that is undefined."""
+    return float("inf") if row.estimate.value is None else row.estimate.value
+
+
+def _p_cell(p: Estimate) -> Cell:
+    """A p value, or a dash that says why there is none."""
+    if p.value is None:
+        return Cell(DASH, remark=f"undefined: {p.reason or NO_REASON}")
+    return Cell("< 0.001" if p.value < 0.001 else format_number(p.value))
+
+
+def ranking_table(a: Alignment) -> Table:
+    """The judges by their average rank over the metrics; no row where there is no ranking."""
+    names = {judge.name: f"{judge.name} (control)" for judge in a.controls}
+    found = [r for r in a.results.select("ranking", "average_rank") if r.estimate.value is not None]
+    found.sort(key=lambda row: row.estimate.value or 0)
+    rows = tuple(
+        (Cell(names.get(r.judge, r.judge)), Cell(f"{r.estimate.value:.2f}"), Cell(r["who"]))
+        for r in found
+    )
+    title = "Judges ranked by accuracy over all metrics"
+    columns = ("Judge", "Average rank", "Group")
+    return Table("ranking", title, columns, rows, _ranking_notes(a) if found else ())
+
+
+def _ranking_notes(a: Alignment) -> tuple[str, ...]:
+    friedman = a.results.find("friedman_p", "ranking")
+    distance = a.results.find("critical_difference", "ranking").value
+    missing = friedman.n_missing
+    left_out = f", {missing} left out because a judge's accuracy is undefined" if missing else ""
+    told = f"Friedman's test over {friedman.n} metrics{left_out}: "
+    if friedman.value is None:
+        told += f"{ALL_TIE}."
+    else:
+        p = "p < 0.001" if friedman.value < 0.001 else f"p = {friedman.value:.3f}"
+        told += f"{p}; Nemenyi's critical difference {distance:.2f}."
+    return (
+        told,
+        "Judges that share a letter do not differ. Where Friedman's test finds nothing, all share "
+        "one. Metrics of the same answers are not independent, so this is a reading aid: the "
+        "judges are compared item by item elsewhere.",
+    )
+
+
+# --- the judges themselves ------------------------------------------------------------------------
+
+
+def judges_table(a: Alignment) -> Table:
+    """How each judge's run went and what it used."""
+    statuses = [s for s in Status if any(j.statuses.get(s) for j in a.judges)]
+    rows = [
+        (
+            judge.name,
+            judge.kind,
+            *(f"{judge.statuses.get(status, 0):,}" for status in statuses),
+            *_usage(judge),
+            structured(judge.about),
+            judge.signature,
+        )
+        for judge in a.judges
+    ]
+    columns = (
+        "Judge", "Kind", *(status.value for status in statuses), "Calls", "Prompt tokens",
+        "Reply tokens", "Cost (US$)", "Structured output", "Signature",
+    )  # fmt: skip
+    note = "Statuses count the last verdict on each answer; calls and tokens count all attempts."
+    cells = tuple(tuple(map(Cell, row)) for row in rows)
+    return Table("judges", "The judges and what they used", columns, cells, (note,))
+
+
+def _usage(judge: JudgeSummary) -> tuple[str, ...]:
+    """Calls, tokens and cost; a dash where no model was called, as for a control judge."""
+    usage = judge.usage
+    unknown = "unknown" if usage.calls else DASH
+    tokens = (usage.prompt_tokens, usage.completion_tokens)
+    return (
+        f"{usage.calls:,}",
+        *(unknown if count is None else f"{count:,}" for count in tokens),
+        unknown if judge.cost is None else f"{judge.cost:.4f}",
+    )
+
+
+def structured(about: Mapping[str, Any]) -> str:
+    """How the judge's engine enforces the form of a reply, as its manifest says."""
+    found = backend_fact(about, "structured")
+    return DASH if found is None else str(found)

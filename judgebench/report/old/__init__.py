@@ -1,1 +1,0 @@
-"""The writers of the four results side by side, until each is a part."""
