@@ -170,7 +170,7 @@ def _judge(path: Path | None) -> JudgeConfig | None:
 
 def _tell(console: Console, found: Yield, to: Path) -> None:
     from judgebench.report.words import counted
-    from judgebench.stress.probes.set_file import rejected_path
+    from judgebench.stress.probes.sets import rejected_path
     from judgebench.stress.probes.validity import CHECKS
 
     if found.made_before:

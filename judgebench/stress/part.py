@@ -8,7 +8,7 @@ from judgebench.records import Estimate
 from judgebench.results.part import Block, Card, HeatMap, Part
 from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.stats.means import mean_and_sd
-from judgebench.stress.miss_cards import miss_card
+from judgebench.stress.misses import miss_card
 from judgebench.stress.result import EVERY, NOT_MEASURED, StressResult
 from judgebench.stress.stress_tables import (
     ON_VIOLATIONS,

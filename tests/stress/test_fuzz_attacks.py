@@ -20,8 +20,7 @@ from judgebench.stress.attacking import Attacking
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.edits.wording import load_synonyms
 from judgebench.stress.probes.recipe import load_recipe
-from judgebench.stress.probes.set_file import SetFile, rejected_path
-from judgebench.stress.probes.sets import read_set
+from judgebench.stress.probes.sets import SetFile, read_set, rejected_path
 from judgebench.stress.probes.words import load_words
 
 RUBRIC = load_rubric("support-tone")

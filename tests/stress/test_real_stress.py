@@ -19,8 +19,7 @@ from judgebench.stats.resample import Resampling
 from judgebench.store.folder import RunFolder
 from judgebench.stress.attacking import Attacking
 from judgebench.stress.probes.make import SetOrder, make_set
-from judgebench.stress.probes.set_file import rejected_path
-from judgebench.stress.probes.sets import read_set
+from judgebench.stress.probes.sets import read_set, rejected_path
 from judgebench.stress.result import EVERY
 
 pytestmark = [pytest.mark.model, pytest.mark.xdist_group("model")]

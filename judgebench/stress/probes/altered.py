@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from random import Random
 
 from judgebench.records import Answer
 
@@ -68,10 +69,26 @@ class AlteredAnswer:
         return {check: reason for check, reason in self.checks.items() if reason}
 
 
-def unaltered(answers: Iterable[Answer], altered: Iterable[AlteredAnswer]) -> list[Answer]:
-    """The answers that are none of the altered ones, in their order."""
-    ids = {item.item_id for item in altered}
-    return [answer for answer in answers if answer.item_id not in ids]
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A new text. A rule that makes an answer worse also says which claim is now false, as it
+    stands in the new text, and which true claim it breaks."""
+
+    text: str
+    false_claim: str = ""
+    true_claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The rule found nothing to change; `reason` says what it looked for."""
+
+    reason: str
+
+
+# All chance comes from the generator, which depends on seed, recipe and answer alone: the same
+# seed gives the same set, whatever is edited before.
+Edit = Callable[[Answer, Random], Edited | Nothing]
 
 
 def span_diff(old: str, new: str) -> tuple[Change, ...]:

@@ -16,9 +16,8 @@ from judgebench.backends.contract import Backend, Message, Reply, Request
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
-from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.edits.contract import Edited
-from judgebench.stress.probes.plan import altered_answer, altered_id
+from judgebench.stress.probes.altered import AlteredAnswer, Edited
+from judgebench.stress.probes.plan import By, altered_answer, altered_id
 from judgebench.stress.probes.recipe import Area, Recipe, Rephrase, Write
 from judgebench.stress.probes.validity import check_same_meaning, check_violations
 from judgebench.writer import (
@@ -137,10 +136,9 @@ class Attacker:
                 message = f"the reply is of the area {said!r}, and {draft.area!r} was asked for"
                 checks = {"area": message}
         claims = values.get("false_claim", ""), values.get("true_claim", "")
-        item = altered_answer(
-            draft.recipe, draft.parent, Edited(values["answer"], *claims), self.rubric,
-            seed=self.seed, generator=self.generator, number=draft.number,
-        )  # fmt: skip
+        edited = Edited(values["answer"], *claims)
+        by = By(self.seed, self.generator, draft.number)
+        item = altered_answer(draft.recipe, draft.parent, edited, self.rubric, by)
         plausible = values.get("why_plausible", "")
         item = replace(item, area=draft.area or item.area, why_plausible=plausible, checks=checks)
         if "reply" in checks:

@@ -14,8 +14,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file, shipped_folder
-from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.edits.contract import Edit
+from judgebench.stress.probes.altered import AlteredAnswer, Edit
 from judgebench.stress.probes.recipe import Ask, Recipe, Rephrase, Write, check_demand, load_recipe
 from judgebench.stress.probes.review import only_accepted, read_decisions, review_path
 from judgebench.stress.probes.rules import edit_of
@@ -94,11 +93,12 @@ def load_attacks(
     label, a recipe that needs a model, an attack on metrics that nobody judges. Where the user
     names no attack, the shipped ones that do not fit the rubric are left out.
     """
+    read = _Reading(rubric, judged, relative_to, settings.reviewed)
     found: list[Attack] = []
     problems: list[Problem] = []
     for entry in settings.entries:
         try:
-            found += _load_attack(entry, rubric, judged, relative_to, settings.reviewed)
+            found += read.attack(entry)
         except SetupError as error:
             # Of those that nobody named only a set is missed, where sheets beside sets count.
             missed = settings.reviewed and entry.attack in SHIPPED_SETS
@@ -114,97 +114,82 @@ def load_attacks(
     return tuple(found)
 
 
-def _load_attack(
-    entry: AttackEntry, rubric: Rubric, judged: Rubric, relative_to: Path | None, reviewed: bool
-) -> list[Attack]:
-    if entry.attack.endswith(".jsonl") or entry.attack in SHIPPED_SETS:
-        return _load_set(entry, rubric, judged, relative_to, reviewed)
-    path = find_file("adversarial", entry.attack, ".yaml", relative_to)
-    recipe = load_recipe(path)
-    if isinstance(recipe.edit, Write | Rephrase):
-        message = (
-            "needs a model: make a set of it first, with `judgebench attack make "
-            f"{entry.attack} --by JUDGE.yaml`, and name that set here"
-        )
-        raise SetupError(Problem(message, str(path), field="edit.kind", found=recipe.edit.kind))
-    if recipe.must_worsen and reviewed:
-        message = (
-            "makes its violations anew, so nobody has accepted them: make a set of them, with "
-            f"`judgebench attack make {entry.attack}`, review that, and name it here"
-        )
-        raise SetupError(Problem(message, str(path), field="stress.reviewed"))
-    problems: list[Problem] = []
-    edit = None
-    try:
-        recipe = _with_demand(recipe, entry, rubric, judged, path)
-    except SetupError as error:
-        problems += error.problems
-    try:
-        edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
-    except SetupError as error:
-        problems += [replace(p, file=p.file or str(path)) for p in error.problems]
-    if problems:
-        raise SetupError(problems)
-    return [
-        Attack(
+@dataclass(frozen=True)
+class _Reading:
+    """How attacks are read: against the rubric, whose metrics `judged` are judged."""
+
+    rubric: Rubric
+    judged: Rubric
+    relative_to: Path | None
+    reviewed: bool
+
+    def attack(self, entry: AttackEntry) -> list[Attack]:
+        """A recipe as one attack, a set as one for each recipe that its lines name."""
+        if entry.attack.endswith(".jsonl") or entry.attack in SHIPPED_SETS:
+            path = find_file("adversarial", entry.attack, ".jsonl", self.relative_to)
+            return self._set(entry, path)
+        path = find_file("adversarial", entry.attack, ".yaml", self.relative_to)
+        return [self._recipe(entry, load_recipe(path), path)]
+
+    def _recipe(self, entry: AttackEntry, recipe: Recipe, path: Path) -> Attack:
+        make = f"`judgebench attack make {entry.attack}"
+        if isinstance(recipe.edit, Write | Rephrase):
+            message = (
+                f"needs a model: make a set of it first, with {make} --by JUDGE.yaml`, and name "
+                "that set here"
+            )
+            raise SetupError(Problem(message, str(path), field="edit.kind", found=recipe.edit.kind))
+        if recipe.must_worsen and self.reviewed:
+            message = (
+                "makes its violations anew, so nobody has accepted them: make a set of them, with "
+                f"{make}`, review that, and name it here"
+            )
+            raise SetupError(Problem(message, str(path), field="stress.reviewed"))
+        problems: list[Problem] = []
+        edit = None
+        try:
+            if recipe.must_worsen:
+                wanted = entry.must_worsen or recipe.must_worsen
+                demand = _judged(check_demand(wanted, self.rubric, str(path)), self.judged, path)
+                recipe = recipe.model_copy(update={"must_worsen": demand})
+        except SetupError as error:
+            problems += error.problems
+        try:
+            asks = isinstance(recipe.edit, Ask)
+            edit = None if asks else edit_of(recipe, self.judged, path.parent)
+        except SetupError as error:
+            problems += [replace(p, file=p.file or str(path)) for p in error.problems]
+        if problems:
+            raise SetupError(problems)
+        return Attack(
             recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,
             _kind(recipe), entry.sample, recipe, edit,
-        )
-    ]  # fmt: skip
+        )  # fmt: skip
 
-
-def _with_demand(
-    recipe: Recipe, entry: AttackEntry, rubric: Rubric, judged: Rubric, path: Path
-) -> Recipe:
-    """The recipe with its demand, or the entry's, as the rubric spells it."""
-    if not recipe.must_worsen:
-        return recipe
-    wanted = entry.must_worsen or recipe.must_worsen
-    demand = _judged(check_demand(wanted, rubric, str(path)), judged, path)
-    return recipe.model_copy(update={"must_worsen": demand})
-
-
-def _load_set(
-    entry: AttackEntry, rubric: Rubric, judged: Rubric, relative_to: Path | None, reviewed: bool
-) -> list[Attack]:
-    """A set as one attack for each recipe that its lines name."""
-    path = find_file("adversarial", entry.attack, ".jsonl", relative_to)
-    items = read_set(path, rubric, entry.must_worsen)
-    decisions = read_decisions(review_path(path)) if reviewed else None
-    told = tuple(f"The set {path.stem}: {notice}." for notice in notices(path))
-    by_recipe: dict[str, list[AlteredAnswer]] = {}
-    for item in items:
-        if item.must_worsen:
-            demand = _judged(item.must_worsen, judged, path)
-            item = replace(item, must_worsen=demand)
-        by_recipe.setdefault(item.recipe, []).append(item)
-    attacks = []
-    for name, group in by_recipe.items():
-        version = group[0].recipe_version
-        kinds = {_kind(item) for item in group}
-        if len(kinds) > 1:
-            message = f"holds items of the recipe {name} of several kinds: give each a recipe"
-            raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
-        undecided = 0
-        if decisions is not None:
-            whole = len(group)
-            group = list(only_accepted(group, decisions)[0])
-            undecided = whole - len(group)
-        attacks.append(
-            Attack(
-                name=name,
-                version=version,
-                hash=content_hash([i.answer.content_hash for i in group]),
-                about=f"the set {path.name}",
-                bias="",
-                kind=kinds.pop(),
-                sample=entry.sample,
-                items=tuple(group),
-                notices=told,
-                undecided=undecided,
-            )
-        )
-    return attacks
+    def _set(self, entry: AttackEntry, path: Path) -> list[Attack]:
+        items = read_set(path, self.rubric, entry.must_worsen)
+        decisions = read_decisions(review_path(path)) if self.reviewed else None
+        told = tuple(f"The set {path.stem}: {notice}." for notice in notices(path))
+        by_recipe: dict[str, list[AlteredAnswer]] = {}
+        for item in items:
+            if item.must_worsen:
+                demand = _judged(item.must_worsen, self.judged, path)
+                item = replace(item, must_worsen=demand)
+            by_recipe.setdefault(item.recipe, []).append(item)
+        attacks = []
+        for name, group in by_recipe.items():
+            kinds = {_kind(item) for item in group}
+            if len(kinds) > 1:
+                message = f"holds items of the recipe {name} of several kinds: give each a recipe"
+                raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
+            kept = group if decisions is None else list(only_accepted(group, decisions)[0])
+            hashed = content_hash([item.answer.content_hash for item in kept])
+            attack = Attack(
+                name, group[0].recipe_version, hashed, f"the set {path.name}", "", kinds.pop(),
+                entry.sample, items=tuple(kept), notices=told, undecided=len(group) - len(kept),
+            )  # fmt: skip
+            attacks.append(attack)
+        return attacks
 
 
 def _judged(demand: Mapping[str, str], judged: Rubric, path: Path) -> dict[str, str]:

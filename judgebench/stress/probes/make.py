@@ -19,7 +19,7 @@ from judgebench.stress.probes.attacker import Attacker, Draft, drafts, second_op
 from judgebench.stress.probes.attacks import AttackEntry, StressSettings, load_attacks
 from judgebench.stress.probes.plan import make_plan
 from judgebench.stress.probes.recipe import Ask, Recipe, Rephrase, Write, check_demand, load_recipe
-from judgebench.stress.probes.set_file import SetFile
+from judgebench.stress.probes.sets import SetFile
 from judgebench.stress.probes.words import word_names
 from judgebench.writer import WritingTerms, opened, which_model, write_texts
 

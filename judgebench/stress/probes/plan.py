@@ -12,10 +12,15 @@ from typing import Any
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric
-from judgebench.stress.probes.altered import BY_RULE, AlteredAnswer, span_diff
+from judgebench.stress.probes.altered import (
+    BY_RULE,
+    AlteredAnswer,
+    Edited,
+    Nothing,
+    span_diff,
+)
 from judgebench.stress.probes.attacks import Attack
 from judgebench.stress.probes.edits.add import demanded
-from judgebench.stress.probes.edits.contract import Edit, Edited, Nothing
 from judgebench.stress.probes.recipe import Ask, Recipe
 from judgebench.stress.probes.validity import check_same_meaning, check_violations
 from judgebench.stress.probes.words import word_names
@@ -88,6 +93,39 @@ class Plan:
         return list(dict.fromkeys(n for made in self.made for n in made.attack.notices))
 
 
+class _Soundness:
+    """Which answers are sound as far as human labels tell; without labels all are."""
+
+    def __init__(self, labels: Iterable[HumanLabel], rubric: Rubric) -> None:
+        self._worst: dict[tuple[str, str], int] = {}
+        for label in labels:
+            metric = rubric.find(label.metric)
+            if metric is not None and label.label is not None:
+                place = label.item_id, metric.id
+                found = metric.index(label.label)
+                self._worst[place] = max(found, self._worst.get(place, -1))
+        self._rubric = rubric
+
+    def __call__(self, answer: Answer, must_worsen: Mapping[str, str]) -> bool:
+        """Whether no human gave the answer a label that the attack demands, or a worse one."""
+        for name, label in must_worsen.items():
+            metric = self._rubric.find(name)
+            worst = self._worst.get((answer.item_id, name), -1)
+            if metric is not None and worst >= metric.index(label):
+                return False
+        return True
+
+
+@dataclass(frozen=True)
+class _Altering:
+    """How answers are altered: `sound` says which may be, `sample` bounds a recipe's items."""
+
+    rubric: Rubric
+    seed: int
+    sample: int | None
+    sound: _Soundness
+
+
 def make_plan(
     attacks: Sequence[Attack],
     answers: Sequence[Answer],
@@ -104,24 +142,18 @@ def make_plan(
     `sample` bounds the items of each recipe; a set is used whole unless its own entry bounds it.
     Raises SetupError where there is no answer to alter, or nothing to change in any.
     """
-    of_sets = [_take(a, a.sample, seed) for a in attacks if a.recipe is None]
-    parents = _unique([*answers, *(item.parent for made in of_sets for item in made.items)])
+    made = [_take(a, a.sample, seed) for a in attacks if a.recipe is None]
+    parents = _unique([*answers, *(item.parent for m in made for item in m.items)])
     if not parents:
         message = "there is no answer to alter: name data, or a set of altered answers"
         raise SetupError(Problem(message, field="stress.attacks"))
     drawn = _shuffled(parents, seed)
-    sound = _Soundness(labels, rubric)
-
-    def altered(kind: str, pool: Sequence[Answer]) -> list[Made]:
-        return [
-            _alter(a, a.recipe, a.edit, pool, sound, rubric, seed, a.sample or sample)
-            for a in attacks
-            if a.recipe and a.edit and a.recipe.alters == kind
-        ]
-
-    made = [*of_sets, *altered("sound", drawn)]
+    how = _Altering(rubric, seed, sample, _Soundness(labels, rubric))
+    recipes = [a for a in attacks if a.recipe and a.edit]
+    made += [_alter(a, drawn, how) for a in recipes if a.recipe and a.recipe.alters == "sound"]
     violations = [item.answer for m in made for item in m.items if item.must_worsen]
-    made += altered("violations", _shuffled(violations, seed))
+    pool = _shuffled(violations, seed)
+    made += [_alter(a, pool, how) for a in recipes if a.recipe and a.recipe.alters == "violations"]
     asks = tuple(
         (a.recipe, tuple(drawn[: a.sample or sample]))
         for a in attacks
@@ -155,29 +187,6 @@ def _shuffled(answers: Iterable[Answer], seed: int) -> list[Answer]:
     return sorted(answers, key=lambda answer: content_hash([seed, answer.item_id]))
 
 
-class _Soundness:
-    """Which answers are sound as far as human labels tell; without labels all are."""
-
-    def __init__(self, labels: Iterable[HumanLabel], rubric: Rubric) -> None:
-        self._worst: dict[tuple[str, str], int] = {}
-        for label in labels:
-            metric = rubric.find(label.metric)
-            if metric is not None and label.label is not None:
-                place = label.item_id, metric.id
-                found = metric.index(label.label)
-                self._worst[place] = max(found, self._worst.get(place, -1))
-        self._rubric = rubric
-
-    def __call__(self, answer: Answer, must_worsen: Mapping[str, str]) -> bool:
-        """Whether no human gave the answer a label that the attack demands, or a worse one."""
-        for name, label in must_worsen.items():
-            metric = self._rubric.find(name)
-            worst = self._worst.get((answer.item_id, name), -1)
-            if metric is not None and worst >= metric.index(label):
-                return False
-        return True
-
-
 def _take(attack: Attack, sample: int | None, seed: int) -> Made:
     """A set's items after their checks; a sample is drawn from each error area in turn."""
     kept, rejected = checked(attack.items)
@@ -191,29 +200,24 @@ def _take(attack: Attack, sample: int | None, seed: int) -> Made:
     return Made(attack, tuple(kept), tuple(rejected))
 
 
-def _alter(
-    attack: Attack,
-    recipe: Recipe,
-    edit: Edit,
-    pool: Sequence[Answer],
-    sound: _Soundness,
-    rubric: Rubric,
-    seed: int,
-    sample: int | None,
-) -> Made:
+def _alter(attack: Attack, pool: Sequence[Answer], how: _Altering) -> Made:
     """Edit answers of the pool in their order until the sample is full."""
+    recipe, edit = attack.recipe, attack.edit
+    assert recipe is not None
+    assert edit is not None
     items: list[AlteredAnswer] = []
     nothing: dict[str, str] = {}
     for parent in pool:
-        if sample is not None and len(items) >= sample:
+        if len(items) == (attack.sample or how.sample):
             break
-        if not sound(parent, recipe.must_worsen):
+        if not how.sound(parent, recipe.must_worsen):
             continue
-        edited = edit(parent, Random(content_hash([seed, recipe.content_hash, parent.item_id])))
+        chance = Random(content_hash([how.seed, recipe.content_hash, parent.item_id]))
+        edited = edit(parent, chance)
         if isinstance(edited, Nothing):
             nothing[parent.item_id] = edited.reason
         else:
-            items.append(altered_answer(recipe, parent, edited, rubric, seed=seed))
+            items.append(altered_answer(recipe, parent, edited, how.rubric, By(how.seed)))
     kept, rejected = checked(items)
     return Made(attack, tuple(kept), tuple(rejected), nothing)
 
@@ -223,26 +227,28 @@ def altered_id(parent: Answer, recipe: Recipe, number: int | None = None) -> str
     return f"{parent.item_id}~{recipe.name}" + (f"~{number}" if number else "")
 
 
+@dataclass(frozen=True)
+class By:
+    """Who altered an answer; `number` tells several of one answer apart."""
+
+    seed: int
+    generator: str = BY_RULE
+    number: int | None = None
+
+
 def altered_answer(
-    recipe: Recipe,
-    parent: Answer,
-    edited: Edited,
-    rubric: Rubric,
-    *,
-    seed: int,
-    generator: str = BY_RULE,
-    number: int | None = None,
+    recipe: Recipe, parent: Answer, edited: Edited, rubric: Rubric, by: By
 ) -> AlteredAnswer:
-    """An edited text with all that its recipe says of it; `number` tells several of one apart."""
+    """An edited text with all that its recipe says of it."""
     return AlteredAnswer(
-        item_id=altered_id(parent, recipe, number),
+        item_id=altered_id(parent, recipe, by.number),
         parent=parent,
         text=edited.text,
         recipe=recipe.name,
         recipe_version=recipe.version,
         recipe_hash=recipe.content_hash,
-        seed=seed,
-        generator=generator,
+        seed=by.seed,
+        generator=by.generator,
         must_worsen=recipe.must_worsen,
         demand=demanded(recipe.demand, rubric) if recipe.demand else {},
         area=recipe.area or "",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Rubric
+from judgebench.stress.probes.altered import Edit
 from judgebench.stress.probes.edits.add import add, demanded
-from judgebench.stress.probes.edits.contract import Edit
 from judgebench.stress.probes.edits.layout import bullets, markdown
 from judgebench.stress.probes.edits.negate import negate_contraindication
 from judgebench.stress.probes.edits.numbers import change_number, change_unit, dose_by_ten

@@ -1,4 +1,4 @@
-"""Sets of altered answers as JSONL: one line an item, readable and writable by hand.
+"""Sets of altered answers as JSONL: one line per item, readable and writable by hand.
 
 A line needs `item_id`, `parent` (the sound answer), `text` (the altered one) and either
 `must_worsen` or `must_not_change: true`; usually also `question`, and a violation `false_claim` and
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
+from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stress.probes.altered import BY_HAND, AlteredAnswer, Change, span_diff
@@ -27,13 +28,7 @@ from judgebench.yaml_file import Strict, read_text, validate
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 # Words of the person who made the set, repeated by reports: such as that it is synthetic.
 MOST_NOTICES = 3
-
-
-class _Change(Strict):
-    start: int
-    end: int
-    old: str
-    new: str
+Key = tuple[str, str, str, int]  # item, recipe, generator, seed
 
 
 class _Line(Strict):
@@ -59,7 +54,7 @@ class _Line(Strict):
     recipe_hash: str = ""
     seed: int = 0
     generator: str = ""
-    changes: tuple[_Change, ...] | None = None
+    changes: tuple[Change, ...] | None = None
     checks: dict[str, str] = Field(default_factory=dict)
 
 
@@ -122,6 +117,12 @@ def _line_problems(
         yield Problem(message, str(path), number)
 
 
+# What a line calls as an altered answer does.
+_ALIKE = (
+    "area", "false_claim", "true_claim", "why_plausible", "source", "seed", "demand", "checks",
+)  # fmt: skip
+
+
 def _item(line: _Line, path: Path, must_worsen: Mapping[str, str]) -> AlteredAnswer:
     parent = Answer(
         item_id=line.parent_id or f"{line.item_id}-parent",
@@ -139,21 +140,10 @@ def _item(line: _Line, path: Path, must_worsen: Mapping[str, str]) -> AlteredAns
         recipe=line.recipe or path.stem,
         recipe_version=line.recipe_version or "1",
         recipe_hash=line.recipe_hash or content_hash([line.question, line.parent, line.text]),
-        seed=line.seed,
         generator=line.generator or BY_HAND,
         must_worsen=must_worsen,
-        demand=line.demand,
-        area=line.area,
-        false_claim=line.false_claim,
-        true_claim=line.true_claim,
-        why_plausible=line.why_plausible,
-        source=line.source,
-        changes=(
-            span_diff(line.parent, line.text)
-            if changes is None
-            else tuple(Change(**change.model_dump()) for change in changes)
-        ),
-        checks=line.checks,
+        changes=span_diff(line.parent, line.text) if changes is None else changes,
+        **{name: getattr(line, name) for name in _ALIKE},
     )
 
 
@@ -161,28 +151,108 @@ def to_set_line(item: AlteredAnswer) -> dict[str, Any]:
     """One item as the JSON object of a set's line; what is empty is left out."""
     parent = item.parent
     value = {
-        "item_id": item.item_id,
-        "question": parent.question,
-        "area": item.area,
-        "parent": parent.text,
-        "text": item.text,
-        "must_worsen": dict(item.must_worsen),
+        "item_id": item.item_id, "question": parent.question, "parent": parent.text,
+        "text": item.text, "must_worsen": dict(item.must_worsen),
         "must_not_change": not item.must_worsen,
-        "demand": dict(item.demand),
-        "false_claim": item.false_claim,
-        "true_claim": item.true_claim,
-        "why_plausible": item.why_plausible,
-        "source": item.source,
-        "parent_id": parent.item_id,
-        "system": parent.system,
-        "reference": parent.reference,
-        "group": parent.group,
-        "recipe": item.recipe,
-        "recipe_version": item.recipe_version,
-        "recipe_hash": item.recipe_hash,
-        "seed": item.seed,
-        "generator": item.generator,
+        **{name: getattr(item, name) for name in _ALIKE},
+        "parent_id": parent.item_id, "system": parent.system, "reference": parent.reference,
+        "group": parent.group, "recipe": item.recipe, "recipe_version": item.recipe_version,
+        "recipe_hash": item.recipe_hash, "generator": item.generator,
         "changes": [asdict(change) for change in item.changes],
-        "checks": dict(item.checks),
-    }
+    }  # fmt: skip
     return {key: v for key, v in value.items() if v not in ("", None, {}, False, [])}
+
+
+# --- a set that grows while it is made -----------------------------------------------------------
+
+
+def rejected_path(path: Path) -> Path:
+    """Where what failed a check is kept, beside the set."""
+    return path.with_name(f"{path.stem}.rejected.jsonl")
+
+
+class SetFile:
+    """A set file open for adding: every item is on disk before the next is waited for.
+
+    `accepted` are the items in it that count; what failed a check is kept beside it with the
+    reasons, an unreadable reply of a model as it came. Raises SetupError where the file is no set.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for part in (path, rejected_path(path)):
+            _mend_last_line(part)
+        self.accepted = read_set(path) if path.is_file() and path.stat().st_size else []
+        self._ids = {item.item_id for item in self.accepted}
+        self._done = {_key(item) for item in self.accepted} | set(_keys(rejected_path(path)))
+
+    def has(self, item_id: str, recipe_hash: str, generator: str, seed: int) -> bool:
+        """Whether that item was made before, and kept or rejected.
+
+        Raises SetupError where an item of that id counts that was made otherwise.
+        """
+        key = (item_id, recipe_hash, generator, seed)
+        if key not in self._done and item_id in self._ids:
+            message = (
+                "holds this item as another recipe, model or seed made it: choose another file "
+                "with --to, or remove this one"
+            )
+            raise SetupError(Problem(message, str(self.path), field="item_id", found=item_id))
+        return key in self._done
+
+    def add(self, item: AlteredAnswer) -> None:
+        """Write an item where it belongs, by its checks."""
+        failed = item.failed_checks
+        path = rejected_path(self.path) if failed else self.path
+        with path.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(to_line(to_set_line(item)))
+        self._done.add(_key(item))
+        if not failed:
+            self.accepted.append(item)
+            self._ids.add(item.item_id)
+
+    def replace_checked(self, items: Iterable[AlteredAnswer]) -> None:
+        """Put items with new checks in the place of those of the same id; what fails one now is
+        moved to the rejected."""
+        checked = {item.item_id: item for item in items}
+        all_items = [checked.get(item.item_id, item) for item in self.accepted]
+        kept = [item for item in all_items if not item.failed_checks]
+        for item in all_items:
+            if item.failed_checks:
+                self.add(item)
+        write_atomically(self.path, "".join(to_line(to_set_line(i)) for i in kept).encode())
+        self.accepted = kept
+        self._ids = {item.item_id for item in kept}
+
+
+_BEGIN = b'{"item_id":'
+
+
+def _mend_last_line(path: Path) -> None:
+    """Drop a line that a killed process left torn; end one that was written by hand."""
+    tail = path.read_bytes().rpartition(b"\n")[2] if path.is_file() else b""
+    if not tail:
+        return
+    try:
+        json.loads(tail)
+    except ValueError:
+        # As this module begins a line, cut off anywhere; what else it is, is told.
+        if tail.startswith(_BEGIN) or _BEGIN.startswith(tail):
+            drop_torn_line(path)
+    else:
+        with path.open("ab") as file:
+            file.write(b"\n")
+
+
+def _key(item: AlteredAnswer) -> Key:
+    return item.item_id, item.recipe_hash, item.generator, item.seed
+
+
+def _keys(path: Path) -> Iterator[Key]:
+    if path.is_file():
+        for _, line in read_lines(path):
+            yield (
+                line.get("item_id", ""), line.get("recipe_hash", ""),
+                line.get("generator", "rule"), line.get("seed", 0),
+            )  # fmt: skip

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.edits.contract import Edit, Edited, Nothing
+from judgebench.stress.probes.altered import AlteredAnswer, Edit, Edited, Nothing
 from judgebench.stress.probes.edits.negate import negate_contraindication
 from judgebench.stress.probes.edits.numbers import change_number, change_unit, dose_by_ten
 from judgebench.stress.probes.edits.swap import swap

@@ -12,8 +12,7 @@ from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress.probes.make import SetOrder, make_set
-from judgebench.stress.probes.set_file import rejected_path
-from judgebench.stress.probes.sets import read_set
+from judgebench.stress.probes.sets import read_set, rejected_path
 
 SAFETY = load_rubric("medical-safety")
 SOUND = "is caused by a parasite that mosquitoes carry. See a doctor if you have a fever."

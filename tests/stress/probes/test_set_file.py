@@ -9,8 +9,7 @@ from judgebench.errors import SetupError
 from judgebench.files import to_line
 from judgebench.records import Answer
 from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.set_file import SetFile, rejected_path
-from judgebench.stress.probes.sets import read_set, to_set_line
+from judgebench.stress.probes.sets import SetFile, read_set, rejected_path, to_set_line
 
 ITEM = AlteredAnswer(
     "i", Answer("p", "sound"), "false", "r", "1", "h", generator="m:1", must_worsen={"bias": "Yes"}

@@ -8,7 +8,7 @@ from stress_report_case import make_miss, make_stress
 
 from judgebench.records import Answer
 from judgebench.results.part import Card
-from judgebench.stress.miss_cards import marked_texts, miss_card
+from judgebench.stress.misses import marked_texts, miss_card
 from judgebench.stress.probes.altered import AlteredAnswer, Change, span_diff
 
 RUBRIC = make_stress().rubric

@@ -12,7 +12,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
-from judgebench.stress.probes.edits.contract import Edit, Edited, Nothing
+from judgebench.stress.probes.altered import Edit, Edited, Nothing
 from judgebench.stress.probes.recipe import Add
 
 _PLACEHOLDER = re.compile(r"\{(?:json|brackets|score|labels)\}")

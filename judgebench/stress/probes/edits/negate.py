@@ -6,7 +6,7 @@ import re
 from random import Random
 
 from judgebench.records import Answer
-from judgebench.stress.probes.edits.contract import Edited, Nothing
+from judgebench.stress.probes.altered import Edited, Nothing
 from judgebench.stress.probes.text import asserts, negations, overlaps, references
 from judgebench.texts import sentences
 

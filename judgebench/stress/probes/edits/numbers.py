@@ -10,7 +10,7 @@ from random import Random
 from typing import Literal
 
 from judgebench.records import Answer
-from judgebench.stress.probes.edits.contract import Edited, Nothing
+from judgebench.stress.probes.altered import Edited, Nothing
 from judgebench.stress.probes.text import NUMBER, content_words, names, overlaps, put, references
 from judgebench.texts import Sentence, sentences
 

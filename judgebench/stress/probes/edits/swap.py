@@ -8,7 +8,7 @@ from random import Random
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
-from judgebench.stress.probes.edits.contract import Edit, Edited, Nothing
+from judgebench.stress.probes.altered import Edit, Edited, Nothing
 from judgebench.stress.probes.text import (
     content_words,
     mentions,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from judgebench.records import Answer
 from judgebench.shipped import find_file
-from judgebench.stress.probes.edits.contract import Edit, Edited, Nothing
+from judgebench.stress.probes.altered import Edit, Edited, Nothing
 from judgebench.stress.probes.text import content_words, facts, mentions, negations, words
 from judgebench.stress.probes.words import word_names
 from judgebench.texts import Sentence, sentences
