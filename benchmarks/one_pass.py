@@ -40,7 +40,7 @@ from endpoint import Endpoint, example
 from judgebench.backends import open_backend
 from judgebench.backends.settings import BackendSettings
 from judgebench.judges.config import JudgeConfig, Mode
-from judgebench.judges.contract import Task
+from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status

@@ -103,7 +103,7 @@ def write_bench(folder: Path, answers: int, backend: str, url: str, connections:
 def bodies(answers: int, url: str) -> list[dict[str, Any]]:
     """The requests that judgebench would send."""
     from judgebench.backends.chat import chat_body
-    from judgebench.judges.contract import Task
+    from judgebench.judges.judge import Task
     from judgebench.runner.bench import load_bench
 
     with tempfile.TemporaryDirectory() as name:
@@ -144,7 +144,7 @@ def judgebench(backend: str, answers: int, url: str, connections: int) -> dict[s
 
 def warm_up(backend: str, judge: Any) -> None:
     """litellm imports much of itself with its first call; as for the bare lane, not timed."""
-    from judgebench.judges.contract import Task
+    from judgebench.judges.judge import Task
     from judgebench.records import Answer
 
     if backend == "litellm":

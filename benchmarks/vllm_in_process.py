@@ -34,7 +34,7 @@ from judgebench.backends.contract import Backend
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import cache_folder
 from judgebench.judges.config import JudgeConfig
-from judgebench.judges.contract import Task
+from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer

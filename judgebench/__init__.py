@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from judgebench.errors import RunError as RunError
     from judgebench.errors import RunLocked as RunLocked
     from judgebench.errors import SetupError as SetupError
-    from judgebench.judges.contract import Judge as Judge
-    from judgebench.judges.contract import Task as Task
+    from judgebench.judges.judge import Judge as Judge
+    from judgebench.judges.judge import Task as Task
     from judgebench.records import Answer as Answer
     from judgebench.records import Estimate as Estimate
     from judgebench.records import HumanLabel as HumanLabel
@@ -70,7 +70,7 @@ _HOMES = {
         "BudgetSpent", "DiskFailed", "EndpointDown", "JudgebenchError", "MissingExtra", "Problem",
         "RunError", "RunLocked", "SetupError",
     ),
-    "judges.contract": ("Judge", "Task"),
+    "judges.judge": ("Judge", "Task"),
     "records": ("Answer", "Estimate", "HumanLabel", "Status", "Usage", "Verdict"),
     "results.rows": ("Results",),
     "rubric": ("Label", "Metric", "Rubric"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judgebench.data.given import GivenData
     from judgebench.decide.result import Decisions
     from judgebench.decide.rule import DecisionRule
-    from judgebench.judges.contract import Judge
+    from judgebench.judges.judge import Judge
     from judgebench.progress import Progress
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
@@ -94,8 +94,8 @@ def study(
 
 def _control_judges(study: Study, given: GivenData) -> list[JudgeVerdicts]:
     """The control judges that need no more than what was given."""
-    from judgebench.judges.contract import Task
     from judgebench.judges.control import CONTROLS, control_judges
+    from judgebench.judges.judge import Task
 
     names = [name for name in CONTROLS if given.has_texts or name != "longest-answer"]
     seed = study.resampling.seed

@@ -13,11 +13,11 @@ import judgebench
 from judgebench.data.findings import Findings
 from judgebench.data.gather import Collected
 from judgebench.data.kept import file_hash, kept_data
+from judgebench.data.labels import resolve
+from judgebench.data.open_table import DataTable, frame_table, open_table
 from judgebench.data.recognise import recognise, stem
-from judgebench.data.resolve import resolve
-from judgebench.data.rows import read_table
+from judgebench.data.row_reader import read_table
 from judgebench.data.spec import DataSpec
-from judgebench.data.tables import DataTable, frame_table, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Dataset, Origin, content_hash
 from judgebench.rubric import Rubric

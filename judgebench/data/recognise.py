@@ -7,8 +7,8 @@ from pathlib import Path
 
 from judgebench.data.findings import Findings, nearest
 from judgebench.data.gather import Collected
+from judgebench.data.open_table import DataTable
 from judgebench.data.spec import FileLabelSpec, FileSpec, IdSource, ItemSpec, LabelSpec, Source
-from judgebench.data.tables import DataTable
 from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")

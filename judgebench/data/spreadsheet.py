@@ -11,7 +11,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from judgebench.data.tables import DataTable
+from judgebench.data.open_table import DataTable
 from judgebench.errors import Problem
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")

@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal, get_args
 
-from judgebench.judges.contract import Task
 from judgebench.judges.fit import Fit
+from judgebench.judges.judge import Task
 from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
 
@@ -39,7 +39,7 @@ Choice = Callable[[Metric, Sequence[int], Answer], int | None]
 
 
 class ControlJudge:
-    """Meets `judges.contract.Judge`; fitted when made, so judging costs nothing."""
+    """Meets `judges.judge.Judge`; fitted when made, so judging costs nothing."""
 
     def __init__(
         self,

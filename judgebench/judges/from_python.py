@@ -9,7 +9,7 @@ from typing import cast
 from judgebench.backends.contract import Backend
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig
-from judgebench.judges.contract import Judge, Task
+from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Status, Verdict

@@ -16,7 +16,7 @@ from judgebench.backends.contract import (
     Request,
 )
 from judgebench.judges.config import JudgeConfig, Mode
-from judgebench.judges.contract import Task
+from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, read_reply, reply_schema
 from judgebench.prompt import Prompt, ReplyKind, disarm
 from judgebench.records import Status, Usage, Verdict, add_known, content_hash
@@ -39,7 +39,7 @@ class _Pending:
 
 
 class LLMJudge:
-    """Meets `judges.contract.Judge`. Sends nothing twice: the runner decides what is retried."""
+    """Meets `judges.judge.Judge`. Sends nothing twice: the runner decides what is retried."""
 
     def __init__(
         self,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgebench.data.findings import Findings, shorten
+from judgebench.data.open_table import DataTable, open_table
 from judgebench.data.spreadsheet import filled_rows, missing_columns
-from judgebench.data.tables import DataTable, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, AskedItem, HumanRank, HumanRanks, ItemKey
 from judgebench.ranking.sheet import KEY_FILE, SHEET_LETTERS, KeyItem, SheetKey, read_key

@@ -5,7 +5,7 @@ the answer, signature of the judge, repeat): what has an ending is never asked a
 """
 
 from judgebench.runner.forecast import Forecast, forecast
-from judgebench.runner.run import Sharing, run
+from judgebench.runner.run_bench import Sharing, run
 from judgebench.runner.stop import Interrupted
 
 __all__ = ["Forecast", "Interrupted", "Sharing", "forecast", "run"]

@@ -27,8 +27,8 @@ from judgebench.judges.config import (
     check_judge,
     judge_entry,
 )
-from judgebench.judges.contract import Judge
 from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, control_judges
+from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import Prompt, load_prompt
 from judgebench.records import Answer, Dataset

@@ -10,13 +10,13 @@ from typing import Any
 
 from judgebench.judges.calibration import Judged, calibrated_verdicts, calibration_about
 from judgebench.judges.config import CalibrationConfig, JuryConfig
-from judgebench.judges.jury import jury_about, jury_verdicts
+from judgebench.judges.jury_votes import jury_about, jury_verdicts
 from judgebench.records import Verdict, content_hash
 from judgebench.runner.bench import Bench
 from judgebench.runner.judging import Work
 from judgebench.store.folder import RunFolder
+from judgebench.store.latest_verdicts import FiledVerdicts
 from judgebench.store.verdict_file import VerdictWriter
-from judgebench.store.verdicts import FiledVerdicts
 from judgebench.study.answers import IndexedAnswers, indexed
 
 Entries = dict[str, Any]  # what the manifest says of each judge, by name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from judgebench.judges.contract import Task
+from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer
 from judgebench.runner.bench import Bench

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import Lock
 
-from judgebench.judges.contract import Judge, Task
+from judgebench.judges.judge import Judge, Task
 from judgebench.progress import Progress
 from judgebench.records import Verdict
 from judgebench.runner.budget import Budget

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import judgebench
-from judgebench.judges.contract import Judge
+from judgebench.judges.judge import Judge
 from judgebench.records import Answer
 from judgebench.runner.bench import Bench
 from judgebench.store.folder import RunFolder

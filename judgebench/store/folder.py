@@ -32,8 +32,8 @@ from judgebench.files import read_lines, read_object, to_json, to_line, write_at
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, write_answers
+from judgebench.store.latest_verdicts import FiledVerdicts
 from judgebench.store.verdict_file import disk_errors, read_verdicts, verdict_files, verdict_path
-from judgebench.store.verdicts import FiledVerdicts
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.yaml_file import validate
 

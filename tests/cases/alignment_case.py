@@ -10,8 +10,8 @@ import pytest
 from aligned import align
 
 from judgebench.align import Alignment
-from judgebench.judges.contract import Task
 from judgebench.judges.control import CONTROLS, ControlJudge
+from judgebench.judges.judge import Task
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.stats.resample import Resampling

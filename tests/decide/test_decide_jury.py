@@ -10,7 +10,7 @@ from align_case import FEW, answers, labels, metric, rubric, verdicts
 
 from judgebench.decide.jury import jury_rows
 from judgebench.judges.config import JuryConfig
-from judgebench.judges.jury import jury_verdicts
+from judgebench.judges.jury_votes import jury_verdicts
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
 from judgebench.study.study import JudgeVerdicts, study_of

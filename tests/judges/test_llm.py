@@ -11,7 +11,7 @@ from scripted_judges import ScriptedBackend
 
 from judgebench.backends.contract import Finish, LabelField, LabelsAsked, Reply, Request
 from judgebench.judges.config import JudgeConfig
-from judgebench.judges.contract import Task
+from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Usage, Verdict

@@ -20,7 +20,7 @@ from loopback import PATIENCE, Body, Loopback, said
 from judgebench.errors import SetupError
 from judgebench.runner import Sharing, run
 from judgebench.runner.bench import load_bench
-from judgebench.runner.run import Engine
+from judgebench.runner.run_bench import Engine
 from judgebench.store.folder import RunFolder
 
 pytestmark = pytest.mark.ray

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgebench.data.findings import Findings, nearest
-from judgebench.data.tables import SUFFIXES, open_table
+from judgebench.data.open_table import SUFFIXES, open_table
 from judgebench.errors import Problem, SetupError
 
 

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from judgebench.data.cells import Cell, is_blank
 from judgebench.data.findings import Findings, nearest, shorten
-from judgebench.data.tables import open_table
+from judgebench.data.open_table import open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.proxy.splits import SplitSizes, seeded_split
 from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance

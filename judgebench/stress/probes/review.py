@@ -14,8 +14,8 @@ from typing import Any
 
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.findings import Findings, shorten
+from judgebench.data.open_table import DataTable, open_table
 from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to_csv
-from judgebench.data.tables import DataTable, open_table
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
 from judgebench.records import content_hash

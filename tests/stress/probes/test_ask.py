@@ -5,7 +5,7 @@ import json
 from scripted_judges import GOOD, RUBRIC, ScriptedBackend
 
 from judgebench.judges.config import JudgeConfig
-from judgebench.judges.contract import Task
+from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from judgebench.backends import kind_of
 from judgebench.data import is_kept, keep_data
 from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
-from judgebench.judges.contract import Judge
+from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.runner.bench import Bench

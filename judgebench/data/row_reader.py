@@ -17,8 +17,8 @@ from judgebench.data.cells import (
 from judgebench.data.findings import ERRORS, Findings, nearest
 from judgebench.data.gather import Collected, Key, Position
 from judgebench.data.labels import CellLabel, find_metric, read_label
+from judgebench.data.open_table import DataTable
 from judgebench.data.spec import FileSpec, IdSource, ItemSpec, LabelSpec, Source, columns_of
-from judgebench.data.tables import DataTable
 from judgebench.records import Answer, content_hash, is_slot
 from judgebench.rubric import Metric
 
