@@ -218,11 +218,12 @@ class _FiledProbabilities:
         self._row.pack_into(self._kept, row * self._row.size, *said)
 
     def only(self, rows: Labels) -> _FiledProbabilities:
-        """Those of some rows."""
+        """Those of some rows; none for -1."""
         found = copy(self)
         if self._kept:
             found._size = len(rows)
             kept = np.frombuffer(self._kept, dtype=np.float32).reshape(self._size, -1)[rows]
+            kept[rows < 0] = np.nan
             found._kept = bytearray(kept)
         return found
 
