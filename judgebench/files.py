@@ -62,7 +62,7 @@ def is_utf8(text: str) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of every whole line; a torn last line is passed over.
+    """Line number and object of every whole line; a torn last line is skipped.
 
     Raises SetupError where there is no such file, and for a line in the middle without a JSON
     object: that is damage, not a torn write.
@@ -75,7 +75,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, int, bytes]]:
     """Number, offset and bytes of every line from the byte `start` on, numbered from there; a torn
-    last one is passed over."""
+    last one is skipped."""
     with path.open("rb") as file:
         offset = file.seek(start)
         for number, line in enumerate(file, start=1):
@@ -105,7 +105,7 @@ def _read_patiently(text: bytes, path: Path, number: int | None) -> Any:
 
 
 def open_bytes(path: Path) -> BufferedReader:
-    """The file, open for reading. Raises OSError, also for a name that no file can have."""
+    """The file, open for reading. Raises OSError, also for an impossible file name."""
     try:
         return path.open("rb")
     except ValueError as error:  # it holds a NUL

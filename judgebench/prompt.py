@@ -44,12 +44,12 @@ _CONTROL = re.compile(
 
 
 def disarm(text: str) -> str:
-    """`text` in which nothing ends a chat turn, begins one, or looks like the tags of a fence."""
+    """`text` without anything that ends or begins a chat turn or looks like the tags of a fence."""
     return _CONTROL.sub(lambda match: match.group() + " ", text)
 
 
 def fence(text: str, kind: str, tag: str) -> str:
-    """`text`, disarmed, between tags that hold what no text holds."""
+    """`text`, disarmed, between tags that occur in no text."""
     return f"<{kind}-{tag}>\n{disarm(text)}\n</{kind}-{tag}>"
 
 
@@ -81,7 +81,7 @@ class _ArgumentFront(Strict):
 
 @dataclass(frozen=True)
 class PromptKind:
-    """Prompts for one purpose: where the shipped ones lie, what each may show, and must."""
+    """Prompts for one purpose: the folder of the shipped ones, and what each may and must show."""
 
     folder: str
     front: type[_JudgeFront | _ArgumentFront]
@@ -97,8 +97,8 @@ ARGUMENTS = PromptKind(
 
 @dataclass(frozen=True)
 class _OfRubric:
-    """What a prompt makes of a rubric, once for all answers: the metrics as plain data, and the
-    texts of blocks that show nothing of the answer."""
+    """What a prompt makes of a rubric, once for all answers: the metrics as plain data, and
+    the blocks that show nothing of the answer."""
 
     rubric: Rubric
     metrics: Sequence[Mapping[str, Any]]

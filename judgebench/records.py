@@ -1,4 +1,4 @@
-"""The shapes of the data that pass between the rooms, each declared once.
+"""The records that pass between the packages, each declared once.
 
 All are frozen: a record is a fact. Text in them is data and is never interpreted.
 """
@@ -31,7 +31,7 @@ def content_hash(value: Any) -> str:
 class Answer:
     """One text to be judged.
 
-    `question` may be empty where the text stands alone. `group` names the cluster that is
+    `question` may be empty. `group` names the cluster that is
     resampled as a whole (usually the question); it is never empty after construction.
     """
 
@@ -85,7 +85,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was asked of an endpoint. Tokens are None where it did not say."""
+    """What was used of an endpoint. Tokens are None where it did not report them."""
 
     calls: int = 0
     prompt_tokens: int | None = None
@@ -108,7 +108,7 @@ def add_known(a: Number | None, b: Number | None) -> Number | None:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One judge on one answer in one pass.
+    """The verdict of one judge on one answer in one pass.
 
     `labels` holds every metric that was read, also where `status` is `unparsed` because another
     metric was not. `attempt` counts parse retries, which follow an unreadable reply;
@@ -134,9 +134,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with what it rests on. `value` is None where it is undefined, and `reason` says why.
+    """A number with its data and method. `value` is None where undefined; `reason` says why.
 
-    `n` counts what was used, `n_missing` what should have been there and was not. `low` and
+    `n` counts the data used, `n_missing` those that were due and are missing. `low` and
     `high` may be None while `value` is not: `reason` then says why there is no interval.
     """
 
@@ -151,14 +151,14 @@ class Estimate:
 
     @property
     def complement(self) -> Estimate:
-        """1 minus a share, with its interval turned round."""
+        """1 minus a share, with its interval."""
         if self.value is None:
             return self
         low, high = (None if x is None else 1 - x for x in (self.high, self.low))
         return replace(self, value=1 - self.value, low=low, high=high)
 
     def __format__(self, spec: str) -> str:
-        """`0.812 [0.774, 0.850]`; undefined numbers show as an en dash."""
+        """`0.812 [0.774, 0.850]`; undefined numbers are shown as an en dash."""
         spec = spec or ".3f"
         if self.value is None:
             return "–"
@@ -172,7 +172,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which files a data set was read from, and what else decided what was read.
+    """The files that a data set was read from, and the settings that decided what was read.
 
     `reading` hashes the rubric, the choice of metrics and the like; `files` maps the absolute path
     of every file to its SHA-256. Where both are the same, the same would be read again.
@@ -186,7 +186,7 @@ class Origin:
 class Dataset:
     """Answers with their human labels, and the counted warnings met while reading them.
 
-    `origin` is None where this is not just what the files hold: a part of it, or more.
+    `origin` is None where this is a part of what the files hold, or more than that.
     """
 
     answers: Sequence[Answer]

@@ -1,6 +1,6 @@
 """Rubric, Metric and Label: what is judged and on which scale.
 
-A Metric owns its idea end to end: it makes its own JSON-schema field, its own sentence for the
+A Metric owns everything about itself: it makes its own JSON-schema field, its own sentence for the
 prompt, its own parser and its own severity, so that they cannot drift apart.
 """
 
@@ -30,7 +30,7 @@ _QUOTES = str.maketrans("‘’“”", "''\"\"")
 
 
 def normalise(text: str) -> str:
-    """Fold what people and models vary without meaning it: case, dashes, spaces, quotes."""
+    """Remove differences without a meaning: case, dashes, spaces, quotes."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
     text = _DASHES.sub("-", text).translate(_QUOTES).casefold()
     # Folding case can take composed letters apart, so they are composed again.
@@ -158,7 +158,7 @@ class Metric(Strict):
 
 
 class Rubric(Strict):
-    """A named, versioned list of metrics with instructions for whoever judges."""
+    """A named, versioned list of metrics with instructions for judges and annotators."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     version: Text
@@ -180,7 +180,7 @@ class Rubric(Strict):
     ) -> Rubric:
         """The rubric of metrics and their labels, each from the least to the most severe.
 
-        The labels of the metrics in `nominal` are in no order. Raises SetupError with every
+        The labels of the metrics in `nominal` are unordered. Raises SetupError with every
         problem.
 
         >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Curt", "Rude"]})
@@ -213,7 +213,7 @@ class Rubric(Strict):
         return content_hash(self.model_dump(mode="json", exclude={"source"}))
 
     def find(self, name: str) -> Metric | None:
-        """The metric of that id or title, spelt loosely."""
+        """The metric of that id or title, whatever its case, dashes and spaces."""
         for metric in self.metrics:
             if metric.id == name:
                 return metric
@@ -221,7 +221,7 @@ class Rubric(Strict):
         return next((m for m in self.metrics if wanted in (m.id, _title(m.title))), None)
 
     def only(self, ids: Sequence[str]) -> Rubric:
-        """This rubric with those metrics alone. Raises SetupError for an unknown id."""
+        """This rubric with only those metrics. Raises SetupError for an unknown id."""
         unknown = [i for i in ids if self.find(i) is None]
         if unknown:
             allowed = ", ".join(m.id for m in self.metrics)
@@ -242,5 +242,5 @@ def load_rubric(name: str | Path, relative_to: Path | None = None) -> Rubric:
 
 
 def shipped_rubrics() -> list[str]:
-    """The names of the rubrics that ship, sorted; the rule of the decisions lies beside them."""
+    """The names of the shipped rubrics, sorted, without the decision rule beside them."""
     return [name for name in shipped_names("rubrics", ".yaml") if name != DECISION_RULE]

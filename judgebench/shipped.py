@@ -1,6 +1,6 @@
 """Find the files that come with judgebench: prompts, rubrics, tasks, adversarial sets, examples.
 
-In a wheel they lie in `judgebench/_shipped/`; in a checkout beside `pyproject.toml`. A path that
+In a wheel they are in `judgebench/_shipped/`; in a checkout beside `pyproject.toml`. A path that
 the user gives always wins over a shipped name.
 """
 
@@ -29,7 +29,7 @@ def shipped_names(kind: str, suffix: str) -> list[str]:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; of a name that no file can have, there is none."""
+    """Whether there is such a file; False for an impossible file name."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # too long a name, a name that holds a NUL
@@ -37,7 +37,7 @@ def is_file(path: Path) -> bool:
 
 
 def at_home(name: str) -> Path:
-    """The path of that name, whose `~` is somebody's home folder where there is one."""
+    """The path of that name, with `~` expanded to the home folder."""
     try:
         return Path(name).expanduser()
     except RuntimeError:
@@ -45,7 +45,7 @@ def at_home(name: str) -> Path:
 
 
 def find_file(kind: str, name: str, suffix: str, relative_to: Path | None = None) -> Path:
-    """The file that `name` means: a path (seen from `relative_to`), else a shipped name.
+    """The file that `name` means: a path (relative to `relative_to`), else a shipped name.
 
     Raises SetupError that lists the shipped names.
     """

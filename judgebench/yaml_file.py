@@ -48,7 +48,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8. Raises SetupError where it cannot be read."""
+    """The text of a UTF-8 file. Raises SetupError where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_yaml(text: str, file: str, first_line: int = 1) -> Any:
-    """What YAML text holds, whose first line is that line of `file`.
+    """The value of YAML text whose first line is `line` of `file`.
 
     Raises SetupError with the line where it is not YAML.
     """
@@ -66,7 +66,7 @@ def parse_yaml(text: str, file: str, first_line: int = 1) -> Any:
 
 
 def _parse(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | None]:
-    """What the text holds, and the tree that it was made from."""
+    """The value of the text, and the tree that it was made from."""
     try:
         loader = _UniqueKeyLoader(text)  # a SafeLoader underneath
         try:
@@ -135,7 +135,7 @@ def _problems(
 
 
 def _first_causes(error: ValidationError) -> Iterator[ErrorDetails]:
-    """Every error but "too few entries" where that is so because entries are wrong themselves."""
+    """Every error, without "too few entries" where the cause is that entries are wrong."""
     places = [item["loc"] for item in error.errors()]
     for item in error.errors():
         n = len(item["loc"])
@@ -145,7 +145,7 @@ def _first_causes(error: ValidationError) -> Iterator[ErrorDetails]:
 
 
 def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int | None:
-    """The line where the value at `loc` begins; where it is missing, that of what lacks it."""
+    """The line where the value at `loc` begins; where it is missing, that of its parent."""
     if node is None:
         return None
     mark = node.start_mark

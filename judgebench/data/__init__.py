@@ -1,4 +1,4 @@
-"""Files of answers and human labels, in whatever columns and spellings they come."""
+"""Read answers and human labels from files with any columns and spellings."""
 
 from judgebench.data.kept import is_kept, keep_data
 from judgebench.data.load import CheckReport, check_files, load_data

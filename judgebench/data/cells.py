@@ -49,14 +49,14 @@ _LONGEST_CELL = 32_767  # characters; a spreadsheet cuts off what is longer
 
 
 def clean(text: str) -> tuple[str, bool, bool]:
-    """`text` without invisible characters and outer space; whether it had any of either."""
+    """`text` without invisible characters and outer space, and whether it had any of each."""
     seen = text if text.isprintable() else INVISIBLE.sub("", text)  # the first test is quicker
     stripped = seen.strip()
     return stripped, len(seen) < len(text), len(stripped) < len(seen)
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing to be seen. `NA`, `None` and `null` are not blank."""
+    """Whether nothing is visible in it. `NA`, `None` and `null` are not blank."""
     return not text or (not text[0].isalnum() and not clean(text)[0])
 
 
@@ -66,17 +66,17 @@ def has_invisible(text: str) -> bool:
 
 
 def has_forbidden(text: str) -> bool:
-    """Whether there are characters in it that no text should hold."""
+    """Whether it has forbidden characters."""
     return not text.isprintable() and FORBIDDEN.search(text) is not None
 
 
 def mark_forbidden(text: str) -> str:
-    """`text` with U+FFFD for each character that no text should hold."""
+    """`text` with U+FFFD for each forbidden character."""
     return FORBIDDEN.sub("\ufffd", text)
 
 
 def spreadsheet_damage(text: str) -> str:
-    """What a spreadsheet seems to have made of the text; empty where nothing points to it."""
+    """How a spreadsheet seems to have changed the text; empty where it seems unchanged."""
     text = text.strip()
     if len(text) == _LONGEST_CELL:
         return "is cut at 32,767 characters, the most that a spreadsheet's cell holds"

@@ -38,7 +38,7 @@ _RANGES = 12  # stretches of rows that a warning names
 
 @dataclass
 class _Count:
-    """How often a warning was met, and in which rows."""
+    """How often a warning occurred, and in which rows."""
 
     times: int = 0
     ranges: list[tuple[int, int]] = field(default_factory=list)
@@ -101,11 +101,11 @@ class Findings:
             self._errors.append(replace(problem, kind=kind))
 
     def has(self, file: str, *kinds: str) -> bool:
-        """Whether an error of one of these kinds was noted of the file."""
+        """Whether the file has an error of one of these kinds."""
         return any((kind, file) in self._error_counts for kind in kinds)
 
     def times(self, kind: str) -> int:
-        """How often a warning of this kind was met, in all files."""
+        """How often a warning of this kind occurred in all files."""
         return sum(count.times for (k, *_), count in self._warnings.items() if k == kind)
 
     @property
@@ -141,7 +141,7 @@ class Findings:
 
 
 def shorten(text: str) -> str:
-    """`text` quoted, with what cannot be seen escaped, and no longer than a line."""
+    """`text` quoted, its invisible characters escaped, and no longer than a line."""
     shown = ascii(text) if any(not c.isprintable() for c in text) else repr(text)
     return shown if len(shown) <= 80 else shown[:77] + "..."
 

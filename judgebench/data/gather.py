@@ -1,4 +1,4 @@
-"""What the files of one data set hold together: items, labels, and how they fit."""
+"""The items and labels of the files of one data set, and whether they fit together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Who = Literal["annotator", "judge"]
 
 
 class Key(NamedTuple):
-    """What a human label is of."""
+    """What a human label belongs to."""
 
     item_id: str
     annotator: str
@@ -38,7 +38,7 @@ class Position(NamedTuple):
 
 
 class Collected:
-    """What the files of one data set were found to hold so far."""
+    """What was read so far from the files of one data set."""
 
     def __init__(self, rubric: Rubric, wanted: Rubric, findings: Findings) -> None:
         self.rubric = rubric
@@ -125,7 +125,7 @@ class Collected:
     def settle(self) -> None:
         """Once all is read: labels that differ, or whose items do not exist, are reported.
 
-        Labels that are ignored as asked may differ: they change no number.
+        Ignored labels may differ: they change no number.
         """
         for key, message, place, column, label in self._conflicts:
             if self._has(key.item_id) or not self.ignore_unknown:

@@ -1,4 +1,4 @@
-"""Labels and verdicts that somebody hands over, as files or DataFrames, with or without answers."""
+"""Labels and verdicts given as files or DataFrames, with or without answers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _USUAL = ("blank_label", "blank_question", "duplicate_item")
 
 @dataclass(frozen=True)
 class GivenData:
-    """What was handed over. `verdicts` are the labels of judges, blank ones too; `unread` is what
-    stood where there is no label. Without answers, `answers` have ids and groups alone."""
+    """What was given. `verdicts` are the labels of judges, blank ones too; `unread` are
+    the texts that are not labels. Without answers, `answers` have ids and groups alone."""
 
     answers: Sequence[Answer]
     labels: Sequence[HumanLabel]
@@ -74,7 +74,7 @@ def _by_id(known: Sequence[Answer], labels: Sequence[HumanLabel]) -> Sequence[An
 def _check(
     labels: Sequence[HumanLabel], verdicts: Sequence[HumanLabel] | None, gathered: Collected
 ) -> None:
-    """Labels and verdicts that can be compared; what stands against it is reported."""
+    """Labels and verdicts that can be compared; what prevents it is reported."""
     labelled = {label.item_id for label in labels if label.label is not None}
     if not labelled:
         gathered.findings.add("no_rows", "holds no human label", ("labels", None))

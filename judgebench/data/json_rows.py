@@ -1,4 +1,4 @@
-"""Objects of JSON as rows under the union of their keys; numbers stay the text that they are."""
+"""JSON objects as rows under the union of their keys; numbers stay texts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _TEXTS = {str}
 
 
 def jsonl_columns(text: io.TextIOWrapper, file: str, findings: Findings) -> tuple[str, ...]:
-    """The keys of all lines, in the order in which they are met; faulty lines are reported."""
+    """The keys of all lines, in the order in which they occur; faulty lines are reported."""
     return _columns(_jsonl_objects(text, file, findings), file, findings)
 
 
 def jsonl_rows(text: io.TextIOWrapper, columns: Sequence[str]) -> Iterator[RawRow]:
-    """The lines under `columns`, which are all their keys; faulty ones are passed over."""
+    """The lines under `columns`, which are all their keys; faulty ones are skipped."""
     for line, content in enumerate(text, start=1):
         if content.isspace():
             continue
@@ -147,7 +147,7 @@ def _parse(text: str, decoder: JSONDecoder) -> Any:
 
 
 def _read_dict(text: str) -> Any:
-    """Like `_parse`; three times as fast for an object of nothing but texts."""
+    """Like `_parse`; three times as fast for an object of texts only."""
     with suppress(ValueError):
         value = from_json(text, cache_strings="keys")
         if isinstance(value, dict) and set(map(type, value.values())) == _TEXTS:

@@ -1,4 +1,4 @@
-"""A large data set that a run folder keeps, so that whoever resumes need not read it anew.
+"""A large data set that a run folder keeps, so that a resumed run need not read it again.
 
 The run folder's answers.jsonl and labels.jsonl hold what was read from the user's files. Beside
 them are `answers.index` (where each line begins, content hashes, lengths of texts) and

@@ -71,7 +71,7 @@ def _reading(
     metrics: Sequence[str] | None,
     folder: Path | None,
 ) -> str:
-    """A hash of all that decides what is read, but for what the files hold."""
+    """A hash of everything that decides what is read, except the contents of the files."""
     if isinstance(source, DataSpec):
         named: object = source.model_dump(mode="json")
     else:
@@ -83,7 +83,7 @@ def _reading(
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What files hold and what is wrong with them.
+    """What files contain and what is wrong with them.
 
     `annotators` counts labels by annotator (the slots of a list cell under their common name),
     `metrics` by metric and label, with 0 for labels not given. Blank cells are not labels.
@@ -107,7 +107,7 @@ class CheckReport:
 def check_files(
     paths: Sequence[Path], rubric: Rubric, *, folder: Path | None = None
 ) -> CheckReport:
-    """Read the files as `load_data` would and report; never raises for what they hold.
+    """Read the files as `load_data` would and report; never raises for their contents.
 
     The files are one data set, except that of several data.yaml each is one of its own, and all
     plain files beside them one more; counts are then summed. Labels without any answers are

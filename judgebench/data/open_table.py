@@ -113,7 +113,7 @@ def _read(path: Path, format: str, findings: Findings) -> Iterator[RawRow]:
 
 
 def _open_bytes(path: Path) -> IO[bytes]:
-    """The file's bytes, unpacked where they begin as gzip does, whatever its name."""
+    """The file's bytes, decompressed where they are gzip, whatever the file's name."""
     with open_bytes(path) as raw:
         packed = raw.read(2) == b"\x1f\x8b"
     return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
@@ -298,7 +298,7 @@ def _read_parquet(data: IO[bytes], file: str, findings: Findings) -> Iterator[Ra
 
 
 def _parquet_scalar(value: Any) -> Any:
-    """Dates, times and decimals as their usual text; bytes as the text that they should be."""
+    """Dates, times and decimals as their usual text; bytes as decoded text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     return str(value) if isinstance(value, date | time | timedelta | Decimal) else value

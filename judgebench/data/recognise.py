@@ -1,4 +1,4 @@
-"""Plain files, without a data.yaml, are known by their columns."""
+"""Plain files, without a data.yaml, are recognised by their columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEEDED = (
 
 
 def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
-    """What the table's columns say it holds; None where they say nothing, which is reported.
+    """What the table contains by its columns; None where they do not say, which is reported.
 
     Where items need no text, a column `question` or `group` says which belong together.
     """
@@ -66,7 +66,7 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
 def _misspelt(
     wanted: Sequence[str], columns: Sequence[str], table: DataTable, findings: Findings
 ) -> bool:
-    """Whether a column that is wanted is there under a similar name, which is reported."""
+    """Whether a needed column exists under a similar name, which is reported."""
     near = {column: nearest(column, wanted, cutoff=0.7) for column in columns}
     for column in filter(near.get, near):
         findings.add("unknown_column", f"is not read{near[column]}", (table.file, 1), column)

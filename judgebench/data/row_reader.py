@@ -27,7 +27,7 @@ _Get = Callable[[RawRow], str]
 
 @dataclass(frozen=True)
 class _Labels:
-    """A label entry made ready: `pick` gives the metrics of a row and the places of their cells."""
+    """A prepared label entry: `pick` gives the metrics of a row and the indices of their cells."""
 
     annotator: _Get
     pick: Callable[[RawRow], Iterator[tuple[Metric, int]]]
@@ -38,7 +38,7 @@ class _Labels:
 
 @dataclass(frozen=True)
 class _Item:
-    """An item entry made ready."""
+    """A prepared item entry."""
 
     item_id: _Get
     text: _Get
@@ -72,7 +72,7 @@ def _columns_exist(table: DataTable, spec: FileSpec, findings: Findings) -> bool
 
 
 class _RowReader:
-    """Reads the rows of one table by the entries made ready for it."""
+    """Reads the rows of one table by the entries prepared for it."""
 
     def __init__(self, table: DataTable, default_annotator: str, gathered: Collected) -> None:
         self.table = table
@@ -305,7 +305,7 @@ class _RowReader:
     def _entries(
         self, labels: _Labels, annotator: str, place: int, row: RawRow
     ) -> list[tuple[str, str]]:
-        """Who said what in a cell: one annotator one text, or a list's slots theirs."""
+        """The annotators of a cell with their texts: one, or one per slot of a list."""
         cell = row.cells[place]
         if not labels.list:
             return [(annotator, _as_text(cell))]

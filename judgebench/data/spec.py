@@ -1,4 +1,4 @@
-"""`data.yaml`: how the columns and spellings of somebody's files map to our nouns."""
+"""`data.yaml`: how columns and spellings of files map to items, labels and the rubric."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class FileSpec(_Strict):
 
 
 class DataSpec(_Strict):
-    """The whole of a data.yaml. Paths are relative to its own folder.
+    """A data.yaml. Paths are relative to its own folder.
 
     `spellings` maps, metric by metric, spellings in the files to a label of the rubric; null
     means blank. `labels_for_unknown_items: ignore` counts labels without an item instead of

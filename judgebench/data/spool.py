@@ -1,4 +1,4 @@
-"""Answers as they are read, in memory while they are few, then in a file."""
+"""Answers as they are read: in memory while there are few, then in a file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MOST_IN_MEMORY = 4 << 20  # bytes of lines
 
 
 class AnswerSpool:
-    """Takes answers one by one: into memory while they are few, then into a temporary file.
+    """Takes answers one by one: into memory while there are few, then into a temporary file.
 
-    The file has no name, so that nothing of it remains however the process ends. It lies
+    The file has no name, so that nothing of it remains however the process ends. It is
     where the system keeps such files; the variable TMPDIR names another folder. Raises DiskFailed
     where it cannot be written.
     """
@@ -54,7 +54,7 @@ class AnswerSpool:
                 self._spill()
 
     def done(self) -> Sequence[Answer]:
-        """What was taken: a tuple of a few, an AnswerFile of many. Nothing may be added after."""
+        """The answers: a tuple of a few, an AnswerFile of many. None may be added afterwards."""
         return tuple(self._few) if self._file is None else self._filed(len(self) - 1)
 
     def _spill(self) -> None:
@@ -67,7 +67,7 @@ class AnswerSpool:
         self._few.clear()
 
     def _filed(self, row: int) -> AnswerFile:
-        """The file, once all up to this row is in it."""
+        """The file, once it holds everything up to this row."""
         assert self._file is not None
         if row >= self._flushed:
             try:

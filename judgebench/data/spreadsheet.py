@@ -29,7 +29,7 @@ def unquoted(cell: str) -> str:
 
 def to_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     """The table, marked as UTF-8. Every cell is quoted and lines end with a line feed: the
-    scripts of our pages write the same."""
+    scripts of the pages write the same."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerows([columns, *rows])

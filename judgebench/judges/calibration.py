@@ -1,7 +1,7 @@
 """Calibrated judges: another judge's verdicts once the prior of its labels is removed.
 
-No answer is asked about again. Content-free calibration asks the judge about a few texts that
-say nothing; batch calibration asks nothing. The arithmetic is in `stats.calibration`.
+No answer is judged again. Content-free calibration calls the judge on a few content-free texts;
+batch calibration makes no call. The arithmetic is in `stats.label_prior`.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _log_probabilities(rubric: Rubric, judged: Judged) -> dict[str, FloatArray]:
     for row, verdict in judged.verdicts:
         for metric in rubric.metrics:
             found[metric.id][row] = _row(metric, verdict)
-    with np.errstate(divide="ignore"):  # the logarithm of 0 is kept finite by `stats.calibration`
+    with np.errstate(divide="ignore"):  # the logarithm of 0 is kept finite by `stats.label_prior`
         for array in found.values():
             np.log(array, out=array)
     return found

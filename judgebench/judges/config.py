@@ -1,4 +1,4 @@
-"""A judge as people write it: a YAML file, or an entry of bench.yaml."""
+"""The settings of a judge: a YAML file, or an entry of bench.yaml."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class JudgeConfig(Strict):
     """A language model as a judge. `parse_retries`: how often an unreadable reply is requested
     again; files may still call it `reasks`.
 
-    `probabilities` asks for a probability of every label of every metric, which depends on the
+    `probabilities` requests a probability of every label of every metric, which depends on the
     prompt alone (`independent`) or also on the labels of the metrics before it (`chained`).
     """
 
@@ -89,8 +89,8 @@ class JuryConfig(Strict):
 class CalibrationConfig(Strict):
     """The verdicts of the judge `calibrate`, once the prior of its labels is removed.
 
-    `batch` estimates the prior from the very answers that are judged, `content-free` from texts
-    that say nothing; see `stats.calibration`.
+    `batch` estimates the prior from the very answers that are judged, `content-free` from
+    content-free texts; see `stats.label_prior`.
     """
 
     name: Name

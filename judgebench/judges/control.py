@@ -39,7 +39,7 @@ Choice = Callable[[Metric, Sequence[int], Answer], int | None]
 
 
 class ControlJudge:
-    """Meets `judges.judge.Judge`; fitted when made, so judging costs nothing."""
+    """Meets `judges.judge.Judge`; fitted when constructed, so that judging is cheap."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ Priors = Mapping[str, Sequence[int]]
 
 
 class Fit:
-    """The questions cut into two halves, and what humans said in either.
+    """The questions split into two halves, and the human labels in each.
 
     Whole groups are in one half, and the halves differ by one group at most. `priors` say for half
     0 and half 1 how often humans gave each label in the other half. `fitted_on` is a hash of all
@@ -112,7 +112,7 @@ def _hash(*parts: object) -> bytes:
 class _Places:
     """The place of a hash among the different ones, in order; it is found in a microsecond.
 
-    All sixteen bytes are compared: no two texts of a set are ever met that share so many.
+    All sixteen bytes are compared: collisions of so many do not occur.
     """
 
     def __init__(self, hashes: Iterable[bytes]) -> None:

@@ -13,7 +13,7 @@ from judgebench.records import Answer, Verdict
 class Task:
     """One answer to judge. `previous` is the unreadable verdict that is retried.
 
-    `content_hash` is the answer's; whoever knows it saves the judge from hashing the text.
+    `content_hash` is the answer's; where it is given, the judge need not hash the text.
     """
 
     answer: Answer

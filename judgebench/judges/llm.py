@@ -68,7 +68,7 @@ class LLMJudge:
     ) -> LLMJudge:
         """The same judge on the same engine, with another rubric or other keys of its file.
 
-        `repeat` marks its verdicts. The engine stays this judge's to give back.
+        `repeat` marks its verdicts. The engine is released by this judge.
         """
         return LLMJudge(
             self._config.model_copy(update=changes),
@@ -81,7 +81,7 @@ class LLMJudge:
 
     @property
     def config(self) -> JudgeConfig:
-        """The judge as its file describes it."""
+        """The settings of the judge."""
         return self._config
 
     @property
@@ -215,7 +215,7 @@ def _labels_asked(config: JudgeConfig, part: Rubric) -> LabelsAsked | None:
 
 
 def _probabilities(replies: list[Reply]) -> dict[str, dict[str, float]] | None:
-    """By metric and label; None where no reply brought any."""
+    """By metric and label; None where no reply had any."""
     found = {
         metric: {label: math.exp(value) for label, value in labels.items()}
         for reply in replies
@@ -225,7 +225,7 @@ def _probabilities(replies: list[Reply]) -> dict[str, dict[str, float]] | None:
 
 
 def _lacking(reply: Reply, part: Rubric) -> str:
-    """Which metrics have no probabilities, and why; empty where all have, or nothing came."""
+    """Which metrics have no probabilities, and why; empty where all have them, or no reply came."""
     if reply.finish in _NO_REPLY:
         return ""
     missing = [m.id for m in part.metrics if m.id not in (reply.log_probabilities or {})]
@@ -248,7 +248,7 @@ def _ask_again(previous: Verdict) -> str:
 
 
 def _merge_turns(messages: list[Message]) -> Iterator[Message]:
-    """Neighbouring turns of one role made one: many chat templates demand that roles alternate."""
+    """Merges neighbouring turns of one role: many chat templates demand that roles alternate."""
     last = messages[0]
     for message in messages[1:]:
         if message.role == last.role:

@@ -26,8 +26,8 @@ _RATIONALE_CHARACTERS = 600  # bounds the reply, so that the labels after it are
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reply said. `labels` holds the metrics that were read; `problems` says why others
-    were not (empty where all were)."""
+    """The labels of a reply by metric, as far as they could be read; `problems` says why others
+    could not (empty where all could)."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()

@@ -19,9 +19,7 @@ from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
 FEW_COMMON = "fewer than two systems are ranked by both"
 NO_COMMON = "no instance is ranked by both"
 LEVEL_RANKS = "in every instance one ranker sets all systems level, so no order can be compared"
-LEVEL_AVERAGES = (
-    "one ranker gives all systems the same average rank, so no order can be compared"
-)
+LEVEL_AVERAGES = "one ranker gives all systems the same average rank, so no order can be compared"
 FEW_RANKED = "fewer than two systems are ranked"
 LEVEL_LENGTHS = "in every instance all arguments are of one length or ranked level"
 NO_LENGTHS = "no instance has all arguments, with their lengths and scores"

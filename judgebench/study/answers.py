@@ -81,7 +81,7 @@ class IdTable:
 
 @runtime_checkable
 class KnownAnswers(Protocol):
-    """Answers in a file, of which this much is known without reading the texts."""
+    """Answers in a file, with what is known of them without reading the texts."""
 
     def keys(self) -> Iterator[tuple[str, str]]: ...
 
@@ -156,7 +156,7 @@ class IndexedAnswers(Sequence[Answer]):
 
     @cached_property
     def clusters(self) -> Clusters:
-        """The groups, numbered as they are met."""
+        """The groups, numbered in the order in which they occur."""
         groups: dict[str, int] = {}
         numbers = (groups.setdefault(group, len(groups)) for _, group in ids_and_groups(self.all))
         codes = np.fromiter(numbers, dtype=np.int64, count=len(self))

@@ -132,8 +132,8 @@ def study_of(
     config: TruthConfig,
     resampling: Resampling,
 ) -> Study:
-    """Goes through answers and labels once. Raises SetupError where `config.annotators` fits
-    nobody or a label is none of the rubric."""
+    """Reads answers and labels once. Raises SetupError where `config.annotators` fits
+    no annotator or a label is not in the rubric."""
     found, tally = indexed(answers), _Tally()
     ratings = ratings_by_metric(rubric.metrics, found.row, tally.counting(labels))
     chosen = set(config.choose(tally.annotators))

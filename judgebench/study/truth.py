@@ -35,7 +35,7 @@ class TruthConfig(BaseModel):
     """How human labels are made into a truth.
 
     `median` is for ordinal metrics (nominal ones are settled by majority); `each` compares with
-    every annotator apart; `dawid_skene` takes the most probable label under a model of every
+    every annotator separately; `dawid_skene` takes the most probable label under a model of every
     annotator's errors. `ties` settles the median of an even number of labels, a tied majority and
     equal probabilities: the less severe label, the more severe one, or none. `annotators` are the
     names, or patterns such as `crowd#*`, of those who make the truth; everybody where it is empty.
@@ -106,7 +106,7 @@ class Ratings:
 
     `rows` (rated,), ascending, says which items these are: those with a label or a blank cell.
     `values` has shape (rated, annotators): label indices, -1 where there is none. `blank` marks
-    the cells that were there and empty. Abstentions are -1 and counted.
+    the blank cells. Abstentions are -1 and counted.
     """
 
     annotators: tuple[str, ...]
@@ -116,7 +116,7 @@ class Ratings:
     abstained: int
 
     def of(self, annotators: Sequence[str]) -> Ratings:
-        """The columns of those annotators alone."""
+        """Only the columns of those annotators."""
         columns = [self.annotators.index(a) for a in annotators]
         return Ratings(
             tuple(annotators),
@@ -127,7 +127,7 @@ class Ratings:
         )
 
     def given(self, row: int) -> list[tuple[str, int]]:
-        """Who gave the item of that row which label, by its index."""
+        """The label index that each annotator gave the item of that row."""
         place = int(np.searchsorted(self.rows, row))
         if place == len(self.rows) or self.rows[place] != row:
             return []
@@ -145,7 +145,7 @@ def ratings_by_metric(
     """One matrix per metric with all its annotators (sorted); the labels are read once.
 
     `row_of` gives an item's row, -1 where it has none; labels of other items and metrics are left
-    out. Raises SetupError for a label that the metric does not know.
+    out. Raises SetupError for a label that the metric lacks.
     """
     cells = {m.id: _Cells(m) for m in metrics}
     for label in labels:
@@ -156,7 +156,7 @@ def ratings_by_metric(
 
 
 class _Cells:
-    """The cells of one metric as they come: 14 bytes each, so that millions fit."""
+    """The cells of one metric in the order of reading: 14 bytes each, so that millions fit."""
 
     def __init__(self, metric: Metric) -> None:
         self._metric = metric
@@ -211,7 +211,7 @@ def truth_model(values: IntArray, k: int) -> DawidSkene:
     """The Dawid-Skene model behind the rule `dawid_skene`.
 
     It starts as if each annotator had given two labels for every true one, the right one and one
-    at random: else somebody with three labels may overrule all the others, and on few items one
-    label may swallow another that all annotators agree on.
+    at random: otherwise an annotator with three labels may overrule all others, and on few items
+    one label may absorb another that all annotators agree on.
     """
     return dawid_skene(values, k, smoothing=np.eye(k) + 1 / k)

@@ -98,7 +98,7 @@ def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArr
 
 
 def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:
-    """How many verdicts ended how."""
+    """How many verdicts have each status."""
     if isinstance(verdicts, Indexed):
         return verdicts.status_counts()
     return Counter(verdict.status for verdict in verdicts.values())
