@@ -360,8 +360,9 @@ def check(files: Sequence[str | Path], rubric: str | Path = "medical-safety") ->
     """Every problem in files of any kind, with file and row. Calls no model.
 
     >>> import judgebench as jb
-    >>> jb.check(["answers.csv", "labels.csv"]).errors
-    []
+    >>> print(jb.check(["bench.yaml"]))
+    bench.yaml: a benchmark of 24 answers with 189 human labels, 1 judges and 5 control judges
+    No errors.
     """
     from judgebench.check import check_all
 

@@ -14,13 +14,18 @@ from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.yaml_file import load_with_lines, load_yaml
 
 
-@dataclass
+@dataclass(repr=False)
 class Outcome:
     """What was found, in words; `warnings` and `errors` one a problem."""
 
     facts: list[str] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     errors: list[Problem] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        warnings = [f"warning: {problem}" for problem in self.warnings]
+        errors = [f"error: {problem}" for problem in self.errors] or ["No errors."]
+        return "\n".join([*self.facts, *warnings, *errors])
 
 
 def check_all(files: Sequence[Path], rubric: str, data_folder: Path | None = None) -> Outcome:

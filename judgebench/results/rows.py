@@ -46,7 +46,7 @@ class Row:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """Rows, in the order in which they are written, and how to find some of them.
 
@@ -57,6 +57,9 @@ class Results:
     """
 
     rows: tuple[Row, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{len(self.rows):,} rows of results; to_frame() gives them as a DataFrame"
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
