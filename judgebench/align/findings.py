@@ -38,7 +38,7 @@ class JudgeSummary:
     about: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Alignment(Shown):
     """How far judges agree with humans, and humans with each other.
 

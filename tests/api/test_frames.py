@@ -1,0 +1,73 @@
+"""What `to_frame()` gives is what stands in the CSV files of a report, row for row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+from python_api import rubric
+
+import judgebench as jb
+
+
+@pytest.fixture(scope="module")
+def study(place: Path) -> jb.Study:
+    return jb.open_run(place / "runs" / "small", as_judges=["annotator-1"])
+
+
+def as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """Every cell as a text, whatever a number looks like in a CSV file."""
+    return frame.astype(object).where(frame.notna(), "").map(_text)
+
+
+def _text(cell: object) -> str:
+    try:
+        return repr(float(str(cell)))
+    except ValueError:
+        return str(cell)
+
+
+def test_frames_equal_the_csv_files_row_for_row(study: jb.Study, tmp_path: Path) -> None:
+    written = jb.report(study, tmp_path)
+    found = jb.analyse(study)
+    assert len(found) >= 2
+    for findings in found.values():
+        frame = findings.to_frame()
+        path = written[f"{findings.part.key}.csv"]
+        filed = pd.read_csv(path, dtype=str, keep_default_na=False)
+        assert list(filed.columns) == list(frame.columns)
+        assert len(filed) == len(frame) > 0
+        assert_frame_equal(as_text(filed), as_text(frame.reset_index(drop=True)))
+
+
+def test_every_condition_of_every_decision_is_a_row(study: jb.Study) -> None:
+    frame = jb.decide(study).to_frame()
+    decided = frame[frame.analysis == "decision"]
+    assert len(decided) == len(rubric().metrics) * 2  # my-judge and annotator-1
+    conditions = frame[frame.analysis == "condition"].groupby(["judge", "metric"])
+    assert conditions.ngroups == len(decided)
+    assert conditions.size().min() >= 7
+
+
+def test_findings_print_a_summary_and_show_a_table_in_a_notebook(study: jb.Study) -> None:
+    for findings in jb.analyse(study).values():
+        assert "my-judge" in str(findings)
+        assert len(str(findings).splitlines()) < 120
+        assert "<table" in findings._repr_html_()
+        assert len(repr(findings)) < 10_000
+    assert "CAN'T TELL" in str(jb.decide(study))
+
+
+def test_the_same_numbers_from_tables_and_from_the_run_that_gave_them(place: Path) -> None:
+    opened = jb.open_run(place / "runs" / "small")
+    files = (place / name for name in ("labels.csv", "verdicts.csv", "answers.csv"))
+    given = jb.study(*files, rubric=rubric(), truth=opened.config)
+    for analysis in (jb.align, jb.decide):
+        keys = ["analysis", "judge", "metric", "statistic"]
+        one, other = (
+            as_text(analysis(s).to_frame()).sort_values(keys, kind="stable", ignore_index=True)
+            for s in (opened, given)
+        )
+        assert_frame_equal(one, other)
