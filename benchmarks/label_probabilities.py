@@ -189,7 +189,8 @@ def against_humans(model: str, folder: Path, number: int) -> None:
         alignment = align(open_run(kept, config.truth))
         seconds = time.perf_counter() - began
         scores = {
-            (s.judge, s.statistic): s.estimate for s in alignment.scores if s.failures == "left_out"
+            (row.judge, row.statistic): row.estimate
+            for row in alignment.results.select("score", failures="left_out")
         }
         print(f"\n{len(bench.dataset.answers)} medical queries, crowd median as truth, 4 labels"
               f" ({seconds:.0f} s)")  # fmt: skip

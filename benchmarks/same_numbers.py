@@ -2,11 +2,11 @@
 
     python benchmarks/same_numbers.py OLD/report NEW/report
 
-Compares the CSV files of two report folders. A row is known by its keys, which are all columns but
-those of the estimate and those left out by --ignore; `--rename old=new` maps the columns of a
-report that an earlier release wrote (`table` is read as `analysis` anyway), and `--rename
-column:old=new` maps one entry of a column. Prints every number that differs and every row that
-stands on one side only, and exits with 1 where there is any.
+Compares the CSV files of two report folders and prints every number that differs and every row
+that stands on one side only; exits with 1 where there is any. A row is known by the columns that
+both files have, those of the estimate left out. Reports of earlier versions are read, too: their
+column `table` as `analysis`, their outcome DON'T as DO NOT USE, and numbers beside the estimate
+(`place`, `place_low`, `place_high`) as rows of their own.
 """
 
 from __future__ import annotations
@@ -19,24 +19,40 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 NUMBERS = ("value", "low", "high", "n", "n_missing")
-NOT_KEYS = {*NUMBERS, "level", "method", "reason"}
-Key = tuple[tuple[str, str], ...]
-Found = Mapping[Key, list[tuple[str, ...]]]
+ENDS = {"value": "", "low": "_low", "high": "_high"}
+NOT_KEYS = {*NUMBERS, "level", "method", "reason", "missing"}
+Line = Mapping[str, str]
+Found = Mapping[tuple[tuple[str, str], ...], list[tuple[str, ...]]]
 
 
-def read(path: Path, renamed: Mapping[str, str], ignored: set[str]) -> Found:
-    """The numbers of each row by its keys; several rows with the same keys in their order."""
+def lines(path: Path) -> list[Line]:
+    """The rows of a CSV file in today's columns."""
     csv.field_size_limit(sys.maxsize)
-    found: dict[Key, list[tuple[str, ...]]] = defaultdict(list)
     with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            keys = {renamed.get(name, name): text for name, text in row.items()}
-            keys = {name: renamed.get(f"{name}:{text}", text) for name, text in keys.items()}
-            key = tuple(
-                sorted((k, v) for k, v in keys.items() if v and k not in NOT_KEYS | ignored)
-            )
-            found[key].append(tuple(row.get(name) or "" for name in NUMBERS))
-    return found
+        return [line for row in csv.DictReader(file) for line in as_today(row)]
+
+
+def as_today(row: dict[str, str]) -> Iterator[Line]:
+    """A row of any release: one for its estimate, and one for each number beside it."""
+    if "table" in row:
+        row["analysis"] = row.pop("table")
+    if row.get("outcome") == "DON'T":
+        row["outcome"] = "DO NOT USE"
+    beside = [name for name in row if {f"{name}_low", f"{name}_high"} <= row.keys()]
+    other = {name: {key: row.pop(name + end) for key, end in ENDS.items()} for name in beside}
+    yield row
+    for name, numbers in other.items():
+        if any(numbers.values()):
+            yield {**row, "statistic": name, **numbers}
+
+
+def by_keys(found: Sequence[Line], keys: set[str]) -> Found:
+    """The numbers of each row by its keys; several rows with the same keys in their order."""
+    rows: dict[tuple[tuple[str, str], ...], list[tuple[str, ...]]] = defaultdict(list)
+    for line in found:
+        key = tuple(sorted((k, v) for k, v in line.items() if v and k in keys))
+        rows[key].append(tuple(line.get(name) or "" for name in NUMBERS))
+    return rows
 
 
 def differences(old: Found, new: Found) -> Iterator[str]:
@@ -61,33 +77,33 @@ def same(name: str, one: str, other: str) -> bool:
     return float(one) == float(other)
 
 
+def compare(old: Path, new: Path) -> int:
+    """Print how two CSV files differ and return in how many places."""
+    before, after = lines(old), lines(new)
+    columns = [set().union(*(line.keys() for line in side)) for side in (before, after)]
+    keys = (columns[0] & columns[1]) - NOT_KEYS
+    found = list(differences(by_keys(before, keys), by_keys(after, keys)))
+    print(f"{new.name}: {len(after):,} numbers, {len(found)} differences")
+    for line in found:
+        print(f"  {line}")
+    return len(found)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    """1 where any number differs."""
+    parser = argparse.ArgumentParser(description="Compare the numbers of two reports.")
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW")
-    parser.add_argument("--ignore", action="append", default=[], metavar="COLUMN")
     asked = parser.parse_args(arguments)
-    renamed = {"table": "analysis", **dict(pair.split("=", 1) for pair in asked.rename)}
     wrong = 0
     for name in sorted(
         {path.name for side in (asked.old, asked.new) for path in side.glob("*.csv")}
     ):
-        if missing := [side for side in (asked.old, asked.new) if not (side / name).is_file()]:
-            print(f"{name}: only in one report, not in {missing[0]}")
+        if (asked.old / name).is_file() and (asked.new / name).is_file():
+            wrong += compare(asked.old / name, asked.new / name)
+        else:
+            print(f"{name}: in one report only")
             wrong += 1
-            continue
-        old, new = (
-            read(side / name, renamed, set(asked.ignore)) for side in (asked.old, asked.new)
-        )
-        lines = list(differences(old, new))
-        rows = sum(map(len, new.values()))
-        print(f"{name}: {rows:,} rows, {len(lines)} differences")
-        for line in lines:
-            print(f"  {line}")
-        wrong += len(lines)
     return 1 if wrong else 0
 
 

@@ -47,7 +47,7 @@ def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
     )
     return (
         HeatMap(f"heat_map_{declared.key}", title, table, kinds),
-        Intervals(f"judges_and_controls_{declared.key}", title, lines, axis=title),
+        Intervals(f"judges_and_controls_{declared.key}", title, lines, axis=declared.heading),
     )
 
 

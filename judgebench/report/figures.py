@@ -113,10 +113,14 @@ def draw_intervals(shown: Intervals) -> Any:
         axes.plot([], [], linestyle="none", **look)
     for (words, bound), line in zip(shown.bounds.items(), _LINES * 9, strict=False):
         axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=line, label=words)
-    names = [_row_name([line], [x.estimate for x in lanes]) for line, lanes in shown.lines]
+    names = [
+        _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
+        for line, lanes in shown.lines
+    ]
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlim(*(shown.limits or (min(axes.get_xlim()[0], -0.02), 1.02)))
+    if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown
+        axes.set_xlim(*(shown.limits or (-0.02, 1.02)))
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.set_xlabel(f"{shown.axis or 'Value with interval'}; {DASH} means undefined")

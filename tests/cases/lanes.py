@@ -68,7 +68,8 @@ def labels_of(folder: RunFolder, *names: str) -> dict[str, Labels]:
         assert name == "jury" or all(v.usage.prompt_tokens for v in verdicts.values())
     alignment = align_run(folder)
     assert {j.name for j in alignment.judges if j.kind == "judge"} == set(names)
-    scored = {s.judge for s in alignment.scores if s.estimate.value is not None}
+    rows = alignment.results.select("score")
+    scored = {row.judge for row in rows if row.estimate.value is not None}
     assert scored >= {*names, "jury"}
     return {
         name: {item: dict(v.labels) for item, v in verdicts.items()}

@@ -174,7 +174,8 @@ def test_a_run_is_scored_again_from_its_folder(tmp_path: Path) -> None:
     run(bench({"m": ScriptedBackend(lambda request: GOOD)}), folder)
     alignment = align_run(RunFolder.existing(tmp_path))
     scores = {
-        (s.judge, s.metric): s.estimate for s in alignment.scores if s.statistic == "accuracy"
+        (row.judge, row.metric): row.estimate
+        for row in alignment.results.select("score", "accuracy")
     }
     assert scores["m", "harm"].value == pytest.approx(2 / 6)
     assert scores["m", "kind"].value == pytest.approx(3 / 6)
