@@ -7,7 +7,7 @@ argument, the correct label alone, the argument of an unrelated instance, and re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judgebench.data.findings import shorten
@@ -18,9 +18,6 @@ from judgebench.records import content_hash
 
 if TYPE_CHECKING:
     from judgebench.ranking.proxy.passages import PassageRetriever
-
-# Takes a query and gives passages, the best first.
-Retrieve = Callable[[str], Sequence[str]]
 
 
 def control_arguments(
@@ -33,13 +30,10 @@ def control_arguments(
     """
     found = []
     for case in cases:
+        texts = control_case(case, task.ranked, seed, retriever)
         about: Any = seed if case == "noise" else None
-        retrieve: Retrieve | None = None
         if case == "passages" and retriever is not None:
-            queries = list(dict.fromkeys(instance.text for instance in task.ranked))
-            retrieve = dict(zip(queries, retriever.retrieve_all(queries), strict=True)).__getitem__
             about = retriever.describe()
-        texts = control_case(case, task.ranked, seed, retrieve)
         found += [
             Argument(task.name, i.item_id, case, text, content_hash([case, about, i.text, text]))
             for i, text in zip(task.ranked, texts, strict=True)
@@ -51,12 +45,12 @@ def control_case(
     kind: ControlCase,
     instances: Sequence[TaskInstance],
     seed: int,
-    retrieve: Retrieve | None = None,
+    retriever: PassageRetriever | None = None,
 ) -> list[str]:
     """The argument that each instance gets in that case, in the order of `instances`.
 
-    Only `noise` depends on the seed, and on no order; only `passages` needs `retrieve`, which is
-    asked for each instance's text. Raises SetupError with every instance that has no unrelated
+    Only `noise` depends on the seed, and on no order; only `passages` needs `retriever`, which is
+    asked for each different text. Raises SetupError with every instance that has no unrelated
     argument, or for which nothing is retrieved.
     """
     match kind:
@@ -67,9 +61,9 @@ def control_case(
         case "noise":
             return _noise(instances, seed)
         case "passages":
-            if retrieve is None:
+            if retriever is None:
                 raise SetupError("the control case passages needs a collection to retrieve from")
-            return _passages(instances, retrieve)
+            return _passages(instances, retriever)
 
 
 def _noise(instances: Sequence[TaskInstance], seed: int) -> list[str]:
@@ -124,8 +118,10 @@ def _any_unrelated(
     return donors[int(content_hash([seed, "donor", instance.item_id]), 16) % len(donors)]
 
 
-def _passages(instances: Sequence[TaskInstance], retrieve: Retrieve) -> list[str]:
-    found = ["\n\n".join(retrieve(instance.text)) for instance in instances]
+def _passages(instances: Sequence[TaskInstance], retriever: PassageRetriever) -> list[str]:
+    queries = list(dict.fromkeys(instance.text for instance in instances))
+    held = dict(zip(queries, retriever.retrieve_all(queries), strict=True))
+    found = ["\n\n".join(held[instance.text]) for instance in instances]
     problems = [
         Problem("no passage is found for this text", field=shorten(instance.item_id))
         for instance, text in zip(instances, found, strict=True)

@@ -4,14 +4,14 @@ machine, whatever the order of the rows."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from pydantic import model_validator
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
+from judgebench.ranking.proxy.task import SPLITS, ProxyTask, Split, TaskInstance
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
 
@@ -157,35 +157,28 @@ def draw(labels: Sequence[str], keys: Sequence[str], n: int, seed: int) -> list[
     return sorted(drawn)
 
 
-def check_splits(
-    task: str,
-    labels: Sequence[str],
-    instances: Iterable[TaskInstance],
-    left_out: Sequence[str] = (),
-    *,
-    needs_all_classes: bool = True,
-) -> None:
+def check_splits(task: ProxyTask) -> None:
     """Raise SetupError for every split without instances, and for every class that one lacks.
 
-    A class in `left_out` may be missing in the test split. Where options are given, their places
-    are no classes: then only empty splits are reported.
+    A class that is not ranked may be missing in the test split. Where options are given, their
+    places are no classes: then only empty splits are reported.
     """
-    counts = {split: Counter[str]() for split in SPLITS}
-    for instance in instances:
-        counts[instance.split][instance.label] += 1
     problems = []
-    for split, held in counts.items():
-        found = ", ".join(f"{label}: {held[label]}" for label in labels)
+    for split in SPLITS:
+        held = Counter(instance.label for instance in task.of(split))
+        found = ", ".join(f"{label}: {held[label]}" for label in task.labels)
+        left_out = task.left_out if split == "test" else ()
+        lacking = [label for label in task.labels if not held[label] and label not in left_out]
         if not held:
-            problems.append(Problem(f"task {task}: the {split} split is empty", field="split"))
-        elif needs_all_classes:
+            problems.append(Problem(f"task {task.name}: the {split} split is empty", field="split"))
+        elif not task.is_multiple_choice:
+            allowed = "every class in every split; in the test split but for leave_out"
             problems += [
                 Problem(
-                    f"task {task}: the {split} split lacks the class {label!r}", "", None, "split",
-                    found, "every class in every split; in the test split but for leave_out",
+                    f"task {task.name}: the {split} split lacks the class {label!r}",
+                    field="split", found=found, allowed=allowed,
                 )
-                for label in labels
-                if not held[label] and not (split == "test" and label in left_out)
+                for label in lacking
             ]  # fmt: skip
     if problems:
         raise SetupError(problems)

@@ -129,12 +129,11 @@ def load_task(
     if twice:
         raise SetupError(Problem("duplicate item", str(path), field="item_id", found=twice[0]))
     classes = spec.labels if reader is None else reader.LABELS
-    labels = classes or _places(instances)
-    check_splits(spec.name, labels, instances, spec.leave_out, needs_all_classes=bool(classes))
-    return ProxyTask(
+    most = max((len(i.options) for i in instances), default=0)
+    task = ProxyTask(
         name=spec.name,
         title=spec.title or spec.name,
-        labels=labels,
+        labels=classes or tuple(str(place) for place in range(1, most + 1)),
         metric=spec.metric,
         instances=tuple(instances),
         prompt=prompt,
@@ -142,6 +141,8 @@ def load_task(
         notes=(*spec.notes, *notes),
         files={spec.files[key]: _sha256(file) for key, file in paths.items()},
     )
+    check_splits(task)
+    return task
 
 
 def _check_files(spec: TaskFile, paths: Mapping[str, Path], yaml: Path) -> None:
@@ -195,11 +196,6 @@ def load_reader(path: Path) -> TaskReader:
     return cast(TaskReader, module)
 
 
-def _places(instances: Sequence[TaskInstance]) -> tuple[str, ...]:
-    most = max((len(i.options) for i in instances), default=0)
-    return tuple(str(place) for place in range(1, most + 1))
-
-
 def _sha256(path: Path) -> str:
     with open_bytes(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -223,12 +219,9 @@ def sample_task(task: ProxyTask, sample: SampleConfig, seed: int) -> ProxyTask:
         kept.update(firsts[i].item_id for i in drawn)
         sources = {firsts[i].group for i in drawn}
         kept.update(i.item_id for i in instances if i.version and i.group in sources)
-    instances = [i for i in task.instances if i.item_id in kept]
-    check_splits(
-        task.name, task.labels, instances, task.left_out,
-        needs_all_classes=not task.is_multiple_choice,
-    )  # fmt: skip
-    return replace(task, instances=tuple(instances))
+    sampled = replace(task, instances=tuple(i for i in task.instances if i.item_id in kept))
+    check_splits(sampled)
+    return sampled
 
 
 def split_rows(task: ProxyTask) -> dict[str, list[int]]:

@@ -110,25 +110,18 @@ def test_without_an_unrelated_argument_every_instance_is_told() -> None:
     assert control_case("noise", [], 0) == []
 
 
-def test_passages_are_retrieved_for_the_text_and_joined() -> None:
-    asked: list[str] = []
+class Some:
+    """Finds something for one text alone."""
 
-    def retrieve(query: str) -> Sequence[str]:
-        asked.append(query)
-        return [f"{query}, first", f"{query}, second"]
-
-    assert control_case("passages", instances(2), 0, retrieve) == [
-        "text 0, first\n\ntext 0, second",
-        "text 1, first\n\ntext 1, second",
-    ]
-    assert asked == ["text 0", "text 1"]
+    def retrieve_all(self, queries: Sequence[str]) -> list[list[str]]:
+        return [["found"] * ("1" in query) for query in queries]
 
 
 def test_an_instance_without_passages_is_told() -> None:
     with pytest.raises(SetupError, match="retrieve from"):
         control_case("passages", instances(2), 0)
     with pytest.raises(SetupError) as caught:
-        control_case("passages", instances(3), 0, lambda query: ["found"] * ("1" in query))
+        control_case("passages", instances(3), 0, Some())  # type: ignore[arg-type]
     assert [p.field for p in caught.value.problems] == ["'i0'", "'i2'"]
 
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +19,7 @@ from judgebench.ranking.proxy.splits import (
     seeded_split,
     shares,
 )
-from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
+from judgebench.ranking.proxy.task import SPLITS, ProxyTask, Split, TaskInstance
 
 LABELS = st.lists(st.sampled_from("abc"), min_size=3, max_size=80)
 
@@ -139,10 +141,15 @@ def instance(label: str, split: Split) -> TaskInstance:
     return TaskInstance(f"{label}-{split}", "t", label, "a", split)
 
 
+def task(instances: list[TaskInstance], *left_out: str) -> ProxyTask:
+    prompt: Any = None  # no model is asked
+    return ProxyTask("mine", "M", ("yes", "no"), "accuracy", instances, prompt, left_out)
+
+
 def test_every_class_that_a_split_lacks_is_told_with_the_counts() -> None:
     held = [instance("yes", split) for split in SPLITS] + [instance("no", "train")]
     with pytest.raises(SetupError) as caught:
-        check_splits("mine", ("yes", "no"), held)
+        check_splits(task(held))
     assert [str(p).partition(";")[0] for p in caught.value.problems] == [
         "split: task mine: the development split lacks the class 'no'",
         "split: task mine: the test split lacks the class 'no'",
@@ -153,13 +160,15 @@ def test_every_class_that_a_split_lacks_is_told_with_the_counts() -> None:
 def test_a_class_that_is_left_out_may_be_missing_in_the_test_split_alone() -> None:
     held = [instance("yes", split) for split in SPLITS]
     held += [instance("no", "train"), instance("no", "development")]
-    check_splits("mine", ("yes", "no"), held, ("no",))
+    check_splits(task(held, "no"))
     with pytest.raises(SetupError, match="development split lacks"):
-        check_splits("mine", ("yes", "no"), held[:-1], ("no",))
+        check_splits(task(held[:-1], "no"))
 
 
 def test_an_empty_split_is_told_also_where_options_are_given() -> None:
-    held = [instance("1", "train"), instance("2", "test")]
+    held = [replace(instance(place, split), options=("a", "b")) for place, split in (
+        ("1", "train"), ("2", "test"),
+    )]  # fmt: skip
     with pytest.raises(SetupError, match="the development split is empty") as caught:
-        check_splits("mine", ("1", "2"), held, needs_all_classes=False)
+        check_splits(replace(task(held), labels=("1", "2")))
     assert len(caught.value.problems) == 1

@@ -13,7 +13,7 @@ from judgebench.prompt import fence_tag
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.attacker import Attacker, Draft, drafts, second_opinions
+from judgebench.stress.probes.make import Attacker, Draft, drafts, second_opinions
 from judgebench.stress.probes.recipe import AREAS, Recipe, load_recipe
 from judgebench.writer import WritingTerms, Written, write_texts
 
