@@ -44,7 +44,7 @@ def test_an_unknown_rubric_is_told_and_nothing_is_raised(tmp_path: Path) -> None
     assert "support-tone" in str(problem)
 
 
-@pytest.mark.parametrize("kind", ["rubrics", "prompts", "prompts/arguments"])
+@pytest.mark.parametrize("kind", ["rubrics", "prompts"])
 def test_everything_that_ships_passes(kind: str) -> None:
     files = sorted(p for p in shipped_folder(kind).glob("*.*") if p.suffix != ".md")
     found = check_all(files, "support-tone")

@@ -16,6 +16,7 @@ from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
 from judgebench.ranking.rank_bench import argument_answer, gold_answers, load_rank_bench
 from judgebench.runner.bench import load_bench
+from judgebench.shipped import shipped_folder
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -268,6 +269,13 @@ def _argument_prompt(folder: Path) -> Path:
         "{% block user %}{{ question }}{% endblock %}\n"
     )
     return path
+
+
+def test_every_shipped_prompt_for_arguments_passes_its_check() -> None:
+    files = sorted(shipped_folder("prompts/arguments").glob("*.jinja"))
+    found = check_all(files, "support-tone")
+    assert found.errors == []
+    assert len(found.facts) == len(files) >= 3
 
 
 def test_a_check_tells_what_is_wrong_with_a_ranking(here: Path) -> None:
