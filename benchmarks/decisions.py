@@ -276,7 +276,7 @@ def naive_rules(found: Draw, truth: IntArray) -> Iterator[tuple[str, bool]]:
     C = confusion_by_cluster(truth, found.judged, Clusters(np.zeros_like(truth), 1), found.k)[0]
     yield "accuracy", bool(ACCURACY.formula(C) >= 0.9)
     yield "kappa", bool(cohen_kappa().formula(C) >= 0.6)
-    test = alternative_annotator_test(found.own, found.judged, found.k, epsilon=0.1)
+    test = alternative_annotator_test(found.own, found.judged, found.k)
     yield "alt-test", bool(test.passes)
 
 

@@ -14,7 +14,11 @@ from judgebench.decide.rule import AlternativeTestRule
 from judgebench.records import Estimate, is_slot
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
-from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
+from judgebench.stats.alternative_test import (
+    DuelTerms,
+    alternative_annotator_test,
+    average_advantage,
+)
 from judgebench.stats.paired import mcnemar_clustered
 from judgebench.study.study import JudgeVerdicts, Study
 
@@ -67,13 +71,11 @@ def _test(
     if not reason:
         ratings = humans.ratings.of(named).values
         judged = study.judged(judge, metric)[humans.ratings.rows]
-        k, balanced = len(metric.labels), variant == "balanced"
-        found = alternative_annotator_test(
-            ratings, judged, k, epsilon=rule.epsilon, balanced=balanced
-        )
-        advantage = average_advantage(
-            ratings, judged, humans.clusters, k, balanced=balanced, resampling=study.resampling
-        )
+        k = len(metric.labels)
+        terms = DuelTerms(rule.epsilon, balanced=variant == "balanced")
+        found = alternative_annotator_test(ratings, judged, k, terms)
+        clusters, resampling = humans.clusters, study.resampling
+        advantage = average_advantage(ratings, judged, clusters, k, terms, resampling)
         tested, rate, passes = found.tested, found.winning_rate, found.passes
         few = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
         reason = "; ".join(filter(None, (found.reason, few, guard.reason if passes else "")))

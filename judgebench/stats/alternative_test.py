@@ -46,6 +46,29 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
+class DuelTerms:
+    """`epsilon` is how much worse than an annotator the judge may be, `q` the false discovery rate.
+
+    Annotators with fewer than `least_items` units are not tested. `balanced`: every label of the
+    others' majority weighs the same, see `_balanced_p`. `severities` (k,) decide what is close.
+    Raises ValueError where epsilon is not in [0, 1).
+    """
+
+    epsilon: float = 0.1
+    q: float = 0.05
+    least_items: int = 30
+    balanced: bool = False
+    severities: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < 1:
+            raise ValueError(f"epsilon must lie in [0, 1); found {self.epsilon}")
+
+
+USUAL_TERMS = DuelTerms()
+
+
+@dataclass(frozen=True)
 class AlternativeAnnotatorTest:
     """Whom the judge wins against. All tuples are (annotators,), None for those not tested.
 
@@ -82,15 +105,7 @@ class _Duel:
 
 
 def alternative_annotator_test(
-    ratings: IntArray,
-    judge: IntArray,
-    k: int,
-    *,
-    epsilon: float = 0.1,
-    q: float = 0.05,
-    least_items: int = 30,
-    balanced: bool = False,
-    severities: Sequence[float] | None = None,
+    ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms = USUAL_TERMS
 ) -> AlternativeAnnotatorTest:
     """Winning rate omega = share of annotators for whom H0: rho^f <= rho^h - epsilon is rejected.
 
@@ -99,29 +114,27 @@ def alternative_annotator_test(
 
         t = (mean(d) - epsilon) / (s / sqrt(n)),
 
-    units taken as independent; the p values are corrected by Benjamini and Yekutieli (2001) at
-    false discovery rate `q`. Annotators with fewer than `least_items` units are not tested. Where
+    units taken as independent; the p values are corrected by Benjamini and Yekutieli (2001). Where
     all d_i are equal there is no t, and p is the chance of so many units without a loss,
-    (1 - epsilon)^n if d = 0 or -1, else 1; `reason` says so. `balanced`: every label of the others'
-    majority weighs the same, see `_balanced_p`. The judge passes with omega >= 1/2. Raises
-    ValueError where shapes differ, a code is out of range or epsilon is not in [0, 1).
+    (1 - epsilon)^n if d = 0 or -1, else 1; `reason` says so. The judge passes with omega >= 1/2.
+    Raises ValueError where shapes differ or a code is out of range.
 
     >>> ratings = np.tile([[0, 0, 0], [1, 1, 0]], (20, 1))
     >>> alternative_annotator_test(ratings, ratings[:, 0], k=2).winning_rate
     1.0
     """
-    if not 0 <= epsilon < 1:
-        raise ValueError(f"epsilon must lie in [0, 1); found {epsilon}")
     p_values: list[float | None] = []
     without_t = 0
-    for duel in _duels(ratings, judge, k, balanced, severities):
-        if not _is_tested(duel, least_items, balanced):
+    for duel in _duels(ratings, judge, k, terms):
+        if not _is_tested(duel, terms):
             p_values.append(None)
             continue
         d = duel.annotator_wins - duel.judge_wins
-        without_t += bool(not balanced and (d == d[0]).all())
-        p_values.append(_balanced_p(d, duel.label, k, epsilon) if balanced else _p(d, epsilon))
-    return _result(p_values, q, without_t, _why_nobody(ratings, least_items, balanced))
+        without_t += bool(not terms.balanced and (d == d[0]).all())
+        p_values.append(
+            _balanced_p(d, duel.label, k, terms.epsilon) if terms.balanced else _p(d, terms.epsilon)
+        )
+    return _result(p_values, terms.q, without_t, _why_nobody(ratings, terms))
 
 
 def average_advantage(
@@ -129,10 +142,7 @@ def average_advantage(
     judge: IntArray,
     clusters: Clusters,
     k: int,
-    *,
-    least_items: int = 30,
-    balanced: bool = False,
-    severities: Sequence[float] | None = None,
+    terms: DuelTerms = USUAL_TERMS,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Estimate:
     """rho: the mean over annotators of the share of units on which W^f = 1, ties included.
@@ -142,12 +152,12 @@ def average_advantage(
     of the others). Raises ValueError as `alternative_annotator_test` does.
     """
     counts, n_missing = [], 0
-    for duel in _duels(ratings, judge, k, balanced, severities):
-        if _is_tested(duel, least_items, balanced):
-            counts.append(_by_cluster(duel, clusters[duel.rows], k if balanced else 1))
+    for duel in _duels(ratings, judge, k, terms):
+        if _is_tested(duel, terms):
+            counts.append(_by_cluster(duel, clusters[duel.rows], k if terms.balanced else 1))
             n_missing += duel.n_missing
     if not counts:
-        reason = _why_nobody(ratings, least_items, balanced)
+        reason = _why_nobody(ratings, terms)
         return Estimate(None, reason=reason, level=resampling.level)
     stacked = np.stack(counts, axis=1)
     n = round(float(stacked[..., 1].sum()))
@@ -195,24 +205,18 @@ def _balanced_p(d: NDArray[np.int64], label: NDArray[np.int64], k: int, epsilon:
     return float(stdtr(df, (d_y.mean() - epsilon) * K / np.sqrt(V_y.sum())))
 
 
-def _duels(
-    ratings: IntArray,
-    judge: IntArray,
-    k: int,
-    balanced: bool,
-    severities: Sequence[float] | None,
-) -> Iterator[_Duel]:
-    """One duel an annotator. Where `balanced`, units on which the others are split are left out."""
+def _duels(ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms) -> Iterator[_Duel]:
+    """One duel per annotator; where `balanced`, without units on which the others are split."""
     if judge.shape != ratings.shape[:1]:
         raise ValueError("ratings and judge must have the same length")
     check_codes(judge, k, "the judge's labels")
     votes = value_counts(ratings, k)
     apart = 1 - np.eye(k)
-    if severities is not None:
-        s = severity_of_labels(severities, k)
+    if terms.severities is not None:
+        s = severity_of_labels(terms.severities, k)
         apart = np.square(s[:, None] - s[None, :])
     for own in ratings.T:
-        yield _duel(own, judge, votes, apart, balanced)
+        yield _duel(own, judge, votes, apart, terms.balanced)
 
 
 def _duel(
@@ -246,11 +250,11 @@ def _duel(
     )
 
 
-def _is_tested(duel: _Duel, least_items: int, balanced: bool) -> bool:
+def _is_tested(duel: _Duel, terms: DuelTerms) -> bool:
     """A balance needs two labels: with one it would be the plain test again."""
-    if len(duel.rows) < max(2, least_items):
+    if len(duel.rows) < max(2, terms.least_items):
         return False
-    return not balanced or bool((duel.label != duel.label[0]).any())
+    return not terms.balanced or bool((duel.label != duel.label[0]).any())
 
 
 def _by_cluster(duel: _Duel, clusters: Clusters, labels: int) -> FloatArray:
@@ -278,10 +282,10 @@ def _result(
     return AlternativeAnnotatorTest(tuple(p_values), wins, rate, rate >= PASSING, reason)
 
 
-def _why_nobody(ratings: IntArray, least_items: int, balanced: bool) -> str:
+def _why_nobody(ratings: IntArray, terms: DuelTerms) -> str:
     if ratings.shape[1] < 2:
         return "the test needs two annotators"
-    units = f"{least_items} items that another annotator and the judge labelled too"
-    if balanced:
+    units = f"{terms.least_items} items that another annotator and the judge labelled too"
+    if terms.balanced:
         units += ", with two labels or more among the others' majorities"
     return f"no annotator has {units}"

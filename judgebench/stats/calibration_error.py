@@ -118,15 +118,22 @@ class BiasCorrected:
     debiased: Estimate
 
 
+@dataclass(frozen=True)
+class BinnedSample:
+    """Counts by cluster and what they are of: `n` items of `n_clusters` clusters, `n_missing` left
+    out, in bins as `bins` says."""
+
+    counts: ClusterCounts
+    bins: str
+    n: int
+    n_missing: int
+    n_clusters: int
+
+
 def bias_corrected(
-    sample: ClusterCounts,
+    sample: BinnedSample,
     statistics: Sequence[Statistic],
     resampling: Resampling,
-    *,
-    prefix: str,
-    n: int,
-    n_missing: int,
-    n_clusters: int,
     least: float = 0.0,
 ) -> BiasCorrected:
     """A statistic that is never below `least`, and its interval without what chance adds.
@@ -136,28 +143,29 @@ def bias_corrected(
     debiased form are moved until their mean is its value. The low limit is `least` where chance
     alone shows as much as there is (consistency resampling: Bröcker and Smith 2007, "Increasing
     the reliability of reliability diagrams"). The interval is widened where need be to hold both
-    values. `prefix` goes before its method; `n_clusters` is the number of clusters in the sample.
+    values.
     """
     plug_in, debiased, *by_chance = statistics
-    usual = cluster_bootstrap(sample, plug_in, resampling, n=n, n_missing=n_missing)
+    counts, missing = sample.counts, sample.n_missing
+    usual = cluster_bootstrap(counts, plug_in, resampling, n=sample.n, n_missing=missing)
     if usual.value is None:
         return BiasCorrected(usual, usual)
-    value = float(debiased.formula(sample.total))
+    value = float(debiased.formula(counts.total))
     if usual.low is None:
         return BiasCorrected(usual, replace(usual, value=max(least, value)))
     tail = (1 - resampling.level) / 2
-    replicates = bootstrap_replicates(sample, debiased, resampling)
+    replicates = bootstrap_replicates(counts, debiased, resampling)
     low, high = value - replicates.mean() + np.quantile(replicates, [tail, 1 - tail])
     for chance in by_chance:
-        noise = bootstrap_replicates(sample, chance, resampling)
+        noise = bootstrap_replicates(counts, chance, resampling)
         low = least if usual.value <= np.quantile(noise, 1 - tail) else low
     value = max(least, value)
     both = replace(
-        grouping_told(usual, n_clusters),
+        grouping_told(usual, sample.n_clusters),
         low=max(least, float(min(low, value, usual.value))),
         high=float(max(high, value, usual.value)),
     )
-    both = replace(both, method=f"{prefix}; bias-corrected {both.method}")
+    both = replace(both, method=f"{sample.bins}; bias-corrected {both.method}")
     return BiasCorrected(both, replace(both, value=value))
 
 
@@ -204,16 +212,14 @@ def expected_calibration_error(
     n, bins = len(confidence), bins_for(len(confidence))
     groups = random_groups(clusters, resampling.seed)[~np.isnan(p + q).any(axis=1)]
     code = equal_mass_bins(confidence, bins)
-    sample = ClusterCounts(cells_by_cluster(code, right - confidence, groups, bins))
+    counts = ClusterCounts(cells_by_cluster(code, right - confidence, groups, bins))
     statistics = (
         _mean("ece", lambda cells: total_gap(cells, 1)),
         _mean("ece_debiased", lambda cells: debiased_gap(cells, 1)),
-        _mean("ece_by_chance", lambda cells: gap_by_chance(cells, 1, sample.total)),
+        _mean("ece_by_chance", lambda cells: gap_by_chance(cells, 1, counts.total)),
     )
-    return bias_corrected(
-        sample, statistics, resampling,
-        prefix=bins_in_words(bins), n=n, n_missing=len(p) - n, n_clusters=clusters.n,
-    )  # fmt: skip
+    sample = BinnedSample(counts, bins_in_words(bins), n, len(p) - n, clusters.n)
+    return bias_corrected(sample, statistics, resampling)
 
 
 def _mean(name: str, total: Callable[[FloatArray], FloatArray]) -> Statistic:
@@ -277,11 +283,10 @@ def brier_decomposition(
         return grouping_told(found, clusters.n)
 
     def lifted(least: float, *formulas: Formula) -> Estimate:
-        prefix = f"{bins_in_words(bins)} per label"
-        return bias_corrected(
-            sample, [Statistic("brier", formula, _undefined) for formula in formulas], resampling,
-            prefix=prefix, n=len(p), n_missing=n_missing, n_clusters=clusters.n, least=least,
-        ).plug_in  # fmt: skip
+        words = f"{bins_in_words(bins)} per label"
+        binned = BinnedSample(sample, words, len(p), n_missing, clusters.n)
+        statistics = [Statistic("brier", formula, _undefined) for formula in formulas]
+        return bias_corrected(binned, statistics, resampling, least).plug_in
 
     by_chance = partial(read.reliability_by_chance, of_sample=sample.total)
     return BrierDecomposition(

@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.alternative_test import alternative_annotator_test, average_advantage
+from judgebench.stats.alternative_test import (
+    DuelTerms,
+    alternative_annotator_test,
+    average_advantage,
+)
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.p_values import benjamini_yekutieli
 from judgebench.stats.paired import discordance_by_cluster, mcnemar_clustered
@@ -30,9 +34,12 @@ def codes(row: str) -> np.ndarray:
     return np.array([-1 if c == "." else int(c) for c in row])
 
 
-def advantage(ratings, judge, k: int, **more):
-    n = len(judge)
-    return average_advantage(ratings, judge, apart(n), k, resampling=FEW, **more)
+def outcome_of(ratings, judge, k: int, **terms):
+    return alternative_annotator_test(ratings, judge, k, DuelTerms(**terms))
+
+
+def advantage(ratings, judge, k: int, **terms):
+    return average_advantage(ratings, judge, apart(len(judge)), k, DuelTerms(**terms), FEW)
 
 
 @pytest.mark.parametrize("how", ["accuracy", "neg_rmse"])
@@ -40,9 +47,7 @@ def advantage(ratings, judge, k: int, **more):
 def test_the_authors_own_code_is_met(case, how: str) -> None:
     ratings, judge = np.stack([codes(r) for r in case["ratings"]], axis=1), codes(case["judge"])
     severities = range(case["k"]) if how == "neg_rmse" else None
-    found = alternative_annotator_test(
-        ratings, judge, case["k"], epsilon=case["epsilon"], severities=severities
-    )
+    found = outcome_of(ratings, judge, case["k"], epsilon=case["epsilon"], severities=severities)
     expected = case["expected"][how]
     p_values = {str(a): p for a, p in enumerate(found.p_values) if p is not None}
     assert p_values == pytest.approx(expected["p"])
@@ -58,7 +63,7 @@ def test_the_authors_own_code_is_met(case, how: str) -> None:
 @settings(max_examples=60)
 def test_p_is_that_of_scipys_t_test_of_the_differences(table, epsilon: float) -> None:
     ratings, judge = table
-    found = alternative_annotator_test(ratings, judge, K, epsilon=epsilon, least_items=2)
+    found = outcome_of(ratings, judge, K, epsilon=epsilon, least_items=2)
     for j, p in enumerate(found.p_values):
         d = differences(ratings, judge, j)
         if len(d) < 2:
@@ -88,7 +93,7 @@ def differences(ratings, judge, j: int) -> list[int]:
 def test_a_judge_that_repeats_an_annotator_ties_with_him(table) -> None:
     ratings, _ = table
     rho = advantage(ratings[:, :2], ratings[:, 0], K, least_items=2)
-    found = alternative_annotator_test(ratings[:, :2], ratings[:, 0], K, least_items=2)
+    found = outcome_of(ratings[:, :2], ratings[:, 0], K, least_items=2)
     if found.p_values[0] is not None:
         n = len(differences(ratings[:, :2], ratings[:, 0], 0))
         assert found.p_values[0] == pytest.approx(0.9**n)
@@ -116,7 +121,7 @@ def test_balanced_p_worked_by_hand() -> None:
     # annotator 0 repeats the others: on label 1 he wins 10 times, d = 1; else they tie.
     others = np.repeat([0, 1], [40, 10])
     ratings = np.stack([others] * 3, axis=1)
-    found = alternative_annotator_test(ratings, np.zeros(50, int), 2, epsilon=0.2, balanced=True)
+    found = outcome_of(ratings, np.zeros(50, int), 2, epsilon=0.2, balanced=True)
     d = np.array([0 / 41, 10 / 11])
     V = np.array([(1 / 41) / 40, (11 / 11 - d[1] ** 2) / 10])
     t = (d.mean() - 0.2) / (np.sqrt(V.sum()) / 2)
@@ -128,9 +133,7 @@ def test_balanced_p_worked_by_hand() -> None:
 def test_a_few_units_of_a_rare_label_without_a_loss_are_no_evidence() -> None:
     others = np.repeat([0, 1], [200, 3])
     ratings = np.stack([others] * 3, axis=1)
-    plain, balanced = (
-        alternative_annotator_test(ratings, others, 2, balanced=b) for b in (False, True)
-    )
+    plain, balanced = (outcome_of(ratings, others, 2, balanced=b) for b in (False, True))
     assert plain.passes
     assert not balanced.passes
 
@@ -148,17 +151,17 @@ def test_where_all_differences_are_equal_p_is_the_chance_of_no_loss_and_the_reas
     None
 ):
     ratings = np.zeros((100, 3), int)
-    found = alternative_annotator_test(ratings, np.zeros(100, int), 2)
+    found = outcome_of(ratings, np.zeros(100, int), 2)
     assert found.p_values == pytest.approx((0.9**100,) * 3)
     assert found.passes
     assert "3 of 3 annotators all differences are equal" in found.reason
     # Without a tolerance, ties prove nothing.
-    without = alternative_annotator_test(ratings, np.zeros(100, int), 2, epsilon=0)
+    without = outcome_of(ratings, np.zeros(100, int), 2, epsilon=0)
     assert (without.p_values, without.passes) == ((1, 1, 1), False)
     # 30 ties are too few for three annotators at once.
-    assert not alternative_annotator_test(ratings[:30], np.zeros(30, int), 2).passes
+    assert not outcome_of(ratings[:30], np.zeros(30, int), 2).passes
     # The others agree, and the judge never does.
-    lost = alternative_annotator_test(ratings, np.ones(100, int), 2)
+    lost = outcome_of(ratings, np.ones(100, int), 2)
     assert (lost.p_values, lost.winning_rate, lost.passes) == ((1, 1, 1), 0, False)
 
 
@@ -174,7 +177,7 @@ def test_where_all_differences_are_equal_p_is_the_chance_of_no_loss_and_the_reas
 )
 def test_where_nobody_can_be_tested_the_reason_says_why(ratings, balanced, told: str) -> None:
     judge = np.zeros(len(ratings), int)
-    found = alternative_annotator_test(ratings, judge, 2, balanced=balanced)
+    found = outcome_of(ratings, judge, 2, balanced=balanced)
     assert (found.winning_rate, found.passes, found.tested) == (None, None, 0)
     rho = advantage(ratings, judge, 2, balanced=balanced)
     assert rho.value is None
@@ -195,7 +198,7 @@ def test_units_without_a_label_of_the_judge_are_missing() -> None:
 )  # fmt: skip
 def test_what_cannot_be_computed_is_refused(judge, epsilon: float, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        alternative_annotator_test(np.zeros((2, 3), int), np.array(judge), 2, epsilon=epsilon)
+        outcome_of(np.zeros((2, 3), int), np.array(judge), 2, epsilon=epsilon)
 
 
 # --- the trap -----------------------------------------------------------------------------------
@@ -215,8 +218,7 @@ def passing(prevalence: float, noise: float | None, draws: int = 300) -> tuple[f
         if noise is not None:
             judge = np.where(rng.random(200) < noise, 1 - truth, truth)
         plain, balanced = (
-            bool(alternative_annotator_test(ratings, judge, 2, balanced=b).passes)
-            for b in (False, True)
+            bool(outcome_of(ratings, judge, 2, balanced=b).passes) for b in (False, True)
         )
         median = np.sort(ratings, axis=1)[:, 1]
         right, control = (judge == median).astype(int), (median == 0).astype(int)
