@@ -74,7 +74,7 @@ def study(
     ['my-judge']
     """
     from judgebench.data.given import read_given
-    from judgebench.study.given_verdicts import gaps, judges_of
+    from judgebench.study.as_judge import gaps, judges_of
 
     whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
     given = read_given(labels, verdicts, answers, whole)
