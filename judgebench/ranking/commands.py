@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from judgebench.store.folder import RunFolder
 
 NOT_SUITABLE = 3  # exit code where --require-suitable was asked for and a task is not
-_LEAST_ITEMS = 5  # as many as the paper had ranked before it judged a task
 _TWO_EXPERTS = ("expert-1", "expert-2")
 
 app = typer.Typer(
@@ -139,7 +138,7 @@ def sheet(
     ] = None,
     items: Annotated[
         int | None, typer.Option(min=1, help="N items of each task, drawn at random.")
-    ] = _LEAST_ITEMS,
+    ] = 5,  # as many as the paper had ranked before it judged a task
     every: Annotated[bool, typer.Option("--all", help="All items instead of a sample.")] = False,
     experts: Annotated[
         list[str] | None,

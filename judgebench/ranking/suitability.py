@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 MIN_ALPHA = 2 / 3
 SIGNIFICANT = 0.05
-LEAST_ITEMS = 5  # as the paper ranked before it decided
+LEAST_RANKED = 5  # as the paper ranked before it decided
 _ALPHA = krippendorff_alpha("ordinal")
-_MOST_TIMES = 20  # the items there are: a projection beyond says nothing
+MOST_TIMES = 20  # the items there are: a projection beyond says nothing
 
 
 class Fitness(StrEnum):
@@ -153,8 +153,8 @@ def judge(
     fewer than five items.
     """
     reasons = (_on_agreement(alpha, min_alpha), _on_difference(p))
-    if alpha.n < LEAST_ITEMS:
-        few = f"Only {alpha.n} items were ranked by two experts or more: {LEAST_ITEMS} are needed."
+    if alpha.n < LEAST_RANKED:
+        few = f"Only {alpha.n} items were ranked by two experts or more: {LEAST_RANKED} are needed."
         return Fitness.CANT_TELL, (few, *reasons)
     if alpha.value is None:
         return Fitness.CANT_TELL, reasons
@@ -177,7 +177,7 @@ def more_items(alpha: Estimate, min_alpha: float) -> int | None:
         return None
     limit = alpha.low if alpha.value >= min_alpha else alpha.high
     reach, distance = abs(limit - alpha.value), abs(min_alpha - alpha.value)
-    if reach >= distance * math.sqrt(_MOST_TIMES):
+    if reach >= distance * math.sqrt(MOST_TIMES):
         return None
     return max(0, math.ceil(alpha.n * (reach / distance) ** 2) - alpha.n)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judgebench.ranking.suitability import LEAST_ITEMS, Fitness, Suitability, TaskFitness
+from judgebench.ranking.suitability import LEAST_RANKED, Fitness, Suitability, TaskFitness
 from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results
@@ -46,7 +46,7 @@ def fitness_sentences(found: TaskFitness) -> list[str]:
 
 
 def _on_the_interval(found: TaskFitness) -> Iterator[str]:
-    if found.alpha.low is None or found.alpha.n < LEAST_ITEMS:
+    if found.alpha.low is None or found.alpha.n < LEAST_RANKED:
         return
     if found.alpha.n < _FEW_ITEMS:
         yield (
