@@ -148,7 +148,8 @@ def _looks_met(c: Condition) -> bool:
 
 def _listed(parts: Iterable[str]) -> str:
     *head, last = [*parts] or [""]
-    return f"{', '.join(head)} and {last}" if head else last
+    comma = "," if len(head) > 1 else ""
+    return f"{', '.join(head)}{comma} and {last}" if head else last
 
 
 def _numbers(conditions: Sequence[Condition]) -> str:
