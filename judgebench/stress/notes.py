@@ -8,7 +8,7 @@ from judgebench.records import Estimate
 from judgebench.rubric import Metric
 from judgebench.stress.result import EVERY, StressResult
 
-# From here on a detection rate looks good, so that false alarms must be told in the same breath.
+# From here on a detection rate looks good, so that false alarms must be reported beside it.
 _HIGH = 0.8
 
 

@@ -16,7 +16,7 @@ from judgebench.study.truth import Labels
 def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
     """Every judge under every trick and under EVERY, on every demanded metric and on EVERY.
 
-    What cannot be told because a label is missing before or after is in `n_missing`; for EVERY
+    Cases in which a label is missing before or after count in `n_missing`; for EVERY
     metric together, an item counts where all labels are there.
     """
     every = [i for i, x in enumerate(pairs.items) if x.demand]

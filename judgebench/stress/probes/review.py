@@ -75,7 +75,7 @@ def write_review(items: Sequence[AlteredAnswer], to: Path) -> Mapping[str, Path]
 
     Decisions that stand in the table already are kept. Those on items that are gone or changed are
     kept as its last rows. Raises SetupError, and writes nothing, where the present table cannot be
-    read or an id stands twice.
+    read or an id is a duplicate.
     """
     _check_ids(items, to)
     table, page = review_path(to), to.with_suffix(".review.html")
@@ -104,7 +104,7 @@ def read_decisions(path: Path) -> Mapping[Key, ReviewDecision]:
 
     The file may be saved by a spreadsheet: with semicolons or tabs, in UTF-8 or UTF-16. Raises
     SetupError with every problem: a missing or unknown column, an unknown decision, an item that
-    stands twice, a row that cannot be read.
+    is a duplicate, a row that cannot be read.
     """
     return {
         _row_key(row): ReviewDecision(

@@ -66,7 +66,7 @@ def read_set(
     `instead` stands in for what the violations' lines say under must_worsen.
 
     Raises SetupError with every problem of the file: what is no JSON, unknown or missing keys, an
-    id that stands twice, a metric or label that the rubric does not have, an empty set.
+    duplicate id, a metric or label that the rubric does not have, an empty set.
     """
     problems: list[Problem] = []
     lines = list(_lines(path, problems))
@@ -237,7 +237,7 @@ def _mend_last_line(path: Path) -> None:
     try:
         json.loads(tail)
     except ValueError:
-        # As this module begins a line, cut off anywhere; what else it is, is told.
+        # As this module begins a line, cut off anywhere; anything else is reported.
         if tail.startswith(_BEGIN) or _BEGIN.startswith(tail):
             drop_torn_line(path)
     else:
