@@ -12,7 +12,8 @@ import pytest
 
 REPO = Path(__file__).resolve().parents[1]
 BENCHMARKS = REPO / "benchmarks"
-SCRIPTS = sorted(path.name for path in BENCHMARKS.glob("*.py"))
+COMPARES = "same_numbers.py"  # two reports, and measures nothing
+SCRIPTS = sorted({path.name for path in BENCHMARKS.glob("*.py")} - {COMPARES})
 PATIENCE_S = 120
 
 
@@ -44,6 +45,28 @@ def told(script: str, *arguments: str, missing: str = "") -> str:
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_benchmark_says_what_it_is_and_can_be_run_quickly(script: str) -> None:
     assert "--quick" in told(script, "--help")
+
+
+def test_numbers_of_two_reports_are_compared_key_by_key(tmp_path: Path) -> None:
+    head = "judge,statistic,value,low,high,n,n_missing"
+    for name, rows in {
+        "old": [f"table,{head}", "score,m,accuracy,0.5,0.4,0.6,10,", "score,m,kappa,,,,10,"],
+        "new": [
+            f"analysis,{head},more",
+            "score,m,kappa,,,,10,0,x",
+            "score,m,accuracy,.5,.4,.6,10,0,",
+        ],
+        "off": [f"analysis,{head}", "score,m,accuracy,0.5,0.4,0.7,10,0"],
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "alignment.csv").write_text("\n".join(rows))
+    assert "2 numbers, 0 differences" in told(
+        COMPARES, str(tmp_path / "old"), str(tmp_path / "new")
+    )
+    done = run(COMPARES, str(tmp_path / "old"), str(tmp_path / "off"))
+    assert done.returncode == 1
+    assert "high was 0.6, is 0.7: analysis=score, judge=m, statistic=accuracy" in done.stdout
+    assert "1 rows before, 0 after: analysis=score, judge=m, statistic=kappa" in done.stdout
 
 
 @pytest.mark.parametrize(

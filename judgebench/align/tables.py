@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from judgebench.align.annotators import AGREEMENT_STATISTICS
@@ -55,7 +55,17 @@ def present(a: Alignment) -> list[Declared]:
 
 def _lines(a: Alignment) -> Lines:
     """A line for each metric."""
-    return [((Cell(metric.title),), {"metric": metric.id}) for metric in a.rubric.metrics]
+    return [_line(metric.title, metric=metric.id) for metric in a.rubric.metrics]
+
+
+def _line(*stubs: str, **keys: str) -> tuple[tuple[Cell, ...], Keys]:
+    """What a line begins with, and the keys of its numbers."""
+    return tuple(map(Cell, stubs)), keys
+
+
+def _frame(key: str, title: str, names: Sequence[str], *notes: str) -> Table:
+    """A table without lines; `names` stand above what a line begins with."""
+    return Table(key, title, tuple(names), (), notes, stubs=min(2, len(names)))
 
 
 def _judged(judges: Sequence[JudgeSummary]) -> list[tuple[str, Keys]]:
@@ -88,23 +98,23 @@ def standing_table(a: Alignment) -> Table:
         failed = judge.n - judge.statuses.get(Status.OK, 0)
         counts = (_of(above, compared), _of(clearly, compared), _of(reached, held))
         rows.append((judge.name, *counts, f"{failed:,} of {judge.n:,}"))
-    return Table(
-        "standing",
-        "Where each judge stands on accuracy",
-        (
-            "Judge",
-            "Metrics above the best control",
-            "… with the whole interval",
-            "Metrics at or above the human ceiling",
-            "Verdicts that failed",
-        ),
-        tuple(tuple(map(Cell, row)) for row in rows),
-        (
-            "A count of metrics, failures left out: a reading aid, not a test. "
-            "A metric on which one of the two is undefined is not counted.",
-            "The best control is picked after the fact, which favours it.",
-        ),
-    )
+    names = (
+        "Judge", "Metrics above the best control", "… with the whole interval",
+        "Metrics at or above the human ceiling", "Verdicts that failed",
+    )  # fmt: skip
+    return _of_texts(
+        "standing", "Where each judge stands on accuracy", names, rows,
+        "A count of metrics, failures left out: a reading aid, not a test. "
+        "A metric on which one of the two is undefined is not counted.",
+        "The best control is picked after the fact, which favours it.",
+    )  # fmt: skip
+
+
+def _of_texts(
+    key: str, title: str, names: Sequence[str], rows: Iterable[Sequence[str]], *notes: str
+) -> Table:
+    """A table of words and counts; the first column names the row."""
+    return Table(key, title, tuple(names), tuple(tuple(map(Cell, r)) for r in rows), notes)
 
 
 def _of(part: int, whole: int) -> str:
@@ -116,36 +126,30 @@ def accuracy_table(a: Alignment) -> Table:
 
     The layout of Table 1 of Diekmann et al., with what is needed to read it put beside it.
     """
-    across = _judged(a.real_judges)
-    summaries = ["Average", "StdDev"] if len(across) > 1 else []
-    summaries += ["Best control", CEILING]
+    judges = _judged(a.real_judges)
+    summaries = [*(("Average", "StdDev") if len(judges) > 1 else ()), "Best control", CEILING]
 
     def cell(keys: Keys) -> Cell:
-        metric = keys["metric"]
-        match keys.get("summary"):
-            case None:
-                return Cell(estimate=a.score("accuracy", keys["judge"], metric))
-            case "Best control":
-                return _best_control(a, "accuracy", metric)
-            case "Human ceiling":
-                return Cell(estimate=a.ceiling("accuracy", metric))
-            case summary:
-                mine = [a.score("accuracy", j.name, metric).value for j in a.real_judges]
-                return _average(mine, spread=summary == "StdDev")
+        metric, summary = keys["metric"], keys.get("summary")
+        if summary == "Best control":
+            return _best_control(a, "accuracy", metric)
+        if summary in ("Average", "StdDev"):
+            mine = [a.score("accuracy", j.name, metric).value for j in a.real_judges]
+            return _average(mine, spread=summary == "StdDev")
+        found = a.score("accuracy", keys["judge"], metric) if "judge" in keys else None
+        return Cell(estimate=found or a.ceiling("accuracy", metric))
 
-    note = (
+    averaged = (
         "Average and StdDev (of a sample) are over the judges' point values, controls and "
         "undefined values left out; they describe these judges and have no interval."
     )
-    frame = Table(
-        "accuracy", "Accuracy against the human labels, failures left out", ("Metric",), (),
-        (
-            *([note] if len(across) > 1 else []),
-            "Best control: the control judge with the highest accuracy on that metric, named "
-            "in its mark. Human ceiling: one annotator against the others.",
-        ),
+    frame = _frame(
+        "accuracy", "Accuracy against the human labels, failures left out", ("Metric",),
+        *([averaged] if len(judges) > 1 else []),
+        "Best control: the control judge with the highest accuracy on that metric, named "
+        "in its mark. Human ceiling: one annotator against the others.",
     )  # fmt: skip
-    return pivot(frame, _lines(a), [*across, *((s, {"summary": s}) for s in summaries)], cell)
+    return pivot(frame, _lines(a), [*judges, *((s, {"summary": s}) for s in summaries)], cell)
 
 
 def _average(values: Sequence[float | None], *, spread: bool) -> Cell:
@@ -172,19 +176,13 @@ def score_table(a: Alignment, declared: Declared) -> Table:
         across.append((CEILING, {}))
 
     def cell(keys: Keys) -> Cell:
-        metric = keys["metric"]
-        found = (
-            a.score(declared.key, keys["judge"], metric)
-            if "judge" in keys
-            else a.ceiling(declared.key, metric)
+        found = a.score(declared.key, keys["judge"], keys["metric"]) if "judge" in keys else None
+        return Cell(
+            estimate=found or a.ceiling(declared.key, keys["metric"]), signed=declared.signed
         )
-        return Cell(estimate=found, signed=declared.signed)
 
-    frame = Table(
-        f"{declared.key}-left_out",
-        f"{declared.heading}: judges beside the control judges, failures left out",
-        ("Metric",), (), (_meaning(declared),),
-    )  # fmt: skip
+    title = f"{declared.heading}: judges beside the control judges, failures left out"
+    frame = _frame(f"{declared.key}-left_out", title, ("Metric",), _meaning(declared))
     return pivot(frame, _lines(a), across, cell)
 
 
@@ -207,23 +205,19 @@ def severe_table(a: Alignment) -> Table:
         if metric.most_severe is not None:
             judge = a.judges[0].name if a.judges else ""
             keys = {"judge": judge, "metric": metric.id, "human_label": metric.most_severe}
-            items = sum(int(r.estimate.value or 0) for r in a.results.select("confusion", **keys))
-            stubs = (Cell(metric.title), Cell(metric.most_severe), Cell(f"{items:,}"))
-            lines.append((stubs, {"metric": metric.id}))
+            items = sum(count_of(r.estimate) for r in a.results.select("confusion", **keys))
+            lines.append(_line(metric.title, metric.most_severe, f"{items:,}", metric=metric.id))
 
     def cell(keys: Keys) -> Cell:
         if "judge" not in keys:
             return _best_control(a, "severe_recall", keys["metric"])
         return Cell(estimate=a.score("severe_recall", keys["judge"], keys["metric"]))
 
-    frame = Table(
+    frame = _frame(
         "severe", "Do the judges find the most severe answers? Severe recall, failures left out",
-        ("Metric", "Most severe label", "Such items"), (),
-        (
-            "Severe recall: share of the items with that human truth to which the judge gives it.",
-            "Best control: the control judge with the highest recall, named in its mark.",
-        ),
-        stubs=2,
+        ("Metric", "Most severe label", "Such items"),
+        "Severe recall: share of the items with that human truth to which the judge gives it.",
+        "Best control: the control judge with the highest recall, named in its mark.",
     )  # fmt: skip
     return pivot(frame, lines, [*_judged(a.real_judges), ("Best control", {})], cell)
 
@@ -238,17 +232,15 @@ def failures_table(a: Alignment, declared: Declared) -> Table:
     lines: Lines = []
     for judge in a.judges:
         for metric in a.rubric.metrics:
-            keys = {"judge": judge.name, "metric": metric.id}
             ways = [a.score(declared.key, judge.name, metric.id, p) for p in POLICIES]
             if ways[0].n_missing and any(way.value is not None for way in ways):
-                lines.append(((Cell(judge.name), Cell(metric.title)), keys))
-    frame = Table(
+                lines.append(_line(judge.name, metric.title, judge=judge.name, metric=metric.id))
+    frame = _frame(
         f"{declared.key}-failures",
         f"{declared.heading} where verdicts are missing: three ways to count them",
-        ("Judge", "Metric"), (),
-        ("Worst case: every failure counted as wrong. Best case: every failure counted as right.",),
-        stubs=2,
-    )  # fmt: skip
+        ("Judge", "Metric"),
+        "Worst case: every failure counted as wrong. Best case: every failure counted as right.",
+    )
     return pivot(frame, lines, [(h, {"failures": p}) for p, h in POLICIES.items()], cell)
 
 
@@ -261,25 +253,18 @@ def unanimity_tables(a: Alignment) -> Iterator[Table]:
     shown = [d for d in STATISTICS.values() if "unanimity" in d.shown]
     for declared in (*shown, SOFT_AGREEMENT):
         measured = {(r.metric, r["who"]) for r in a.results.select("unanimity", declared.key)}
-        lines: Lines = [
-            (
-                (Cell(metric.title), Cell(words), Cell(f"{items[metric.id, part]:,}")),
-                {"metric": metric.id, "who": part},
-            )
+        lines = [
+            _line(metric.title, words, f"{items[metric.id, part]:,}", metric=metric.id, who=part)
             for metric in a.rubric.metrics
             for part, words in PARTS.items()
             if items.get((metric.id, part)) and (metric.id, part) in measured
         ]
-        frame = Table(
+        frame = _frame(
             f"unanimity-{declared.key}",
             f"{declared.heading} where annotators agree and where they differ, failures left out",
-            ("Metric", "Items on which", "Items"), (),
-            (
-                _meaning(declared),
-                "Items with a label of those who make the truth. Where they differ, one truth is a "
-                "poor yardstick: soft agreement asks how many of them the judge agrees with.",
-            ),
-            stubs=2,
+            ("Metric", "Items on which", "Items"), _meaning(declared),
+            "Items with a label of those who make the truth. Where they differ, one truth is a "
+            "poor yardstick: soft agreement asks how many of them the judge agrees with.",
         )  # fmt: skip
         across = _judged([*a.real_judges, *a.controls])
         yield pivot(frame, lines, across, _finder(a, "unanimity", declared.key))
@@ -297,18 +282,15 @@ def _finder(a: Alignment, analysis: str, statistic: str, signed: bool = False) -
 def confusion_tables(a: Alignment) -> Iterator[Table]:
     """One table per metric: a row for each real judge and human label, its labels across."""
     for metric in a.rubric.metrics:
-        lines: Lines = [
-            (
-                (Cell(judge.name), Cell(label)),
-                {"judge": judge.name, "metric": metric.id, "human_label": label},
-            )
+        lines = [
+            _line(judge.name, label, judge=judge.name, metric=metric.id, human_label=label)
             for judge in a.real_judges
             for label in metric.label_texts
         ]
-        frame = Table(
+        frame = _frame(
             f"confusion-{metric.id}", f"Confusion matrices: {metric.title}",
-            ("Judge", "Human label"), (),
-            ("Counts of items: human label down, the judge's label across.",), stubs=2,
+            ("Judge", "Human label"),
+            "Counts of items: human label down, the judge's label across.",
         )  # fmt: skip
         across = [(label, {"label": label}) for label in metric.label_texts]
         yield pivot(
@@ -329,11 +311,8 @@ def ceiling_table(a: Alignment, declared: Declared) -> Table:
     """One statistic of each annotator against the truth of the others, all pooled last."""
     who = set(a.results.values("who", "ceiling", declared.key))
     across = [(name, {"who": name}) for name in sorted(who - {"all"})]
-    frame = Table(
-        f"{declared.key}-ceiling",
-        f"Human ceiling ({declared.heading}): each annotator against the truth of the others",
-        ("Metric",),
-    )  # fmt: skip
+    title = f"Human ceiling ({declared.heading}): each annotator against the truth of the others"
+    frame = _frame(f"{declared.key}-ceiling", title, ("Metric",))
     cell = _finder(a, "ceiling", declared.key, declared.signed)
     return pivot(frame, _lines(a) if who else [], [*across, ("All pooled", {"who": "all"})], cell)
 
@@ -343,19 +322,17 @@ def agreement_table(a: Alignment) -> Table:
 
     Statistics of people who rated the same items have a column only where there is any such.
     """
-    rows = a.results.select("agreement")
+    rows = a.results.select("agreement", who="all")
+    measured = {row.statistic for row in rows}
     found = {row.statistic for row in rows if row.estimate.value is not None}
-    measured = {row.statistic for row in rows if row["who"] == "all"}
     shown = [
         d
         for key, d in AGREEMENT_STATISTICS.items()
         if key in measured and (key in found or "people" not in d.shown)
     ]
-    across = [(d.heading, {"statistic": d.key, "who": "all"}) for d in shown]
-    frame = Table(
-        "agreement", "Agreement among the annotators", ("Metric",), (), tuple(map(_meaning, shown))
-    )
-    return _agreed(a, frame, across)
+    title = "Agreement among the annotators"
+    frame = _frame("agreement", title, ("Metric",), *map(_meaning, shown))
+    return _agreed(a, frame, [(d.heading, {"statistic": d.key, "who": "all"}) for d in shown])
 
 
 def pairs_tables(a: Alignment) -> Iterator[Table]:
@@ -365,21 +342,16 @@ def pairs_tables(a: Alignment) -> Iterator[Table]:
         if pairs:
             title = f"{declared.heading} for each pair of annotators"
             across = [(who, {"statistic": key, "who": who}) for who in pairs]
-            yield _agreed(a, Table(f"{key}-pairs", title, ("Metric",)), across)
+            yield _agreed(a, _frame(f"{key}-pairs", title, ("Metric",)), across)
 
 
 def _agreed(a: Alignment, frame: Table, across: Sequence[tuple[str, Keys]]) -> Table:
     """A table of agreement; the metric "all" has only shares, which alone can be pooled."""
-    measured = {(row.metric, row["who"]) for row in a.results.select("agreement")}
-    names = {metric.id: metric.title for metric in a.rubric.metrics}
-    if len(names) > 1:
-        names[EVERY_METRIC] = "All metrics pooled"
     whose = {keys["who"] for _, keys in across}
-    lines: Lines = [
-        ((Cell(name),), {"metric": metric})
-        for metric, name in names.items()
-        if any((metric, who) in measured for who in whose)
-    ]
+    measured = {r.metric for r in a.results.select("agreement") if r["who"] in whose}
+    lines = [line for line in _lines(a) if line[1]["metric"] in measured]
+    if EVERY_METRIC in measured and len(a.rubric.metrics) > 1:
+        lines.append(_line("All metrics pooled", metric=EVERY_METRIC))
 
     def cell(keys: Keys) -> Cell:
         other = {key: value for key, value in keys.items() if key != "statistic"}
@@ -395,11 +367,8 @@ def _agreed(a: Alignment, frame: Table, across: Sequence[tuple[str, Keys]]) -> T
 def distribution_table(a: Alignment) -> Table:
     """The share of each label in the human truth, under each policy for blank cells."""
     policies = a.results.values("blanks", "distribution")
-    lines: Lines = [
-        (
-            (Cell(metric.title), Cell(label), Cell(severity)),
-            {"metric": metric.id, "human_label": label},
-        )
+    lines = [
+        _line(metric.title, label, severity, metric=metric.id, human_label=label)
         for metric in a.rubric.metrics
         for label, severity in zip(metric.label_texts, _severities(metric), strict=True)
     ]
@@ -408,10 +377,9 @@ def distribution_table(a: Alignment) -> Table:
         found = a.results.select("distribution", "count", **keys)
         return Cell(_share(found[0].estimate) if found else DASH)
 
-    frame = Table(
-        "distribution", "Labels of the human truth", ("Metric", "Label", "Severity"), (),
-        ("Counts of items with a truth, and their share. Nominal metrics have no severity.",),
-        stubs=2,
+    frame = _frame(
+        "distribution", "Labels of the human truth", ("Metric", "Label", "Severity"),
+        "Counts of items with a truth, and their share. Nominal metrics have no severity.",
     )  # fmt: skip
     across = [(words, {"blanks": b}) for b, words in BLANKS.items() if b in policies]
     return pivot(frame, lines if across else [], across, cell)
@@ -441,28 +409,21 @@ def judges_with_rates(a: Alignment) -> list[str]:
 def rate_tables(a: Alignment) -> Iterator[Table]:
     """A table for each judge of which some answers have no human truth."""
     for number, judge in enumerate(judges_with_rates(a), start=1):
-        lines: Lines = [
-            (
-                (Cell(metric.title), Cell(label)),
-                {"judge": judge, "metric": metric.id, "human_label": label},
-            )
-            for metric in a.rubric.metrics
-            for label in metric.label_texts
-            if a.results.select("rate", "human", judge=judge, metric=metric.id, human_label=label)
-        ]
-        frame = Table(
+        lines = [
+            _line(a.title(row.metric), row["human_label"], judge=judge, metric=row.metric,
+                  human_label=row["human_label"])
+            for row in a.results.select("rate", "human", judge=judge)
+        ]  # fmt: skip
+        frame = _frame(
             f"rates-{number}", f"True rates of the labels, with the verdicts of {judge}",
-            ("Metric", "Label"), (),
-            (
-                "Verdicts alone: the judge's own labels, with its errors. PPI++ and Rogan-Gladen "
-                "remove these errors as far as the answers with human labels show them.",
-                "Human labels saved: how many more human labels alone would be needed for as "
-                "narrow an interval as PPI++ has, and how many times as many that would be; a "
-                "plain estimate. Negative where the verdicts do harm.",
-                "The intervals are for answers such as these; for the rate among just these "
-                "answers they are on the wide side.",
-            ),
-            stubs=2,
+            ("Metric", "Label"),
+            "Verdicts alone: the judge's own labels, with its errors. PPI++ and Rogan-Gladen "
+            "remove these errors as far as the answers with human labels show them.",
+            "Human labels saved: how many more human labels alone would be needed for as "
+            "narrow an interval as PPI++ has, and how many times as many that would be; a "
+            "plain estimate. Negative where the verdicts do harm.",
+            "The intervals are for answers such as these; for the rate among just these "
+            "answers they are on the wide side.",
         )  # fmt: skip
         across = [(heading, {"method": method}) for method, heading in RATES.items()]
         yield pivot(frame, lines, [*across, (SAVED, {})], lambda keys: _rate_cell(a, keys))
@@ -492,28 +453,17 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     rows = a.results.select("probability", "brier", who="probabilities")
     if not rows:
         return
-    lines: Lines = [
-        (
-            (Cell(row.judge), Cell(a.title(row.metric))),
-            {"judge": row.judge, "metric": row.metric},
-        )
-        for row in rows
-    ]
+    lines = [_line(r.judge, a.title(r.metric), judge=r.judge, metric=r.metric) for r in rows]
 
-    def table(
-        key: str, title: str, columns: Sequence[tuple[str, str, str]], notes: Sequence[str]
-    ) -> Table:
+    def table(key: str, title: str, columns: Sequence[tuple[str, str, str]], *notes: str) -> Table:
         """`columns` holds (heading, statistic, what was scored)."""
-        frame = Table(key, title, ("Judge", "Metric"), (), tuple(notes), stubs=2)
-        across = [(heading, {"column": str(i)}) for i, (heading, *_) in enumerate(columns)]
 
         def cell(keys: Keys) -> Cell:
-            _, statistic, who = columns[int(keys["column"])]
-            pair = {"judge": keys["judge"], "metric": keys["metric"], "who": who}
-            signed = statistic in ("brier_skill", "resolution") or who == "gain"
-            return Cell(estimate=a.results.find(statistic, "probability", **pair), signed=signed)
+            signed = keys["statistic"] in ("brier_skill", "resolution") or keys["who"] == "gain"
+            return Cell(estimate=a.results.find(analysis="probability", **keys), signed=signed)
 
-        return pivot(frame, lines, across, cell)
+        across = [(heading, {"statistic": key, "who": who}) for heading, key, who in columns]
+        return pivot(_frame(key, title, ("Judge", "Metric"), *notes), lines, across, cell)
 
     measured = [
         (d.heading, key, "base_rates" if key == "uncertainty" else "probabilities")
@@ -522,13 +472,11 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
     measured.insert(1, ("Brier, label alone", "brier", "label"))
     yield table(
         "probabilities", "Label probabilities against the human truth", measured,
-        (
-            "Brier, label alone: of the judge's label taken as a certainty. A judge that says the "
-            "base rates of every answer has skill 0.",
-            "Brier score = reliability - resolution + uncertainty. Chance lifts reliability, "
-            "resolution and ECE; their intervals are without that.",
-            *map(_meaning, TRUTH_STATISTICS.values()),
-        ),
+        "Brier, label alone: of the judge's label taken as a certainty. A judge that says the "
+        "base rates of every answer has skill 0.",
+        "Brier score = reliability - resolution + uncertainty. Chance lifts reliability, "
+        "resolution and ECE; their intervals are without that.",
+        *map(_meaning, TRUTH_STATISTICS.values()),
     )  # fmt: skip
     others = (
         "Each annotator's label in turn is held back, and the distribution is that of the item's "
@@ -536,6 +484,7 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
         "same items."
     )
     proper = "A proper score: nobody gains by stating bolder or more timid probabilities."
+    improper = "Not a proper score: with few labels per item it favours bold probabilities."
     entropies = []
     for key, declared in DISTRIBUTION_STATISTICS.items():
         if "logarithmic" in declared.shown:
@@ -544,28 +493,17 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
         yield table(
             f"probabilities-{key}", f"How far from the annotators' labels? {declared.heading}",
             [(title, key, source) for source, title in SOURCES.items()],
-            (
-                f"{declared.heading}: {declared.meaning}; 0 is best.",
-                proper
-                if key == "squared_distance"
-                else "Not a proper score: with few labels per item it favours bold probabilities.",
-                others,
-                "An annotator gives one label and no shades: the judge's label alone is the "
-                "like-for-like rival, and shades gain over a certainty what base rates may gain, "
-                "too.",
-            ),
+            f"{declared.heading}: {declared.meaning}; 0 is best.",
+            proper if key == "squared_distance" else improper,
+            others,
+            "An annotator gives one label and no shades: the judge's label alone is the "
+            "like-for-like rival, and shades gain over a certainty what base rates may gain, too.",
         )  # fmt: skip
+    sources = (("", "probabilities"), (", base rates", "base_rates"))
     yield table(
         "probabilities-entropy", "How surprising are the annotators' labels to the judge?",
-        [
-            column
-            for d in entropies
-            for column in (
-                (d.heading, d.key, "probabilities"),
-                (f"{d.heading}, base rates", d.key, "base_rates"),
-            )
-        ],
-        (*(f"{d.heading}: {d.meaning}; 0 is best." for d in entropies), proper, others),
+        [(f"{d.heading}{words}", d.key, source) for d in entropies for words, source in sources],
+        *(f"{d.heading}: {d.meaning}; 0 is best." for d in entropies), proper, others,
     )  # fmt: skip
     yield _temperature_table(a, lines)
     yield from _curve_tables(a)
@@ -581,20 +519,14 @@ def _temperature_table(a: Alignment, lines: Lines) -> Table:
     across += [(heading, {"statistic": key, "who": ""}) for heading, key in scores]
 
     def cell(keys: Keys) -> Cell:
-        return Cell(
-            estimate=a.results.find(analysis="temperature", **keys),
-            signed=keys["statistic"] == "change",
-        )
+        found = a.results.find(analysis="temperature", **keys)
+        return Cell(estimate=found, signed=keys["statistic"] == "change")
 
-    frame = Table(
+    frame = _frame(
         "temperature", "Would one temperature make the probabilities honest?", ("Judge", "Metric"),
-        (),
-        (
-            "Temperature: fitted on one half of the questions and scored on the other, both ways. "
-            "Above 1 the judge is bolder than it is right. The intervals take the temperatures as "
-            "given.",
-        ),
-        stubs=2,
+        "Temperature: fitted on one half of the questions and scored on the other, both ways. "
+        "Above 1 the judge is bolder than it is right. The intervals take the temperatures as "
+        "given.",
     )  # fmt: skip
     return pivot(frame, lines, across, cell)
 
@@ -612,28 +544,21 @@ def curves(a: Alignment, judge: str) -> Mapping[str, list[tuple[float, Estimate]
 
 def _curve_tables(a: Alignment) -> Iterator[Table]:
     """The points of each judge's reliability diagrams."""
+    names = ("Metric", "Bin", "Answers", "Mean confidence", "Share right")
     for number, judge in enumerate(a.results.values("judge", "calibration"), start=1):
         rows = [
             (
-                a.title(metric),
-                f"{place} of {len(points)}",
-                f"{right.n:,}",
-                format_number(confidence),
-                f"{Cell(estimate=right).value} {Cell(estimate=right).interval}".strip(),
+                a.title(metric), f"{place} of {len(points)}", f"{right.n:,}",
+                format_number(confidence), format(right) if right.value is not None else DASH,
             )
             for metric, points in curves(a, judge).items()
             for place, (confidence, right) in enumerate(points, start=1)
-        ]
-        yield Table(
-            f"calibration-{number}", f"Reliability diagram in numbers: {judge}",
-            ("Metric", "Bin", "Answers", "Mean confidence", "Share right"),
-            tuple(tuple(map(Cell, row)) for row in rows),
-            (
-                "Answers in bins of equally many, by the probability of the judge's likeliest "
-                "label. The interval of the share right is exact (Clopper-Pearson), items taken "
-                "as independent.",
-            ),
-            stubs=2,
+        ]  # fmt: skip
+        yield _of_texts(
+            f"calibration-{number}", f"Reliability diagram in numbers: {judge}", names, rows,
+            "Answers in bins of equally many, by the probability of the judge's likeliest "
+            "label. The interval of the share right is exact (Clopper-Pearson), items taken "
+            "as independent.",
         )  # fmt: skip
 
 
@@ -654,26 +579,24 @@ def comparison_table(a: Alignment) -> Table:
         )
         for row in _nearest(a.results.select("comparison", "accuracy_difference"), controls)
     ]
-    frame = Table(
+    frame = _frame(
         "comparisons", "Judges against each other: accuracy on the same items",
-        ("Metric", "Judges", "Difference"), (),
-        (
-            "Difference: accuracy of the first minus that of the second, on items to which both "
-            "gave a label. Of the controls, the one that comes nearest to the judge; all are in "
-            "alignment.csv.",
-            "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
-            "whole questions; Holm's correction is over all pairs of the metric.",
-        ),
-        stubs=2,
+        ("Metric", "Judges", "Difference"),
+        "Difference: accuracy of the first minus that of the second, on items to which both "
+        "gave a label. Of the controls, the one that comes nearest to the judge; all are in "
+        "alignment.csv.",
+        "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
+        "whole questions; Holm's correction is over all pairs of the metric.",
     )  # fmt: skip
-    across: list[tuple[str, Keys]] = [
-        ("McNemar mid-p", {"statistic": "mcnemar_p"}),
-        ("Permutation p", {"statistic": "permutation_p"}),
-        ("p after Holm", {"statistic": "p_holm"}),
-    ]
-    return pivot(
-        frame, lines, across, lambda keys: _p_cell(a.results.find(analysis="comparison", **keys))
+    ps = (
+        ("McNemar mid-p", "mcnemar_p"),
+        ("Permutation p", "permutation_p"),
+        ("p after Holm", "p_holm"),
     )
+    return pivot(
+        frame, lines, [(heading, {"statistic": key}) for heading, key in ps],
+        lambda keys: _p_cell(a.results.find(analysis="comparison", **keys)),
+    )  # fmt: skip
 
 
 def _nearest(found: Sequence[Row], controls: set[str]) -> Iterator[Row]:
@@ -704,15 +627,18 @@ def _p_cell(p: Estimate) -> Cell:
 def ranking_table(a: Alignment) -> Table:
     """The judges by their average rank over the metrics; no row where there is no ranking."""
     names = {judge.name: f"{judge.name} (control)" for judge in a.controls}
-    found = [r for r in a.results.select("ranking", "average_rank") if r.estimate.value is not None]
-    found.sort(key=lambda row: row.estimate.value or 0)
-    rows = tuple(
-        (Cell(names.get(r.judge, r.judge)), Cell(f"{r.estimate.value:.2f}"), Cell(r["who"]))
-        for r in found
+    ranks = [
+        (r.estimate.value, names.get(r.judge, r.judge), r["who"])
+        for r in a.results.select("ranking", "average_rank")
+        if r.estimate.value is not None
+    ]
+    ranks.sort(key=lambda rank: rank[0])
+    rows = [(name, f"{rank:.2f}", group) for rank, name, group in ranks]
+    title, columns = (
+        "Judges ranked by accuracy over all metrics",
+        ("Judge", "Average rank", "Group"),
     )
-    title = "Judges ranked by accuracy over all metrics"
-    columns = ("Judge", "Average rank", "Group")
-    return Table("ranking", title, columns, rows, _ranking_notes(a) if found else ())
+    return _of_texts("ranking", title, columns, rows, *(_ranking_notes(a) if ranks else ()))
 
 
 def _ranking_notes(a: Alignment) -> tuple[str, ...]:
@@ -742,22 +668,18 @@ def judges_table(a: Alignment) -> Table:
     statuses = [s for s in Status if any(j.statuses.get(s) for j in a.judges)]
     rows = [
         (
-            judge.name,
-            judge.kind,
+            judge.name, judge.kind,
             *(f"{judge.statuses.get(status, 0):,}" for status in statuses),
-            *_usage(judge),
-            structured(judge.about),
-            judge.signature,
+            *_usage(judge), structured(judge.about), judge.signature,
         )
         for judge in a.judges
-    ]
+    ]  # fmt: skip
     columns = (
         "Judge", "Kind", *(status.value for status in statuses), "Calls", "Prompt tokens",
         "Reply tokens", "Cost (US$)", "Structured output", "Signature",
     )  # fmt: skip
     note = "Statuses count the last verdict on each answer; calls and tokens count all attempts."
-    cells = tuple(tuple(map(Cell, row)) for row in rows)
-    return Table("judges", "The judges and what they used", columns, cells, (note,))
+    return _of_texts("judges", "The judges and what they used", columns, rows, note)
 
 
 def _usage(judge: JudgeSummary) -> tuple[str, ...]:
