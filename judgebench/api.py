@@ -98,13 +98,14 @@ def _control_judges(study: Study, given: GivenData) -> list[JudgeVerdicts]:
     from judgebench.judges.judge import Task
 
     names = [name for name in CONTROLS if given.has_texts or name != "longest-answer"]
-    seed = study.resampling.seed
+    answers, seed = study.answers, study.resampling.seed
+    tasks = [Task(answer, None, answers.content_hash(i)) for i, answer in enumerate(answers)]
     return [
         JudgeVerdicts(
             judge.name, "control", judge.signature,
-            {v.item_id: v for v in judge.judge(map(Task, given.answers))}, about=judge.describe(),
+            {verdict.item_id: verdict for verdict in judge.judge(tasks)}, about=judge.describe(),
         )
-        for judge in control_judges(names, study.rubric, given.answers, given.labels, seed)
+        for judge in control_judges(names, study.rubric, answers, given.labels, seed)
     ]  # fmt: skip
 
 
@@ -147,7 +148,9 @@ def align(study: Study) -> Alignment:
     """How every judge agrees with the humans, and the humans with each other.
 
     >>> import judgebench as jb
-    >>> found = jb.align(jb.open_run("runs/small"))
+    >>> frame = jb.align(jb.open_run("runs/small")).to_frame()
+    >>> sorted(frame.analysis.unique())[:3]
+    ['agreement', 'ceiling', 'comparison']
     """
     from judgebench.align import align as compare
 
@@ -160,7 +163,9 @@ def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decis
     `rule` is a YAML file or a shipped rule. Where the study has a stress test, it counts.
 
     >>> import judgebench as jb
-    >>> found = jb.decide(jb.open_run("runs/small"))
+    >>> frame = jb.decide(jb.open_run("runs/small")).to_frame()
+    >>> frame[frame.analysis == "decision"].outcome.to_list()
+    ["CAN'T TELL", "CAN'T TELL", "CAN'T TELL"]
     """
     _need("decide")
     from judgebench.decide.rule import rule_for
@@ -212,8 +217,8 @@ def _found(study: Study, wing: str, what: str) -> Shown:
     return found
 
 
-def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict[str, Any]:
-    """Everything that can be said of a study, by the name of the analysis.
+def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict[str, Shown]:
+    """Every analysis that the study has data for, by name.
 
     >>> import judgebench as jb
     >>> list(jb.analyse(jb.open_run("runs/small")))
@@ -242,7 +247,7 @@ def report(
 
 
 def parts(found: Mapping[str, Shown]) -> list[Part]:
-    """What all analyses show, in the order in which it stands in a report."""
+    """The parts of a report, in order."""
     return [found[name].part for name in sorted(found, key=lambda name: name == "align")]
 
 

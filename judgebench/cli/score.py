@@ -50,7 +50,7 @@ def align(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
 ) -> None:
-    """Score a run again from its folder alone; print the tables."""
+    """Compare judges and annotators again, from the run folder alone, and print the tables."""
     from rich.console import Console
 
     from judgebench.report.terminal import print_parts
@@ -69,13 +69,11 @@ def report(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
 ) -> None:
-    """Write a run's report: Markdown, LaTeX, CSV, plots, one HTML page."""
-    from judgebench.report.write import write_report
+    """Write the report of a run: one HTML page, Markdown, LaTeX, CSV and figures."""
+    from judgebench import api
 
-    scoring = Scoring(truth, ties, annotator, as_judge or (), rule)
-    study = open_study(run, scoring)
-    written = write_report(_parts(study, scoring), to or run / "report", name=study.name)
-    for path in written.values():
+    study = open_study(run, Scoring(truth, ties, annotator, as_judge or (), rule))
+    for path in api.report(study, to or run / "report", rule).values():
         typer.echo(path)
 
 
