@@ -147,13 +147,7 @@ def _scores(
     values: FloatArray,
     correct: FloatArray | None = None,
 ) -> RankerScores:
+    systems = tuple(s.name for s in task.systems)
     return RankerScores(
-        task=task.name,
-        ranker=ranker,
-        kind=kind,
-        systems=tuple(s.name for s in task.systems),
-        items=task.items,
-        clusters=task.clusters,
-        values=values,
-        correct=correct,
+        task.name, ranker, kind, systems, task.items, task.clusters, values, correct
     )

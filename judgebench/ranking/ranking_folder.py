@@ -46,7 +46,7 @@ BySystem = Mapping[str, Mapping[str, Argument]]  # by system and item
 class _Kept(BaseModel):
     """A part of a file that judgebench writes; a newer version may have written more."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
 
 
 class KeptInstance(_Kept):

@@ -22,8 +22,8 @@ from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import Argument
-from judgebench.ranking.proxy.task import GOLD, ProxyTask
-from judgebench.ranking.ranking_folder import read_tasks
+from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
+from judgebench.ranking.ranking_folder import KeptInstance, read_tasks
 from judgebench.records import content_hash
 from judgebench.web.page import fill_in_page
 from judgebench.yaml_file import Strict, validate
@@ -96,38 +96,26 @@ def items_of(task: ProxyTask, arguments: Sequence[Argument]) -> list[RankedItem]
         if argument.task == task.name:
             written.setdefault(argument.item_id, {})[argument.system] = argument.text
     return [
-        RankedItem(
-            task=task.name,
-            item_id=instance.item_id,
-            group=instance.group,
-            question=instance.question,
-            label_text=instance.label_text,
-            context=instance.context,
-            arguments={GOLD: instance.argument, **written.get(instance.item_id, {})},
-        )
-        for instance in task.ranked
+        _ranked_item(task.name, i, {GOLD: i.argument, **written.get(i.item_id, {})})
+        for i in task.ranked
     ]
 
 
 def items_of_run(run: Path) -> list[RankedItem]:
     """Every ranked instance of a run with the real arguments on it."""
-    return [
-        RankedItem(
-            task=task.name,
-            item_id=i.item_id,
-            group=i.group,
-            question=i.question,
-            label_text=i.label_text,
-            context=i.context,
-            arguments={
-                s.name: text
-                for s in task.systems
-                if s.is_argument and (text := task.text(s.name, i.item_id)) is not None
-            },
-        )
-        for task in read_tasks(run)
-        for i in task.about.instances
-    ]
+    items = []
+    for task in read_tasks(run):
+        for i in task.about.instances:
+            texts = {name: task.text(name, i.item_id) for name in task.shown.arguments}
+            there = {name: text for name, text in texts.items() if text is not None}
+            items.append(_ranked_item(task.name, i, there))
+    return items
+
+
+def _ranked_item(
+    task: str, i: TaskInstance | KeptInstance, arguments: Mapping[str, str]
+) -> RankedItem:
+    return RankedItem(task, i.item_id, i.group, i.question, i.label_text, i.context, arguments)
 
 
 def draw(items: Sequence[RankedItem], n: int | None, seed: int) -> list[RankedItem]:

@@ -318,24 +318,13 @@ def _kept_task(bench: RankBench, entry: RankedEntry, arguments: BySystem) -> Kep
     """`learnt_from` are the systems some of whose arguments an LLM-trained evaluator may read."""
     task = entry.task
     taught = {i.item_id for i in task.of("train")}
+    shared = ("name", "title", "metric", "labels", "left_out", "notes", "files")
     return KeptTask(
-        name=task.name,
-        title=task.title,
-        metric=task.metric,
-        labels=task.labels,
-        left_out=task.left_out,
-        notes=task.notes,
-        files=task.files,
+        **{field: getattr(task, field) for field in shared},
         kinds=entry.kinds,
         draws=entry.evaluators.draws,
         judged=entry.entry.judged,
         generators=tuple(g.name for g in entry.generators),
         learnt_from=tuple(s for s in _taught_by(bench, arguments) if taught & arguments[s].keys()),
-        instances=tuple(
-            KeptInstance(
-                item_id=i.item_id, group=i.group, question=i.question, context=i.context,
-                label=i.label, label_text=i.label_text,
-            )
-            for i in task.ranked
-        ),
-    )  # fmt: skip
+        instances=tuple(map(KeptInstance.model_validate, task.ranked)),
+    )
