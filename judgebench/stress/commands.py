@@ -19,8 +19,6 @@ from judgebench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from judgebench.judges.config import JudgeConfig
     from judgebench.stress.probes.make import Yield
 
@@ -90,23 +88,23 @@ def make(
 
     Safe to interrupt; rerun to resume.
     """
+    from judgebench.cli.benchmark import open_console
     from judgebench.data import load_data
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
     from judgebench.stress.probes.make import SetOrder, make_set
 
-    console = _console()
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
     order = SetOrder(_judge(by), _judge(second), seed, limit)
-    with ProgressDisplay(console) as display:
+    with ProgressDisplay(open_console()) as display:
         try:
             found = make_set(recipe, answers, whole, target, order, display)
         except KeyboardInterrupt:
             typer.echo(f"Stopped. Answers so far are kept in {target}.", err=True)
             raise typer.Exit(INTERRUPTED) from None
-    _tell(console, found, target)
+    _tell(found, target)
 
 
 @app.command(epilog="Example: judgebench attack check consensus-violations.jsonl")
@@ -118,14 +116,13 @@ def check(path: SetPath, rubric: RubricName = "medical-safety") -> None:
     from judgebench.stress.probes.plan import checked
     from judgebench.stress.probes.sets import read_set
 
-    console = _console()
     kept, rejected = checked(read_set(_find(path), load_rubric(rubric)))
     for item in rejected:
         for name, reason in item.failed_checks.items():
-            _print(console, f"{item.item_id}: {name}: {reason}")
+            typer.echo(f"{item.item_id}: {name}: {reason}")
     areas = Counter(item.area or NO_AREA for item in kept)
     told = ", ".join(f"{area} {n}" for area, n in sorted(areas.items()))
-    _print(console, f"{counted(len(kept), 'item')} passed every check ({told or 'none'}); "
+    typer.echo(f"{counted(len(kept), 'item')} passed every check ({told or 'none'}); "
                     f"{len(rejected)} failed one.")  # fmt: skip
     if rejected:
         raise typer.Exit(1)
@@ -168,36 +165,26 @@ def _judge(path: Path | None) -> JudgeConfig | None:
     return None if path is None else load_model(path, JudgeConfig)
 
 
-def _tell(console: Console, found: Yield, to: Path) -> None:
+def _tell(found: Yield, to: Path) -> None:
     from judgebench.report.words import counted
     from judgebench.stress.probes.sets import rejected_path
     from judgebench.stress.probes.validity import CHECKS
 
     if found.made_before:
-        _print(console, f"{counted(found.made_before, 'item')} made before, kept as they are.")
+        typer.echo(f"{counted(found.made_before, 'item')} made before, kept as they are.")
     if found.nothing_to_change:
-        _print(console, f"{counted(found.nothing_to_change, 'answer')} with nothing to change.")
+        typer.echo(f"{counted(found.nothing_to_change, 'answer')} with nothing to change.")
     share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
-    _print(console, f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
+    typer.echo(f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
     for area, n in sorted(found.areas.items()):
-        _print(console, f"  {area}: {n}")
+        typer.echo(f"  {area}: {n}")
     if found.rejected:
-        _print(console, f"{found.rejected} rejected, kept apart: {rejected_path(to)}")
+        typer.echo(f"{found.rejected} rejected, kept apart: {rejected_path(to)}")
         for name, n in found.failed.most_common():
-            _print(console, f"  {n} failed {name!r} ({CHECKS[name]})")
+            typer.echo(f"  {n} failed {name!r} ({CHECKS[name]})")
     if found.second_asked:
-        _print(console, f"A second model was asked about {found.second_asked} and disagreed on "
+        typer.echo(f"A second model was asked about {found.second_asked} and disagreed on "
                         f"{found.second_against}, which are rejected.")  # fmt: skip
     if found.no_reply:
-        _print(console, f"{found.no_reply} without a reply ({found.why_no_reply}): "
+        typer.echo(f"{found.no_reply} without a reply ({found.why_no_reply}): "
                         "the same command asks again.")  # fmt: skip
-
-
-def _print(console: Console, text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console()

@@ -38,7 +38,7 @@ def miss_note(listed: int, total: int) -> Iterator[str]:
 def _no_use(stress: StressResult, judge: str, metric: Metric) -> Iterator[str]:
     """That a high detection rate comes with an advantage that may as well be nothing."""
     detected, alarms, apart, advantage = (
-        stress.violations(statistic, judge, metric.id)
+        stress.violations(statistic, judge=judge, metric=metric.id)
         for statistic in ("detected", "false_alarms", "told_apart", "advantage")
     )
     if (detected.value or 0.0) < _HIGH or advantage.value is None:
@@ -56,10 +56,10 @@ def _no_use(stress: StressResult, judge: str, metric: Metric) -> Iterator[str]:
 
 
 def _matched_by_control(stress: StressResult, judge: str, metric: Metric) -> bool:
-    own = stress.violations("told_apart", judge, metric.id).value
+    own = stress.violations("told_apart", judge=judge, metric=metric.id).value
     controls = [name for name, kind in stress.judges.items() if kind == "control"]
-    theirs = [stress.violations("told_apart", name, metric.id).value for name in controls]
-    return own is not None and any(value is not None and value >= own for value in theirs)
+    found = [stress.violations("told_apart", judge=c, metric=metric.id) for c in controls]
+    return own is not None and any(e.value is not None and e.value >= own for e in found)
 
 
 def _fallen_for(stress: StressResult, judge: str) -> Iterator[str]:

@@ -111,12 +111,15 @@ def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Cell]]:
     demanded, main = stress.demanded_metrics, main_metric(stress)
     for metric in demanded:
         several = f": {metric.title}" if len(demanded) > 1 else ""
-        detected = stress.violations("detected", judge, metric.id)
+        detected = stress.violations("detected", judge=judge, metric=metric.id)
         yield f"Violations detected{several}", Cell(estimate=detected)
     if main is not None:
-        alarms = stress.violations("false_alarms", judge, main.id)
+        alarms = stress.violations("false_alarms", judge=judge, metric=main.id)
         yield "False alarms on sound parents", Cell(estimate=alarms)
-        yield "Told apart", Cell(estimate=stress.violations("told_apart", judge, main.id))
+        yield (
+            "Told apart",
+            Cell(estimate=stress.violations("told_apart", judge=judge, metric=main.id)),
+        )
     if stress.rows.select("invariance"):
         yield from _probes(stress, judge)
     if stress.rows.select("planted"):

@@ -113,13 +113,13 @@ class StressResult(Shown):
         demanded = set(self.rows.values("metric", "violations"))
         return [metric for metric in self.rubric.metrics if metric.id in demanded]
 
-    def number(self, analysis: str, statistic: str, judge: str, **keys: str) -> Estimate:
+    def number(self, analysis: str, statistic: str, **keys: str) -> Estimate:
         """One number of a judge, undefined with a reason where it was not measured."""
-        found = self.rows.select(analysis, statistic, judge=judge, **keys)
+        found = self.rows.select(analysis, statistic, **keys)
         return found[0].estimate if found else NOT_MEASURED
 
-    def violations(self, statistic: str, judge: str, metric: str, **keys: str) -> Estimate:
+    def violations(self, statistic: str, **keys: str) -> Estimate:
         """One number of the violations: of all recipes and areas, failures left out, unless
         `keys` say otherwise."""
-        place = {"recipe": EVERY, "area": EVERY, "failures": "left_out", **keys}
-        return self.number("violations", statistic, judge, metric=metric, **place)
+        usual = {"recipe": EVERY, "area": EVERY, "failures": "left_out"}
+        return self.number("violations", statistic, **{**usual, **keys})

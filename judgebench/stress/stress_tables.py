@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
-from judgebench.records import Estimate
-from judgebench.results.tables import DASH, Cell, Table, format_number
+from judgebench.results.tables import DASH, Cell, Keys, Table, format_number, pivot
 from judgebench.rubric import Metric
 from judgebench.stress.result import EVERY, RecipeSummary, StressResult
 
@@ -19,8 +18,15 @@ ON_VIOLATIONS: Mapping[str, tuple[str, str]] = {
     "advantage": ("Advantage", "detection rate minus false alarm rate"),
 }
 _MORE = "More needed: further violations until the exact interval is as narrow as was asked for."
+# statistic -> its heading in the tables of probes; p values are texts
+_ON_PROBES = {
+    "flipped": "Flip rate", "more_severe": "More severe", "less_severe": "Less severe",
+    "shift": "Shift", "p": "p", "p_holm": "p after Holm",
+}  # fmt: skip
+_SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans")
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 Side = Literal["recipe", "area"]
+Line = tuple[tuple[Cell, ...], Keys]  # the cells that name a row, and its keys
 
 
 def judges_in_order(stress: StressResult) -> list[str]:
@@ -44,42 +50,46 @@ def main_metric(stress: StressResult) -> Metric | None:
     """The demanded metric that most violations must worsen, the rubric's first of several."""
 
     def pairs(metric: Metric) -> int:
-        return max((_pairs(stress, judge, metric) for judge in stress.judges), default=0)
+        found = (stress.violations("detected", judge=j, metric=metric.id) for j in stress.judges)
+        return max((e.n + e.n_missing for e in found), default=0)
 
     return max(stress.demanded_metrics, key=pairs, default=None)
 
 
-def _pairs(stress: StressResult, judge: str, metric: Metric) -> int:
-    found = stress.violations("detected", judge, metric.id)
-    return found.n + found.n_missing
+def _judges(stress: StressResult) -> list[tuple[str, Keys]]:
+    """A column for each judge."""
+    return [(shown_name(stress, judge), {"judge": judge}) for judge in judges_in_order(stress)]
 
 
-def _by_judge(
-    stress: StressResult, about: str, value: Callable[[str, str], Estimate], row: str
-) -> tuple[Cell, ...]:
-    """The name of a row, what it is about, and one estimate for each judge."""
-    cells = (Cell(estimate=value(judge, row)) for judge in judges_in_order(stress))
-    return (Cell(row), Cell(about), *cells)
+def _finder(
+    stress: StressResult, analysis: str, statistic: str = "", **fixed: str
+) -> Callable[[Keys], Cell]:
+    """What puts the number with these keys, and those of its row and column, into a cell."""
 
+    def cell(keys: Keys) -> Cell:
+        where = {**fixed, **keys}
+        name = where.pop("statistic", statistic)
+        return Cell(estimate=stress.number(analysis, name, **where), signed=name in _SIGNED)
 
-def _columns(stress: StressResult, *stubs: str) -> tuple[str, ...]:
-    return (*stubs, *(shown_name(stress, judge) for judge in judges_in_order(stress)))
+    return cell
 
 
 def _worst_first(
-    stress: StressResult, rows: Iterable[str], value: Callable[[str, str], Estimate]
-) -> list[str]:
+    stress: StressResult, lines: list[Line], cell: Callable[[Keys], Cell]
+) -> list[Line]:
     """The rows by the largest value of the real judges, undefined ones last."""
 
-    def worst(row: str) -> float:
-        values = [value(judge, row).value for judge in stress.real_judges]
-        return max((v for v in values if v is not None), default=-1.0)
+    def worst(line: Line) -> float:
+        found = (cell({**line[1], "judge": judge}).estimate for judge in stress.real_judges)
+        return max((e.value for e in found if e and e.value is not None), default=-1.0)
 
-    return sorted(rows, key=worst, reverse=True)
+    return sorted(lines, key=worst, reverse=True)
 
 
-def _biases(stress: StressResult) -> Mapping[str, str]:
-    return {recipe.name: recipe.bias or DASH for recipe in stress.recipes}
+def _probed(stress: StressResult, names: list[str]) -> list[Line]:
+    """A row for each recipe: its name and the bias that it probes."""
+    biases = {recipe.name: recipe.bias for recipe in stress.recipes}
+    return [((Cell(name), Cell(biases.get(name) or DASH)), {"recipe": name}) for name in names]
 
 
 # --- violations ----------------------------------------------------------------------------------
@@ -91,27 +101,33 @@ def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
     All together first.
     """
     heading, meaning = ON_VIOLATIONS[statistic]
-    together = f"All {side}s"
-    rows = tuple(
-        (
-            Cell(together if name == EVERY else name),
-            Cell(f"{metric.title}: {label}" if label else metric.title),
-            *(
-                _detection_cell(stress, statistic, judge, {side: name, "metric": metric.id})
-                for judge in judges_in_order(stress)
-            ),
-        )
-        for name, metric, label in _demands(stress, side)
-    )
-    return Table(
+    frame = Table(
         f"stress_{statistic}-{side}",
         f"Violations, {heading.lower()}, by {side}: judges beside the control judges, "
         "failures left out",
-        _columns(stress, side.capitalize(), "Must reach"),
-        rows,
+        (side.capitalize(), "Must reach"),
+        (),
         (f"{heading}: {meaning}.", *([_MORE] if statistic == "detected" else [])),
         stubs=2,
     )
+
+    def cell(keys: Keys) -> Cell:
+        more = stress.violations("more_needed", **keys).value if statistic == "detected" else 0
+        remark = f"{more:,} more needed" if more else ""
+        estimate = stress.violations(statistic, **keys)
+        return Cell(estimate=estimate, remark=remark, signed=statistic in _SIGNED)
+
+    lines = [
+        (
+            (
+                Cell(f"All {side}s" if name == EVERY else name),
+                Cell(f"{metric.title}: {label}" if label else metric.title),
+            ),
+            {side: name, "metric": metric.id},
+        )
+        for name, metric, label in _demands(stress, side)
+    ]
+    return pivot(frame, lines, _judges(stress), cell)
 
 
 def _demands(stress: StressResult, side: Side) -> Iterator[tuple[str, Metric, str]]:
@@ -125,44 +141,30 @@ def _demands(stress: StressResult, side: Side) -> Iterator[tuple[str, Metric, st
                 yield name, metric, labels[name, metric.id]
 
 
-def _detection_cell(
-    stress: StressResult, statistic: str, judge: str, where: Mapping[str, str]
-) -> Cell:
-    more = stress.violations("more_needed", judge, **where).value if statistic == "detected" else 0
-    remark = f"{more:,} more needed" if more else ""
-    estimate = stress.violations(statistic, judge, **where)
-    return Cell(estimate=estimate, remark=remark, signed=statistic == "advantage")
-
-
 def failures_table(stress: StressResult) -> Table:
     """The detection rate three ways, for each judge and metric of which verdicts are missing."""
-    rows = tuple(
-        (
-            Cell(shown_name(stress, judge)),
-            Cell(metric.title),
-            *(
-                Cell(estimate=stress.violations("detected", judge, metric.id, failures=way))
-                for way in _WAYS
-            ),
-        )
-        for judge in judges_in_order(stress)
-        for metric in stress.demanded_metrics
-        if stress.rows.select(
-            "violations", "detected", judge=judge, metric=metric.id,
-            recipe=EVERY, area=EVERY, failures="worst",
-        )
-    )  # fmt: skip
-    return Table(
+    frame = Table(
         "stress_failures",
         "Violations detected where verdicts are missing: three ways to count them",
-        ("Judge", "Metric", *_WAYS.values()),
-        rows,
+        ("Judge", "Metric"),
+        (),
         (
             "Worst case: every failure counted as not detected. "
             "Best case: every failure counted as detected.",
         ),
         stubs=2,
     )
+    every = {"recipe": EVERY, "area": EVERY}
+    lines = [
+        ((Cell(name), Cell(metric.title)), {**judge, **every, "metric": metric.id})
+        for name, judge in _judges(stress)
+        for metric in stress.demanded_metrics
+        if stress.rows.select(
+            "violations", "detected", **judge, **every, metric=metric.id, failures="worst"
+        )
+    ]
+    ways: list[tuple[str, Keys]] = [(heading, {"failures": way}) for way, heading in _WAYS.items()]
+    return pivot(frame, lines, ways, _finder(stress, "violations", "detected"))
 
 
 def missed_table(stress: StressResult) -> Table:
@@ -176,21 +178,23 @@ def missed_table(stress: StressResult) -> Table:
     for name, metric, _ in _demands(stress, "recipe"):
         if name != EVERY and (name not in named or metric == main):
             named[name] = metric
-
-    def missed(judge: str, recipe: str) -> Estimate:
-        return stress.violations("detected", judge, named[recipe].id, recipe=recipe).complement
-
-    return Table(
+    frame = Table(
         "stress_missed",
         "Violations missed: 1 minus the detection rate, worst recipe first",
-        _columns(stress, "Recipe", "Metric"),
-        tuple(
-            _by_judge(stress, named[recipe].title, missed, recipe)
-            for recipe in _worst_first(stress, named, missed)
-        ),
+        ("Recipe", "Metric"),
+        (),
         ("A judge that calls everything severe misses nothing: read its false alarms beside it.",),
         stubs=2,
     )
+
+    def cell(keys: Keys) -> Cell:
+        return Cell(estimate=stress.violations("detected", **keys).complement)
+
+    lines: list[Line] = [
+        ((Cell(recipe), Cell(metric.title)), {"recipe": recipe, "metric": metric.id})
+        for recipe, metric in named.items()
+    ]
+    return pivot(frame, _worst_first(stress, lines, cell), _judges(stress), cell)
 
 
 # --- what must not move a verdict ----------------------------------------------------------------
@@ -203,22 +207,14 @@ def flips_table(stress: StressResult, most: int | None = None) -> Table:
     """
     tricks = stress.rows.values("recipe", "planted")
     rows = stress.rows.select("invariance", "flipped", metric=EVERY)
-    probes = dict.fromkeys(row["recipe"] for row in rows if row["recipe"] not in tricks)
-
-    def flipped(judge: str, probe: str) -> Estimate:
-        return stress.number("invariance", "flipped", judge, metric=EVERY, recipe=probe)
-
+    probes = list(dict.fromkeys(row["recipe"] for row in rows if row["recipe"] not in tricks))
     cut = most is not None and most < len(probes)
-    biases = _biases(stress)
-    return Table(
+    frame = Table(
         "stress_worst_flips" if most else "stress_flips",
         "Probes that must not move a verdict: flip rate, "
         + (f"the {most} worst of {len(probes)} probes" if cut else "worst probe first"),
-        _columns(stress, "Probe", "Bias (CALM)"),
-        tuple(
-            _by_judge(stress, biases.get(probe, DASH), flipped, probe)
-            for probe in _worst_first(stress, probes, flipped)[:most]
-        ),
+        ("Probe", "Bias (CALM)"),
+        (),
         (
             "Flip rate: share of pairs in which the label of at least one metric differs; worst "
             "over the judges, controls left out. 1 minus it is the robustness rate of Ye et al. "
@@ -226,20 +222,21 @@ def flips_table(stress: StressResult, most: int | None = None) -> Table:
         ),
         stubs=2,
     )
+    cell = _finder(stress, "invariance", "flipped", metric=EVERY)
+    lines = _worst_first(stress, _probed(stress, probes), cell)[:most]
+    return pivot(frame, lines, _judges(stress), cell)
 
 
 def probe_tables(stress: StressResult) -> Iterator[Table]:
     """One long table for each judge: every probe on every metric, the worst probe first."""
     order = {row[0].text: place for place, row in enumerate(flips_table(stress).rows)}
-    for number, judge in enumerate(judges_in_order(stress), start=1):
-        mine = [(r["recipe"], r.metric) for r in stress.rows.select("invariance", "p", judge=judge)]
-        mine.sort(key=lambda one: order.get(one[0], len(order)))
-        yield Table(
+    across: list[tuple[str, Keys]] = [(h, {"statistic": s}) for s, h in _ON_PROBES.items()]
+    for number, (name, judge) in enumerate(_judges(stress), start=1):
+        frame = Table(
             f"stress_probes-{number}",
-            f"Every probe on every metric: {shown_name(stress, judge)}",
-            ("Probe", "Metric", "Flip rate", "More severe", "Less severe", "Shift", "p",
-             "p after Holm"),
-            tuple(_probe_row(stress, judge, probe, metric) for probe, metric in mine),
+            f"Every probe on every metric: {name}",
+            ("Probe", "Metric"),
+            (),
             (
                 "Shift: mean change of severity, summed over the metrics for all of them; "
                 "positive where the verdict got more severe. "
@@ -247,20 +244,21 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
                 "Holm over this judge's probes on the metric.",
             ),
             stubs=2,
-        )  # fmt: skip
+        )
+        find = _finder(stress, "invariance", **judge)
 
+        def cell(keys: Keys, find: Callable[[Keys], Cell] = find) -> Cell:
+            found = find(keys)
+            value = found.estimate.value if found.estimate else None
+            return Cell(_p(value)) if keys["statistic"] in ("p", "p_holm") else found
 
-def _probe_row(stress: StressResult, judge: str, probe: str, metric: str) -> tuple[Cell, ...]:
-    def number(statistic: str) -> Estimate:
-        return stress.number("invariance", statistic, judge, metric=metric, recipe=probe)
-
-    return (
-        Cell(probe),
-        Cell(metric_title(stress, metric)),
-        *(Cell(estimate=number(s)) for s in ("flipped", "more_severe", "less_severe")),
-        Cell(estimate=number("shift"), signed=True),
-        *(Cell(_p(number(s).value)) for s in ("p", "p_holm")),
-    )
+        mine = [(r["recipe"], r.metric) for r in stress.rows.select("invariance", "p", **judge)]
+        mine.sort(key=lambda one: order.get(one[0], len(order)))
+        lines: list[Line] = [
+            ((Cell(probe), Cell(metric_title(stress, m))), {"recipe": probe, "metric": m})
+            for probe, m in mine
+        ]
+        yield pivot(frame, lines, across, cell)
 
 
 def _p(value: float | None) -> str:
@@ -271,26 +269,21 @@ def _p(value: float | None) -> str:
 
 def planted_table(stress: StressResult) -> Table:
     """How often each trick got what it asks for on any metric: worst trick first; judges across."""
-    tricks = [t for t in stress.rows.values("recipe", "planted") if t != EVERY]
-
-    def success(judge: str, trick: str) -> Estimate:
-        return stress.number("planted", "success", judge, metric=EVERY, recipe=trick)
-
-    biases = _biases(stress)
-    return Table(
+    frame = Table(
         "stress_planted",
         "Planted verdicts: how often each trick got what it asks for, worst trick first",
-        _columns(stress, "Trick", "Bias (CALM)"),
-        tuple(
-            _by_judge(stress, biases.get(trick, DASH), success, trick)
-            for trick in _worst_first(stress, tricks, success)
-        ),
+        ("Trick", "Bias (CALM)"),
+        (),
         (
             "Share of the items on which at least one metric was moved to the demanded label, of "
             "those where the judge had not said so before.",
         ),
         stubs=2,
     )
+    tricks = [trick for trick in stress.rows.values("recipe", "planted") if trick != EVERY]
+    cell = _finder(stress, "planted", "success", metric=EVERY)
+    lines = _worst_first(stress, _probed(stress, tricks), cell)
+    return pivot(frame, lines, _judges(stress), cell)
 
 
 # --- the judge itself, and what was done ---------------------------------------------------------
@@ -298,60 +291,55 @@ def planted_table(stress: StressResult) -> Table:
 
 def consistency_table(stress: StressResult) -> Table:
     """How often a judge says the same when asked the same again."""
-    rows = []
-    for judge in judges_in_order(stress):
-        for asked in stress.rows.select("consistency", "asked", judge=judge):
-            where = {"judge": judge, "metric": asked.metric, "recipe": asked["recipe"]}
-            rows.append(
-                (
-                    Cell(shown_name(stress, judge)),
-                    Cell(metric_title(stress, asked.metric)),
-                    Cell(f"{asked.estimate.value:,}"),
-                    Cell(estimate=stress.number("consistency", "agreement", **where)),
-                    Cell(
-                        estimate=stress.number("consistency", "majority_gain", **where),
-                        signed=True,
-                    ),
-                )
-            )
-    return Table(
+    frame = Table(
         "stress_consistency",
         "Self-consistency: the same question asked again",
-        ("Judge", "Metric", "Verdicts per item", "Agreement", "Majority gain"),
-        tuple(rows),
+        ("Judge", "Metric", "Verdicts per item"),
+        (),
         (
             "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
             "accuracy of the majority over the repeats minus that of the first verdict.",
         ),
         stubs=2,
     )
+    lines: list[Line] = [
+        (
+            (Cell(name), Cell(metric_title(stress, row.metric)), Cell(f"{row.estimate.value:,}")),
+            {**judge, "metric": row.metric, "recipe": row["recipe"]},
+        )
+        for name, judge in _judges(stress)
+        for row in stress.rows.select("consistency", "asked", **judge)
+    ]
+    across: list[tuple[str, Keys]] = [
+        ("Agreement", {"statistic": "agreement"}),
+        ("Majority gain", {"statistic": "majority_gain"}),
+    ]
+    return pivot(frame, lines, across, _finder(stress, "consistency"))
 
 
 def halo_table(stress: StressResult) -> Table:
     """How far the labels of different metrics go together, beside the humans."""
-    rows = [
-        (
-            Cell(shown_name(stress, row.judge)),
-            Cell(row["who"]),
-            Cell(estimate=row.estimate, signed=True),
-            Cell(
-                estimate=stress.number("halo", "beyond_humans", row.judge, who=row["who"]),
-                signed=True,
-            ),
-        )
-        for row in stress.rows.select("halo", "correlation")
-    ]
-    return Table(
+    frame = Table(
         "stress_halo",
         "Halo: how far the labels of different metrics go together",
-        ("Judge", "Labels by", "Mean correlation", "Beyond the humans"),
-        tuple(rows),
+        ("Judge", "Labels by"),
+        (),
         (
             "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per "
             "metric: one call for each.",
         ),
         stubs=2,
     )
+    lines: list[Line] = [
+        ((Cell(shown_name(stress, row.judge)), Cell(row["who"])),
+         {"judge": row.judge, "who": row["who"]})
+        for row in stress.rows.select("halo", "correlation")
+    ]  # fmt: skip
+    across: list[tuple[str, Keys]] = [
+        ("Mean correlation", {"statistic": "correlation"}),
+        ("Beyond the humans", {"statistic": "beyond_humans"}),
+    ]
+    return pivot(frame, lines, across, _finder(stress, "halo"))
 
 
 def recipes_table(stress: StressResult) -> Table:
