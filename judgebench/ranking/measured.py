@@ -20,7 +20,7 @@ from judgebench.ranking.ranker_scores import (
 from judgebench.ranking.rankers import agree, length_bias, self_preference
 from judgebench.ranking.ranking_folder import (
     KeptRanking,
-    TaskData,
+    KeptTask,
     Trained,
     holds_ranking,
     read_ranking,
@@ -49,7 +49,7 @@ class RankedRun:
     counts the inputs that were cut, both by task; `judges` maps judges to their backends."""
 
     about: KeptRanking
-    tasks: tuple[TaskData, ...]
+    tasks: tuple[KeptTask, ...]
     scores: Mapping[str, list[RankerScores]]
     cut: Mapping[str, Mapping[str, int]]
     trained: tuple[Trained, ...]
@@ -94,12 +94,12 @@ def measure_rankings(study: Study) -> Rankings | None:
     )
 
 
-def _ranked(run: RankedRun, study: Study, task: TaskData) -> Iterator[Row]:
+def _ranked(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:
     """Every ranking of a task, and what lies between rankers."""
     scores = _all_scores(run, study, task)
     written, resampling = task.shown.arguments, study.resampling
     for s in scores:
-        yield from rank(s, task.systems, resampling, task.about.metric)
+        yield from rank(s, task.systems, resampling, task.metric)
     if len(written) < 2:
         return
     for a, b in combinations(scores, 2):
@@ -109,7 +109,7 @@ def _ranked(run: RankedRun, study: Study, task: TaskData) -> Iterator[Row]:
     yield from _preferences(run, task, scores, resampling)
 
 
-def _all_scores(run: RankedRun, study: Study, task: TaskData) -> list[RankerScores]:
+def _all_scores(run: RankedRun, study: Study, task: KeptTask) -> list[RankerScores]:
     """Evaluators, judges, control rankers, humans."""
     found = [
         *run.scores[task.name],
@@ -122,7 +122,7 @@ def _all_scores(run: RankedRun, study: Study, task: TaskData) -> list[RankerScor
 
 
 def _preferences(
-    run: RankedRun, task: TaskData, scores: Sequence[RankerScores], resampling: Resampling
+    run: RankedRun, task: KeptTask, scores: Sequence[RankerScores], resampling: Resampling
 ) -> Iterator[Row]:
     """Every ranker that is akin to a system, against those that are not."""
     written = task.shown.arguments
@@ -139,11 +139,11 @@ def _preferences(
                 yield Row("self_preference", "places", found, keys=keys)
 
 
-def _akin(run: RankedRun, task: TaskData, scores: RankerScores, system: str) -> str:
+def _akin(run: RankedRun, task: KeptTask, scores: RankerScores, system: str) -> str:
     """Why a ranker may favour a system; '' where nothing says so."""
     if scores.kind == "expert-trained" and system == "gold":
         return "trained on its arguments"
-    if scores.kind == "llm-trained" and system in task.about.learnt_from:
+    if scores.kind == "llm-trained" and system in task.learnt_from:
         return "trained on its arguments among others"
     if scores.kind != "judge":
         return ""
@@ -163,10 +163,10 @@ def _training(found: Trained) -> Iterator[Row]:
         yield Row("trained", statistic, Estimate(getattr(found, statistic)), keys=keys)
 
 
-def _written(run: RankedRun, task: TaskData) -> Iterator[Row]:
+def _written(run: RankedRun, task: KeptTask) -> Iterator[Row]:
     """How many instances were ranked; and on each system its words, how much of its extracts stands
     in the document, and how many inputs were cut."""
-    keys = {"task": task.name, "other": ", ".join(task.about.left_out)}
+    keys = {"task": task.name, "other": ", ".join(task.left_out)}
     yield Row("task", "instances", Estimate(len(task.items)), keys=keys)
     words = np.nanmean(task.words, axis=0) if len(task.items) else ()
     for system, mean_words in zip(task.systems, words, strict=True):
@@ -183,13 +183,13 @@ def _written(run: RankedRun, task: TaskData) -> Iterator[Row]:
 
 def _notes(run: RankedRun) -> Iterator[str]:
     for task in run.tasks:
-        title, n, groups = task.about.title, len(task.items), len(set(task.groups.values()))
-        for kind in task.about.kinds:
+        title, n, groups = task.title, len(task.items), len(set(task.groups.values()))
+        for kind in task.kinds:
             wanted = sum(of == kind for of, _ in task.evaluators)
             there = sum((t.task, t.kind) == (task.name, kind) for t in run.trained)
             if there < wanted:
                 yield f"{title}: {kind}: {there} of {wanted} evaluators are trained."
-        yield from (f"{title}: {note}" for note in task.about.notes)
+        yield from (f"{title}: {note}" for note in task.notes)
         if groups < FEW_RESAMPLED:
             yield (
                 f"{title}: only {groups} groups of instances are resampled: "
@@ -202,7 +202,7 @@ def _notes(run: RankedRun) -> Iterator[str]:
                     f"{title}: {system.name} has no argument on {lacking} of {n} instances, which "
                     "are left out of its rankings."
                 )
-        for name in task.about.generators:
+        for name in task.generators:
             if name not in {system.name for system in task.systems}:
                 yield f"{title}: {name} has no argument at all and is not ranked."
     if run.about.retrieval:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.ranking_folder import TaskData, Trained, asked_question
+from judgebench.ranking.ranking_folder import KeptTask, Trained, asked_question
 from judgebench.ranking.rankings import RankerKind, RankerScores
 from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric
@@ -25,7 +25,7 @@ _WORDS_SEED = "random ranker"
 
 
 def evaluator_scores(
-    run: Path, task: TaskData, trained: Mapping[str, Trained]
+    run: Path, task: KeptTask, trained: Mapping[str, Trained]
 ) -> tuple[list[RankerScores], dict[str, int]]:
     """One for each kind of evaluator, its draws averaged; those not yet trained are left out.
 
@@ -44,7 +44,7 @@ def evaluator_scores(
     return found, dict(zip(names, cut.sum(axis=0).tolist(), strict=True))
 
 
-def _decided(run: Path, task: TaskData, by: Trained) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _decided(run: Path, task: KeptTask, by: Trained) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The probability of the gold label, whether it was decided for, and whether the input was cut:
     (instances, systems), from the last verdict on each argument as it is now."""
     places = {
@@ -52,7 +52,7 @@ def _decided(run: Path, task: TaskData, by: Trained) -> tuple[FloatArray, FloatA
             argument_id(task.name, i.item_id, s.name),
             content_hash([i.question, task.text(s.name, i.item_id), None]),
         ): (row, column)
-        for row, i in enumerate(task.about.instances)
+        for row, i in enumerate(task.instances)
         for column, s in enumerate(task.systems)
     }
     shape = (len(task.items), len(task.systems))
@@ -63,7 +63,7 @@ def _decided(run: Path, task: TaskData, by: Trained) -> tuple[FloatArray, FloatA
         if at is None or v.signature != by.signature:
             continue
         cut[at] = bool(v.reason)
-        gold = task.about.instances[at[0]].label
+        gold = task.instances[at[0]].label
         asked = (v.probabilities or {}).get(task.name)
         probability[at] = np.nan if asked is None else asked.get(gold, 0.0)
         right[at] = np.nan if asked is None else v.labels[task.name] == gold
@@ -73,17 +73,17 @@ def _decided(run: Path, task: TaskData, by: Trained) -> tuple[FloatArray, FloatA
 # --- judges --------------------------------------------------------------------------------------
 
 
-def judge_scores(study: Study, task: TaskData) -> Iterator[RankerScores]:
+def judge_scores(study: Study, task: KeptTask) -> Iterator[RankerScores]:
     """One for each judge that was asked about this task's arguments; what it said of an argument as
     it no longer stands is left out."""
-    if not task.about.judged:
+    if not task.judged:
         return
     asked = {
         (row, column): (
             argument_id(task.name, i.item_id, s.name),
             content_hash([asked_question(i.question, i.context), text, None]),
         )
-        for row, i in enumerate(task.about.instances)
+        for row, i in enumerate(task.instances)
         for column, s in enumerate(task.systems)
         if (text := task.text(s.name, i.item_id)) is not None
     }
@@ -123,7 +123,7 @@ def _on_metric(verdict: Verdict, metric: Metric) -> float:
 # --- control rankers -----------------------------------------------------------------------------
 
 
-def control_scores(task: TaskData, seed: int) -> Iterator[RankerScores]:
+def control_scores(task: KeptTask, seed: int) -> Iterator[RankerScores]:
     """What any ranker must beat: a coin, and one that likes the longest argument best."""
     yield _scores(task, "longest-argument", "control", task.words)
     random = np.random.default_rng([seed, int(content_hash([_WORDS_SEED, task.name]), 16) % 2**32])
@@ -132,7 +132,7 @@ def control_scores(task: TaskData, seed: int) -> Iterator[RankerScores]:
     yield _scores(task, "random", "control", values)
 
 
-def words_of(task: TaskData, scores: RankerScores) -> FloatArray:
+def words_of(task: KeptTask, scores: RankerScores) -> FloatArray:
     """The words of every argument for the instances and systems of one ranker, who may have seen
     but a few."""
     names = [system.name for system in task.systems]
@@ -141,7 +141,7 @@ def words_of(task: TaskData, scores: RankerScores) -> FloatArray:
 
 
 def _scores(
-    task: TaskData,
+    task: KeptTask,
     ranker: str,
     kind: RankerKind,
     values: FloatArray,

@@ -13,7 +13,6 @@ verdicts-NAME.jsonl           what each evaluator decided with each argument, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,7 +60,7 @@ class KeptInstance(_Kept):
 
 
 class KeptText(_Kept):
-    """An argument that stands in ranking.json itself, as in older runs."""
+    """An argument, and the share of an extract that stands in the document."""
 
     text: str
     verbatim: float | None = None
@@ -83,7 +82,65 @@ class KeptTask(_Kept):
     generators: tuple[str, ...]
     learnt_from: tuple[str, ...]
     instances: tuple[KeptInstance, ...]
-    arguments: dict[str, dict[str, KeptText]] | None = None  # by system and item
+    # Not in the files of new runs: what was read from the files of arguments, by system and item,
+    # and the names of the control cases.
+    arguments: dict[str, dict[str, KeptText]] = {}
+    controls: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The ids of the ranked instances."""
+        return tuple(i.item_id for i in self.instances)
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group of every item."""
+        return {i.item_id: i.group for i in self.instances}
+
+    @property
+    def clusters(self) -> IntArray:
+        """(instances,), equal for instances of one group."""
+        return clusters_of(self.groups.values())
+
+    @property
+    def shown(self) -> RankedTask:
+        """What a report says of the task."""
+        return RankedTask(self.name, self.title, self.metric, self.systems, self.left_out)
+
+    @cached_property
+    def systems(self) -> tuple[System, ...]:
+        """Who wrote at least one argument on the ranked instances: gold first, then models, then
+        control cases."""
+        return tuple(
+            System(name, self._kind(name)) for name, by_item in self.arguments.items() if by_item
+        )
+
+    def _kind(self, system: str) -> SystemKind:
+        if system in self.controls:
+            return "control"
+        return "gold" if system == GOLD else "model"
+
+    @property
+    def evaluators(self) -> list[tuple[EvaluatorKind, str]]:
+        """Kind and name of each evaluator, trained or not; those of one kind stand together."""
+        return [
+            (kind, name)
+            for kind in self.kinds
+            for name in evaluator_names(self.name, kind, self.draws)
+        ]
+
+    def text(self, system: str, item: str) -> str | None:
+        """What that system says on that item; None where it says nothing."""
+        found = self.arguments[system].get(item)
+        return None if found is None else found.text
+
+    @cached_property
+    def words(self) -> FloatArray:
+        """How many words each argument has (instances, systems), NaN where there is none."""
+        texts = [[self.text(s.name, item) for s in self.systems] for item in self.items]
+        return np.array(
+            [[np.nan if t is None else float(len(t.split())) for t in row] for row in texts]
+        ).reshape(len(self.items), len(self.systems))
 
 
 class KeptRanking(_Kept):
@@ -120,76 +177,6 @@ class Trained(_Kept):
     cut_arguments: int
 
 
-@dataclass(frozen=True)
-class TaskData:
-    """One task of a ranking as its run folder keeps it, with the arguments on its instances."""
-
-    about: KeptTask
-    arguments: BySystem
-    controls: tuple[str, ...]  # the names of the control cases
-
-    @property
-    def name(self) -> str:
-        """The task's name, which its ids begin with."""
-        return self.about.name
-
-    @property
-    def items(self) -> tuple[str, ...]:
-        """The ids of the ranked instances."""
-        return tuple(i.item_id for i in self.about.instances)
-
-    @property
-    def groups(self) -> dict[str, str]:
-        """The group of every item."""
-        return {i.item_id: i.group for i in self.about.instances}
-
-    @property
-    def clusters(self) -> IntArray:
-        """(instances,), equal for instances of one group."""
-        return clusters_of(self.groups.values())
-
-    @property
-    def shown(self) -> RankedTask:
-        """What a report says of the task."""
-        about = self.about
-        return RankedTask(about.name, about.title, about.metric, self.systems, about.left_out)
-
-    @cached_property
-    def systems(self) -> tuple[System, ...]:
-        """Who wrote at least one argument on the ranked instances: gold first, then models, then
-        control cases."""
-        return tuple(
-            System(name, self._kind(name)) for name, by_item in self.arguments.items() if by_item
-        )
-
-    def _kind(self, system: str) -> SystemKind:
-        if system in self.controls:
-            return "control"
-        return "gold" if system == GOLD else "model"
-
-    @property
-    def evaluators(self) -> list[tuple[EvaluatorKind, str]]:
-        """Kind and name of each evaluator, trained or not; those of one kind stand together."""
-        return [
-            (kind, name)
-            for kind in self.about.kinds
-            for name in evaluator_names(self.name, kind, self.about.draws)
-        ]
-
-    def text(self, system: str, item: str) -> str | None:
-        """What that system says on that item; None where it says nothing."""
-        found = self.arguments[system].get(item)
-        return None if found is None else found.text
-
-    @cached_property
-    def words(self) -> FloatArray:
-        """How many words each argument has (instances, systems), NaN where there is none."""
-        texts = [[self.text(s.name, item) for s in self.systems] for item in self.items]
-        return np.array(
-            [[np.nan if t is None else float(len(t.split())) for t in row] for row in texts]
-        ).reshape(len(self.items), len(self.systems))
-
-
 def clusters_of(groups: Iterable[str]) -> IntArray:
     """(n,), a number for each group, from 0 in the order in which they are met."""
     numbers: dict[str, int] = {}
@@ -217,32 +204,33 @@ def read_ranking(run: Path) -> KeptRanking:
     return validate(read_object(path.read_bytes(), path), KeptRanking, str(path))
 
 
-def read_tasks(run: Path) -> list[TaskData]:
-    """The tasks of a ranking run. Raises SetupError where the folder is none or is damaged."""
+def read_tasks(run: Path) -> list[KeptTask]:
+    """The tasks of a ranking run with their arguments, which stand in ranking.json itself in older
+    runs. Raises SetupError where the folder is none or is damaged."""
     ranking = read_ranking(run)
     paths = [run / GIVEN_ARGUMENTS]
     paths += [arguments_path(run, name) for name in (*ranking.generators, *ranking.controls)]
     written = [a for path in paths if path.is_file() for _, a in read_arguments(path)]
-    return [
-        TaskData(task, _arguments(task, ranking, written), ranking.controls)
-        for task in ranking.tasks
-    ]
+    tasks = []
+    for task in ranking.tasks:
+        filled: dict[str, Any] = {"controls": ranking.controls}
+        if "arguments" not in task.model_fields_set:
+            filled["arguments"] = _texts(task, ranking, written)
+        tasks.append(task.model_copy(update=filled))
+    return tasks
 
 
-def _arguments(task: KeptTask, ranking: KeptRanking, written: Iterable[Argument]) -> BySystem:
-    if task.arguments is not None:
-        return {
-            system: {
-                item: Argument(task.name, item, system, kept.text, verbatim=kept.verbatim)
-                for item, kept in by_item.items()
-            }
-            for system, by_item in task.arguments.items()
-        }
-    ranked = {i.item_id for i in task.instances}
+def _texts(
+    task: KeptTask, ranking: KeptRanking, written: Iterable[Argument]
+) -> dict[str, dict[str, KeptText]]:
+    """What stands in the files on this task's ranked instances, by system and item."""
+    ranked = set(task.items)
     unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
-    return last_arguments(
-        [a for a in written if a.item_id in ranked and a.system not in unasked], task.name
-    )
+    kept = (a for a in written if a.item_id in ranked and a.system not in unasked)
+    return {
+        system: {item: KeptText.model_validate(a) for item, a in by_item.items()}
+        for system, by_item in last_arguments(kept, task.name).items()
+    }
 
 
 def last_arguments(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, Argument]]:

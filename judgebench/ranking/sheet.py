@@ -105,7 +105,7 @@ def items_of_run(run: Path) -> list[RankedItem]:
     """Every ranked instance of a run with the real arguments on it."""
     items = []
     for task in read_tasks(run):
-        for i in task.about.instances:
+        for i in task.instances:
             texts = {name: task.text(name, i.item_id) for name in task.shown.arguments}
             there = {name: text for name, text in texts.items() if text is not None}
             items.append(_ranked_item(task.name, i, there))

@@ -9,7 +9,7 @@ import pytest
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
 from judgebench.ranking.ranker_scores import control_scores, evaluator_scores, judge_scores
-from judgebench.ranking.ranking_folder import TaskData, read_tasks, read_trained
+from judgebench.ranking.ranking_folder import KeptTask, read_tasks, read_trained
 from judgebench.ranking.rankings import RankerScores
 from judgebench.ranking.sheet import items_of_run
 from judgebench.records import Status
@@ -26,7 +26,7 @@ def every(name: str, yes: float = 0.5) -> list:  # type: ignore[type-arg]
     return [decided(name, item, system, yes) for system in TEXTS for item in TEXTS[system]]
 
 
-def only_task(run: RunFolder) -> TaskData:
+def only_task(run: RunFolder) -> KeptTask:
     (task,) = read_tasks(run.path)
     return task
 

@@ -51,12 +51,12 @@ def test_arguments_controls_split_and_ranking_are_written(here: Path, run: RunFo
     assert write_arguments_of_all(bench, run, NoProgress()) == 0
     (task,) = read_tasks(run.path)
     ranked = [i.item_id for i in bench.tasks[0].task.ranked]
-    assert [i.item_id for i in task.about.instances] == ranked
+    assert [i.item_id for i in task.instances] == ranked
     systems = ["gold", "one", "two", "no-argument", "label-only", "noise"]
     assert list(task.arguments) == systems
     assert all(list(task.arguments[system]) == ranked for system in systems)
     assert {a.text for a in task.arguments["no-argument"].values()} == {""}
-    labels = {i.item_id: i.label_text for i in task.about.instances}
+    labels = {i.item_id: i.label_text for i in task.instances}
     assert {k: a.text for k, a in task.arguments["label-only"].items()} == labels
     for item, argument in task.arguments["noise"].items():
         assert argument.text != task.arguments["gold"][item].text
