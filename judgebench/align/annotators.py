@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -41,68 +41,87 @@ from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstra
 from judgebench.study.study import Study
 from judgebench.study.truth import BlankPolicy, settle
 
-Votes = IntArray  # (rated, annotators), -1 where there is no label
+
+@dataclass(frozen=True)
+class Votes:
+    """What some annotators said on one metric; counts that several statistics use are kept."""
+
+    study: Study
+    metric: Metric
+    values: IntArray  # (rated, annotators), -1 where there is no label
+    kept: dict[Callable[..., Any], ClusterCounts] = field(default_factory=dict)
+
+    @property
+    def clusters(self) -> Clusters:
+        return self.study.humans[self.metric.id].clusters
+
+    def counts(self, by_cluster: Callable[..., Any], *more: Any) -> ClusterCounts:
+        """What `by_cluster` counts."""
+        if by_cluster not in self.kept:
+            given = (self.values, self.clusters, len(self.metric.labels), *more)
+            self.kept[by_cluster] = ClusterCounts(by_cluster(*given))
+        return self.kept[by_cluster]
+
+    def bootstrap(self, counts: ClusterCounts, chosen: Statistic, used: Any) -> Estimate:
+        """A statistic of the items `used` (rated,); all others are missing, also those that
+        nobody rated."""
+        found = cluster_bootstrap(counts, chosen, self.study.resampling, n=int(used.sum()))
+        return self.of_items(found)
+
+    def of_items(self, estimate: Estimate) -> Estimate:
+        return replace(estimate, n_missing=len(self.study.answers) - estimate.n)
+
+    @property
+    def several(self) -> Any:
+        """The items with two labels or more (rated,)."""
+        return (self.values >= 0).sum(axis=1) >= 2
 
 
-def _chance_corrected(
-    counts: Callable[..., FloatArray | IntArray], chosen: Callable[[Metric], Statistic]
-) -> Callable[[Study, Metric, Votes], Estimate]:
-    def measured(study: Study, metric: Metric, values: Votes) -> Estimate:
-        n = int(((values >= 0).sum(axis=1) >= 2).sum())
-        sums = counts(*_votes(study, metric, values))
-        return _of_items(cluster_bootstrap(sums, chosen(metric), study.resampling, n=n), study)
-
-    return measured
-
-
-def _alpha(study: Study, metric: Metric, values: Votes) -> Estimate:
-    level: Literal["nominal", "ordinal"] = metric.kind
-    chosen = krippendorff_alpha(level)
-    measured = _chance_corrected(coincidences_by_cluster, lambda metric: chosen)
-    found = measured(study, metric, values)
+def _alpha(votes: Votes) -> Estimate:
+    level: Literal["nominal", "ordinal"] = votes.metric.kind
+    counts = votes.counts(coincidences_by_cluster)
+    found = votes.bootstrap(counts, krippendorff_alpha(level), votes.several)
     return replace(found, method=f"{level} level of measurement; {found.method}")
 
 
-def _share(chosen: Callable[..., Estimate]) -> Callable[[Study, Metric, Votes], Estimate]:
-    def measured(study: Study, metric: Metric, values: Votes) -> Estimate:
-        humans = study.humans[metric.id]
-        shared = (values, humans.clusters, study.resampling)
-        return _of_items(chosen(*shared), study)
-
-    return measured
+def _ac(votes: Votes) -> Estimate:
+    counts = votes.counts(agreement_counts_by_cluster)
+    return votes.bootstrap(counts, chance_corrected(votes.metric), votes.several)
 
 
-def _observed(study: Study, metric: Metric, values: Votes) -> Estimate:
-    pairs = vote_pairs_by_cluster(*_votes(study, metric, values))
-    found = cluster_bootstrap(pairs, OBSERVED_AGREEMENT, study.resampling, n=round(pairs.sum()))
-    return _of_pairs(found)
+def _fleiss(votes: Votes) -> Estimate:
+    counts = votes.counts(agreement_counts_by_cluster)
+    return votes.bootstrap(counts, fleiss_kappa(), votes.several)
 
 
-def _intraclass(chosen: Statistic) -> Callable[[Study, Metric, Votes], Estimate]:
+def _at_least_two(votes: Votes) -> Estimate:
+    found = at_least_two_agree(votes.values, votes.clusters, votes.study.resampling)
+    return votes.of_items(found)
+
+
+def _all_agree(votes: Votes) -> Estimate:
+    return votes.of_items(all_agree(votes.values, votes.clusters, votes.study.resampling))
+
+
+def _observed(votes: Votes) -> Estimate:
+    pairs = votes.counts(vote_pairs_by_cluster)
+    n = round(pairs.total.sum())
+    return _of_pairs(cluster_bootstrap(pairs, OBSERVED_AGREEMENT, votes.study.resampling, n=n))
+
+
+def _intraclass(chosen: Statistic) -> Callable[[Votes], Estimate]:
     """Of people, since a slot is somebody else on every item; on the items that all rated."""
 
-    def measured(study: Study, metric: Metric, values: Votes) -> Estimate:
-        sums = severity_sums_by_cluster(*_votes(study, metric, values), metric.severities)
-        n = int((values >= 0).all(axis=1).sum())
-        found = cluster_bootstrap(sums, chosen, study.resampling, n=n)
-        who = f"{values.shape[1]} annotators, on the items that all rated"
-        method = f"{who}; {found.method}" if found.method else who
-        return _of_items(replace(found, method=method), study)
+    def measured(votes: Votes) -> Estimate:
+        sums = votes.counts(severity_sums_by_cluster, votes.metric.severities)
+        found = votes.bootstrap(sums, chosen, (votes.values >= 0).all(axis=1))
+        who = f"{votes.values.shape[1]} annotators, on the items that all rated"
+        return replace(found, method=f"{who}; {found.method}" if found.method else who)
 
     return measured
 
 
-def _votes(study: Study, metric: Metric, values: Votes) -> tuple[Votes, Clusters, int]:
-    humans = study.humans[metric.id]
-    return values, humans.clusters, len(metric.labels)
-
-
-def _of_items(estimate: Estimate, study: Study) -> Estimate:
-    """The estimate with all items missing that it does not use, also those that nobody rated."""
-    return replace(estimate, n_missing=len(study.answers) - estimate.n)
-
-
-# `formula` makes an Estimate from the study, the metric and the votes. Those that are shown of
+# `formula` makes an Estimate from Votes. Those that are shown of
 # "pairs" are measured for each pair of people, too; those of "people" need the same people
 # throughout and severities.
 AGREEMENT_STATISTICS = by_key(
@@ -110,20 +129,14 @@ AGREEMENT_STATISTICS = by_key(
         "alpha", "Krippendorff's α", "agreement beyond chance, any number of annotators",
         _alpha, shown=frozenset({"pairs"}),
     ),
-    Declared(
-        "ac", AC, AC_MEANING, _chance_corrected(agreement_counts_by_cluster, chance_corrected)
-    ),
-    Declared(
-        "fleiss", "Fleiss' κ", "agreement beyond chance, unweighted",
-        _chance_corrected(agreement_counts_by_cluster, lambda metric: fleiss_kappa()),
-    ),
+    Declared("ac", AC, AC_MEANING, _ac),
+    Declared("fleiss", "Fleiss' κ", "agreement beyond chance, unweighted", _fleiss),
     Declared(
         "at_least_two", "≥ 2 agree", "share of items on which two annotators or more agree",
-        _share(at_least_two_agree),
+        _at_least_two,
     ),
     Declared(
-        "all_agree", "All agree", "share of items on which all annotators agree",
-        _share(all_agree),
+        "all_agree", "All agree", "share of items on which all annotators agree", _all_agree
     ),
     Declared(
         "observed", "Observed agreement", "share of pairs of labels of one item that are equal",
@@ -149,24 +162,22 @@ def agreement(study: Study) -> Iterator[Row]:
     for metric in study.rubric.metrics:
         made = study.humans[metric.id].made
         named = [a for a in made.annotators if not is_slot(a)]
-        for declared in AGREEMENT_STATISTICS.values():
-            if "people" not in declared.shown:
-                yield _agreed(study, metric, declared, made.values, "all")
-            elif len(named) >= 2 and declared.fits(metric):
-                yield _agreed(study, metric, declared, made.of(named).values, "all")
+        everybody, people = Votes(study, metric, made.values), made.of(named).values
+        yield from _agreed(everybody, "all", lambda d: "people" not in d.shown)
+        if len(named) >= 2 and metric.kind == "ordinal":
+            yield from _agreed(Votes(study, metric, people), "all", lambda d: "people" in d.shown)
         if 2 <= len(named) <= MOST_ANNOTATORS_IN_PAIRS:
             for pair in combinations(named, 2):
-                for declared in AGREEMENT_STATISTICS.values():
-                    if "pairs" in declared.shown:
-                        votes = made.of(pair).values
-                        yield _agreed(study, metric, declared, votes, " ~ ".join(pair))
+                votes = Votes(study, metric, made.of(pair).values)
+                yield from _agreed(votes, " ~ ".join(pair), lambda d: "pairs" in d.shown)
     yield from _pooled_agreement(study)
 
 
-def _agreed(study: Study, metric: Metric, declared: Declared, votes: Votes, who: str) -> Row:
-    assert declared.formula is not None
-    estimate = declared.formula(study, metric, votes)
-    return Row("agreement", declared.key, estimate, "", metric.id, {"who": who})
+def _agreed(votes: Votes, who: str, wanted: Callable[[Declared], bool]) -> Iterator[Row]:
+    for key, declared in AGREEMENT_STATISTICS.items():
+        if declared.formula and wanted(declared):
+            estimate = declared.formula(votes)
+            yield Row("agreement", key, estimate, "", votes.metric.id, {"who": who})
 
 
 def _pooled_agreement(study: Study) -> Iterator[Row]:
@@ -211,7 +222,8 @@ def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[Float
 
 
 def _ceiling_of_pairs(study: Study, metric: Metric) -> Iterator[Row]:
-    pairs = vote_pairs_by_cluster(*_votes(study, metric, study.humans[metric.id].made.values))
+    humans = study.humans[metric.id]
+    pairs = vote_pairs_by_cluster(humans.made.values, humans.clusters, len(metric.labels))
     for row in _ceiling_scores(study, "all", metric, pairs, 0):
         yield replace(row, estimate=_of_pairs(row.estimate))
 
