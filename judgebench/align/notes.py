@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from judgebench.align.statistics import FEW_LABELS, MOST_ANNOTATORS_IN_PAIRS
-from judgebench.backends.weights import WEIGHTS
 from judgebench.records import is_slot
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
-from judgebench.study.study import Humans, Study, backend_fact
+from judgebench.study.study import Humans, Study
 from judgebench.study.truth import truth_model
 
 
@@ -42,17 +41,7 @@ def data_notes(study: Study) -> Iterator[str]:
 
 
 def judge_notes(study: Study, found: Results) -> Iterator[str]:
-    """What a reader must not overlook: weak or collapsed judges, and those that a control matches.
-
-    What is shipped for trying things out is known by the sum of its weights, however it was run.
-    """
-    shipped = {weights.sha256: weights for weights in WEIGHTS.values()}
-    for judge in study.judges:
-        if weights := shipped.get(backend_fact(judge.about, "sha256")):
-            yield (
-                f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
-                "verdicts carry no clinical weight and are no measure of other models."
-            )
+    """What a reader must not overlook: collapsed judges, and those that a control matches."""
     controls = [judge.name for judge in study.judges if judge.kind == "control"]
     metrics = study.rubric.metrics
     for name in (judge.name for judge in study.judges if judge.kind != "control"):

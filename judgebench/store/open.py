@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from judgebench.backends.weights import WEIGHTS
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store.folder import RunFolder
 from judgebench.study.answers import indexed
 from judgebench.study.as_judge import annotators_as_judges, truth_of_others
-from judgebench.study.study import JUDGE_KINDS, JudgeVerdicts, Study, study_of
+from judgebench.study.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
 from judgebench.study.truth import TruthConfig
 
 
@@ -42,8 +43,20 @@ def open_run(
     humans = annotators_as_judges(as_judges, rubric, answers, labels)
     others = truth_of_others(truth, as_judges, labels)
     study = study_of(rubric, answers, labels, others, resampling)
-    notes = tuple(manifest.get("notes", ()))
+    notes = (*_weak_models(judges), *manifest.get("notes", ()))
     return replace(study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes)
+
+
+def _weak_models(judges: Sequence[JudgeVerdicts]) -> Iterator[str]:
+    """A caveat for each judge that runs a model shipped for trying things out, which is known by
+    the sum of its weights, however it was run."""
+    shipped = {weights.sha256: weights for weights in WEIGHTS.values()}
+    for judge in judges:
+        if weights := shipped.get(backend_fact(judge.about, "sha256")):
+            yield (
+                f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
+                "verdicts carry no clinical weight and are no measure of other models."
+            )
 
 
 def _check_apart(annotators: Sequence[str], judges: Sequence[str]) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from align_case import FEW, aligned, answers, labels, metric, rubric, verdicts
 from aligned import align
 
 from judgebench.align.statistics import MOST_DISAGREEMENTS
-from judgebench.backends.weights import WEIGHTS
 
 
 def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
@@ -37,17 +34,6 @@ def test_a_judge_that_says_one_thing_only_is_named() -> None:
     found = aligned({"ann": "abca"}, {"m": "aaaa", "k": "ab.a"}, controls={"fixed": "aaaa"})
     collapsed = [note for note in found.notes if "one and the same label" in note]
     assert collapsed == ["m gave one and the same label throughout on Harm."]
-
-
-def test_the_shipped_weights_are_told_to_be_weak_however_they_are_run() -> None:
-    items = answers(3)
-    judges = [
-        replace(verdicts(name, "abc", items), about={"backend": {"engine": name, "sha256": sha256}})
-        for name, sha256 in (("tiny", WEIGHTS["smollm2"].sha256), ("other", "0" * 64))
-    ]
-    found = align("x", rubric(), items, labels({"ann": "abc"}), judges, resampling=FEW)
-    (note,) = [n for n in found.notes if "clinical weight" in n]
-    assert note.startswith("tiny runs smollm2, a very small model")
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from align_case import FEW, aligned, answers, labels, rubric, score, verdicts
 from aligned import align, align_run
 
 from judgebench.align import Alignment
+from judgebench.backends.weights import WEIGHTS
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Status, Usage, Verdict
 from judgebench.store.folder import RunFolder
@@ -21,7 +23,10 @@ HUMAN = {"ann": "aabbcc", "bob": "abbbca"}
 
 
 def written(
-    path: Path, judges: dict[str, list[Verdict]], items: list[Answer] | None = None
+    path: Path,
+    judges: dict[str, list[Verdict]],
+    items: list[Answer] | None = None,
+    backends: dict[str, Any] | None = None,
 ) -> RunFolder:
     folder = RunFolder(path)
     folder.path.mkdir(exist_ok=True)
@@ -31,7 +36,7 @@ def written(
             "name": "case",
             "judges": {
                 name: {"kind": "control" if name == "random" else "judge", "signature": "s",
-                       "about": {"judge": name}}
+                       "about": {"judge": name, **(backends or {}).get(name, {})}}
                 for name in judges
             },
             "notes": ["Reading the data: 3 × blank_label."],
@@ -50,6 +55,15 @@ def said(judge: str, row: str, **more) -> list[Verdict]:
 
 def same(one: Alignment, two: Alignment) -> bool:
     return (one.results, one.disagreements) == (two.results, two.disagreements)
+
+
+def test_the_shipped_weights_are_reported_to_be_weak_however_they_are_run(tmp_path: Path) -> None:
+    judges = {name: said(name, "aabbcc") for name in ("tiny", "other")}
+    sums = {"tiny": WEIGHTS["smollm2"].sha256, "other": "0" * 64}
+    backends = {name: {"backend": {"engine": name, "sha256": s}} for name, s in sums.items()}
+    found = align_run(written(tmp_path, judges, backends=backends), resampling=FEW)
+    (note,) = [n for n in found.notes if "clinical weight" in n]
+    assert note.startswith("tiny runs smollm2, a very small model")
 
 
 def test_a_run_is_scored_as_its_parts_would_be(tmp_path: Path) -> None:
