@@ -251,7 +251,7 @@ def test_a_judge_that_read_nothing() -> None:
 
 
 def test_a_label_outside_the_rubric_is_told_and_not_counted() -> None:
-    with pytest.raises(SetupError, match="is no label of harm; found z"):
+    with pytest.raises(SetupError, match="is not a label of harm; found z"):
         aligned({"ann": "abc"}, {"m": "abz"})
 
 
