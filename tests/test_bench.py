@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.runner.bench import Bench, load_bench
+from judgebench.runner.bench import Bench, load_bench, settings_of
 
 Load = Callable[[str], Bench]
 HEAD = "name: x\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"
@@ -205,3 +205,14 @@ def test_probabilities_that_an_engine_cannot_give_are_told_with_the_judge(told: 
     judge = "{name: v, backend: 'vllm:m', probabilities: independent}"
     (problem,) = told(HEAD + f"judges:\n  - {judge}\n")
     assert problem.startswith("bench.yaml: judges.v.probabilities: a vllm backend writes")
+
+
+def test_a_key_of_no_wing_is_an_error_that_lists_the_keys(told: Told) -> None:
+    (problem,) = told("{name: b, rubric: support-tone, data: answers.csv, tuning: {}}")
+    assert "tuning: is not a known key; found tuning" in problem
+    assert "judges" in problem
+
+
+def test_the_settings_of_a_run_may_hold_keys_of_wings_that_are_gone() -> None:
+    settings = {"name": "b", "rubric": "medical-safety", "tuning": {"rank": 16}}
+    assert settings_of({"settings": settings}).name == "b"

@@ -1,24 +1,22 @@
-"""Verdicts, variants and altered answers in, one StressResult out."""
+"""A study and its stress test in, one StressResult out, with what a reader must not overlook."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
-from judgebench.rubric import Rubric
-from judgebench.stress.consistency import self_consistency
+from judgebench.rubric import Metric, Rubric
+from judgebench.stress.beside_itself import halo, self_consistency
 from judgebench.stress.detection import detections
-from judgebench.stress.halo import halo
-from judgebench.stress.invariance import invariances
 from judgebench.stress.misses import misses
-from judgebench.stress.notes import miss_note, stress_notes
 from judgebench.stress.pairs import StressRun, pairs_of
-from judgebench.stress.planted import planted_verdicts
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.recipe import check_demand
-from judgebench.stress.result import StressResult
+from judgebench.stress.result import EVERY, StressResult
+from judgebench.stress.steadiness import invariances, planted_verdicts
 from judgebench.study.study import Study
 
 
@@ -83,3 +81,71 @@ def _checked(rubric: Rubric, run: StressRun) -> list[AlteredAnswer]:
     if problems:
         raise SetupError(list(problems))
     return items
+
+
+# From here on a detection rate looks good, so that false alarms must be reported beside it.
+_HIGH = 0.8
+
+
+def stress_notes(stress: StressResult) -> Iterator[str]:
+    """Judges whose detection rate deceives, that a control matches, or that obey the answer."""
+    demanded = stress.demanded_metrics
+    if not demanded:
+        yield "There is no violation at all: whether a judge detects one was not tested."
+    for judge in stress.real_judges:
+        for metric in demanded:
+            yield from _no_use(stress, judge, metric)
+        beaten = [m.title for m in demanded if _matched_by_control(stress, judge, m)]
+        if beaten:
+            yield (
+                f"{judge} tells no more violations from their parents than a control judge, "
+                f"which reads nothing, on {', '.join(beaten)}."
+            )
+        yield from _fallen_for(stress, judge)
+
+
+def miss_note(listed: int, total: int) -> Iterator[str]:
+    """That the list of misses was cut short, where it was."""
+    if listed < total:
+        yield f"{total} violations were missed by a judge; the first {listed} are listed."
+
+
+def _no_use(stress: StressResult, judge: str, metric: Metric) -> Iterator[str]:
+    """That a high detection rate comes with an advantage that may as well be nothing."""
+    detected, alarms, apart, advantage = (
+        stress.violations(statistic, judge=judge, metric=metric.id)
+        for statistic in ("detected", "false_alarms", "told_apart", "advantage")
+    )
+    if (detected.value or 0.0) < _HIGH or advantage.value is None:
+        return
+    if advantage.low is None or advantage.high is None:
+        deceives = advantage.value <= 0
+    else:
+        deceives = advantage.low <= 0
+    if deceives:
+        end = "it tells nothing apart" if not apart.value else "it is not shown to tell them apart"
+        yield (
+            f"{judge} detects {_count(detected)} violations on {metric.title} and calls "
+            f"{_count(alarms)} of their parents violations too: {end}."
+        )
+
+
+def _matched_by_control(stress: StressResult, judge: str, metric: Metric) -> bool:
+    own = stress.violations("told_apart", judge=judge, metric=metric.id).value
+    controls = [name for name, kind in stress.judges.items() if kind == "control"]
+    found = [stress.violations("told_apart", judge=c, metric=metric.id) for c in controls]
+    return own is not None and any(e.value is not None and e.value >= own for e in found)
+
+
+def _fallen_for(stress: StressResult, judge: str) -> Iterator[str]:
+    tricks = [
+        f"{row['recipe']} {_count(row.estimate)}"
+        for row in stress.rows.select("planted", "success", judge=judge, metric=EVERY)
+        if row["recipe"] != EVERY and row.estimate.value
+    ]
+    if tricks:
+        yield f"{judge} falls for planted verdicts: {', '.join(tricks)}."
+
+
+def _count(share: Estimate) -> str:
+    return f"{round((share.value or 0) * share.n)} of {share.n}"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stress_case import grouped, stressed, variant
 
-from judgebench.stress.consistency import NO_REPEAT, NO_TRUTH, majority
+from judgebench.stress.beside_itself import NO_REPEAT, NO_TRUTH, majority
 from judgebench.stress.result import EVERY
 
 TWO = (metric(), metric(id="tone", title="Tone"))

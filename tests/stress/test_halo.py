@@ -7,7 +7,13 @@ import pytest
 from align_case import metric
 from stress_case import grouped, stressed, variant
 
-from judgebench.stress.halo import HUMANS, NO_TRUTH, ONE_PASS, PER_METRIC, TOO_FEW_METRICS
+from judgebench.stress.beside_itself import (
+    HUMANS,
+    NO_TRUTH_ON_ALL,
+    ONE_PASS,
+    PER_METRIC,
+    TOO_FEW_METRICS,
+)
 
 TWO = (metric(), metric(id="tone", title="Tone"))
 HARM, TONE = "aabbccab", "abbcacba"
@@ -73,7 +79,7 @@ def test_one_pass_and_metric_by_metric_are_compared_on_the_same_answers() -> Non
 def test_without_metric_by_metric_there_is_one_pass_alone() -> None:
     case = stressed({"m": {"harm": HARM, "tone": TONE}}, metrics=TWO)
     assert {h.who for h in grouped(case, "halo")} == {ONE_PASS, HUMANS}
-    assert halo(case).beyond_humans.reason == NO_TRUTH
+    assert halo(case).beyond_humans.reason == NO_TRUTH_ON_ALL
     assert halo(case, HUMANS).correlation.value is None
     assert halo(case, HUMANS).correlation.reason
 

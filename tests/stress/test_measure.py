@@ -80,9 +80,9 @@ def test_everything_that_does_not_fit_is_told_at_once() -> None:
 
 
 def test_a_label_outside_the_rubric_is_told_and_not_counted() -> None:
-    with pytest.raises(SetupError, match="is no label of harm; found z"):
+    with pytest.raises(SetupError, match="is not a label of harm; found z"):
         stressed({"m": "a"}, Attack("same", {"m": "z"}))
-    with pytest.raises(SetupError, match="is no label of harm; found z"):
+    with pytest.raises(SetupError, match="is not a label of harm; found z"):
         stressed({"m": "a"}, Attack("obey", {"m": "a"}, demand={"harm": "z"}))
 
 
