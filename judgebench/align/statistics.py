@@ -17,6 +17,7 @@ from judgebench.stats.confusion import (
     BALANCED_ACCURACY,
     MACRO_F1,
     cohen_kappa,
+    mean_absolute_severity_error,
     mean_severity_error,
     overestimated,
     underestimated,
@@ -124,6 +125,12 @@ STATISTICS = by_key(
     Declared(
         "severity_error", "Mean severity error", "judge minus human; positive overestimates",
         lambda metric: mean_severity_error(metric.severities), "zero", needs_severities=True,
+    ),
+    Declared(
+        "absolute_severity_error", "Mean absolute severity error",
+        "distance of the judge's severity from the human one; 0 is best",
+        lambda metric: mean_absolute_severity_error(metric.severities), "lower",
+        needs_severities=True,
     ),
     Declared(
         "overestimated", "Overestimated", "share of items judged more severe than by humans",

@@ -139,6 +139,20 @@ def mean_severity_error(severities: Sequence[float]) -> Statistic:
     return Statistic("severity_error", formula, _no_item)
 
 
+def mean_absolute_severity_error(severities: Sequence[float]) -> Statistic:
+    """The mean distance of the judge's severity from the truth's, in the unit of the severities.
+
+    Errors in both directions add up here, where they cancel out in `mean_severity_error`.
+    """
+
+    def formula(C: FloatArray) -> FloatArray:
+        s = severity_of_labels(severities, C.shape[-1])
+        distance = np.abs(s[None, :] - s[:, None])
+        return ratio((C * distance).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
+
+    return Statistic("absolute_severity_error", formula, _no_item)
+
+
 def overestimated(severities: Sequence[float] | None = None) -> Statistic:
     """The share of items that the judge labels more severe than the truth.
 

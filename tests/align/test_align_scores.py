@@ -39,6 +39,7 @@ BY_HAND = {
     # 16 pairs rise together, 7 apart; 31 differ in the truth and 33 in the judge
     "tau_b": (16 - 7) / (31 * 33) ** 0.5,
     "severity_error": Fraction(1 + 1 - 2 + 2, 10),
+    "absolute_severity_error": Fraction(1 + 1 + 2 + 2, 10),
     "overestimated": Fraction(3, 10),
     "underestimated": Fraction(1, 10),
     "severe_recall": Fraction(1, 2),

@@ -16,6 +16,7 @@ from judgebench.stats.confusion import (
     MACRO_F1,
     cohen_kappa,
     confusion_by_cluster,
+    mean_absolute_severity_error,
     mean_severity_error,
     overestimated,
     recall,
@@ -88,6 +89,7 @@ def test_formulas_are_vectorised_and_undefined_agrees_with_nan(C) -> None:
         cohen_kappa(),
         cohen_kappa("linear", [0, 0, 1, 5]),
         mean_severity_error(range(K)),
+        mean_absolute_severity_error(range(K)),
         overestimated(),
         recall(1),
     ):
@@ -112,6 +114,7 @@ def test_formulas_are_vectorised_and_undefined_agrees_with_nan(C) -> None:
         # expected (5*3 + 3*6 + 9*(3*1 + 2*3) + 10*(5*1 + 2*6)) / 100
         (cohen_kappa("linear", [0, 1, 10]), 1 - 1.2 / 2.84),
         (mean_severity_error([0, 1, 10]), (1 - 1 - 10) / 10),
+        (mean_absolute_severity_error([0, 1, 10]), (1 + 1 + 10) / 10),
         (overestimated(), 1 / 10),
         (underestimated(), 2 / 10),
         (underestimated([0, 0, 1]), 1 / 10),
