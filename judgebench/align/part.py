@@ -95,6 +95,7 @@ def _judges_and_labels(a: Alignment) -> Iterator[Block]:
         yield Block("Confusion matrices", figures=drawn)
         counts = tuple(tables.confusion_tables(a))
         yield Block("Confusion matrices in numbers", tables=counts, folded=True)
+    yield Block("Label use", tables=(tables.label_use_table(a),), folded=True)
     yield Block(
         "Labels of the human truth",
         (

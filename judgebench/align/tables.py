@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from judgebench.align.annotators import AGREEMENT_STATISTICS
@@ -297,6 +298,33 @@ def confusion_tables(a: Alignment) -> Iterator[Table]:
             frame, lines, [*across, ("No label", {"label": ""})],
             lambda keys: Cell(f"{count_of(a.results.find('count', 'confusion', **keys)):,}"),
         )  # fmt: skip
+
+
+def label_use_table(a: Alignment) -> Table:
+    """How often humans and each real judge give each label, on the items with a human truth."""
+
+    def cell(keys: Keys) -> Cell:
+        of = {"judge": keys["judge"], "metric": keys["metric"], keys["side"]: keys["text"]}
+        rows = a.results.select("confusion", "count", **of)
+        if not rows:
+            return Cell(DASH)
+        return Cell(
+            _share(replace(rows[0].estimate, value=sum(count_of(r.estimate) for r in rows)))
+        )
+
+    lines = [
+        _line(metric.title, label or "No label", metric=metric.id, text=label)
+        for metric in a.rubric.metrics
+        for label in (*metric.label_texts, "")
+    ]
+    judges = [judge.name for judge in a.real_judges]
+    across = [("Human truth", {"judge": name, "side": "human_label"}) for name in judges[:1]]
+    across += [(name, {"judge": name, "side": "label"}) for name in judges]
+    frame = _frame(
+        "label-use", "How often each judge gives each label", ("Metric", "Label"),
+        "A judge that gives one label nearly always looks accurate where that label is common.",
+    )  # fmt: skip
+    return pivot(frame, lines if across else [], across, cell)
 
 
 def count_of(estimate: Estimate) -> int:

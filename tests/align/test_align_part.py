@@ -496,3 +496,14 @@ def test_the_settings_of_each_judge_can_be_read(realistic: Alignment) -> None:
     first = {row[0].text: row[1].text for row in shown[0].grid.rows}
     assert first["backend.model"] == "made-up"
     assert first["runtime.concurrency"] == "8"
+
+
+def test_label_use_counts_the_same_items_for_humans_and_judges() -> None:
+    found = table(aligned({"ann": "aab_"}, {"m": "abb.", "other": "aaa."}), "label-use")
+    assert found.columns == ("Metric", "Label", "Human truth", "m", "other")
+    assert [cell.text for cell in found.rows[0][1:]] == [
+        "a", "2 of 3 (66.7 %)", "1 of 3 (33.3 %)", "3 of 3 (100.0 %)",
+    ]  # fmt: skip
+    assert [cell.text for cell in found.rows[-1][1:]] == [
+        "No label", DASH, "0 of 3 (0.0 %)", "0 of 3 (0.0 %)",
+    ]  # fmt: skip
