@@ -11,7 +11,7 @@ import pytest
 from aligned import align_run
 from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
-from judgebench.align.part import describe
+from judgebench.align.alignment_part import describe
 from judgebench.backends.contract import Reply, Request
 from judgebench.judges.calibration import content_free
 from judgebench.judges.config import CalibrationConfig, JudgeConfig

@@ -1,7 +1,7 @@
 """Align judges with human labels: a study in, one Alignment out."""
 
+from judgebench.align.alignment import Alignment, JudgeSummary, align
 from judgebench.align.disagreements import Disagreement
-from judgebench.align.findings import Alignment, JudgeSummary, align
 from judgebench.align.statistics import STATISTICS, FailurePolicy
 
 __all__ = ["STATISTICS", "Alignment", "Disagreement", "FailurePolicy", "JudgeSummary", "align"]

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.align.judges import paired_labels
+from judgebench.align.against_truth import paired_labels
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import NO_REASON

@@ -17,7 +17,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from judgebench.report.contents import blocks_of, caveats, report_title
-from judgebench.report.figures import described
+from judgebench.report.draw import described
 from judgebench.report.words import printable
 from judgebench.results.part import Block, Card, Part, Passage
 from judgebench.results.tables import Table, footnotes

@@ -12,13 +12,14 @@ import pytest
 from align_case import aligned, metric
 from aligned import align
 
-from judgebench.align import Alignment, tables
-from judgebench.align.figures import confusion_figures, rate_figures, reliability_figures
-from judgebench.align.part import describe
+from judgebench.align import Alignment
+from judgebench.align import alignment_tables as tables
+from judgebench.align.alignment_figures import confusion_figures, rate_figures, reliability_figures
+from judgebench.align.alignment_part import describe
 from judgebench.align.statistics import MOST_RAW, STATISTICS
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Verdict
 from judgebench.report.contents import figures_of
-from judgebench.report.figures import drawn
+from judgebench.report.draw import drawn
 from judgebench.results.part import Block, Card
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from judgebench.align import Alignment
-from judgebench.align.judges import parts
-from judgebench.align.tables import PARTS
+from judgebench.align.against_truth import parts
+from judgebench.align.alignment_tables import PARTS
 from judgebench.records import Estimate
 
 # Four unanimous items, four split ones, two with one label, one with none.

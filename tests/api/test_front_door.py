@@ -48,7 +48,7 @@ def test_a_package_of_the_same_name_does_not_take_the_place_of_a_function() -> N
     for name in ("align", "decide", "report", "study"):
         import_module(f"judgebench.{name}")
         assert callable(getattr(jb, name))
-    out = run("import judgebench.align.judges, judgebench as jb; print(callable(jb.align))")
+    out = run("import judgebench.align.against_truth, judgebench as jb; print(callable(jb.align))")
     assert out.strip() == "True"
 
 

@@ -39,7 +39,7 @@ from judgebench.ranking.rankings import Rankings
 from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS
 from judgebench.report.contents import figures_of
 from judgebench.report.csv_file import part_csv
-from judgebench.report.figures import drawn
+from judgebench.report.draw import drawn
 from judgebench.report.html import to_html
 from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown

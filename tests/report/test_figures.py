@@ -11,7 +11,7 @@ import pytest
 from part_case import UNDEFINED, hostile_part, make_part
 
 from judgebench.report.contents import figures_of
-from judgebench.report.figures import described, drawn
+from judgebench.report.draw import described, drawn
 from judgebench.results.part import HeatMap, Intervals, Scale
 from judgebench.results.tables import Cell
 

@@ -11,7 +11,7 @@ from part_case import hostile_part, make_part
 
 from judgebench.align import Alignment
 from judgebench.report.contents import figures_of
-from judgebench.report.figures import drawn
+from judgebench.report.draw import drawn
 from judgebench.report.html import to_html
 
 pytestmark = needs_browser

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from judgebench.align.alignment import Alignment, JudgeSummary
 from judgebench.align.annotators import AGREEMENT_STATISTICS
 from judgebench.align.comparisons import ALL_TIE, EVERY_METRIC
-from judgebench.align.findings import Alignment, JudgeSummary
 from judgebench.align.probabilities import (
     DISTRIBUTION_STATISTICS,
     TEMPERATURE_SCORES,

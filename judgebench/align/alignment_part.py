@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgebench.align import figures, tables
+from judgebench.align import alignment_figures as figures
+from judgebench.align import alignment_tables as tables
+from judgebench.align.alignment import Alignment, JudgeSummary
 from judgebench.align.disagreements import Disagreement
-from judgebench.align.findings import Alignment, JudgeSummary
 from judgebench.align.statistics import MOST_RAW
 from judgebench.records import Status, Verdict, is_slot
 from judgebench.report.words import counted, listed

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.align.findings import Alignment
-from judgebench.align.statistics import Declared
-from judgebench.align.tables import (
+from judgebench.align.alignment import Alignment
+from judgebench.align.alignment_tables import (
     BLANKS,
     RATES,
     count_of,
@@ -20,6 +19,7 @@ from judgebench.align.tables import (
     kinds_of,
     score_table,
 )
+from judgebench.align.statistics import Declared
 from judgebench.report.figure import DARK, new_figure, slug
 from judgebench.report.words import wrapped
 from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from judgebench.align.against_truth import by_unanimity, confusion, label_rates, rate_notes, scores
 from judgebench.align.annotators import agreement, ceiling, distribution
+from judgebench.align.caveats import data_notes, judge_notes, model_notes
 from judgebench.align.comparisons import comparisons, rankings
 from judgebench.align.disagreements import Disagreement, disagreements
-from judgebench.align.judges import by_unanimity, confusion, scores
-from judgebench.align.notes import data_notes, judge_notes, model_notes
 from judgebench.align.probabilities import probability_results
-from judgebench.align.rates import label_rates, rate_notes
 from judgebench.align.statistics import STATISTICS
 from judgebench.records import Estimate, Usage
 from judgebench.results.part import Part
@@ -113,7 +112,7 @@ class Alignment(Shown):
     @cached_property
     def part(self) -> Part:
         """What is shown of the alignment."""
-        from judgebench.align.part import alignment_part
+        from judgebench.align.alignment_part import alignment_part
 
         return alignment_part(self)
 
