@@ -197,8 +197,7 @@ def suitability(
         typer.Option(min=-1, max=1, help="Least alpha of a suitable task. Default: 2/3."),
     ] = None,
     leave_out: Annotated[
-        list[str] | None,
-        typer.Option(help="Leave out items with this label. Repeatable."),
+        list[str] | None, typer.Option(help="Leave out items with this label. Repeatable.")
     ] = None,
     resamples: Annotated[int, typer.Option(min=100)] = 2000,
     seed: int = 0,
@@ -217,7 +216,7 @@ def suitability(
     from rich.console import Console
 
     from judgebench.files import write_atomically
-    from judgebench.ranking.rank_files import read_ranks
+    from judgebench.ranking.human_files import read_ranks
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
     from judgebench.report.markdown import to_markdown

@@ -1,12 +1,13 @@
 """Ranks that people gave: 1 for the best argument of an item, 5 for a clearly wrong one, ties free.
 
-Pure of files: `rank_files` reads them.
+Pure of files: `human_files` reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -86,13 +87,13 @@ def rank_array(
     ranks: Sequence[HumanRank], items: Sequence[str], systems: Sequence[str], experts: Sequence[str]
 ) -> FloatArray:
     """(items, systems, experts), NaN where somebody gave no rank."""
-    places = [{name: i for i, name in enumerate(names)} for names in (items, systems, experts)]
-    values = np.full((len(items), len(systems), len(experts)), np.nan)
+    at = {key: i for i, key in enumerate(product(items, systems, experts))}
+    values = np.full(len(at), np.nan)
     for rank in ranks:
-        at = (rank.item_id, rank.system, rank.expert)
-        if all(name in place for name, place in zip(at, places, strict=True)):
-            values[tuple(place[name] for name, place in zip(at, places, strict=True))] = rank.rank
-    return values
+        place = at.get((rank.item_id, rank.system, rank.expert))
+        if place is not None:
+            values[place] = rank.rank
+    return values.reshape(len(items), len(systems), len(experts))
 
 
 def human_scores(
@@ -103,8 +104,8 @@ def human_scores(
     `groups` maps every item that was to be ranked to what is resampled whole. Raises SetupError
     for ranks of items or systems that are not among them.
     """
-    _check_known(ranks, task, systems, groups)
     chosen = [rank for rank in ranks.ranks if rank.task == task]
+    _check_known(chosen, task, systems, groups)
     ranked = {rank.item_id for rank in chosen}
     items = tuple(item for item in groups if item in ranked)
     values = rank_array(chosen, items, systems, ranks.experts(task))
@@ -121,24 +122,14 @@ def human_scores(
 
 
 def _check_known(
-    ranks: HumanRanks, task: str, systems: Sequence[str], groups: Mapping[str, str]
+    ranks: Sequence[HumanRank], task: str, systems: Sequence[str], groups: Mapping[str, str]
 ) -> None:
-    of_task = [rank for rank in ranks.ranks if rank.task == task]
-    items = dict.fromkeys(r.item_id for r in of_task if r.item_id not in groups)
-    others = dict.fromkeys(r.system for r in of_task if r.system not in systems)
-    problems = [
-        Problem(
-            f"is no ranked item of {task}, and has human ranks", "", None, "item_id", shorten(i)
-        )
-        for i in items
-    ]
+    no_item = f"is no ranked item of {task}, and has human ranks"
+    no_system = f"writes no arguments on {task}, and has human ranks"
+    items = dict.fromkeys(r.item_id for r in ranks if r.item_id not in groups)
+    others = dict.fromkeys(r.system for r in ranks if r.system not in systems)
     allowed = ", ".join(systems)
-    problems += [
-        Problem(
-            f"writes no arguments on {task}, and has human ranks", "", None, "system", shorten(s),
-            allowed,
-        )
-        for s in others
-    ]  # fmt: skip
+    problems = [Problem(no_item, "", None, "item_id", shorten(i)) for i in items]
+    problems += [Problem(no_system, "", None, "system", shorten(s), allowed) for s in others]
     if problems:
         raise SetupError(problems)

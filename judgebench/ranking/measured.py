@@ -1,46 +1,176 @@
-"""Rank a run again from its folder alone: no model, no original files."""
+"""Rank a run again from its folder alone: no model, no original files.
+
+First each ranker's scores: what evaluators and judges made of every argument. Then the rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
 
 from judgebench.ranking.human import HumanRanks, human_scores
 from judgebench.ranking.human_files import ranks_of
+from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.rank import rank
-from judgebench.ranking.ranker_scores import (
-    control_scores,
-    evaluator_scores,
-    judge_scores,
-    words_of,
-)
 from judgebench.ranking.rankers import agree, length_bias, self_preference
 from judgebench.ranking.ranking_folder import (
+    KeptInstance,
     KeptRanking,
     KeptTask,
     Trained,
+    asked_question,
     holds_ranking,
     read_ranking,
     read_tasks,
     read_trained,
 )
-from judgebench.ranking.rankings import RankerScores, Rankings
-from judgebench.records import Estimate
+from judgebench.ranking.rankings import RankerKind, RankerScores, Rankings
+from judgebench.records import Estimate, Verdict, content_hash
 from judgebench.results.rows import Results, Row
+from judgebench.rubric import Rubric
+from judgebench.stats.arrays import FloatArray
 from judgebench.stats.resample import Resampling
 from judgebench.store.folder import RunFolder
+from judgebench.store.verdict_file import read_verdicts, verdict_files
 from judgebench.study.study import Study
 
 # Fewer groups are noted in a report: percentile intervals of a mean from so few miss their level by
 # far. Fewer than `rank.FEWEST_CLUSTERS` give no ranges of places at all.
 FEW_RESAMPLED = 20
-_TRAINED = (
-    "train", "development", "epochs", "best_epoch", "development_score", "seconds", "cut",
-    "cut_arguments",
-)  # fmt: skip
+
+
+# --- evaluators ----------------------------------------------------------------------------------
+
+
+def evaluator_scores(
+    run: Path, task: KeptTask, trained: Mapping[str, Trained]
+) -> tuple[list[RankerScores], dict[str, int]]:
+    """One for each kind of evaluator, its draws averaged; those not yet trained are left out.
+
+    Beside them, on how many instances the input with a system's argument was longer than some
+    evaluator takes, and was cut.
+    """
+    found = []
+    cut = np.zeros(task.words.shape, dtype=bool)
+    for kind, same in groupby(task.evaluators, key=itemgetter(0)):
+        read = [_decided(run, task, trained[name]) for _, name in same if name in trained]
+        if read:
+            probability, right, was_cut = (np.array(part) for part in zip(*read, strict=True))
+            cut |= was_cut.any(axis=0)
+            found.append(_scores(task, kind, kind, probability.mean(axis=0), right.mean(axis=0)))
+    names = [system.name for system in task.systems]
+    return found, dict(zip(names, cut.sum(axis=0).tolist(), strict=True))
+
+
+def _decided(run: Path, task: KeptTask, by: Trained) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The probability of the gold label, whether it was decided for, and whether the input was cut:
+    (instances, systems), from the last verdict on each argument as it is now."""
+    places = {asked: at for at, asked in _asked(task, lambda i: i.question).items()}
+    probability, right = np.full(task.words.shape, np.nan), np.full(task.words.shape, np.nan)
+    cut = np.zeros(task.words.shape)
+    for v in read_verdicts(verdict_files(run, by.evaluator)):
+        at = places.get((v.item_id, v.content_hash))
+        if at is None or v.signature != by.signature:
+            continue
+        cut[at] = bool(v.reason)
+        gold = task.instances[at[0]].label
+        asked = (v.probabilities or {}).get(task.name)
+        probability[at] = np.nan if asked is None else asked.get(gold, 0.0)
+        right[at] = np.nan if asked is None else v.labels[task.name] == gold
+    return probability, right, cut
+
+
+def _asked(
+    task: KeptTask, question: Callable[[KeptInstance], str]
+) -> dict[tuple[int, int], tuple[str, str]]:
+    """Id and content hash of each argument as it is now, by instance and system."""
+    return {
+        (row, column): (
+            argument_id(task.name, i.item_id, s.name), content_hash([question(i), text, None])
+        )
+        for row, i in enumerate(task.instances)
+        for column, s in enumerate(task.systems)
+        if (text := task.text(s.name, i.item_id)) is not None
+    }  # fmt: skip
+
+
+# --- judges --------------------------------------------------------------------------------------
+
+
+def judge_scores(study: Study, task: KeptTask) -> Iterator[RankerScores]:
+    """One for each judge that was asked about this task's arguments; what it said of an argument as
+    it no longer stands is left out."""
+    if not task.judged:
+        return
+    asked = _asked(task, lambda i: asked_question(i.question, i.context))
+    for judge in study.judges:
+        if judge.kind == "control":
+            continue
+        values = np.full(task.words.shape, np.nan)
+        for at, (item_id, hashed) in asked.items():
+            verdict = judge.verdicts.get(item_id)
+            if verdict is not None and verdict.content_hash == hashed:
+                values[at] = _judged(verdict, study.rubric)
+        if not np.isnan(values).all():
+            yield _scores(task, judge.name, "judge", values)
+
+
+def _judged(verdict: Verdict, rubric: Rubric) -> float:
+    """1 for the least severe label of every ordinal metric, 0 for the most severe ones, the mean
+    between; expected over these labels where the judge gave probabilities; NaN where a label is
+    missing or an abstention."""
+    found = []
+    for metric in (m for m in rubric.metrics if m.kind == "ordinal"):
+        severity = dict(zip(metric.label_texts, map(float, metric.severities), strict=True))
+        label = verdict.labels.get(metric.id)
+        if label not in severity:  # the judge abstained, or could not be read
+            return float("nan")
+        asked = (verdict.probabilities or {}).get(metric.id, {})
+        graded = {text: p for text, p in asked.items() if text in severity}
+        total = sum(graded.values())
+        if not total:
+            graded, total = {label: 1.0}, 1.0
+        expected = sum(p * severity[text] for text, p in graded.items()) / total
+        found.append(1 - expected / max(severity.values()))
+    return float(np.mean(found)) if found else float("nan")
+
+
+# --- control rankers -----------------------------------------------------------------------------
+
+
+def control_scores(task: KeptTask, seed: int) -> Iterator[RankerScores]:
+    """What any ranker must beat: a coin, and one that likes the longest argument best."""
+    yield _scores(task, "longest-argument", "control", task.words)
+    of_task = int(content_hash(["random ranker", task.name]), 16) % 2**32
+    values = np.random.default_rng([seed, of_task]).random(task.words.shape)
+    yield _scores(task, "random", "control", np.where(np.isnan(task.words), np.nan, values))
+
+
+def words_of(task: KeptTask, scores: RankerScores) -> FloatArray:
+    """The words of every argument for the instances and systems of one ranker, who may have seen
+    but a few."""
+    names = [system.name for system in task.systems]
+    rows = [task.items.index(item) for item in scores.items]
+    return task.words[np.ix_(rows, [names.index(system) for system in scores.systems])]
+
+
+def _scores(
+    task: KeptTask,
+    ranker: str,
+    kind: RankerKind,
+    values: FloatArray,
+    correct: FloatArray | None = None,
+) -> RankerScores:
+    names = tuple(s.name for s in task.systems)
+    return RankerScores(task.name, ranker, kind, names, task.items, task.clusters, values, correct)
+
+
+# --- rows ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -96,8 +226,11 @@ def measure_rankings(study: Study) -> Rankings | None:
 
 def _ranked(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:
     """Every ranking of a task, and what lies between rankers."""
-    scores = _all_scores(run, study, task)
     written, resampling = task.shown.arguments, study.resampling
+    scores = run.scores[task.name] + list(judge_scores(study, task))
+    scores += control_scores(task, run.about.seed)
+    if run.ranks is not None and run.ranks.experts(task.name):
+        scores.append(human_scores(run.ranks, task.name, written, task.groups))
     for s in scores:
         yield from rank(s, task.systems, resampling, task.metric)
     if len(written) < 2:
@@ -107,18 +240,6 @@ def _ranked(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:
     for s in scores:
         yield from length_bias(s, words_of(task, s), written, resampling)
     yield from _preferences(run, task, scores, resampling)
-
-
-def _all_scores(run: RankedRun, study: Study, task: KeptTask) -> list[RankerScores]:
-    """Evaluators, judges, control rankers, humans."""
-    found = [
-        *run.scores[task.name],
-        *judge_scores(study, task),
-        *control_scores(task, run.about.seed),
-    ]
-    if run.ranks is not None and run.ranks.experts(task.name):
-        found.append(human_scores(run.ranks, task.name, task.shown.arguments, task.groups))
-    return found
 
 
 def _preferences(
@@ -159,7 +280,10 @@ def _training(found: Trained) -> Iterator[Row]:
         "task": found.task, "ranker": found.evaluator, "ranker_kind": found.kind,
         "other": f"{found.encoder}, draw {found.draw}",
     }  # fmt: skip
-    for statistic in _TRAINED:
+    for statistic in (
+        "train", "development", "epochs", "best_epoch", "development_score", "seconds", "cut",
+        "cut_arguments",
+    ):  # fmt: skip
         yield Row("trained", statistic, Estimate(getattr(found, statistic)), keys=keys)
 
 

@@ -267,11 +267,7 @@ def _rows(
     number: int, item: RankedItem, systems: Sequence[str], expert: str
 ) -> list[dict[str, str]]:
     """The rows of one item. What all share stands in the first alone, where it is read."""
-    shared = {
-        "question": item.question,
-        "right_answer": item.label_text,
-        "document": item.context,
-    }
+    shared = {"question": item.question, "right_answer": item.label_text, "document": item.context}
     rows = [
         {
             **dict.fromkeys(COLUMNS, ""),

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,21 +22,22 @@ from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks, rank_array
 from judgebench.ranking.ranking_folder import clusters_of
 from judgebench.records import Estimate
+from judgebench.report.words import counted, listed
+from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
+from judgebench.results.tables import Cell, Table
 from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.ranks import friedman
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, cluster_bootstrap
-
-if TYPE_CHECKING:
-    from judgebench.results.part import Part
 
 MIN_ALPHA = 2 / 3
 SIGNIFICANT = 0.05
 LEAST_RANKED = 5  # as the paper ranked before it decided
 _ALPHA = krippendorff_alpha("ordinal")
 MOST_TIMES = 20  # the items there are: a projection beyond says nothing
+_FEW_ITEMS = 20  # in simulations the interval of so many and more held what it promises
 
 
 class Fitness(StrEnum):
@@ -85,15 +85,24 @@ class Suitability(Shown):
 
     @property
     def part(self) -> Part:
-        from judgebench.ranking.suitability_page import suitability_part
-
-        return suitability_part(self)
+        """A block of sentences for each task, then the tables of all."""
+        rows = Results(tuple(row for task in self.tasks for row in task.rows))
+        tables = (_measures(self.tasks), _mean_ranks(rows), _labels(rows))
+        verdicts = [
+            Block(f"{task.task}: {headline(task)}", tuple(fitness_sentences(task)), on_screen=True)
+            for task in self.tasks
+        ]
+        return Part(
+            key="suitability",
+            title="is the task fit to rank arguments by?",
+            results=rows,
+            blocks=(*verdicts, Block("What it rests on", tables=tables, on_screen=True)),
+            notes=self.notes,
+        )
 
 
 def suitability(
-    ranks: HumanRanks,
-    resampling: Resampling = DEFAULT_RESAMPLING,
-    min_alpha: float = MIN_ALPHA,
+    ranks: HumanRanks, resampling: Resampling = DEFAULT_RESAMPLING, min_alpha: float = MIN_ALPHA
 ) -> Suitability:
     """Whether each task is fit to rank arguments by, with reasons.
 
@@ -104,13 +113,10 @@ def suitability(
 
 
 def fitness_of(
-    ranks: HumanRanks,
-    task: str,
-    resampling: Resampling = DEFAULT_RESAMPLING,
-    min_alpha: float = MIN_ALPHA,
+    ranks: HumanRanks, task: str, resampling: Resampling, min_alpha: float = MIN_ALPHA
 ) -> TaskFitness:
     """The same of one task."""
-    experts, systems = ranks.experts(task), ranks.systems(task)
+    experts = ranks.experts(task)
     if len(experts) < 2:
         found = ", ".join(experts) or "none"
         message = "fewer than two experts ranked a whole item: agreement needs two"
@@ -120,15 +126,14 @@ def fitness_of(
     fitness, reasons = judge(alpha, tested["p"], min_alpha)
     of_task = {"task": task}
     rows = [Row("suitability", k, e, keys=of_task) for k, e in {"alpha": alpha, **tested}.items()]
-    rows += [
-        Row("mean_rank", "mean_rank", Estimate(mean), keys=of_task | {"system": system})
-        for system, mean in zip(systems, mean_ranks, strict=False)
-    ]
-    rows += [
-        Row("label", statistic, estimate, keys=of_task | {"label": label})
-        for label, both in labels.items()
-        for statistic, estimate in zip(("alpha", "without"), both, strict=True)
-    ]
+    for system, mean in zip(ranks.systems(task), mean_ranks, strict=False):
+        rows.append(
+            Row("mean_rank", "mean_rank", Estimate(mean), keys={**of_task, "system": system})
+        )
+    for label, (of_label, without) in labels.items():
+        keys = {**of_task, "label": label}
+        rows.append(Row("label", "alpha", of_label, keys=keys))
+        rows.append(Row("label", "without", without, keys=keys))
     return TaskFitness(
         task=task,
         experts=experts,
@@ -301,3 +306,83 @@ def _on_labels(
         for label, (_, without) in labels.items()
         if without.value is not None and without.value >= bar
     ]
+
+
+# --- what a report shows --------------------------------------------------------------------------
+
+
+def headline(found: TaskFitness) -> str:
+    """`suitable`, or `suitable, for now` where the interval of alpha leaves it open."""
+    is_open = found.fitness is not Fitness.CANT_TELL and not found.is_firm
+    return f"{found.fitness.value}, for now" if is_open else found.fitness.value
+
+
+def fitness_sentences(found: TaskFitness) -> list[str]:
+    """The reasons, what they rest on, and how many more items would make it clear."""
+    left_out = [f"Left out: items of {listed(found.left_out)}."] if found.left_out else []
+    ranked = f"{counted(found.alpha.n, 'item')} ranked by two experts or more"
+    missing = f", {found.alpha.n_missing:,} not" if found.alpha.n_missing else ""
+    rests_on = f"It rests on {ranked}{missing}; experts: {listed(found.experts)}."
+    return [*found.reasons, *left_out, rests_on, *_on_the_interval(found)]
+
+
+def _on_the_interval(found: TaskFitness) -> Iterator[str]:
+    if found.alpha.low is None or found.alpha.n < LEAST_RANKED:
+        return
+    if found.alpha.n < _FEW_ITEMS:
+        yield (
+            f"An interval from fewer than {_FEW_ITEMS} items is too narrow: where it should hold "
+            "the true alpha in 95 of 100 cases, it did in 75 to 90 of 100 simulated ones."
+        )
+    if found.more_items is None:
+        yield "How many more items would clear the bar cannot be said: alpha lies too close to it."
+    elif found.more_items:
+        yield (
+            f"With about {counted(found.more_items, 'more item')} the interval would clear the "
+            "bar, if alpha stays as it is: a simple projection, by the root of the number of items."
+        )
+
+
+def _measures(tasks: Sequence[TaskFitness]) -> Table:
+    def cells(task: TaskFitness) -> Iterator[Cell]:
+        found = [task.rows.find(x, "suitability") for x in ("alpha", "chi_square", "p")]
+        yield from (Cell(task.task), Cell(f"{task.min_alpha:.2f}"))
+        yield from (Cell(estimate=estimate) for estimate in found)
+        yield Cell(f"{found[-1].n:,}")
+
+    return Table(
+        "suitability",
+        "Agreement of experts and difference of systems",
+        ("task", "bar of alpha", "alpha", "Friedman chi-square", "p", "items tested"),
+        tuple(tuple(cells(task)) for task in tasks),
+        ("Alpha is Krippendorff's, ordinal, over the ranks of each argument.",),
+    )
+
+
+def _mean_ranks(rows: Results) -> Table:
+    tasks = rows.values("task", "mean_rank")
+    found = [(r["task"], r.estimate.value or 0.0, r["system"]) for r in rows.select("mean_rank")]
+    ordered = sorted(found, key=lambda row: (tasks.index(row[0]), row[1]))
+    return Table(
+        "suitability_mean_ranks",
+        "Mean rank of each system, 1 the best",
+        ("task", "system", "mean rank"),
+        tuple((Cell(task), Cell(system), Cell(f"{mean:.2f}")) for task, mean, system in ordered),
+        ("Over the items of the test, each by the mean over its experts.",),
+        stubs=2,
+    )
+
+
+def _labels(rows: Results) -> Table:
+    def cells(alpha: Row, without: Row) -> tuple[Cell, ...]:
+        items = Cell(f"{alpha.estimate.n + alpha.estimate.n_missing:,}")
+        estimates = (Cell(estimate=row.estimate) for row in (alpha, without))
+        return Cell(alpha["task"]), Cell(alpha["label"]), items, *estimates
+
+    return Table(
+        "suitability_labels",
+        "Agreement by label",
+        ("task", "label", "items", "alpha", "alpha without them"),
+        tuple(map(cells, rows.select("label", "alpha"), rows.select("label", "without"))),
+        stubs=2,
+    )

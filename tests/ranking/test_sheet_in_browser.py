@@ -9,7 +9,7 @@ from browser import Tab, browse, needs_browser
 from odd_texts import HOSTILE
 from rank_case import items
 
-from judgebench.ranking.rank_files import read_ranks
+from judgebench.ranking.human_files import read_ranks
 from judgebench.ranking.sheet import RankedItem, read_key, write_sheets
 
 pytestmark = needs_browser

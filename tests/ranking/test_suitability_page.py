@@ -8,8 +8,14 @@ import pytest
 from rank_case import ranks_of, world
 from rich.console import Console
 
-from judgebench.ranking.suitability import Fitness, Suitability, TaskFitness, suitability
-from judgebench.ranking.suitability_page import fitness_sentences, headline
+from judgebench.ranking.suitability import (
+    Fitness,
+    Suitability,
+    TaskFitness,
+    fitness_sentences,
+    headline,
+    suitability,
+)
 from judgebench.records import Estimate
 from judgebench.report.markdown import to_markdown
 from judgebench.report.terminal import print_parts
