@@ -183,7 +183,7 @@ def population(world: World) -> dict[str, float]:
     """The true number behind each of the rule's conditions."""
     counts = study(*_everybody(world))[0]
     one = counts.how_many[None, :]
-    return {f.key: float(f.value[0]) for f in findings(counts, RULE, one)}
+    return {f.key: float(f.found.value[0]) for f in findings(counts, RULE, one)}
 
 
 @lru_cache
@@ -266,9 +266,9 @@ def _decide(
     else:
         tally.outcomes["CAN'T TELL"] += 1
     for f in conditions:
-        if not np.isnan(f.low[0]):
+        if not np.isnan(f.found.low[0]):
             tally.defined[f.key] += 1
-            tally.covered[f.key] += bool(f.low[0] <= true[f.key] <= f.high[0])
+            tally.covered[f.key] += bool(f.found.low[0] <= true[f.key] <= f.found.high[0])
 
 
 def naive_rules(found: Draw, truth: IntArray) -> Iterator[tuple[str, bool]]:

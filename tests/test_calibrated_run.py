@@ -13,9 +13,9 @@ from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
 from judgebench.align.alignment_part import describe
 from judgebench.backends.contract import Reply, Request
-from judgebench.judges.calibration import content_free
 from judgebench.judges.config import CalibrationConfig, JudgeConfig
 from judgebench.judges.control import ControlJudge
+from judgebench.judges.derived import content_free
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Dataset, Status

@@ -1,39 +1,41 @@
-"""What REPLACE requires, measured on one study or on many simulated ones at once.
+"""What REPLACE and ASSIST require: of labels, of triage (ASSIST), and of the stress test.
 
-An answer without a label counts as wrong where a condition is to be met, and as right where it is
-to be failed: a lower limit is that of the worst case, an upper limit that of the best.
+Labels are measured on one study or on many simulated ones at once. An answer without a label
+counts as wrong where a condition is to be met, and as right where it is to be failed: a lower limit
+is that of the worst case, an upper limit that of the best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.decide.counts import StudyCounts
-from judgebench.decide.result import Condition, State
-from judgebench.decide.rule import DecisionRule, Measure
+from judgebench.decide.result import Condition, State, TriageCurve
+from judgebench.decide.rule import AssistRule, DecisionRule, Measure
 from judgebench.records import Estimate
+from judgebench.results.rows import Results
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import (
     CLUSTERED_EXACT,
     SMOOTHED_T,
     OfSamples,
+    clopper_pearson,
     clustered_share,
     mean_difference,
 )
+from judgebench.stats.thresholds import Point
 
 NO_OVERLAP = "no item was labelled by two annotators: there is no human to compare with"
 NO_TRUTH = "no item that the judge was asked about has a human truth"
 NO_CONTROL = "there is no control judge to compare with"
 NO_SEVERE = "no item has a severe label as its truth"
-_MEASURES: dict[Measure, str] = {
-    "accuracy": "agreement",
-    "balanced_accuracy": "balanced agreement",
-}
-WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
+_MEASURES: dict[Measure, str] = {"accuracy": "agreement", "balanced_accuracy": "balanced agreement"}
+_WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
+_EVERY_TRICK = "all"  # as the recipe of a stress row
 
 Bools = NDArray[np.bool_]
 
@@ -48,28 +50,24 @@ class Finding:
     key: str
     title: str
     bound: float
-    at_least: bool
-    value: FloatArray
-    low: FloatArray
-    high: FloatArray
+    found: OfSamples
     met: Bools
     not_met: Bools
     n: FloatArray
     method: str
-    level: float
-    n_missing: int = 0
-    reason: str = ""
+    reason: str
+    at_least: bool = True
     missing: str = ""
     rival: str = ""
 
-    def condition(self) -> Condition:
+    def condition(self, level: float, n_missing: int) -> Condition:
         """The condition of the first study as a record."""
         state = State.MET if self.met[0] else State.NOT_MET if self.not_met[0] else State.UNCLEAR
-        numbers = (self.value[0], self.low[0], self.high[0])
+        numbers = (self.found.value[0], self.found.low[0], self.found.high[0])
         value, low, high = (None if np.isnan(x) else float(x) for x in numbers)
         estimate = Estimate(
             value, low, high, "" if value is None else self.method, round(float(self.n[0])),
-            self.n_missing, self.reason if low is None else "", self.level,
+            n_missing, self.reason if low is None else "", level,
         )  # fmt: skip
         missing = self.missing if state is State.UNCLEAR else ""
         return Condition(
@@ -102,11 +100,10 @@ def _humans(
     return Finding(
         key=f"humans_{measure}",
         title=f"{_MEASURES[measure]} with the other annotators, judge minus annotator",
-        bound=margin, at_least=True, value=both.value, low=both.low, high=both.high,
-        met=both.low >= margin, not_met=both.high < margin,
+        bound=margin, found=both, met=both.low >= margin, not_met=both.high < margin,
         n=how_many @ counts.pairs.sum(axis=1),
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
-        level=rule.level, n_missing=counts.n_not_asked, reason=NO_OVERLAP,
+        reason=NO_OVERLAP,
     )  # fmt: skip
 
 
@@ -136,11 +133,10 @@ def _controls(
     return Finding(
         key=f"controls_{measure}",
         title=f"{_MEASURES[measure]} with the truth, judge minus {name}, {about}",
-        bound=0.0, at_least=True, value=value[at], low=low[at], high=high[at],
+        bound=0.0, found=OfSamples(value[at], low[at], high[at]),
         met=np.all(low > 0, axis=0), not_met=np.any(high < 0, axis=0) | same.any(axis=0),
         n=how_many @ counts.items.sum(axis=1),
-        method=_method(counts, SMOOTHED_T), level=rule.level,
-        n_missing=counts.n_not_asked, reason=NO_TRUTH if found else NO_CONTROL, rival=name,
+        method=_method(counts, SMOOTHED_T), reason=NO_TRUTH if found else NO_CONTROL, rival=name,
     )  # fmt: skip
 
 
@@ -176,10 +172,9 @@ def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> It
     nan = np.full(len(how_many), np.nan)
     yield Finding(
         key="severe_items", title="severe answers with a human truth",
-        bound=asked.items, at_least=True, value=count, low=nan, high=nan,
+        bound=asked.items, found=OfSamples(count, nan, nan),
         met=count >= asked.items, not_met=np.zeros(len(how_many), dtype=np.bool_),
-        n=how_many @ counts.items.sum(axis=1), method="a count", level=rule.level,
-        n_missing=counts.n_not_asked, reason="a count has no interval",
+        n=how_many @ counts.items.sum(axis=1), method="a count", reason="a count has no interval",
         missing=f"{max(0, asked.items - round(float(count[0])))} more severe answers are needed",
     )  # fmt: skip
     worst = clustered_share(found, n, how_many, rule.level)
@@ -189,10 +184,9 @@ def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> It
     too_noisy = humans.value < asked.recall
     yield Finding(
         key="severe_recall", title="share of severe answers that the judge finds",
-        bound=asked.recall, at_least=True, value=worst.value, low=worst.low, high=best.high,
+        bound=asked.recall, found=replace(worst, high=best.high),
         met=worst.low >= asked.recall, not_met=(best.high < asked.recall) & ~too_noisy,
-        n=count, method=_method(counts, CLUSTERED_EXACT), level=rule.level,
-        n_missing=counts.n_not_asked, reason=NO_SEVERE,
+        n=count, method=_method(counts, CLUSTERED_EXACT), reason=NO_SEVERE,
         missing=(
             f"one annotator finds {humans.value[0]:.3f} of what the others call severe: no judge "
             "can be held to more"
@@ -208,12 +202,128 @@ def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> 
     most = rule.replace.failures
     return Finding(
         key="failures", title="share of answers without a label of the judge",
-        bound=most, at_least=False, value=share.value, low=share.low, high=share.high,
-        met=share.high <= most, not_met=share.low > most,
-        n=how_many @ n, method=CLUSTERED_EXACT, level=rule.level,
-        n_missing=counts.n_not_asked, reason="the judge was asked about no labelled item",
+        bound=most, at_least=False, found=share, met=share.high <= most, not_met=share.low > most,
+        n=how_many @ n, method=CLUSTERED_EXACT, reason="the judge was asked about no labelled item",
     )  # fmt: skip
 
 
 def _method(counts: StudyCounts, method: str) -> str:
-    return method + (WORST_AND_BEST if counts.asked[:, 1].any() else "")
+    return method + (_WORST_AND_BEST if counts.asked[:, 1].any() else "")
+
+
+def assist_conditions(
+    curves: Sequence[TriageCurve], judge: str, metric: str, rule: DecisionRule
+) -> tuple[Condition, ...]:
+    """Shares sent and missed under thresholds chosen on the other half of the questions.
+
+    Of several signals the first counts, so that no signal is picked for its luck. Empty where
+    the judge has no curve on this metric.
+    """
+    mine = [c for c in curves if (c.judge, c.metric) == (judge, metric)]
+    if not mine:
+        return ()
+    curve = mine[0]
+    if curve.choice is None:
+        none = Estimate(None, n=curve.n, reason=curve.reason)
+        title = "no threshold can be recommended"
+        return (Condition("missed", title, State.UNCLEAR, none, rule.assist.missed, False),)
+    sent, missed = curve.choice.sent, curve.choice.missed
+    # The recommended threshold errs to the safe side: that it sends too much shows no more than
+    # that severe answers are few, as long as another threshold may do.
+    can_fail = not within_reach(curve, rule.assist)
+    more, most = "more severe answers would lower what must be sent", rule.assist
+    held_out = "share of severe answers not sent, held out"
+    return (
+        _at_most("sent", "share of answers sent to humans", sent, most.sent, more, can_fail),
+        _at_most("missed", held_out, missed, most.missed, more, can_fail),
+    )
+
+
+def _at_most(
+    key: str, title: str, estimate: Estimate, bound: float, missing: str, can_fail: bool = True
+) -> Condition:
+    """What must lie below `bound`; unclear without an interval, and for want of what is missing."""
+    state = State.UNCLEAR
+    if estimate.high is not None and estimate.high <= bound:
+        state, missing = State.MET, ""
+    elif can_fail and estimate.low is not None and estimate.low > bound:
+        state, missing = State.NOT_MET, ""
+    return Condition(key, title, state, estimate, bound, False, missing)
+
+
+def within_reach(curve: TriageCurve, rule: AssistRule) -> bool:
+    """Whether the intervals of any one threshold leave both requirements of ASSIST open.
+
+    With few severe answers the recommended threshold sends far more than it would have to; only
+    where this is False has a judge been shown to be no filter. True where a share has no interval.
+    """
+
+    def may_be_met(point: Point) -> bool:
+        least_sent, most_caught = point.sent.low or 0.0, point.caught.high
+        missed = 0.0 if most_caught is None else 1 - most_caught
+        return least_sent <= rule.sent and missed <= rule.missed
+
+    return not curve.points or any(map(may_be_met, curve.points))
+
+
+def stress_conditions(
+    stress: Results | None, judge: str, metric: str, rule: DecisionRule
+) -> Iterator[Condition]:
+    """Robustness and planted verdicts, where the rows of a stress test measured this judge and
+    metric."""
+    if stress is None:
+        return
+    about = {"judge": judge, "metric": metric}
+    if rule.replace.robustness is not None:
+        rows = stress.select("invariance", "robustness", **about)
+        probes = [(row["recipe"], row.estimate) for row in rows if row.estimate.low is not None]
+        if probes:
+            yield _robustness(probes, rule.replace.robustness)
+    if rule.replace.planted is not None:
+        for row in stress.select("planted", "success", recipe=_EVERY_TRICK, **about):
+            if row.estimate.value is not None:
+                title = "share of verdicts planted in the text that the judge gives"
+                more = "more answers with planted verdicts are needed"
+                yield _at_most("planted", title, row.estimate, rule.replace.planted, more)
+
+
+def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Condition:
+    """Met on the mean over the probes, but not where one probe alone fails it.
+
+    The mean of lower limits is no more than the lower limit of the mean, whatever the probes have
+    in common.
+    """
+    mean = _mean([estimate for _, estimate in probes])
+    key, about = "robustness", "share of pairs whose label stays as it must"
+    failed = [pair for pair in probes if _fails(pair[1], least, among=len(probes))]
+    if failed:
+        probe, worst = min(failed, key=lambda pair: pair[1].high or 0.0)
+        return Condition(key, f"{about}, under {probe}", State.NOT_MET, worst, least, True)
+    state = State.MET if (mean.low or 0.0) >= least else State.UNCLEAR
+    title = f"{about}, mean over {len(probes)} probes"
+    missing = "" if state is State.MET else "more altered answers are needed"
+    return Condition(key, title, state, mean, least, True, missing)
+
+
+def _fails(robustness: Estimate, least: float, among: int) -> bool:
+    """Whether a probe shows less than required, also as one of many (Bonferroni): otherwise, among
+    forty probes of three pairs each, one would seem to fail with a steady judge."""
+    value, n = robustness.value or 0.0, robustness.n
+    corrected = clopper_pearson(round(value * n), n, 1 - (1 - robustness.level) / among)
+    return max(robustness.high or 0.0, corrected.high or 0.0) < least
+
+
+def _mean(estimates: Sequence[Estimate]) -> Estimate:
+    def mean(numbers: Iterable[float | None]) -> float:
+        return sum(x for x in numbers if x is not None) / len(estimates)
+
+    return replace(
+        estimates[0],
+        value=mean(e.value for e in estimates),
+        low=mean(e.low for e in estimates),
+        high=mean(e.high for e in estimates),
+        n=sum(e.n for e in estimates),
+        n_missing=sum(e.n_missing for e in estimates),
+        reason="",
+        method="mean over the probes of value and of both limits",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judgebench.decide.result import Condition, Decisions, Outcome, State
@@ -14,6 +14,8 @@ _SATISFIED_BY = {
     Outcome.ASSIST: (Outcome.REPLACE, Outcome.ASSIST),
     Outcome.DO_NOT_USE: (Outcome.DO_NOT_USE,),
 }
+_OLDER = dict.fromkeys(("DON'T", "DONT", "DO_NOT_USE"), Outcome.DO_NOT_USE)
+_NAMED: Mapping[str, Outcome] = {**{outcome.value: outcome for outcome in _SATISFIED_BY}, **_OLDER}
 
 
 def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Outcome:
@@ -45,52 +47,35 @@ class Demand:
 
 def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
     """Raises SetupError with every text that is not a demand or names what was not decided."""
-    problems = [problem for text in texts for problem in _problems(text, decisions)]
+    found, problems = [], []
+    for text in texts:
+        name, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
+        outcome, metric = _NAMED.get(name), decisions.rubric.find(title) if title else None
+        if outcome is None:
+            message, allowed = "not an outcome", f"{', '.join(_SATISFIED_BY)}, followed by :METRIC"
+        elif metric is None:
+            message = "not a metric of the run"
+            allowed = ", ".join(metric.id for metric in decisions.rubric.metrics)
+        elif judge and judge not in decisions.judges:
+            message, allowed = "not a judge of the run", ", ".join(decisions.judges)
+        else:
+            found.append(Demand(outcome, metric.id, judge))
+            continue
+        problems.append(Problem(message, field="--require", found=text, allowed=allowed))
     if problems:
         raise SetupError(problems)
-    found = []
-    for text in texts:
-        outcome, metric, judge = _split(text)
-        known = decisions.rubric.find(metric)
-        assert known is not None
-        found.append(Demand(Outcome(outcome), known.id, judge))
     return found
-
-
-def _split(text: str) -> tuple[str, str, str]:
-    """Outcome, metric and judge; a judge's name may hold colons."""
-    parts = text.split(":", 2)
-    outcome, metric, judge = (*parts, "", "")[:3]
-    return outcome, metric, judge
-
-
-def _problems(text: str, decisions: Decisions) -> Iterator[Problem]:
-    outcome, metric, judge = _split(text)
-    try:
-        known = Outcome(outcome) in _SATISFIED_BY
-    except ValueError:
-        known = False
-    if not known:
-        message, allowed = "not an outcome", f"{', '.join(_SATISFIED_BY)}, followed by :METRIC"
-    elif not metric or decisions.rubric.find(metric) is None:
-        message = "not a metric of the run"
-        allowed = ", ".join(metric.id for metric in decisions.rubric.metrics)
-    elif judge and judge not in decisions.judges:
-        message, allowed = "not a judge of the run", ", ".join(decisions.judges)
-    else:
-        return
-    yield Problem(message, field="--require", found=text, allowed=allowed)
 
 
 def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
     """The demands that no decision satisfies."""
-    return [
-        demand
-        for demand in required
-        if not any(
+
+    def reached(demand: Demand) -> bool:
+        return any(
             d.metric == demand.metric
             and demand.judge in ("", d.judge)
             and d.outcome in _SATISFIED_BY[demand.outcome]
             for d in decisions.decisions
         )
-    ]
+
+    return [demand for demand in required if not reached(demand)]

@@ -35,13 +35,9 @@ _YES_OR_NO = {1.0: "yes", 0.0: "no"}
 
 def decisions_part(decisions: Decisions) -> Part:
     """The part of the decisions; its CSV file is decisions.csv."""
-    return Part(
-        "decisions",
-        "may these judges replace the annotators?",
-        decisions.results,
-        (*_opening(decisions), *_evidence(decisions)),
-        decisions.notes,
-    )
+    blocks = (*_opening(decisions), *_evidence(decisions))
+    title = "may these judges replace the annotators?"
+    return Part("decisions", title, decisions.results, blocks, decisions.notes)
 
 
 def _opening(decisions: Decisions) -> Iterator[Block]:
@@ -65,11 +61,8 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
         table = _conditions_table(decisions, judge, number)
         yield Block(table.title, tables=(table,), folded=True)
     yield Block("How much more data is needed", tables=(_more_data_table(decisions),))
-    yield Block(
-        "Triage: which answers to send to humans",
-        tables=(_triage_table(decisions),),
-        figures=tuple(triage_drawings(decisions)),
-    )
+    curves, drawings = (_triage_table(decisions),), tuple(triage_drawings(decisions))
+    yield Block("Triage: which answers to send to humans", tables=curves, figures=drawings)
     juries = (_jury_table(decisions), _correlations_table(decisions))
     yield Block("What a jury is worth", tables=juries, folded=True)
     test = _alternative_test_table(decisions)
@@ -94,16 +87,17 @@ def _decision_table(decisions: Decisions) -> Table:
     rows = []
     for metric, made in groupby(decisions.decisions, key=lambda d: d.metric):
         outcomes = {d.judge: d.outcome for d in made}
-        cells = (_outcome_cell(outcomes.get(judge)) for judge in judges)
+        cells = (
+            Cell(outcomes[judge].value, look=OUTCOME_LOOKS[outcomes[judge]])
+            if judge in outcomes
+            else Cell(DASH)
+            for judge in judges
+        )
         rows.append((Cell(decisions.titles[metric]), *cells))
     return Table(
         "decide_decisions", "May the judge replace the annotators?", ("Metric", *judges),
         tuple(rows), (outcomes_sentence(),),
     )  # fmt: skip
-
-
-def _outcome_cell(outcome: Outcome | None) -> Cell:
-    return Cell(DASH) if outcome is None else Cell(outcome.value, look=OUTCOME_LOOKS[outcome])
 
 
 def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
@@ -251,21 +245,19 @@ def _jury_table(decisions: Decisions) -> Table:
 
 def _correlations_table(decisions: Decisions) -> Table:
     """How often each two judges err on the same items."""
+    rows = tuple(
+        (
+            Cell(decisions.titles[row.metric]), Cell(f"{row.judge} and {row['who']}"),
+            Cell(estimate=row.estimate, signed=True),
+        )
+        for row in decisions.beside.select("error_correlation")
+    )  # fmt: skip
     return Table(
         "decide_error_correlations",
         "Do two judges err on the same items? Correlation of their errors",
-        ("Metric", "Judges", "Error correlation"),
-        tuple(
-            (
-                Cell(decisions.titles[row.metric]),
-                Cell(f"{row.judge} and {row['who']}"),
-                Cell(estimate=row.estimate, signed=True),
-            )
-            for row in decisions.beside.select("error_correlation")
-        ),
-        ("Pearson's correlation of right and wrong (phi): 1 where they err together.",),
-        stubs=2,
-    )
+        ("Metric", "Judges", "Error correlation"), rows,
+        ("Pearson's correlation of right and wrong (phi): 1 where they err together.",), stubs=2,
+    )  # fmt: skip
 
 
 def _alternative_test_table(decisions: Decisions) -> Table:

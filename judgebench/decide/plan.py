@@ -33,10 +33,8 @@ def more_data(
     least, most = 0, clusters * (rule.plan.most - 1)
     share, towards = _simulate(counts, rule, conditions, most, seed)
     if share < rule.plan.chance:
-        reason = (
-            f"even with {rule.plan.most} times the items only {share:.0%} of simulated studies "
-            "end clear"
-        )
+        few = f"only {share:.0%} of simulated studies end clear"
+        reason = f"even with {rule.plan.most} times the items {few}"
         return MoreData(clear=share, towards=towards, reason=reason)
     found = share, towards
     while most - least > max(1, clusters // 20):
@@ -65,9 +63,8 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
         return f"more labels such as these do not help: {noisy[0]}"
     others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
     if others:
-        return (
-            f"more human labels do not settle what the stress test leaves open: {others[0].title}"
-        )
+        told = "more human labels do not settle what the stress test leaves open"
+        return f"{told}: {others[0].title}"
     return ""
 
 

@@ -25,10 +25,6 @@ class Outcome(StrEnum):
     DO_NOT_USE = "DO NOT USE"  # neither
     CANT_TELL = "CAN'T TELL"  # the data show neither
 
-    @classmethod
-    def _missing_(cls, value: object) -> Outcome | None:
-        return cls.DO_NOT_USE if value in ("DON'T", "DONT", "DO_NOT_USE") else None
-
 
 class State(StrEnum):
     """How a condition stands."""
@@ -36,15 +32,6 @@ class State(StrEnum):
     MET = "met"  # the whole interval lies on the right side of the bound
     NOT_MET = "not met"  # the whole interval lies on the wrong side
     UNCLEAR = "unclear"
-
-
-def state_at_most(estimate: Estimate, bound: float) -> State:
-    """How an estimate stands that must lie below `bound`; unclear without an interval."""
-    if estimate.high is not None and estimate.high <= bound:
-        return State.MET
-    if estimate.low is not None and estimate.low > bound:
-        return State.NOT_MET
-    return State.UNCLEAR
 
 
 @dataclass(frozen=True)

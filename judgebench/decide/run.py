@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from judgebench.decide.alternative import alternative_tests
-from judgebench.decide.conditions import NO_OVERLAP, NO_TRUTH, findings
+from judgebench.decide.beside import alternative_tests, jury_rows
+from judgebench.decide.conditions import (
+    NO_OVERLAP,
+    NO_TRUTH,
+    assist_conditions,
+    findings,
+    stress_conditions,
+)
 from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decide.further_conditions import assist_conditions, stress_conditions
-from judgebench.decide.jury import jury_rows
 from judgebench.decide.outcome import outcome_of
 from judgebench.decide.plan import more_data
 from judgebench.decide.result import Decision, Decisions, MoreData, Outcome, TriageCurve
@@ -21,7 +24,7 @@ from judgebench.decide.words import reason_for
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
-from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.study.study import Study
 
 NOT_ASKED = "The judge was asked about no item that has a human label"
 
@@ -68,44 +71,36 @@ def decisions(
 ) -> Iterator[Decision]:
     """One for each metric and each judge that is not a control judge, in that order."""
     for metric in study.rubric.metrics:
-        side = _side(study, metric, rule)
+        rows, humans = _side(study, metric, rule)
+        labels = {judge.name: study.judged(judge, metric)[rows] for judge in study.judges}
+        controls = {j.name: labels[j.name] for j in study.judges if j.kind == "control"}
         for judge in study.judges:
             if judge.kind == "control":
                 continue
-            counts = _counts(study, side, judge)
-            if counts is None:
+            asked = study.asked(judge)[rows]
+            if not asked.any():
                 yield Decision(judge.name, metric.id, Outcome.CANT_TELL, f"{NOT_ASKED}.")
                 continue
+            counts = study_counts(humans, labels[judge.name], asked, controls)
             about = (judge.name, metric.id, rule)
+            found = findings(counts, rule, counts.how_many[None, :])
             replace = (
-                *(found.condition() for found in findings(counts, rule, counts.how_many[None, :])),
+                *(one.condition(rule.level, counts.n_not_asked) for one in found),
                 *stress_conditions(stress, *about),
             )
             assist = assist_conditions(curves, *about) if counts.has_severity else ()
-            gate = _gate(counts, rule)
+            gate, more = _gate(counts, rule), None
             outcome = Outcome.CANT_TELL if gate else outcome_of(replace, assist)
             reason, numbers = (f"{gate}.", "") if gate else reason_for(outcome, replace, assist)
-            more = None
             if gate:
                 more = MoreData(reason=f"Nothing to plan from: {gate}")
             elif outcome is Outcome.CANT_TELL:
                 more = more_data(counts, rule, replace, study.resampling.seed)
-            yield Decision(
-                judge.name, metric.id, outcome, reason, numbers, replace, assist, more
-            )  # fmt: skip
+            yield Decision(judge.name, metric.id, outcome, reason, numbers, replace, assist, more)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """A metric's human labels, their rows in `Study.answers`, and the labels of control judges."""
-
-    metric: Metric
-    humans: HumanSide
-    rows: IntArray
-    controls: Mapping[str, IntArray]
-
-
-def _side(study: Study, metric: Metric, rule: DecisionRule) -> _Side:
+def _side(study: Study, metric: Metric, rule: DecisionRule) -> tuple[IntArray, HumanSide]:
+    """A metric's human labels, and before them their rows in `Study.answers`."""
     humans = study.humans[metric.id]
     own = humans.made.values.astype(np.int64)
     others = np.full_like(own, -1)
@@ -113,20 +108,11 @@ def _side(study: Study, metric: Metric, rule: DecisionRule) -> _Side:
         others[:, column] = humans.truth_without(annotator)
     rated = (own >= 0).any(axis=1)
     rows = humans.ratings.rows[rated]
-    side = HumanSide(
+    return rows, HumanSide(
         truth=humans.truth[rows], own=own[rated], others=others[rated],
         clusters=humans.clusters[rated],
         k=len(metric.labels), severe=rule.severe_index(metric),
     )  # fmt: skip
-    controls = {j.name: study.judged(j, metric)[rows] for j in study.judges if j.kind == "control"}
-    return _Side(metric, side, rows, controls)
-
-
-def _counts(study: Study, side: _Side, judge: JudgeVerdicts) -> StudyCounts | None:
-    """None where the judge was asked about no item that has a human label."""
-    judged = study.judged(judge, side.metric)[side.rows]
-    asked = study.asked(judge)[side.rows]
-    return study_counts(side.humans, judged, asked, side.controls) if asked.any() else None
 
 
 def _gate(counts: StudyCounts, rule: DecisionRule) -> str:

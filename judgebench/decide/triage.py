@@ -54,11 +54,9 @@ def triage_curves(study: Study, rule: DecisionRule) -> Iterator[TriageCurve]:
 
 
 def _curve(
-    about: tuple[str, str, str],
-    seen: tuple[FloatArray, Labels, IntArray],
-    rule: DecisionRule,
+    about: tuple[str, str, str], seen: tuple[FloatArray, Labels, IntArray], rule: DecisionRule,
     seed: int,
-) -> TriageCurve:
+) -> TriageCurve:  # fmt: skip
     """`about` are judge, metric and signal; `seen` is the signal, what is severe, and clusters."""
     points = tuple(triage_points(*seen, rule.level))
     severe = seen[1]
@@ -88,32 +86,30 @@ def _severe_on_any(severe: Sequence[Labels]) -> Labels:
 
 
 def _signals(
-    study: Study,
-    metrics: Sequence[Metric],
-    judge: JudgeVerdicts,
-    rule: DecisionRule,
+    study: Study, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
 ) -> dict[str, Signals]:
     """A judge's signals by metric, and last the largest of each over several metrics (EVERY)."""
     found: dict[str, Signals] = _probabilities(study, metrics, judge, rule)
     if not found:
-        found = {m.id: {SEVERITY: _severity(study, m, judge)} for m in metrics}
+        for m in metrics:
+            severities = np.array([*m.severities, np.nan])  # the last: -1 is no label
+            found[m.id] = {SEVERITY: severities[study.judged(judge, m)]}
     if members := _members(judge, study.judges):
         for metric in metrics:
             own = _signals_of_jury(study, metric, judge, members, rule)
             found[metric.id] = {**found[metric.id], **own}
     if len(metrics) > 1:
+        severe_from = {m.id: m.severities[_severe_from(m, rule)] for m in metrics}
         found[EVERY] = {
             name: np.maximum.reduce(
-                [found[m.id][name] / (_scale(m, rule) if name == SEVERITY else 1) for m in metrics]
+                [
+                    found[m.id][name] / (severe_from[m.id] if name == SEVERITY else 1)
+                    for m in metrics
+                ]
             )
             for name in found[metrics[0].id]
         }
     return found
-
-
-def _scale(metric: Metric, rule: DecisionRule) -> int:
-    """The severity from which on the metric's labels count as severe."""
-    return metric.severities[_severe_from(metric, rule)]
 
 
 def _probabilities(
@@ -129,12 +125,6 @@ def _probabilities(
     return found
 
 
-def _severity(study: Study, metric: Metric, judge: JudgeVerdicts) -> FloatArray:
-    judged = study.judged(judge, metric)
-    severities = np.array([*metric.severities, np.nan])  # the last: -1 is no label
-    return severities[judged]
-
-
 def _members(judge: JudgeVerdicts, judges: Sequence[JudgeVerdicts]) -> list[JudgeVerdicts]:
     """The members of a jury; empty for other judges, and where a member's verdicts are not here."""
     named = (judge.about or {}).get("members", {}) if judge.kind == "jury" else {}
@@ -143,12 +133,9 @@ def _members(judge: JudgeVerdicts, judges: Sequence[JudgeVerdicts]) -> list[Judg
 
 
 def _signals_of_jury(
-    study: Study,
-    metric: Metric,
-    jury: JudgeVerdicts,
-    members: Sequence[JudgeVerdicts],
+    study: Study, metric: Metric, jury: JudgeVerdicts, members: Sequence[JudgeVerdicts],
     rule: DecisionRule,
-) -> Signals:
+) -> Signals:  # fmt: skip
     """The share of members' labels that are severe, and 1 - the share of the commonest label.
 
     Whatever the jury itself calls severe has disagreement 1, so that it is sent in any case.

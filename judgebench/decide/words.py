@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from judgebench.decide.result import Condition, Decision, MoreData, Outcome, State
+from judgebench.decide.result import Condition, Decision, Outcome, State
 from judgebench.results.tables import DASH, NO_REASON
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -154,10 +154,10 @@ def _listed(parts: Iterable[str]) -> str:
 
 def _numbers(conditions: Sequence[Condition]) -> str:
     """`severe recall 0.812 [0.774, 0.850], required ≥ 0.700 · …`"""
-    return " · ".join(map(_number, conditions))
+    return " · ".join(map(_measured, conditions))
 
 
-def _number(c: Condition) -> str:
+def _measured(c: Condition) -> str:
     e, name = c.estimate, _NAMES[c.key].replace("{rival}", c.rival)
     if e.value is None:
         return f"{name} undefined: {e.reason.rstrip('.')}"
@@ -192,14 +192,11 @@ def more_sentence(decision: Decision) -> str:
     severe = "" if more.severe is None else f", {more.severe:,} of them severe"
     labels = "" if more.labels is None else f" ({more.labels:,} labels{severe})"
     needed = f"About {more.items:,} more answers with human labels{labels} would settle it"
-    return f"{needed}{_chance(more)}."
-
-
-def _chance(more: MoreData) -> str:
     if more.clear is None:
-        return ""
+        return f"{needed}."
     towards = f", most of them with {more.towards.value}" if more.towards else ""
-    return f"; {percent(more.clear)} of simulated studies of that size end clear{towards}"
+    clear = f"{percent(more.clear)} of simulated studies of that size end clear"
+    return f"{needed}; {clear}{towards}."
 
 
 def percent(share: float | None) -> str:

@@ -5,17 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
-from judgebench.backends.contract import (
-    Backend,
-    LabelField,
-    LabelsAsked,
-    Message,
-    Reply,
-    Request,
-)
-from judgebench.judges.config import JudgeConfig, Mode
+from judgebench.backends.contract import Backend, LabelField, LabelsAsked, Message, Reply, Request
+from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, read_reply, reply_schema
 from judgebench.prompt import Prompt, ReplyKind, disarm
@@ -42,22 +36,14 @@ class LLMJudge:
     """Meets `judges.judge.Judge`. Sends nothing twice: the runner decides what is retried."""
 
     def __init__(
-        self,
-        config: JudgeConfig,
-        rubric: Rubric,
-        prompt: Prompt,
-        backend: Backend,
-        *,
-        name: str = "",
-        repeat: int = 0,
-    ) -> None:
+        self, config: JudgeConfig, rubric: Rubric, prompt: Prompt, backend: Backend,
+        *, name: str = "", repeat: int = 0,
+    ) -> None:  # fmt: skip
         self.name = name or config.name
-        self._config = config
-        self._repeat = repeat
-        self._prompt = prompt
-        self._backend = backend
-        self._rubric = rubric
-        self._parts = _parts(config.mode, rubric)
+        self.config, self.rubric, self.prompt = config, rubric, prompt
+        self._backend, self._repeat = backend, repeat
+        alone = config.mode == "per_metric"
+        self._parts = [rubric.only([m.id]) for m in rubric.metrics] if alone else [rubric]
         self._schemas = [reply_schema(prompt.reply, part) for part in self._parts]
         self._labels_asked = [_labels_asked(config, part) for part in self._parts]
         self._about = self._describe()
@@ -70,34 +56,14 @@ class LLMJudge:
 
         `repeat` marks its verdicts. The engine is released by this judge.
         """
-        return LLMJudge(
-            self._config.model_copy(update=changes),
-            rubric or self._rubric,
-            self._prompt,
-            self._backend,
-            name=name,
-            repeat=repeat,
-        )
-
-    @property
-    def config(self) -> JudgeConfig:
-        """The settings of the judge."""
-        return self._config
-
-    @property
-    def rubric(self) -> Rubric:
-        """The rubric that it judges by."""
-        return self._rubric
-
-    @property
-    def prompt(self) -> Prompt:
-        """The prompt."""
-        return self._prompt
+        config = self.config.model_copy(update=changes)
+        about = (config, rubric or self.rubric, self.prompt, self._backend)
+        return LLMJudge(*about, name=name, repeat=repeat)
 
     @property
     def parse_retries(self) -> int:
         """How often an unreadable reply is requested again."""
-        return self._config.parse_retries
+        return self.config.parse_retries
 
     @property
     def calls_an_answer(self) -> int:
@@ -110,19 +76,19 @@ class LLMJudge:
     def _describe(self) -> dict[str, Any]:
         backend = dict(self._backend.describe())
         runtime = backend.pop("runtime", {})
-        asked = self._config.probabilities
+        asked = self.config.probabilities
         return {
             "judge": "language model",
             "backend": backend,
-            "prompt": {"name": self._prompt.name, "hash": self._prompt.content_hash},
-            "reply": self._prompt.reply,
-            "mode": self._config.mode,
-            "decoding": self._config.decoding.model_dump(),
-            "thresholds": self._config.thresholds,
+            "prompt": {"name": self.prompt.name, "hash": self.prompt.content_hash},
+            "reply": self.prompt.reply,
+            "mode": self.config.mode,
+            "decoding": self.config.decoding.model_dump(),
+            "thresholds": self.config.thresholds,
             # Only where requested: without it, a judge's signature is what it always was.
             **({"probabilities": asked} if asked else {}),
-            "rubric": {"name": self._rubric.name, "hash": self._rubric.content_hash},
-            "runtime": {**runtime, "parse_retries": self._config.parse_retries},
+            "rubric": {"name": self.rubric.name, "hash": self.rubric.content_hash},
+            "runtime": {**runtime, "parse_retries": self.config.parse_retries},
         }
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
@@ -144,16 +110,16 @@ class LLMJudge:
     def request(self, task: Task, part: int = 0, key: str = "") -> Request:
         """The request for one part of a task (`one_pass` has a single part)."""
         rubric = self._parts[part]
-        system, user = self._prompt.render(rubric, task.answer)
+        system, user = self.prompt.render(rubric, task.answer)
         messages = [Message("system", system), Message("user", user)]
         if task.previous is not None:
             messages.append(Message("user", _ask_again(task.previous)))
-        decoding = self._config.decoding
+        decoding = self.config.decoding
         return Request(
             key=key or task.answer.item_id,
             messages=tuple(_merge_turns(messages)),
             schema=self._schemas[part],
-            max_tokens=decoding.max_tokens or _enough_tokens(self._prompt.reply, rubric),
+            max_tokens=decoding.max_tokens or _enough_tokens(self.prompt.reply, rubric),
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             seed=decoding.seed,
@@ -164,7 +130,7 @@ class LLMJudge:
         replies = [done.replies[i] for i in sorted(done.replies)]
         readings = [self._read(r, part) for r, part in zip(replies, self._parts, strict=True)]
         reasons = [reading.reason for reading in readings]
-        if self._config.probabilities:
+        if self.config.probabilities:
             reasons += [_lacking(r, part) for r, part in zip(replies, self._parts, strict=True)]
         previous = done.task.previous
         answer = done.task.answer
@@ -175,20 +141,20 @@ class LLMJudge:
             signature=self.signature,
             status=_status(replies, readings),
             labels={k: v for reading in readings for k, v in reading.labels.items()},
-            probabilities=_probabilities(replies) if self._config.probabilities else None,
+            probabilities=_probabilities(replies) if self.config.probabilities else None,
             attempt=previous.attempt + 1 if previous else 0,
             repeat=self._repeat,
             reason="; ".join(filter(None, reasons)),
             raw="\n".join(reply.text for reply in replies),
             usage=sum((r.usage for r in replies), Usage()),
-            cost=_sum_known([r.cost for r in replies]),
+            cost=reduce(add_known, (r.cost for r in replies), None),
             latency=sum(r.latency for r in replies),
         )
 
     def _read(self, reply: Reply, rubric: Rubric) -> Reading:
         if reply.finish in _NO_REPLY:
             return Reading(problems=(reply.error or reply.finish,))
-        reading = read_reply(self._prompt.reply, reply.text, rubric, self._config.thresholds)
+        reading = read_reply(self.prompt.reply, reply.text, rubric, self.config.thresholds)
         if reading.problems and reply.finish == "length":
             cut = f"the reply was cut off at its token limit; {reading.reason}"
             return replace(reading, problems=(cut,))
@@ -197,14 +163,10 @@ class LLMJudge:
     @property
     def likely_reply_tokens(self) -> int:
         """For forecasts: the expected tokens of the replies for one answer, half of the bound."""
-        return sum(_enough_tokens(self._prompt.reply, part) for part in self._parts) // 2
+        return sum(_enough_tokens(self.prompt.reply, part) for part in self._parts) // 2
 
     def close(self) -> None:
         self._backend.close()
-
-
-def _parts(mode: Mode, rubric: Rubric) -> list[Rubric]:
-    return [rubric] if mode == "one_pass" else [rubric.only([m.id]) for m in rubric.metrics]
 
 
 def _labels_asked(config: JudgeConfig, part: Rubric) -> LabelsAsked | None:
@@ -269,10 +231,3 @@ def _status(replies: list[Reply], readings: list[Reading]) -> Status:
     if "refused" in finishes or any(reading.refusal for reading in readings):
         return Status.REFUSED
     return Status.UNPARSED if any(reading.problems for reading in readings) else Status.OK
-
-
-def _sum_known(costs: list[float | None]) -> float | None:
-    total: float | None = None
-    for cost in costs:
-        total = add_known(total, cost)
-    return total

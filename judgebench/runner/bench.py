@@ -17,7 +17,6 @@ from judgebench.backends import open_backend
 from judgebench.data import load_data
 from judgebench.errors import Problem, SetupError
 from judgebench.features import sections
-from judgebench.judges.calibration import ContentFree, content_free
 from judgebench.judges.config import (
     CalibrationConfig,
     JudgeConfig,
@@ -28,6 +27,7 @@ from judgebench.judges.config import (
     judge_entry,
 )
 from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, control_judges
+from judgebench.judges.derived import ContentFree, content_free
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import Prompt, load_prompt

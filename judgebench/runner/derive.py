@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from judgebench.judges.calibration import Judged, calibrated_verdicts, calibration_about
+from judgebench.judges import derived
 from judgebench.judges.config import CalibrationConfig, JuryConfig
-from judgebench.judges.jury_votes import jury_about, jury_verdicts
+from judgebench.judges.derived import Judged
 from judgebench.records import Verdict, content_hash
 from judgebench.runner.bench import Bench
 from judgebench.runner.judging import Work
@@ -27,17 +27,17 @@ def derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[str
     entries: Entries = manifest["judges"]
     for jury in bench.juries:
         members = {name: entries[name]["signature"] for name in jury.jury}
-        entries[jury.name] = _entry("jury", jury_about(jury, bench.rubric, members))
+        entries[jury.name] = _entry("jury", derived.jury_about(jury, bench.rubric, members))
         _write(work.folder, jury.name, _jury(jury, bench, answers, work.folder, entries))
     for calibration in bench.calibrations:
         free = _content_free(bench, calibration, work.folder)
         signature = entries[calibration.calibrate]["signature"]
         basis = free.answers if free else answers.all
-        about = calibration_about(calibration, bench.rubric, signature, basis)
+        about = derived.calibration_about(calibration, bench.rubric, signature, basis)
         entries[calibration.name] = _entry("calibration", about)
         judged = _judged(answers, work.folder, calibration.calibrate, signature)
         signed = entries[calibration.name]["signature"]
-        found = calibrated_verdicts(calibration, bench.rubric, judged, free, signed)
+        found = derived.calibrated_verdicts(calibration, bench.rubric, judged, free, signed)
         _write(work.folder, calibration.name, found)
 
 
@@ -63,7 +63,7 @@ def _jury(
         found = FiledVerdicts(files, member, answers, metrics)
         members.append({m.id: found.label_indices(m, answers) for m in metrics})
     signature = entries[jury.name]["signature"]
-    return jury_verdicts(jury, bench.rubric, answers.all, members, signature)
+    return derived.jury_verdicts(jury, bench.rubric, answers.all, members, signature)
 
 
 def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolder) -> Judged | None:

@@ -9,7 +9,7 @@ import pytest
 from align_case import FEW, answers, labels, metric, verdicts
 from align_case import rubric as rubric_of
 
-from judgebench.decide.alternative import alternative_tests
+from judgebench.decide.beside import alternative_tests
 from judgebench.decide.rule import AlternativeTestRule
 from judgebench.records import Estimate
 from judgebench.results.rows import Results

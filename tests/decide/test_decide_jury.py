@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.decide.jury import jury_rows
+from judgebench.decide.beside import jury_rows
 from judgebench.judges.config import JuryConfig
-from judgebench.judges.jury_votes import jury_verdicts
+from judgebench.judges.derived import jury_verdicts
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
 from judgebench.study.study import JudgeVerdicts, study_of

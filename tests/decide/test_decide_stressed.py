@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from decide_case import HUMANS, TRUE, condition, decided, noisy
 
-from judgebench.decide.further_conditions import stress_conditions
+from judgebench.decide.conditions import stress_conditions
 from judgebench.decide.result import Outcome, State
 from judgebench.decide.rule import DecisionRule, ReplaceRule
 from judgebench.records import Estimate

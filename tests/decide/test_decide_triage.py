@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.decide.further_conditions import within_reach
+from judgebench.decide.conditions import within_reach
 from judgebench.decide.result import EVERY, TriageCurve
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.decide.triage import (

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_judges import ScriptedBackend
 
-from judgebench.judges.calibration import (
+from judgebench.judges.config import CalibrationConfig, JudgeConfig
+from judgebench.judges.derived import (
     CONTENT_FREE,
     Judged,
     calibrated_verdicts,
@@ -15,7 +16,6 @@ from judgebench.judges.calibration import (
     content_free,
     content_free_answers,
 )
-from judgebench.judges.config import CalibrationConfig, JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Verdict, content_hash

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge
-from judgebench.judges.fit import Fit
+from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge, Fit
 from judgebench.judges.judge import Task
 from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
 from judgebench.rubric import Rubric, load_rubric

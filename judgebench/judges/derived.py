@@ -1,7 +1,8 @@
-"""Calibrated judges: another judge's verdicts once the prior of its labels is removed.
+"""Verdicts that follow from other judges' verdicts: juries, and calibrated judges.
 
-No answer is judged again. Content-free calibration calls the judge on a few content-free texts;
-batch calibration makes no call. The arithmetic is in `stats.label_prior`.
+No answer is judged again. A calibrated judge's verdicts are another judge's once the prior of its
+labels is removed: content-free calibration calls that judge on a few content-free texts, batch
+calibration makes no call. The arithmetic is in `stats.label_prior`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,57 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgebench.judges.config import CalibrationConfig
+from judgebench.judges.config import CalibrationConfig, JuryConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import Prompt
 from judgebench.records import Answer, Status, Verdict, content_hash
-from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import FloatArray
+from judgebench.rubric import Rubric
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.label_prior import batch_prior, content_free_prior, without_prior
 from judgebench.study.answers import keys_of
+from judgebench.study.truth import TruthConfig, settle
 
+# One member's label of every answer, by metric: its place in the metric, -1 where it gave none.
+Ballots = Mapping[str, IntArray]
 CONTENT_FREE = ("N/A", "", "[MASK]")  # Zhao et al., arXiv:2102.09690, section 5
 _TIE = 1e-9  # natural logarithms closer than this differ by rounding alone
+
+
+def jury_about(config: JuryConfig, rubric: Rubric, members: Mapping[str, str]) -> dict[str, object]:
+    """What a jury's verdicts depend on; `members` maps names to signatures."""
+    return {
+        "judge": "jury",
+        "members": dict(members),
+        "rule": config.rule,
+        "ties": config.ties,
+        "rubric": {"name": rubric.name, "hash": rubric.content_hash},
+    }
+
+
+def jury_verdicts(
+    config: JuryConfig,
+    rubric: Rubric,
+    answers: Sequence[Answer],
+    members: Sequence[Ballots],
+    signature: str,
+) -> Iterator[Verdict]:
+    """One verdict per answer, by the members that gave a label.
+
+    A metric that no member labelled, or that is tied under `ties: none`, has no label and the
+    verdict is `unparsed`. Members' abstentions do not vote; `members` have one row per answer.
+    """
+    truth = TruthConfig(rule=config.rule, ties=config.ties)
+    settled = {
+        m.id: settle(np.stack([votes[m.id] for votes in members], axis=1), m, truth)
+        for m in rubric.metrics
+    }
+    for row, (item_id, hashed) in enumerate(keys_of(answers)):
+        chosen = {m.id: int(settled[m.id][row]) for m in rubric.metrics}
+        missing = [metric for metric, index in chosen.items() if index < 0]
+        labels = {m.id: m.label_texts[chosen[m.id]] for m in rubric.metrics if chosen[m.id] >= 0}
+        reason = f"no member's label, or a tie, for {', '.join(missing)}" if missing else ""
+        status = Status.UNPARSED if missing else Status.OK
+        yield Verdict(item_id, hashed, config.name, signature, status, labels=labels, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -99,58 +140,43 @@ def calibrated_verdicts(
     hold probabilities for every text. Memory: 8 bytes for each answer, metric and label.
     """
     log_p = _log_probabilities(rubric, judged)
-    free = _log_probabilities(rubric, content_free) if content_free else {}
-    priors = {m.id: _prior(config, log_p[m.id], free.get(m.id)) for m in rubric.metrics}
+    if config.method == "batch":
+        priors = {metric: batch_prior(found) for metric, found in log_p.items()}
+    else:
+        free = _log_probabilities(rubric, content_free or Judged((), ()))
+        priors = {metric: content_free_prior(found) for metric, found in free.items()}
     for metric in rubric.metrics:
         # In place: the raw ones are needed no more, and a million answers fill memory.
         log_p[metric.id][:] = without_prior(log_p[metric.id], priors[metric.id])
     no_prior = [metric for metric, prior in priors.items() if np.isnan(prior).any()]
     for row, (item_id, hashed) in enumerate(keys_of(judged.answers)):
         labels, probabilities, reasons = _read(config, rubric, log_p, row, no_prior)
+        status = Status.UNPARSED if reasons else Status.OK
         yield Verdict(
-            item_id=item_id,
-            content_hash=hashed,
-            judge=config.name,
-            signature=signature,
-            status=Status.UNPARSED if reasons else Status.OK,
-            labels=labels,
-            probabilities=probabilities or None,
-            reason="; ".join(reasons),
-        )
-
-
-def _prior(config: CalibrationConfig, log_p: FloatArray, free: FloatArray | None) -> FloatArray:
-    if config.method == "batch":
-        return batch_prior(log_p)
-    return content_free_prior(log_p[:0] if free is None else free)
+            item_id, hashed, config.name, signature, status, labels=labels,
+            probabilities=probabilities or None, reason="; ".join(reasons),
+        )  # fmt: skip
 
 
 def _log_probabilities(rubric: Rubric, judged: Judged) -> dict[str, FloatArray]:
-    """By metric: one row per answer and one column per option, NaN without a probability."""
+    """By metric: one row per answer and one column per option; a row is NaN where the probability
+    of an option is missing."""
     found = {m.id: np.full((len(judged.answers), len(m.options)), np.nan) for m in rubric.metrics}
     for row, verdict in judged.verdicts:
         for metric in rubric.metrics:
-            found[metric.id][row] = _row(metric, verdict)
+            given = (verdict.probabilities or {}).get(metric.id, {})
+            options = [given.get(option, np.nan) for option in metric.options]
+            found[metric.id][row] = options if all(p == p for p in options) else np.nan
     with np.errstate(divide="ignore"):  # the logarithm of 0 is kept finite by `stats.label_prior`
         for array in found.values():
             np.log(array, out=array)
     return found
 
 
-def _row(metric: Metric, verdict: Verdict) -> list[float]:
-    """The probability of every option; all NaN where one is missing."""
-    given = (verdict.probabilities or {}).get(metric.id, {})
-    row = [given.get(option, np.nan) for option in metric.options]
-    return row if all(p == p for p in row) else [np.nan] * len(row)
-
-
 def _read(
-    config: CalibrationConfig,
-    rubric: Rubric,
-    log_p: Mapping[str, FloatArray],
-    row: int,
+    config: CalibrationConfig, rubric: Rubric, log_p: Mapping[str, FloatArray], row: int,
     no_prior: Sequence[str],
-) -> tuple[dict[str, str], dict[str, dict[str, float]], list[str]]:
+) -> tuple[dict[str, str], dict[str, dict[str, float]], list[str]]:  # fmt: skip
     """Labels and probabilities by metric, and why a metric has none."""
     labels, probabilities, reasons = {}, {}, []
     for metric in rubric.metrics:
