@@ -124,7 +124,7 @@ def draw_intervals(shown: Intervals) -> Any:
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.set_xlabel(f"{shown.axis or 'Value with interval'}; {DASH} means undefined")
-    axes.set_title(wrapped(shown.title, 80), loc="left", fontsize=9)
+    axes.set_title(wrapped(shown.title, 48), loc="left", fontsize=9)
     figure.legend(loc="outside right upper", frameon=False, fontsize=7)
     return figure
 
