@@ -220,11 +220,7 @@ def _duels(ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms) -> Iter
 
 
 def _duel(
-    own: IntArray,
-    judge: IntArray,
-    votes: NDArray[np.int64],
-    apart: FloatArray,
-    balanced: bool,
+    own: IntArray, judge: IntArray, votes: NDArray[np.int64], apart: FloatArray, balanced: bool
 ) -> _Duel:
     """`apart` (k, k) is the distance of two labels; sums of it over the others order as their
     share of equal labels does, and as their root mean square distance of severities does."""

@@ -196,10 +196,7 @@ def calibration_curve(
 
 
 def expected_calibration_error(
-    p: FloatArray,
-    q: FloatArray,
-    clusters: Clusters,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    p: FloatArray, q: FloatArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> BiasCorrected:
     """ECE = sum_b n_b / N |share right_b - mean confidence_b| in bins of equal mass.
 
@@ -257,10 +254,7 @@ class BrierDecomposition:
 
 
 def brier_decomposition(
-    p: FloatArray,
-    q: FloatArray,
-    clusters: Clusters,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    p: FloatArray, q: FloatArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> BrierDecomposition:
     """BS = REL - RES + UNC: Murphy (1973), "A new vector partition of the probability score".
 

@@ -27,11 +27,7 @@ NO_ITEM = "no item has both a truth and a label of the judge"
 
 
 def confusion_by_cluster(
-    truth: IntArray,
-    judged: IntArray,
-    clusters: Clusters,
-    k: int,
-    weights: FloatArray | None = None,
+    truth: IntArray, judged: IntArray, clusters: Clusters, k: int, weights: FloatArray | None = None
 ) -> FloatArray:
     """Confusion counts (clusters, k, k) of paired labels: rows truth, columns the judge.
 

@@ -181,11 +181,7 @@ def dawid_skene(
 
 
 def _m_step(
-    n: csr_matrix,
-    how_many: IntArray,
-    T: FloatArray,
-    annotators: int,
-    smoothing: FloatArray | float,
+    n: csr_matrix, how_many: IntArray, T: FloatArray, annotators: int, smoothing: FloatArray | float
 ) -> tuple[FloatArray, FloatArray]:
     """p (k,) and pi (annotators, k, k) of the paper's (2.4) and (2.3)."""
     k = T.shape[1]

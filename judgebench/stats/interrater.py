@@ -124,9 +124,7 @@ OBSERVED_AGREEMENT = Statistic("observed", diagonal_share, _no_pair, is_proporti
 
 
 def at_least_two_agree(
-    ratings: IntArray,
-    clusters: Clusters,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    ratings: IntArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> Estimate:
     """The share of units, among those with two labels or more, to which two annotators gave the
     same label.
@@ -140,9 +138,7 @@ def at_least_two_agree(
 
 
 def all_agree(
-    ratings: IntArray,
-    clusters: Clusters,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    ratings: IntArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> Estimate:
     """The share of units, among those with two labels or more, whose labels are all the same.
 
@@ -293,10 +289,7 @@ NO_MEAN_SPREAD = (
 
 
 def severity_sums_by_cluster(
-    ratings: IntArray,
-    clusters: Clusters,
-    k: int,
-    severities: Sequence[float] | None = None,
+    ratings: IntArray, clusters: Clusters, k: int, severities: Sequence[float] | None = None
 ) -> FloatArray:
     """The sums (clusters, 3 + annotators) of the units that every annotator rated.
 

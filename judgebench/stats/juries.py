@@ -63,10 +63,7 @@ def _complete(labels: IntArray, truth: IntArray) -> NDArray[np.bool_]:
 
 
 def error_correlations(
-    labels: IntArray,
-    truth: IntArray,
-    clusters: Clusters,
-    resampling: Resampling,
+    labels: IntArray, truth: IntArray, clusters: Clusters, resampling: Resampling
 ) -> Correlations:
     """Pearson's correlation of two judges' errors, 0 or 1 per item: phi, for each pair.
 

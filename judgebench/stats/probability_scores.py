@@ -109,9 +109,7 @@ MEAN_SCORE = Statistic("mean_score", _mean, where_empty(NO_ITEM))
 
 
 def mean_score(
-    scores: FloatArray,
-    clusters: Clusters,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    scores: FloatArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> Estimate:
     """The mean of the scores (items,) that are not NaN, which count as missing.
 

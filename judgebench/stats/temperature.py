@@ -80,10 +80,7 @@ def fitted_temperature(p: FloatArray, truth: IntArray) -> float:
 
 
 def temperature_scaling(
-    p: FloatArray,
-    truth: IntArray,
-    clusters: Clusters,
-    resampling: Resampling = DEFAULT_RESAMPLING,
+    p: FloatArray, truth: IntArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> TemperatureScaling:
     """Fit on one half of the clusters, drawn by the seed, and score on the other; both ways.
 

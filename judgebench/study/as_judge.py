@@ -16,10 +16,7 @@ from judgebench.study.truth import TruthConfig
 
 
 def annotators_as_judges(
-    names: Sequence[str],
-    rubric: Rubric,
-    answers: IndexedAnswers,
-    labels: Iterable[HumanLabel],
+    names: Sequence[str], rubric: Rubric, answers: IndexedAnswers, labels: Iterable[HumanLabel]
 ) -> list[JudgeVerdicts]:
     """One judge per annotator: a verdict on each answer that they gave any label.
 

@@ -156,11 +156,7 @@ class _Tally:
 
 
 def _humans(
-    metric: Metric,
-    ratings: Ratings,
-    chosen: set[str],
-    config: TruthConfig,
-    answers: IndexedAnswers,
+    metric: Metric, ratings: Ratings, chosen: set[str], config: TruthConfig, answers: IndexedAnswers
 ) -> Humans:
     makers = tuple(a for a in ratings.annotators if a in chosen)
     truth = np.full(len(answers), -1, dtype=np.int64)
