@@ -137,7 +137,7 @@ def by_unanimity(study: Study, metric: Metric) -> Iterator[Row]:
     items; failures are left out and counted as missing."""
     for part, rows in parts(study.humans[metric.id].made.values).items():
         within = _only(study, metric, rows)
-        shares = label_shares(within.humans[metric.id].made.values, len(metric.labels)).share
+        shares = label_shares(within.humans[metric.id].made.values, len(metric.labels))
         for judge in study.judges:
             for name, estimate in _on_part(within, judge, metric, shares):
                 keys = {"failures": "left_out", "who": part}

@@ -35,7 +35,7 @@ NO_INSTANCE = "no instance has a score for every system"
 NO_ARGUMENT = "there is no real argument"
 _NO_CONTROL = Estimate(None, reason="there is no control case")
 _NO_SCORE = Estimate(None, reason="there is no score")
-_MEANS = Statistic("means", means, lambda sums: "")
+_MEANS = Statistic(means, lambda sums: "")
 
 
 def rank(

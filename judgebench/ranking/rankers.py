@@ -119,7 +119,7 @@ def _of_averages(both: Matched, resampling: Resampling) -> Estimate:
     def undefined(sums: FloatArray) -> str:
         return LEVEL_AVERAGES if np.isnan(formula(sums)) else ""
 
-    statistic = Statistic("tau_b_of_averages", formula, undefined)
+    statistic = Statistic(formula, undefined)
     return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=both.n_missing)
 
 

@@ -41,7 +41,6 @@ from judgebench.stats.resample import (
     where_empty,
 )
 
-PASSING = 0.5  # the winning rate that the paper requires
 _ROUNDING = 1e-9
 
 
@@ -63,9 +62,6 @@ class DuelTerms:
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon < 1:
             raise ValueError(f"epsilon must lie in [0, 1); found {self.epsilon}")
-
-
-USUAL_TERMS = DuelTerms()
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ class _Duel:
 
 
 def alternative_annotator_test(
-    ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms = USUAL_TERMS
+    ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms = DuelTerms()
 ) -> AlternativeAnnotatorTest:
     """Winning rate omega = share of annotators for whom H0: rho^f <= rho^h - epsilon is rejected.
 
@@ -134,7 +130,19 @@ def alternative_annotator_test(
         p_values.append(
             _balanced_p(d, duel.label, k, terms.epsilon) if terms.balanced else _p(d, terms.epsilon)
         )
-    return _result(p_values, terms.q, without_t, _why_nobody(ratings, terms))
+    corrected = benjamini_yekutieli(p_values)
+    wins = tuple(None if p is None else p <= terms.q for p in corrected)
+    tested = [win for win in wins if win is not None]
+    if not tested:
+        reason = _why_nobody(ratings, terms)
+        return AlternativeAnnotatorTest(tuple(p_values), wins, None, None, reason)
+    rate, reason = sum(tested) / len(tested), ""
+    if without_t:
+        reason = (
+            f"for {without_t} of {len(tested)} annotators all differences are equal, so that there "
+            "is no t: p is the chance of so many items without a loss"
+        )
+    return AlternativeAnnotatorTest(tuple(p_values), wins, rate, rate >= 0.5, reason)
 
 
 def average_advantage(
@@ -142,7 +150,7 @@ def average_advantage(
     judge: IntArray,
     clusters: Clusters,
     k: int,
-    terms: DuelTerms = USUAL_TERMS,
+    terms: DuelTerms = DuelTerms(),
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Estimate:
     """rho: the mean over annotators of the share of units on which W^f = 1, ties included.
@@ -154,7 +162,11 @@ def average_advantage(
     counts, n_missing = [], 0
     for duel in _duels(ratings, judge, k, terms):
         if _is_tested(duel, terms):
-            counts.append(_by_cluster(duel, clusters[duel.rows], k if terms.balanced else 1))
+            # Units won and all units (clusters, labels, 2); one column of labels unless balanced.
+            cells, labels = (duel.label, k) if terms.balanced else (np.zeros_like(duel.label), 1)
+            of_duel, won = clusters[duel.rows], duel.judge_wins.astype(np.float64)
+            tables = of_duel.table(cells, labels, won), of_duel.table(cells, labels)
+            counts.append(np.stack(tables, axis=-1))
             n_missing += duel.n_missing
     if not counts:
         reason = _why_nobody(ratings, terms)
@@ -168,11 +180,10 @@ def _mean_advantage(C: FloatArray) -> FloatArray:
     """Of counts (..., annotators, labels, 2): units won and all units."""
     of_annotator = mean_of_defined(ratio(C[..., 0], C[..., 1]))
     # Not of those defined only: without an annotator it would be an average of other people.
-    rho: FloatArray = of_annotator.mean(axis=-1)
-    return rho
+    return np.asarray(of_annotator.mean(axis=-1))
 
 
-_ADVANTAGE = Statistic("advantage", _mean_advantage, where_empty("there is no unit to compare"))
+_ADVANTAGE = Statistic(_mean_advantage, where_empty("there is no unit to compare"))
 
 
 def _p(d: NDArray[np.int64], epsilon: float) -> float:
@@ -251,31 +262,6 @@ def _is_tested(duel: _Duel, terms: DuelTerms) -> bool:
     if len(duel.rows) < max(2, terms.least_items):
         return False
     return not terms.balanced or bool((duel.label != duel.label[0]).any())
-
-
-def _by_cluster(duel: _Duel, clusters: Clusters, labels: int) -> FloatArray:
-    """Units won and all units (clusters, labels, 2); one column of labels unless balanced."""
-    cells = duel.label if labels > 1 else np.zeros_like(duel.label)
-    won = clusters.table(cells, labels, duel.judge_wins.astype(np.float64))
-    return np.stack([won, clusters.table(cells, labels)], axis=-1)
-
-
-def _result(
-    p_values: Sequence[float | None], q: float, without_t: int, why_nobody: str
-) -> AlternativeAnnotatorTest:
-    corrected = benjamini_yekutieli(p_values)
-    wins = tuple(None if p is None else p <= q for p in corrected)
-    tested = [win for win in wins if win is not None]
-    if not tested:
-        return AlternativeAnnotatorTest(tuple(p_values), wins, None, None, why_nobody)
-    rate = sum(tested) / len(tested)
-    reason = ""
-    if without_t:
-        reason = (
-            f"for {without_t} of {len(tested)} annotators all differences are equal, so that there "
-            "is no t: p is the chance of so many items without a loss"
-        )
-    return AlternativeAnnotatorTest(tuple(p_values), wins, rate, rate >= PASSING, reason)
 
 
 def _why_nobody(ratings: IntArray, terms: DuelTerms) -> str:

@@ -13,6 +13,7 @@ IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.float64]
 
 MISSING = -1
+_MOST_KEY = 1 << 62  # of the numbers that name a row
 
 
 def check_codes(codes: IntArray, size: int, what: str, least: int = MISSING) -> None:
@@ -97,6 +98,27 @@ def severity_of_labels(severities: Sequence[float] | None, k: int) -> FloatArray
     if s.shape != (k,):
         raise ValueError(f"{k} labels need {k} severities; found {severities}")
     return s
+
+
+def distinct_rows(table: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
+    """The distinct rows of a table of small ints, and the place of each row among them.
+
+    Far faster than np.unique by rows.
+
+    >>> [found.tolist() for found in distinct_rows(np.array([[1, 0], [-1, 2], [1, 0]]))]
+    [[[-1, 2], [1, 0]], [1, 0, 1]]
+    """
+    key, size = np.zeros(len(table), dtype=np.int64), 1
+    least = int(table.min(initial=0))
+    width = int(table.max(initial=0)) - least + 1
+    for column in table.T:
+        if size > _MOST_KEY // width:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            size = len(table)
+        key = key * width + (column - least)
+        size *= width
+    _, first, row_of = np.unique(key, return_index=True, return_inverse=True)
+    return table[first], row_of
 
 
 def value_counts(ratings: IntArray, k: int) -> NDArray[np.int64]:

@@ -42,7 +42,7 @@ def pearson(severities: Sequence[float] | None = None) -> Statistic:
         s = severity_of_labels(severities, C.shape[-1])
         return _correlation(C, s, s)
 
-    return _association("pearson", r)
+    return _association(r)
 
 
 def _spearman(C: FloatArray) -> FloatArray:
@@ -62,15 +62,13 @@ def _correlation(C: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     dy = y - ratio((column * y).sum(axis=-1), n)[..., None]
     products = (dx[..., :, None] * C * dy[..., None, :]).sum(axis=(-2, -1))
     spread = np.sqrt(_spread(row, x)) * np.sqrt(_spread(column, y))
-    r: FloatArray = np.clip(ratio(n * products, spread), -1, 1)
-    return r
+    return np.clip(ratio(n * products, spread), -1, 1)
 
 
 def _spread(n_i: FloatArray, x: FloatArray) -> FloatArray:
     """n times the sum of squared deviations, from pairs: exactly 0 where the values are equal."""
     d2 = np.square(x[..., :, None] - x[..., None, :])
-    spread: FloatArray = (n_i[..., :, None] * n_i[..., None, :] * d2).sum(axis=(-2, -1)) / 2
-    return spread
+    return np.asarray((n_i[..., :, None] * n_i[..., None, :] * d2).sum(axis=(-2, -1)) / 2)
 
 
 def _kendall_tau_b(C: FloatArray) -> FloatArray:
@@ -80,17 +78,15 @@ def _kendall_tau_b(C: FloatArray) -> FloatArray:
     sign = np.sign(np.subtract.outer(np.arange(k), np.arange(k)))
     concordance = (C * (sign @ C @ sign.T)).sum(axis=(-2, -1)) / 2
     untied = np.sqrt(_untied(C.sum(axis=-1))) * np.sqrt(_untied(C.sum(axis=-2)))
-    tau_b: FloatArray = np.clip(ratio(concordance, untied), -1, 1)
-    return tau_b
+    return np.clip(ratio(concordance, untied), -1, 1)
 
 
 def _untied(n_i: FloatArray) -> FloatArray:
     """How many pairs of items have different labels."""
-    untied: FloatArray = (n_i.sum(axis=-1) ** 2 - (n_i**2).sum(axis=-1)) / 2
-    return untied
+    return np.asarray((n_i.sum(axis=-1) ** 2 - (n_i**2).sum(axis=-1)) / 2)
 
 
-def _association(name: str, formula: Callable[[FloatArray], FloatArray]) -> Statistic:
+def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
     def undefined(C: FloatArray) -> str:
         if not np.isnan(formula(C)):
             return ""
@@ -99,11 +95,11 @@ def _association(name: str, formula: Callable[[FloatArray], FloatArray]) -> Stat
         used = np.count_nonzero(C.sum(axis=-1)), np.count_nonzero(C.sum(axis=-2))
         return ONE_LABEL if min(used) == 1 else ONE_SEVERITY
 
-    return Statistic(name, formula, undefined)
+    return Statistic(formula, undefined)
 
 
-SPEARMAN = _association("spearman", _spearman)
-KENDALL_TAU_B = _association("tau_b", _kendall_tau_b)
+SPEARMAN = _association(_spearman)
+KENDALL_TAU_B = _association(_kendall_tau_b)
 
 
 NO_WHOLE_ITEM = "no item has a label on every metric"
@@ -135,25 +131,21 @@ def _of_pairs(moments: FloatArray) -> FloatArray:
     return np.clip(r[..., first, second], -1, 1)
 
 
-def _mean(moments: FloatArray) -> FloatArray:
-    return mean_of_defined(_of_pairs(moments))
-
-
 def _difference(moments: FloatArray) -> FloatArray:
     r = _of_pairs(moments)
     return mean_of_defined(r[..., 0, :] - r[..., 1, :])
 
 
-def _of_moments(name: str, formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
+def _of_moments(formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
     def undefined(moments: FloatArray) -> str:
         if not np.isnan(formula(moments)):
             return ""
         return reason if moments.any() else NO_WHOLE_ITEM
 
-    return Statistic(name, formula, undefined)
+    return Statistic(formula, undefined)
 
 
 # A pair with a constant scale is left out of the mean.
-MEAN_CORRELATION = _of_moments("mean_correlation", _mean, ALL_CONSTANT)
+MEAN_CORRELATION = _of_moments(lambda moments: mean_of_defined(_of_pairs(moments)), ALL_CONSTANT)
 # Over moments (..., 2, m + 1, m + 1): the first minus the second, over pairs defined in both.
-CORRELATION_DIFFERENCE = _of_moments("correlation_difference", _difference, NO_COMMON_PAIR)
+CORRELATION_DIFFERENCE = _of_moments(_difference, NO_COMMON_PAIR)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ MOST_BINS = 10
 LEAST_IN_BIN = 20  # with fewer items a bin's gap is mostly chance
 COLUMNS = 6
 Power = Literal[1, 2]
+Formula = Callable[[FloatArray], FloatArray]
 
 
 def bins_for(n: int) -> int:
@@ -110,16 +111,14 @@ def _mean_gap(cells: FloatArray) -> FloatArray:
     return np.asarray(cells[..., 1] / np.maximum(cells[..., 0], 1))
 
 
-@dataclass(frozen=True)
-class BiasCorrected:
+class BiasCorrected(NamedTuple):
     """A statistic that chance lifts, as it is and without that, with one interval for both."""
 
     plug_in: Estimate
     debiased: Estimate
 
 
-@dataclass(frozen=True)
-class BinnedSample:
+class BinnedSample(NamedTuple):
     """Counts by cluster and what they are of: `n` items of `n_clusters` clusters, `n_missing` left
     out, in bins as `bins` says."""
 
@@ -169,8 +168,7 @@ def bias_corrected(
     return BiasCorrected(both, replace(both, value=value))
 
 
-@dataclass(frozen=True)
-class CalibrationBin:
+class CalibrationBin(NamedTuple):
     """Items of about the same confidence: its mean, and the share of them that were right."""
 
     confidence: float
@@ -211,19 +209,16 @@ def expected_calibration_error(
     code = equal_mass_bins(confidence, bins)
     counts = ClusterCounts(cells_by_cluster(code, right - confidence, groups, bins))
     statistics = (
-        _mean("ece", lambda cells: total_gap(cells, 1)),
-        _mean("ece_debiased", lambda cells: debiased_gap(cells, 1)),
-        _mean("ece_by_chance", lambda cells: gap_by_chance(cells, 1, counts.total)),
+        _mean(lambda cells: total_gap(cells, 1)),
+        _mean(lambda cells: debiased_gap(cells, 1)),
+        _mean(lambda cells: gap_by_chance(cells, 1, counts.total)),
     )
     sample = BinnedSample(counts, bins_in_words(bins), n, len(p) - n, clusters.n)
     return bias_corrected(sample, statistics, resampling)
 
 
-def _mean(name: str, total: Callable[[FloatArray], FloatArray]) -> Statistic:
-    def formula(cells: FloatArray) -> FloatArray:
-        return ratio(total(cells), cells[..., 0].sum(axis=-1))
-
-    return Statistic(name, formula, _undefined)
+def _mean(total: Formula) -> Statistic:
+    return Statistic(lambda cells: ratio(total(cells), cells[..., 0].sum(axis=-1)), _undefined)
 
 
 def _of_likeliest(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -238,8 +233,7 @@ ONE_TRUTH = (
 )
 
 
-@dataclass(frozen=True)
-class BrierDecomposition:
+class BrierDecomposition(NamedTuple):
     """`brier` = `reliability` - `resolution` + `uncertainty`, `skill` = 1 - `brier`/`uncertainty`.
 
     `uncertainty` is what the labels' base rates, said of every item, would score; `skill` is 0 for
@@ -272,14 +266,14 @@ def brier_decomposition(
     sample = ClusterCounts(_counts(p, q, groups, bins))
 
     def plain(formula: Formula, undefined: Callable[[FloatArray], str] = _undefined) -> Estimate:
-        chosen = Statistic("brier", formula, undefined)
+        chosen = Statistic(formula, undefined)
         found = cluster_bootstrap(sample, chosen, resampling, n=len(p), n_missing=n_missing)
         return grouping_told(found, clusters.n)
 
     def lifted(least: float, *formulas: Formula) -> Estimate:
         words = f"{bins_in_words(bins)} per label"
         binned = BinnedSample(sample, words, len(p), n_missing, clusters.n)
-        statistics = [Statistic("brier", formula, _undefined) for formula in formulas]
+        statistics = [Statistic(formula, _undefined) for formula in formulas]
         return bias_corrected(binned, statistics, resampling, least).plug_in
 
     by_chance = partial(read.reliability_by_chance, of_sample=sample.total)
@@ -290,9 +284,6 @@ def brier_decomposition(
         uncertainty=plain(read.uncertainty),
         skill=plain(read.skill, read.no_skill),
     )
-
-
-Formula = Callable[[FloatArray], FloatArray]
 
 
 def _counts(p: FloatArray, q: FloatArray, clusters: Clusters, bins: int) -> FloatArray:

@@ -57,7 +57,7 @@ def diagonal_share(C: FloatArray) -> FloatArray:
     return ratio(np.trace(C, axis1=-2, axis2=-1), C.sum(axis=(-2, -1)))
 
 
-ACCURACY = Statistic("accuracy", diagonal_share, _no_item, is_proportion=True)
+ACCURACY = Statistic(diagonal_share, _no_item, is_proportion=True)
 
 
 def _macro_f1(C: FloatArray) -> FloatArray:
@@ -72,9 +72,9 @@ def _balanced_accuracy(C: FloatArray) -> FloatArray:
 
 
 # A label that neither truth nor judge uses has no F1 and is left out of the mean.
-MACRO_F1 = Statistic("macro_f1", _macro_f1, _no_item)
+MACRO_F1 = Statistic(_macro_f1, _no_item)
 # The mean recall over the labels that the truth uses.
-BALANCED_ACCURACY = Statistic("balanced_accuracy", _balanced_accuracy, _no_item)
+BALANCED_ACCURACY = Statistic(_balanced_accuracy, _no_item)
 
 
 def cohen_kappa(
@@ -119,7 +119,7 @@ def cohen_kappa(
             "all labels in use have the same severity, so chance-corrected agreement is undefined"
         )
 
-    return Statistic("kappa" if weights == "none" else "weighted_kappa", kappa, undefined)
+    return Statistic(kappa, undefined)
 
 
 def mean_severity_error(severities: Sequence[float]) -> Statistic:
@@ -132,7 +132,7 @@ def mean_severity_error(severities: Sequence[float]) -> Statistic:
         s = severity_of_labels(severities, C.shape[-1])
         return ratio((C * (s[None, :] - s[:, None])).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
 
-    return Statistic("severity_error", formula, _no_item)
+    return Statistic(formula, _no_item)
 
 
 def mean_absolute_severity_error(severities: Sequence[float]) -> Statistic:
@@ -154,21 +154,21 @@ def overestimated(severities: Sequence[float] | None = None) -> Statistic:
 
     `severities` default to the labels' positions.
     """
-    return _estimated("overestimated", severities, sign=1)
+    return _estimated(severities, sign=1)
 
 
 def underestimated(severities: Sequence[float] | None = None) -> Statistic:
     """The share of items that the judge labels less severe than the truth."""
-    return _estimated("underestimated", severities, sign=-1)
+    return _estimated(severities, sign=-1)
 
 
-def _estimated(name: str, severities: Sequence[float] | None, sign: int) -> Statistic:
+def _estimated(severities: Sequence[float] | None, sign: int) -> Statistic:
     def formula(C: FloatArray) -> FloatArray:
         s = severity_of_labels(severities, C.shape[-1])
         beyond = sign * (s[None, :] - s[:, None]) > 0
         return ratio((C * beyond).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
 
-    return Statistic(name, formula, _no_item, is_proportion=True)
+    return Statistic(formula, _no_item, is_proportion=True)
 
 
 def recall(label: int) -> Statistic:
@@ -182,7 +182,7 @@ def recall(label: int) -> Statistic:
             return NO_ITEM
         return "" if C[label].any() else "no item has this label as its truth"
 
-    return Statistic("recall", formula, undefined, is_proportion=True)
+    return Statistic(formula, undefined, is_proportion=True)
 
 
 NO_SOFT_ITEM = "no item has both a human label and a label of the judge"
@@ -203,17 +203,11 @@ def soft_agreement_by_cluster(
     return clusters[both].sums(s, np.ones(len(s)))
 
 
-def _mean_share(sums: FloatArray) -> FloatArray:
-    return ratio(sums[..., 0], sums[..., 1])
-
-
-def _no_soft_item(sums: FloatArray) -> str:
-    return "" if sums[1] else NO_SOFT_ITEM
-
-
 # sum_i s_i / n: the chance that the judge agrees with an annotator drawn at random for each item.
 # A share of 0 or 1 over all items bounds the mean as it bounds a proportion, hence the mark.
-SOFT_AGREEMENT = Statistic("soft_agreement", _mean_share, _no_soft_item, is_proportion=True)
+SOFT_AGREEMENT = Statistic(
+    lambda sums: ratio(sums[..., 0], sums[..., 1]), where_empty(NO_SOFT_ITEM), is_proportion=True
+)
 
 
 def fill_failures(
@@ -241,18 +235,11 @@ def fill_failures(
     if policy == "best":
         filled[failed] = truth[failed]
     elif policy == "worst":
-        farthest = _farthest_end(k) if ordinal else _most_frequent_other(truth, k)
+        label = np.arange(k)
+        farthest = np.where(label >= k - 1 - label, 0, k - 1)
+        if not ordinal:
+            counts = np.bincount(truth[truth >= 0], minlength=k)
+            first, second = np.argsort(-counts, kind="stable")[:2]
+            farthest = np.where(label == first, second, first)
         filled[failed] = farthest[truth[failed]]
     return filled
-
-
-def _farthest_end(k: int) -> NDArray[np.int64]:
-    label = np.arange(k)
-    lower_is_as_far = label >= k - 1 - label
-    return np.where(lower_is_as_far, 0, k - 1)
-
-
-def _most_frequent_other(truth: IntArray, k: int) -> NDArray[np.int64]:
-    counts = np.bincount(truth[truth >= 0], minlength=k)
-    first, second = np.argsort(-counts, kind="stable")[:2]
-    return np.array([second if label == first else first for label in range(k)])

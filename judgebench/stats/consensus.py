@@ -16,25 +16,20 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.stats.arrays import MISSING, FloatArray, IntArray, check_codes, value_counts
+from judgebench.stats.arrays import (
+    MISSING,
+    FloatArray,
+    IntArray,
+    check_codes,
+    distinct_rows,
+    value_counts,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Ties = Literal["lower", "upper", "none"]
 AS_PROBABLE = 1e-6  # probabilities that an iteration found are the same where no further apart
-
-
-@dataclass(frozen=True)
-class SoftLabels:
-    """What is said of each unit as a distribution over the labels.
-
-    `share` (units, k): rows add up to 1, or are all 0 where the unit has no rating; `rated`
-    (units,) says which.
-    """
-
-    share: FloatArray
-    rated: NDArray[np.bool_]
 
 
 def median_label(ratings: IntArray, even: Literal["lower", "upper"]) -> NDArray[np.int64]:
@@ -76,11 +71,13 @@ def most_probable_label(share: FloatArray, ties: Ties) -> NDArray[np.int64]:
     return _largest(share, ties, nearly=AS_PROBABLE)
 
 
-def label_shares(ratings: IntArray, k: int) -> SoftLabels:
-    """The share of a unit's annotators that gave each label, n_il / sum_l n_il."""
+def label_shares(ratings: IntArray, k: int) -> FloatArray:
+    """The share of a unit's annotators that gave each label, n_il / sum_l n_il: (units, k).
+
+    Rows add up to 1, or are all 0 where the unit has no rating.
+    """
     n = value_counts(ratings, k)
-    total = n.sum(axis=1)
-    return SoftLabels(n / np.maximum(total, 1)[:, None], total > 0)
+    return np.asarray(n / np.maximum(n.sum(axis=1, keepdims=True), 1))
 
 
 def _largest(weight: FloatArray | IntArray, ties: Ties, nearly: float) -> NDArray[np.int64]:
@@ -99,7 +96,6 @@ def _largest(weight: FloatArray | IntArray, ties: Ties, nearly: float) -> NDArra
 MOST_ITERATIONS = 5000
 # EM stops where an iteration adds no more than this to the mean log-likelihood of a unit.
 TOLERANCE = 1e-10
-_MOST_KEY = 1 << 62  # of the numbers that name a unit's ratings
 
 
 @dataclass(frozen=True)
@@ -163,9 +159,11 @@ def dawid_skene(
     check_codes(ratings, k, "labels")
     annotators = int(columns.max(initial=-1)) + 1
     rated = (ratings >= 0).any(axis=1)
-    kinds, kind_of, how_many = _kinds(_repeats_in_order(ratings[rated], columns), k)
+    # A million units are few kinds where annotators are few, and EM only needs the kinds.
+    kinds, kind_of = distinct_rows(_repeats_in_order(ratings[rated], columns))
+    how_many = np.bincount(kind_of, minlength=len(kinds))
     n = _counts(kinds, columns, annotators, k)
-    T = label_shares(kinds, k).share
+    T = label_shares(kinds, k)
     trace: list[float] = []
     converged = not len(kinds)
     while True:
@@ -234,22 +232,3 @@ def _repeats_in_order(ratings: IntArray, columns: IntArray) -> IntArray:
         mine = columns == annotator
         ordered[:, mine] = np.sort(ratings[:, mine], axis=1)
     return ordered
-
-
-def _kinds(ratings: IntArray, k: int) -> tuple[IntArray, NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct rows of ratings, which of them each unit is, and how many units each is.
-
-    A million units are few kinds where annotators are few, and EM only needs the kinds.
-    """
-    key = np.zeros(len(ratings), dtype=np.int64)
-    size = 1
-    for column in ratings.T:
-        if size > _MOST_KEY // (k + 1):
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            size = len(ratings)
-        key = key * (k + 1) + column + 1
-        size *= k + 1
-    _, first, kind_of, how_many = np.unique(
-        key, return_index=True, return_inverse=True, return_counts=True
-    )
-    return ratings[first], kind_of, how_many

@@ -101,7 +101,7 @@ def krippendorff_alpha(level: Level, severities: Sequence[float] | None = None) 
             return NO_PAIR
         return ONE_LABEL if np.count_nonzero(o.sum(axis=-1)) == 1 else ONE_SEVERITY
 
-    return Statistic("alpha", alpha, undefined)
+    return Statistic(alpha, undefined)
 
 
 def _squared_difference(
@@ -120,7 +120,7 @@ def _squared_difference(
 
 
 _no_pair = where_empty(NO_PAIR)
-OBSERVED_AGREEMENT = Statistic("observed", diagonal_share, _no_pair, is_proportion=True)
+OBSERVED_AGREEMENT = Statistic(diagonal_share, _no_pair, is_proportion=True)
 
 
 def at_least_two_agree(
@@ -134,7 +134,7 @@ def at_least_two_agree(
     """
     ordered = np.sort(ratings, axis=1)
     agree = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
-    return _share_of_units("at_least_two", agree, ratings, clusters, resampling)
+    return _share_of_units(agree, ratings, clusters, resampling)
 
 
 def all_agree(
@@ -146,11 +146,10 @@ def all_agree(
     """
     top = ratings.max(axis=1, initial=-1)
     agree = ((ratings == top[:, None]) | (ratings < 0)).all(axis=1)
-    return _share_of_units("all_agree", agree, ratings, clusters, resampling)
+    return _share_of_units(agree, ratings, clusters, resampling)
 
 
 def _share_of_units(
-    name: str,
     agree: NDArray[np.bool_],
     ratings: IntArray,
     clusters: Clusters,
@@ -158,9 +157,7 @@ def _share_of_units(
 ) -> Estimate:
     usable = (ratings >= 0).sum(axis=1) >= 2
     counts = clusters.sums(usable & agree, usable & ~agree)
-    share = Statistic(
-        name, lambda c: ratio(c[..., 0], c.sum(axis=-1)), _no_pair, is_proportion=True
-    )
+    share = Statistic(lambda c: ratio(c[..., 0], c.sum(axis=-1)), _no_pair, is_proportion=True)
     used = int(usable.sum())
     return cluster_bootstrap(counts, share, resampling, n=used, n_missing=len(ratings) - used)
 
@@ -215,7 +212,7 @@ def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = 
         p_e = ratio(T_w, q * (q - 1)) * (pi * (1 - pi)).sum(axis=-1)
         return 1 - ratio(disagree, 1 - p_e)
 
-    return Statistic("ac", ac, lambda counts: _undefined(counts, ac))
+    return Statistic(ac, lambda counts: _undefined(counts, ac))
 
 
 def fleiss_kappa(
@@ -242,7 +239,7 @@ def fleiss_kappa(
         expected = ((pi @ v) * pi).sum(axis=-1)
         return 1 - ratio(observed, expected)
 
-    return Statistic("fleiss", kappa, lambda counts: _undefined(counts, kappa))
+    return Statistic(kappa, lambda counts: _undefined(counts, kappa))
 
 
 def _pairs_and_shares(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -353,7 +350,7 @@ def _icc_2_k(sums: FloatArray) -> FloatArray:
     return _share(BMS - EMS, BMS + ratio(JMS - EMS, n))
 
 
-def _icc(name: str, formula: Callable[[FloatArray], FloatArray]) -> Statistic:
+def _icc(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
     def undefined(sums: FloatArray) -> str:
         if not np.isnan(formula(sums)):
             return ""
@@ -363,12 +360,12 @@ def _icc(name: str, formula: Callable[[FloatArray], FloatArray]) -> Statistic:
             return ONE_ANNOTATOR
         return NO_SPREAD if np.isnan(_icc_1(sums)) else NO_MEAN_SPREAD
 
-    return Statistic(name, formula, undefined)
+    return Statistic(formula, undefined)
 
 
 # Shrout and Fleiss (1979), in the names of McGraw and Wong (1996) too. ICC(1, 1), or ICC(1):
 # a unit's annotators may be any. ICC(2, 1), or ICC(A, 1): absolute agreement of single annotators
 # drawn from many. ICC(2, k), or ICC(A, k): the same of the mean of k annotators.
-ICC_1 = _icc("icc1", _icc_1)
-ICC_2_1 = _icc("icc2", _icc_2_1)
-ICC_2_K = _icc("icc2k", _icc_2_k)
+ICC_1 = _icc(_icc_1)
+ICC_2_1 = _icc(_icc_2_1)
+ICC_2_K = _icc(_icc_2_k)

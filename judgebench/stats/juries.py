@@ -1,14 +1,15 @@
 """What several judges are worth together: how they err, and which of them to ask.
 
-`labels` (items, judges) and `truth` (items,) are ints 0..k-1 with -1 where there is none;
-Only items that have a truth and a label of every
-judge are used, so that all are compared on the same items; the others are counted missing.
+`labels` (items, judges) and `truth` (items,) are ints 0..k-1 with -1 where there is none. Only
+items that have a truth and a label of every judge are used, so that all are compared on the same
+items; the others are counted missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from math import comb
 from typing import NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, distinct_rows, ratio
 from judgebench.stats.association import MEAN_CORRELATION, moments_by_cluster
 from judgebench.stats.resample import (
     ClusterCounts,
@@ -58,8 +59,7 @@ class JuryScores(NamedTuple):
 
 
 def _complete(labels: IntArray, truth: IntArray) -> NDArray[np.bool_]:
-    complete: NDArray[np.bool_] = (truth >= 0) & (labels >= 0).all(axis=1)
-    return complete
+    return np.asarray((truth >= 0) & (labels >= 0).all(axis=1))
 
 
 def error_correlations(
@@ -96,13 +96,10 @@ _MEAN_PHI = replace(MEAN_CORRELATION, undefined=_undefined)
 def _phi(first: int, second: int) -> Statistic:
     rows, columns = np.ix_([0, first + 1, second + 1], [0, first + 1, second + 1])
 
-    def of_pair(moments: FloatArray) -> FloatArray:
-        return np.asarray(moments[..., rows, columns])
-
-    def formula(moments: FloatArray) -> FloatArray:
-        return MEAN_CORRELATION.formula(of_pair(moments))
-
-    return Statistic("phi", formula, lambda moments: _undefined(of_pair(moments)))
+    return Statistic(
+        lambda moments: MEAN_CORRELATION.formula(moments[..., rows, columns]),
+        lambda moments: _undefined(moments[..., rows, columns]),
+    )
 
 
 def effective_judges(r: Estimate, m: int) -> Estimate:
@@ -164,7 +161,8 @@ def best_jury(
     used = _complete(labels, truth)
     labels, truth, clusters = labels[used], truth[used], clusters[used]
     n, missing = len(truth), int((~used).sum())
-    if reason := _why_nothing_held_out(clusters.codes):
+    reason = NO_COMMON_ITEM if n == 0 else ONE_CLUSTER if np.ptp(clusters.codes) == 0 else ""
+    if reason:
         none = Estimate(None, n=n, n_missing=missing, reason=reason, level=resampling.level)
         return JuryScores((), none, none, none)
     candidates = subsets(labels.shape[1])
@@ -180,12 +178,6 @@ def best_jury(
     return JuryScores(best, *map(estimate, _held_out(labels.shape[1])))
 
 
-def _why_nothing_held_out(clusters: IntArray) -> str:
-    if not len(clusters):
-        return NO_COMMON_ITEM
-    return ONE_CLUSTER if (clusters == clusters[0]).all() else ""
-
-
 def _groups(clusters: Clusters, seed: int) -> IntArray:
     """The clusters of each item (items,) renumbered at random; more than `MOST_GROUPS` are dealt
     out into so many groups, which are then the sampling unit (Wolter, 2007, chapter 2)."""
@@ -199,7 +191,7 @@ def _right_in_fold(
     """Counts (groups, subsets + 1, FOLDS): items, then the right labels of each subset, all in the
     fold of the group and 0 in the others."""
     # A million items are a few thousand different rows of labels: only these are voted on.
-    rows, row_of = _distinct_rows(np.column_stack([labels, truth]))
+    rows, row_of = distinct_rows(np.column_stack([labels, truth]))
     G = int(groups.max()) + 1
     counts = np.zeros((G, len(candidates) + 1, FOLDS))
     each, fold = np.arange(G), np.arange(G) % FOLDS
@@ -208,16 +200,6 @@ def _right_in_fold(
         is_right = (vote(rows[:, subset]) == rows[:, -1])[row_of]
         counts[each, place, fold] = np.bincount(groups[is_right], minlength=G)
     return counts
-
-
-def _distinct_rows(table: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct rows, and the place of each row among them."""
-    number = np.zeros(len(table), dtype=np.int64)
-    for column in table.T:  # far faster than np.unique by rows
-        _, number = np.unique(number * (int(table.max()) + 1) + column, return_inverse=True)
-    first = np.zeros(int(number.max()) + 1, dtype=np.int64)
-    first[number] = np.arange(len(table))
-    return table[first], number
 
 
 def _share_right(counts: FloatArray, choosable: int | None) -> FloatArray:
@@ -229,21 +211,9 @@ def _share_right(counts: FloatArray, choosable: int | None) -> FloatArray:
     return ratio(held_out, counts[..., 0, :].sum(axis=-1))
 
 
-def _held_out(m: int) -> tuple[Statistic, Statistic, Statistic]:
+def _held_out(m: int) -> list[Statistic]:
     """The share of right labels of the jury, that of a single one of m judges, the difference."""
 
-    def jury(counts: FloatArray) -> FloatArray:
-        return _share_right(counts, None)
-
-    def single(counts: FloatArray) -> FloatArray:
-        return _share_right(counts, m)
-
-    def gain(counts: FloatArray) -> FloatArray:
-        return jury(counts) - single(counts)
-
-    undefined = where_empty(NO_COMMON_ITEM)
-    return (
-        Statistic("jury_accuracy", jury, undefined),
-        Statistic("single_accuracy", single, undefined),
-        Statistic("jury_gain", gain, undefined),
-    )
+    jury, single = (partial(_share_right, choosable=size) for size in (None, m))
+    formulas = jury, single, lambda counts: jury(counts) - single(counts)
+    return [Statistic(formula, where_empty(NO_COMMON_ITEM)) for formula in formulas]

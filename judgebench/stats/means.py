@@ -55,7 +55,6 @@ def mean_of(column: int, undefined: str, *, is_proportion: bool = False) -> Stat
     as a proportion is.
     """
     return Statistic(
-        "mean",
         lambda sums: means(sums)[..., column],
         lambda sums: "" if sums[1, column] else undefined,
         is_proportion,

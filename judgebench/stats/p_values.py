@@ -46,13 +46,19 @@ def permutation_test(
     >>> round(permutation_test(np.array([1, 1, 1, 1, 1, -1])), 5)
     0.21875
     """
-    values, counts = _kinds(differences, how_many)
+    x = np.asarray(differences, dtype=np.float64)
+    counts = np.ones(len(x), dtype=np.int64) if how_many is None else how_many
+    if x.shape != counts.shape:
+        raise ValueError("differences and how_many must have the same shape")
+    values, counts = x[x != 0], counts[x != 0]
     if not len(values):
         return None
-    size = np.abs(values)
     T = float((values * counts).sum())
-    m, place = _same_size(size, counts)
-    v = np.unique(size)[place]
+    # How many clusters have a difference of each size, either way, the rarest size first.
+    v, kind = np.unique(np.abs(values), return_inverse=True)
+    m = np.bincount(kind, counts).astype(np.int64)
+    place = np.argsort(m, kind="stable")
+    v, m = v[place], m[place]
     slack = _ROUNDING * float(v @ m)
 
     def as_extreme(sums: FloatArray) -> FloatArray:
@@ -64,25 +70,6 @@ def permutation_test(
         return min(1.0, float(as_extreme(sums) @ probability))
     reached = sum(as_extreme(sums).sum() for sums in _drawn_sums(v, m, permutations, seed))
     return float((1 + reached) / (1 + permutations))
-
-
-def _kinds(
-    differences: FloatArray | IntArray, how_many: IntArray | None
-) -> tuple[FloatArray, IntArray]:
-    """The differences that are not 0, each with how many clusters have it."""
-    x = np.asarray(differences, dtype=np.float64)
-    counts = np.ones(len(x), dtype=np.int64) if how_many is None else how_many
-    if x.shape != counts.shape:
-        raise ValueError("differences and how_many must have the same shape")
-    return x[x != 0], counts[x != 0]
-
-
-def _same_size(size: FloatArray, counts: IntArray) -> tuple[IntArray, IntArray]:
-    """How many clusters have a difference of each size, either way, the rarest size first."""
-    _, kind = np.unique(size, return_inverse=True)
-    m = np.bincount(kind, counts).astype(np.int64)
-    place = np.argsort(m, kind="stable")
-    return m[place], place
 
 
 def _every_sum(v: FloatArray, m: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -37,12 +37,10 @@ def discordance_by_cluster(first: IntArray, second: IntArray, clusters: Clusters
     return clusters[both].table(column[both], 3)
 
 
-def _difference(C: FloatArray) -> FloatArray:
-    return ratio(C[..., _FIRST] - C[..., _SECOND], C.sum(axis=-1))
-
-
 # The accuracy of the first minus that of the second, on the same items: (b - c) / n.
-ACCURACY_DIFFERENCE = Statistic("accuracy_difference", _difference, where_empty(NO_SHARED_TRUTH))
+ACCURACY_DIFFERENCE = Statistic(
+    lambda C: ratio(C[..., _FIRST] - C[..., _SECOND], C.sum(axis=-1)), where_empty(NO_SHARED_TRUTH)
+)
 
 
 def discordant(counts: FloatArray) -> tuple[int, int]:
@@ -62,7 +60,9 @@ def mcnemar_mid_p(b: int, c: int) -> float | None:
     >>> round(mcnemar_mid_p(1, 7), 4)
     0.0391
     """
-    n, x = _trials(b, c), min(b, c)
+    if b < 0 or c < 0:
+        raise ValueError(f"counts of discordant items must not be negative; found {b} and {c}")
+    n, x = b + c, min(b, c)
     if n == 0:
         return None
     log_point = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1) - n * np.log(2)
@@ -84,12 +84,6 @@ def mcnemar_clustered(
     return permutation_test(b_minus_c, counts.how_many, alternative, permutations, seed)
 
 
-def _trials(b: int, c: int) -> int:
-    if b < 0 or c < 0:
-        raise ValueError(f"counts of discordant items must not be negative; found {b} and {c}")
-    return b + c
-
-
 NO_PAIR = "no item has a label both before and after"
 _PAIRS, _FLIPPED, _MORE, _LESS, SHIFT = range(5)  # the columns of `moves_by_cluster`
 
@@ -97,8 +91,8 @@ _PAIRS, _FLIPPED, _MORE, _LESS, SHIFT = range(5)  # the columns of `moves_by_clu
 _no_pair = where_empty(NO_PAIR)
 # Over C (..., 2, 2): the share of items that turn from no to yes, and the share of yes after
 # minus the share of yes before.
-TURNED_YES = replace(overestimated(), name="turned_yes", undefined=_no_pair)
-NET_CHANGE = replace(mean_severity_error((0, 1)), name="net_change", undefined=_no_pair)
+TURNED_YES = replace(overestimated(), undefined=_no_pair)
+NET_CHANGE = replace(mean_severity_error((0, 1)), undefined=_no_pair)
 
 
 def moves_by_cluster(flipped: IntArray, shift: IntArray, clusters: Clusters) -> FloatArray:
@@ -114,18 +108,15 @@ def moves_by_cluster(flipped: IntArray, shift: IntArray, clusters: Clusters) -> 
     return clusters.sums(np.ones(len(shift)), flipped, shift > 0, shift < 0, shift)
 
 
-def _mean_of(name: str, column: int, *, is_proportion: bool) -> Statistic:
-    def formula(C: FloatArray) -> FloatArray:
-        return ratio(C[..., column], C[..., _PAIRS])
-
-    return Statistic(name, formula, _no_pair, is_proportion)
+def _mean_of(column: int, *, is_proportion: bool = True) -> Statistic:
+    return Statistic(lambda C: ratio(C[..., column], C[..., _PAIRS]), _no_pair, is_proportion)
 
 
 # Over counts (..., 5); MEAN_SHIFT is in the unit of the severities, positive for more severe.
-FLIPPED = _mean_of("flipped", _FLIPPED, is_proportion=True)
-MORE_SEVERE = _mean_of("more_severe", _MORE, is_proportion=True)
-LESS_SEVERE = _mean_of("less_severe", _LESS, is_proportion=True)
-MEAN_SHIFT = _mean_of("shift", SHIFT, is_proportion=False)
+FLIPPED = _mean_of(_FLIPPED)
+MORE_SEVERE = _mean_of(_MORE)
+LESS_SEVERE = _mean_of(_LESS)
+MEAN_SHIFT = _mean_of(SHIFT, is_proportion=False)
 
 
 def sign_test(shifts_by_cluster: IntArray | FloatArray) -> float | None:

@@ -10,6 +10,7 @@ n of the judged items and left N.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,11 +62,8 @@ def judged_counts(truth: IntArray, judged: IntArray, clusters: Clusters, k: int)
     given = judged >= 0
     cluster, row = clusters.codes[given], np.where(truth[given] < 0, k, truth[given])
     cell, size = row.astype(np.int64) * k + judged[given], (k + 1) * k
-    keys, first, how_many = np.unique(
-        np.bincount(cluster, _weights(size)[cell], clusters.n),
-        return_index=True,
-        return_counts=True,
-    )
+    sums = np.bincount(cluster, _weights(size)[cell], clusters.n)
+    keys, first, how_many = np.unique(sums, return_index=True, return_counts=True)
     first, how_many = first[keys > 0], how_many[keys > 0]  # an empty cluster's key is 0
     kinds = _counts_of(first, cluster, cell, size, clusters.n)
     if not np.array_equal(how_many @ kinds, np.bincount(cell, minlength=size)):
@@ -179,21 +177,15 @@ ALL_ALIKE = "all human labels are alike, so nothing can be learned of the judge'
 ASSUMES = "human labels taken as a random sample"
 
 
-@dataclass(frozen=True)
-class PowerTuned:
-    """The point estimates and their variances: `value` by PPI++ with `tuning` lambda, `human` from
-    the human labels alone. `influence` (3, 2) is that of an item of each cell on `value`."""
+class PowerTuned(NamedTuple):
+    """The rate by PPI++ with `tuning` lambda, and an item's `influence` on it by cell (3, 2)."""
 
     value: float
     tuning: float
-    variance: float
     influence: FloatArray
-    human: float
-    human_variance: float
 
 
-@dataclass(frozen=True)
-class PredictionPowered:
+class PredictionPowered(NamedTuple):
     """The rate by PPI++ beside that from the human labels alone.
 
     `effective` is how many human labels alone would give as narrow an interval, n V_human / V_ppi,
@@ -207,7 +199,7 @@ class PredictionPowered:
 
 
 def power_tuned(counts: LabelCounts) -> PowerTuned:
-    """theta = mean_n(Y) + lambda (mean_N(F) - mean_n(F)), with cluster-robust variances.
+    """theta = mean_n(Y) + lambda (mean_N(F) - mean_n(F)).
 
     Angelopoulos, Duchi and Zrnic (2023), "PPI++: Efficient Prediction-Powered Inference",
     arXiv:2311.01453, for a mean, with power tuning; lambda is their plug-in optimum
@@ -230,10 +222,7 @@ def power_tuned(counts: LabelCounts) -> PowerTuned:
     if N and spread > 0:
         tuning = float(np.clip(covariance / ((1 + n / N) * spread), 0, 1))
     influence = influence_Y - tuning * influence_F + tuning * influence_N
-    return PowerTuned(
-        Y_n + tuning * (F_N - F_n), tuning, counts.cluster_variance(influence), influence,
-        Y_n, counts.cluster_variance(influence_Y),
-    )  # fmt: skip
+    return PowerTuned(Y_n + tuning * (F_N - F_n), tuning, influence)
 
 
 def prediction_powered(counts: LabelCounts, level: float = 0.95) -> PredictionPowered:
@@ -313,8 +302,8 @@ def rogan_gladen(counts: LabelCounts, level: float = 0.95) -> Estimate:
         reason = NO_LABEL if n_0 == n_1 else NONE_HAS_IT if n_1 == 0 else ALL_HAVE_IT
         return Estimate(None, n=used, reason=reason, level=level)
     p, dp = share_influence(counts, JUDGED_THIS, JUDGED)
-    Se, dSe = share_influence(counts, JUDGED_THIS, _row(THIS))
-    Sp, dSp = share_influence(counts, ~JUDGED_THIS, _row(OTHER))
+    Se, dSe = share_influence(counts, JUDGED_THIS, TRUTH_IS_THIS)
+    Sp, dSp = share_influence(counts, ~JUDGED_THIS, LABELLED & ~TRUTH_IS_THIS)
     raw = corrected_rate(p, Se, Sp)
     if raw is None:
         reason = f"sensitivity {Se:.2f} and specificity {Sp:.2f} add up to no more than 1"
@@ -328,7 +317,3 @@ def rogan_gladen(counts: LabelCounts, level: float = 0.95) -> Estimate:
     clipped = "" if theta == raw else f"the corrected rate is {raw:.3f}, clipped to {theta:.0f}"
     method = f"Rogan-Gladen, clipped to [0, 1], {ASSUMES}; {found.method}".removesuffix("; ")
     return replace(found, n=used, method=method, reason=found.reason or clipped)
-
-
-def _row(truth: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    return np.broadcast_to(np.arange(3)[:, None] == truth, (3, 2))

@@ -101,13 +101,6 @@ def jensen_shannon(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(nats / np.log(2), 0.0))
 
 
-def _mean(counts: FloatArray) -> FloatArray:
-    return ratio(counts[..., 1], counts[..., 0])
-
-
-MEAN_SCORE = Statistic("mean_score", _mean, where_empty(NO_ITEM))
-
-
 def mean_score(
     scores: FloatArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> Estimate:
@@ -122,7 +115,8 @@ def mean_score(
     groups = random_groups(clusters, resampling.seed)[there]
     counts = groups.sums(np.ones(len(groups)), scores[there])
     n = int(there.sum())
-    mean = cluster_bootstrap(counts, MEAN_SCORE, resampling, n=n, n_missing=len(scores) - n)
+    formula = Statistic(lambda C: ratio(C[..., 1], C[..., 0]), where_empty(NO_ITEM))
+    mean = cluster_bootstrap(counts, formula, resampling, n=n, n_missing=len(scores) - n)
     return grouping_told(mean, clusters.n)
 
 

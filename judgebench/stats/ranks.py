@@ -45,7 +45,11 @@ def friedman(scores: FloatArray) -> Friedman:
     >>> found.average_ranks.round(2).tolist(), round(found.p, 3)
     ([1.0, 2.33, 2.67], 0.097)
     """
-    n, k = _checked(scores)
+    n, k = scores.shape
+    if k < 3 or n < 2:
+        raise ValueError(f"needs 3 judges and 2 blocks or more; found {k} and {n}")
+    if np.isnan(scores).any():
+        raise ValueError("a score is missing: leave its block out")
     r = mid_ranks(scores)
     R = r.sum(axis=0)
     spread = float((r**2).sum() - n * k * (k + 1) ** 2 / 4)
@@ -72,7 +76,7 @@ def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -
         middle = (low + high) / 2
         beyond = studentized_range_tail(np.array(middle), judges) > 1 - level
         low, high = (middle, high) if beyond else (low, middle)
-    return high / math.sqrt(2) * _standard_error(judges, blocks)
+    return high / math.sqrt(2) * math.sqrt(judges * (judges + 1) / (6 * blocks))
 
 
 def studentized_range_tail(q: FloatArray, k: int) -> FloatArray:
@@ -86,8 +90,7 @@ def studentized_range_tail(q: FloatArray, k: int) -> FloatArray:
     """
     phi = np.exp(-(_Z**2) / 2) / math.sqrt(2 * math.pi)
     inside = (ndtr(_Z) - ndtr(_Z - q[..., None])) ** (k - 1)
-    tail: FloatArray = np.clip(1 - k * (phi * inside).sum(axis=-1) * (_Z[1] - _Z[0]), 0, 1)
-    return tail
+    return np.asarray(np.clip(1 - k * (phi * inside).sum(axis=-1) * (_Z[1] - _Z[0]), 0, 1))
 
 
 def groups(average_ranks: FloatArray, critical_difference: float) -> list[str]:
@@ -95,47 +98,28 @@ def groups(average_ranks: FloatArray, critical_difference: float) -> list[str]:
 
     A group is a run of judges, in the order of their ranks, whose first and last lie closer than
     the critical difference, and that is part of no longer such run: the bars of the diagram in
-    Demsar (2006), figure 1. `a` holds the best judge.
+    Demsar (2006), figure 1. `a` holds the best judge; after `z` come numbers in brackets.
     """
     order = np.argsort(average_ranks, kind="stable")
     sorted_ranks = average_ranks[order]
     ends = np.searchsorted(sorted_ranks, sorted_ranks + critical_difference, side="left")
     letters = [""] * len(order)
-    reached = 0
-    number = 0
+    reached, number = 0, 0
     for start, end in enumerate(ends.tolist()):
         if end <= reached:
             continue
+        letter = chr(ord("a") + number) if number < 26 else f"[{number + 1}]"
         for place in range(start, end):
-            letters[order[place]] += _letter(number)
+            letters[order[place]] += letter
         reached, number = end, number + 1
     return letters
-
-
-def _letter(number: int) -> str:
-    """a, b, … z, and numbers in brackets after these."""
-    return chr(ord("a") + number) if number < 26 else f"[{number + 1}]"
-
-
-def _standard_error(k: int, n: int) -> float:
-    return math.sqrt(k * (k + 1) / (6 * n))
-
-
-def _checked(scores: FloatArray) -> tuple[int, int]:
-    n, k = scores.shape
-    if k < 3 or n < 2:
-        raise ValueError(f"needs 3 judges and 2 blocks or more; found {k} and {n}")
-    if np.isnan(scores).any():
-        raise ValueError("a score is missing: leave its block out")
-    return n, k
 
 
 def mid_ranks(scores: FloatArray) -> FloatArray:
     """Ranks over the last axis (..., judges): 1 + those above + half of the others level."""
     above = (scores[..., None, :] > scores[..., :, None]).sum(axis=-1)
     level = (scores[..., None, :] == scores[..., :, None]).sum(axis=-1)
-    ranks: FloatArray = 1 + above + (level - 1) / 2
-    return ranks
+    return np.asarray(1 + above + (level - 1) / 2)
 
 
 # A float32 model gives the same text a probability that changes by 1e-7 with its batch.

@@ -52,7 +52,6 @@ class Statistic:
     interval is at hand.
     """
 
-    name: str
     formula: Callable[[FloatArray], FloatArray]
     undefined: Callable[[FloatArray], str]
     is_proportion: bool = False
@@ -81,7 +80,7 @@ def cluster_bootstrap(
     resamples, or where all resamples agree; a proportion of 0 or 1 then has the exact binomial
     interval over the clusters that inform it.
 
-    >>> share = Statistic("share", lambda c: c[..., 0] / c.sum(axis=-1), lambda c: "")
+    >>> share = Statistic(lambda c: c[..., 0] / c.sum(axis=-1), lambda c: "")
     >>> cluster_bootstrap(np.array([[1, 1], [2, 0], [0, 2], [2, 0]]), share, n=8).value
     0.625
     """

@@ -110,16 +110,14 @@ def _shares(
     if G == 1:
         one = replace(none, reason="there is one cluster only: no interval")
         return [replace(one, value=x / n) for x in sent]
-    sent_of = (np.bincount(clusters[signal >= t], minlength=len(n_of)) for t in thresholds)
-    return [_clustered(x, n_of, none) for x in sent_of]
-
-
-def _clustered(sent_of: IntArray, n_of: IntArray, none: Estimate) -> Estimate:
-    """From counts by cluster, (clusters,)."""
-    each = np.ones((1, len(n_of)))
-    share = clustered_share(sent_of.astype(float), n_of.astype(float), each, none.level)
-    value, low, high = (float(of[0]) for of in (share.value, share.low, share.high))
-    return replace(none, value=value, low=low, high=high, method=CLUSTERED_EXACT, reason="")
+    each, found = np.ones((1, len(n_of))), []
+    for t in thresholds:
+        sent_of = np.bincount(clusters[signal >= t], minlength=len(n_of)).astype(float)
+        share = clustered_share(sent_of, n_of.astype(float), each, level)
+        value, low, high = (float(of[0]) for of in (share.value, share.low, share.high))
+        how = replace(none, method=CLUSTERED_EXACT, reason="")
+        found.append(replace(how, value=value, low=low, high=high))
+    return found
 
 
 def _share(chosen: Bools, clusters: IntArray, level: float, missing: int) -> Estimate:

@@ -16,12 +16,15 @@ from judgebench.stats.arrays import Clusters
 from judgebench.stats.partly_labelled import (
     ALL_ALIKE,
     ALL_LABELLED,
+    LABELLED,
     NO_LABEL,
     ONE_CLUSTER,
+    TRUTH_IS_THIS,
     LabelCounts,
     judged_counts,
     power_tuned,
     prediction_powered,
+    share_influence,
 )
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "prediction_powered.json").read_text())
@@ -46,13 +49,16 @@ def normal(value: float, variance: float) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_point_and_the_normal_interval_equal_those_of_ppi_python(name: str) -> None:
-    case, tuned = CASES[name], power_tuned(singles(CASES[name]["counts"]))
+    case, counts = CASES[name], singles(CASES[name]["counts"])
+    tuned = power_tuned(counts)
     # ppi-python divides 0 by 0 where the judge is constant; lambda 0 is the human labels alone
     expected = case["classical"] if name == "constant judge" else case["tuned"]
-    found = normal(tuned.value, tuned.variance)
+    found = normal(tuned.value, counts.cluster_variance(tuned.influence))
     assert found == pytest.approx(tuple(expected.values()), rel=1e-9)
-    human = normal(tuned.human, tuned.human_variance)
-    assert human == pytest.approx(tuple(case["classical"].values()), rel=1e-9)
+    human, influence = share_influence(counts, TRUTH_IS_THIS, LABELLED)
+    assert normal(human, counts.cluster_variance(influence)) == pytest.approx(
+        tuple(case["classical"].values()), rel=1e-9
+    )
     assert 0 <= tuned.tuning <= 1
 
 
@@ -68,10 +74,12 @@ def test_a_label_and_its_opposite_have_rates_that_add_up_to_1(table) -> None:
     table = np.array(table).reshape(3, 2)
     if not table[:2].any():
         return
-    yes, no = power_tuned(singles(table)), power_tuned(singles(table[[1, 0, 2]][:, ::-1]))
+    sides = singles(table), singles(table[[1, 0, 2]][:, ::-1])
+    yes, no = map(power_tuned, sides)
     assert yes.value + no.value == pytest.approx(1)
     assert yes.tuning == pytest.approx(no.tuning)
-    assert yes.variance == pytest.approx(no.variance)
+    variances = [c.cluster_variance(t.influence) for c, t in zip(sides, (yes, no), strict=True)]
+    assert variances[0] == pytest.approx(variances[1])
 
 
 @given(cells)
@@ -100,10 +108,13 @@ def test_the_cluster_robust_variance_is_the_one_written_out() -> None:
     clusters, judged = random.integers(0, 30, 200), random.integers(0, 2, 200)
     truth = np.where(random.random(200) < 0.8, judged, 1 - judged)
     truth[random.random(200) < 0.7] = -1  # most clusters have both kinds of items
-    tuned = power_tuned(judged_counts(truth, judged, Clusters(clusters, 30), 2).of_label(1))
+    counts = judged_counts(truth, judged, Clusters(clusters, 30), 2).of_label(1)
+    tuned = power_tuned(counts)
     expected = variance_item_by_item(truth, judged, clusters, tuned.tuning)
-    assert tuned.variance == pytest.approx(expected)
-    assert tuned.human_variance == pytest.approx(variance_item_by_item(truth, judged, clusters, 0))
+    assert counts.cluster_variance(tuned.influence) == pytest.approx(expected)
+    _, influence = share_influence(counts, TRUTH_IS_THIS, LABELLED)
+    human = variance_item_by_item(truth, judged, clusters, 0)
+    assert counts.cluster_variance(influence) == pytest.approx(human)
 
 
 def test_items_counted_twice_in_their_cluster_tell_nothing_new() -> None:

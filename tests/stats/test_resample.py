@@ -190,7 +190,7 @@ def test_many_unlike_clusters_are_drawn_in_chunks() -> None:
     # The mean of 6,000 distinct values: 2,000 x 6,000 multiplicities are three chunks.
     x = np.random.default_rng(0).normal(5, 2, 6000)
     counts = np.stack([x, np.ones_like(x)], axis=-1)
-    mean = Statistic("mean", lambda c: ratio(c[..., 0], c[..., 1]), lambda c: "")
+    mean = Statistic(lambda c: ratio(c[..., 0], c[..., 1]), lambda c: "")
     found = cluster_bootstrap(counts, mean, n=6000)
     error = x.std() / np.sqrt(6000)
     assert found.value == pytest.approx(x.mean())

@@ -28,7 +28,7 @@ cases = st.integers(1, 12).flatmap(
 
 
 def estimate(ratings, judged, clusters=None):
-    share = label_shares(np.asarray(ratings), K).share
+    share = label_shares(np.asarray(ratings), K)
     clusters = np.arange(len(share)) if clusters is None else np.asarray(clusters)
     sums = soft_agreement_by_cluster(
         share, np.asarray(judged), Clusters(clusters, int(clusters.max()) + 1)
