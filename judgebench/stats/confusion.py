@@ -146,7 +146,7 @@ def mean_absolute_severity_error(severities: Sequence[float]) -> Statistic:
         distance = np.abs(s[None, :] - s[:, None])
         return ratio((C * distance).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
 
-    return Statistic("absolute_severity_error", formula, _no_item)
+    return Statistic(formula, _no_item)
 
 
 def overestimated(severities: Sequence[float] | None = None) -> Statistic:
