@@ -6,6 +6,8 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
 
 def counted(n: int, one: str, many: str = "") -> str:
     """`1 judge`, `1,204 judges`, `2 juries`."""
@@ -30,12 +32,4 @@ def printable(text: str, escape: Callable[[str], str] = str) -> str:
 
     Tabs and line breaks stay; a terminal or an XML reader must not see the others.
     """
-    shown = "".join(
-        "\ufffd" if (ord(c) < 32 and c not in "\t\n\r") or 127 <= ord(c) < 160 or _lone(c) else c
-        for c in text
-    )
-    return escape(shown)
-
-
-def _lone(character: str) -> bool:
-    return 0xD800 <= ord(character) <= 0xDFFF
+    return escape(_UNPRINTABLE.sub("\ufffd", text))
