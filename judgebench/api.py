@@ -322,16 +322,14 @@ def run(
     with _progress(show_progress) as progress:
         if not isinstance(bench, Bench) and (run_section := _section_run(Path(bench))):
             if judges:
-                raise SetupError(
-                    Problem("can only be given where answers are judged", field="judges")
-                )
+                message = "can only be given where answers are judged"
+                raise SetupError(Problem(message, field="judges"))
             return open_run(run_section(to, progress, budget))
         loaded = bench if isinstance(bench, Bench) else load_bench(bench)
         found = RunFolder(to or default_run_folder(loaded.config))
         try:
             others = judges_from(judges, loaded.rubric, loaded.names)
-            asked = replace(loaded, others=others)
-            runner.run(asked, found, budget=budget, progress=progress)
+            runner.run(replace(loaded, others=others), found, budget=budget, progress=progress)
         finally:
             loaded.close()
     return open_run(found.path)

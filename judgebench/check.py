@@ -31,15 +31,13 @@ class Outcome:
 def check_all(files: Sequence[Path], rubric: str, data_folder: Path | None = None) -> Outcome:
     """Read every file as what it is; data files together, against `rubric`. Raises nothing for
     what a file holds."""
-    outcome = Outcome()
-    data = []
+    outcome, data = Outcome(), []
     for path in files:
         try:
-            kind = _kind(path)
-            if kind is None:
-                data.append(path)
-            else:
+            if kind := _kind(path):
                 outcome.facts.append(f"{path}: {kind.check(path, rubric)}")
+            else:
+                data.append(path)
         except SetupError as error:
             outcome.errors += error.problems
     if data:
@@ -137,15 +135,10 @@ _KINDS = (
 
 def listing(what: str | None = None) -> Mapping[str, Lines]:
     """Heading -> (name, what it is), for one kind or for all."""
-    makers: Mapping[str, Callable[[], Lines]] = {
-        "rubrics": _rubrics,
-        "prompts": _prompts,
-        "examples": _examples,
-        "backends": _backends,
-        "controls": _controls,
-        "weights": _weights,
-    }
-    makers = {**makers, **{name: make for wing in wings() for name, make in wing.lists.items()}}
+    core = (_rubrics, _prompts, _examples, _backends, _controls, _weights)
+    makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
+    for wing in wings():
+        makers |= wing.lists
     if what not in (None, *makers):
         message = "is no kind of what ships"
         raise SetupError(Problem(message, found=what or "", allowed=", ".join(makers)))
@@ -153,14 +146,14 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
 
 
 def _rubrics() -> Lines:
-    found = [load_rubric(name) for name in shipped_rubrics()]
+    found = map(load_rubric, shipped_rubrics())
     return [(r.name, ", ".join(m.id for m in r.metrics)) for r in found]
 
 
 def _prompts() -> Lines:
     from judgebench.prompt import load_prompt
 
-    found = [load_prompt(name) for name in shipped_names("prompts", ".jinja")]
+    found = map(load_prompt, shipped_names("prompts", ".jinja"))
     return [(p.name, p.description) for p in found]
 
 

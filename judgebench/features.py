@@ -67,8 +67,7 @@ class Wing:
     which one of its `commands` passes to the run. `read` takes from a run folder what the wing
     measures; it goes into `Study.beside[name]`. `measure` makes the wing's findings from a study
     and from those of the wings that it `needs`, by name (None where there is nothing to measure).
-    `kinds` are its files, `lists` the headings of
-    `judgebench list`.
+    `kinds` are its files, `lists` the headings of `judgebench list`.
     """
 
     name: str
@@ -104,7 +103,6 @@ def analyses(study: Study, *names: str) -> Mapping[str, Shown]:
     found: dict[str, Shown] = {}
     for wing in sorted(wings(), key=lambda wing: len(wing.needs)):
         wanted = wing.measure if wing.name in (names or WINGS) else None
-        shown = wanted(study, found) if wanted else None
-        if shown is not None:
+        if (shown := wanted(study, found) if wanted else None) is not None:
             found[wing.name] = shown
     return {name: found[name] for name in WINGS if name in found}

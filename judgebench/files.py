@@ -90,18 +90,14 @@ def read_object(text: bytes, path: Path, number: int | None = None) -> dict[str,
     try:
         value = from_json(text, cache_strings="keys")  # three times as fast as the standard library
     except ValueError:
-        value = _read_patiently(text, path, number)
+        # What it refuses: lone surrogates, depth, other encodings, broken JSON.
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
     if not isinstance(value, dict):
         raise SetupError(Problem("is not a JSON object", str(path), number, found=repr(value)[:80]))
     return value
-
-
-def _read_patiently(text: bytes, path: Path, number: int | None) -> Any:
-    """What the fast reader refuses: lone surrogates, depth, other encodings, broken JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
 
 
 def open_bytes(path: Path) -> BufferedReader:

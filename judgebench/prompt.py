@@ -25,7 +25,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
-from judgebench.yaml_file import Model, Strict, parse_yaml, read_text, validate
+from judgebench.yaml_file import Strict, parse_yaml, read_text, validate
 
 ReplyKind = Literal["json", "rationale", "brackets", "likert", "result", "argument", "evidence"]
 BLOCKS = ("system", "user")
@@ -131,7 +131,11 @@ class Prompt:
         Raises SetupError where the prompt needs a reference and the answer has none, or where
         the template fails.
         """
-        made = self._of(rubric)
+        # By identity: to hash a whole rubric would cost more than what is saved.
+        made = self._made.get(id(rubric))
+        if made is None:
+            made = _OfRubric(rubric, [_plain(metric) for metric in rubric.metrics])
+            self._made[id(rubric)] = made
         return self._filled(self._values(made, answer), made.blocks, answer.item_id)
 
     def render_argument(self, question: str, context: str = "") -> tuple[str, str]:
@@ -155,14 +159,6 @@ class Prompt:
             message = f"cannot be rendered: {error}"
             raise SetupError(Problem(message, f"prompt {self.name}", None, item_id)) from None
         return system, user
-
-    def _of(self, rubric: Rubric) -> _OfRubric:
-        # By identity: to hash a whole rubric would cost more than what is saved.
-        made = self._made.get(id(rubric))
-        if made is None:
-            made = _OfRubric(rubric, [_plain(metric) for metric in rubric.metrics])
-            self._made[id(rubric)] = made
-        return made
 
     def _block(self, name: str, context: Context, blocks: dict[str, str]) -> str:
         if name in blocks:
@@ -208,7 +204,12 @@ def load_prompt(name: str, relative_to: Path | None = None, kind: PromptKind = J
 
 def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     """The prompt that `text` holds; `path` names it. Raises SetupError with every problem in it."""
-    front, body, offset = _split_front_matter(text, path, kind.front)
+    match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
+    if match is None:
+        message = "must begin with front matter between two '---' lines"
+        raise SetupError(Problem(message, str(path), 1))
+    front = validate(parse_yaml(match[1], str(path), first_line=2), kind.front, file=str(path))
+    body = text[match.end() :]
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
@@ -216,7 +217,7 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
         tree = environment.parse(body)
         template = environment.from_string(body)
     except TemplateSyntaxError as error:
-        line = error.lineno + offset
+        line = error.lineno + match[0].count("\n")
         raise SetupError(Problem(f"is not Jinja: {error.message}", str(path), line)) from None
     used = meta.find_undeclared_variables(tree)
     needed = (*kind.needed, "context") if front.reply == "evidence" else kind.needed
@@ -248,14 +249,3 @@ def _fixed(tree: nodes.Template) -> frozenset[str]:
         if not {n.name for n in block.find_all(nodes.Name)} & (_OF_THE_ANSWER | {"self"})
         and not any(f.name == "random" for f in block.find_all(nodes.Filter))
     )
-
-
-def _split_front_matter(text: str, path: Path, model: type[Model]) -> tuple[Model, str, int]:
-    """Front matter as `model`, body, and how many lines precede the body."""
-    match = re.match(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", text, re.DOTALL)
-    if match is None:
-        message = "must begin with front matter between two '---' lines"
-        raise SetupError(Problem(message, str(path), 1))
-    value = parse_yaml(match.group(1), str(path), first_line=2)
-    front = validate(value, model, file=str(path))
-    return front, text[match.end() :], match.group().count("\n")

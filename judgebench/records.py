@@ -31,8 +31,8 @@ def content_hash(value: Any) -> str:
 class Answer:
     """One text to be judged.
 
-    `question` may be empty. `group` names the cluster that is
-    resampled as a whole (usually the question); it is never empty after construction.
+    `question` may be empty. `group` names the cluster that is resampled as a whole (usually the
+    question); it is never empty after construction.
     """
 
     item_id: str
@@ -57,9 +57,9 @@ class Answer:
 class HumanLabel:
     """The label of one annotator for one item and metric.
 
-    `label` is a label text of the rubric, or None where the cell was blank.
-    An annotator written `crowd#3` is the third entry of a list cell: a slot, not a person, so
-    two items' `crowd#3` may be different people.
+    `label` is a label text of the rubric, or None where the cell was blank. An annotator written
+    `crowd#3` is the third entry of a list cell: a slot, not a person, so two items' `crowd#3` may
+    be different people.
     """
 
     item_id: str
@@ -111,9 +111,9 @@ class Verdict:
     """The verdict of one judge on one answer in one pass.
 
     `labels` holds every metric that was read, also where `status` is `unparsed` because another
-    metric was not. `attempt` counts parse retries, which follow an unreadable reply;
-    the line with the highest attempt is the verdict. `cost` is in US dollars, None if unknown;
-    `latency` in seconds.
+    metric was not. `attempt` counts parse retries, which follow an unreadable reply; the line with
+    the highest attempt is the verdict. `cost` is in US dollars, None if unknown; `latency` in
+    seconds.
     """
 
     item_id: str

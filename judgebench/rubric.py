@@ -225,12 +225,8 @@ class Rubric(Strict):
         unknown = [i for i in ids if self.find(i) is None]
         if unknown:
             allowed = ", ".join(m.id for m in self.metrics)
-            raise SetupError(
-                [
-                    Problem("is not a metric of the rubric", field=i, allowed=allowed)
-                    for i in unknown
-                ]
-            )
+            message = "is not a metric of the rubric"
+            raise SetupError([Problem(message, field=i, allowed=allowed) for i in unknown])
         chosen = {m.id for i in ids if (m := self.find(i))}
         kept = tuple(m for m in self.metrics if m.id in chosen)
         return self.model_copy(update={"metrics": kept})

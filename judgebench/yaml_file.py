@@ -18,9 +18,7 @@ Model = TypeVar("Model", bound=BaseModel)
 _MERGE = "tag:yaml.org,2002:merge"
 # What the YAML package raises for the 31st of June, for what is not of its tag (`!!bool x`), and
 # for what is nested too deeply.
-_NO_VALUE = (
-    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
-)  # fmt: skip
+_NO_VALUE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 
 
 class Strict(BaseModel):

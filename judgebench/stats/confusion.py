@@ -6,8 +6,8 @@ truth is label i and which the judge labels j, and is vectorised over the leadin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from judgebench.stats.arrays import (
 from judgebench.stats.resample import Statistic, where_empty
 
 NO_ITEM = "no item has both a truth and a label of the judge"
+ONE_SEVERITY = (
+    "all labels in use have the same severity, so chance-corrected agreement is undefined"
+)
 
 
 def confusion_by_cluster(
@@ -62,13 +65,11 @@ ACCURACY = Statistic(diagonal_share, _no_item, is_proportion=True)
 
 def _macro_f1(C: FloatArray) -> FloatArray:
     tp = np.diagonal(C, axis1=-2, axis2=-1)
-    f1 = ratio(2 * tp, C.sum(axis=-1) + C.sum(axis=-2))
-    return mean_of_defined(f1)
+    return mean_of_defined(ratio(2 * tp, C.sum(axis=-1) + C.sum(axis=-2)))
 
 
 def _balanced_accuracy(C: FloatArray) -> FloatArray:
-    tp = np.diagonal(C, axis1=-2, axis2=-1)
-    return mean_of_defined(ratio(tp, C.sum(axis=-1)))
+    return mean_of_defined(ratio(np.diagonal(C, axis1=-2, axis2=-1), C.sum(axis=-1)))
 
 
 # A label that neither truth nor judge uses has no F1 and is left out of the mean.
@@ -115,9 +116,7 @@ def cohen_kappa(
                 "truth and judge hold one label only (the same), "
                 "so chance-corrected agreement is undefined"
             )
-        return (
-            "all labels in use have the same severity, so chance-corrected agreement is undefined"
-        )
+        return ONE_SEVERITY
 
     return Statistic(kappa, undefined)
 
@@ -127,12 +126,7 @@ def mean_severity_error(severities: Sequence[float]) -> Statistic:
 
     In the unit of the severities, `severities[i]` that of label i.
     """
-
-    def formula(C: FloatArray) -> FloatArray:
-        s = severity_of_labels(severities, C.shape[-1])
-        return ratio((C * (s[None, :] - s[:, None])).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
-
-    return Statistic(formula, _no_item)
+    return _mean_of_differences(severities, lambda d: d)
 
 
 def mean_absolute_severity_error(severities: Sequence[float]) -> Statistic:
@@ -140,13 +134,7 @@ def mean_absolute_severity_error(severities: Sequence[float]) -> Statistic:
 
     Errors in both directions add up here, where they cancel out in `mean_severity_error`.
     """
-
-    def formula(C: FloatArray) -> FloatArray:
-        s = severity_of_labels(severities, C.shape[-1])
-        distance = np.abs(s[None, :] - s[:, None])
-        return ratio((C * distance).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
-
-    return Statistic(formula, _no_item)
+    return _mean_of_differences(severities, np.abs)
 
 
 def overestimated(severities: Sequence[float] | None = None) -> Statistic:
@@ -154,21 +142,23 @@ def overestimated(severities: Sequence[float] | None = None) -> Statistic:
 
     `severities` default to the labels' positions.
     """
-    return _estimated(severities, sign=1)
+    return _mean_of_differences(severities, lambda d: d > 0, is_proportion=True)
 
 
 def underestimated(severities: Sequence[float] | None = None) -> Statistic:
     """The share of items that the judge labels less severe than the truth."""
-    return _estimated(severities, sign=-1)
+    return _mean_of_differences(severities, lambda d: d < 0, is_proportion=True)
 
 
-def _estimated(severities: Sequence[float] | None, sign: int) -> Statistic:
+def _mean_of_differences(
+    severities: Sequence[float] | None, of: Callable[[FloatArray], Any], is_proportion: bool = False
+) -> Statistic:
     def formula(C: FloatArray) -> FloatArray:
         s = severity_of_labels(severities, C.shape[-1])
-        beyond = sign * (s[None, :] - s[:, None]) > 0
-        return ratio((C * beyond).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
+        total = (C * of(s[None, :] - s[:, None])).sum(axis=(-2, -1))
+        return ratio(total, C.sum(axis=(-2, -1)))
 
-    return Statistic(formula, _no_item, is_proportion=True)
+    return Statistic(formula, _no_item, is_proportion)
 
 
 def recall(label: int) -> Statistic:

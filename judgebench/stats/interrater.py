@@ -8,7 +8,7 @@ every unit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from judgebench.stats.arrays import (
     severity_of_labels,
     value_counts,
 )
-from judgebench.stats.confusion import NO_ITEM, diagonal_share
+from judgebench.stats.confusion import NO_ITEM, ONE_SEVERITY, diagonal_share
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
     Resampling,
@@ -163,9 +163,6 @@ def _share_of_units(
 
 
 ONE_LABEL = "only one label was ever used, so chance-corrected agreement is undefined"
-ONE_SEVERITY = (
-    "all labels in use have the same severity, so chance-corrected agreement is undefined"
-)
 
 Weights = Literal["identity", "linear", "quadratic", "ordinal"]
 
@@ -302,32 +299,20 @@ def severity_sums_by_cluster(
     return clusters[whole].sums(*terms)
 
 
-class _MeanSquares(NamedTuple):
-    """Shrout and Fleiss (1979), Table 1, each (...): between targets (units), within them, between
-    judges (annotators), residual."""
+def _mean_squares(sums: FloatArray) -> tuple[FloatArray, int, Sequence[FloatArray]]:
+    """n, k and Shrout and Fleiss (1979), Table 1, each (...): BMS between targets (units), WMS
+    within them, JMS between judges (annotators), EMS residual.
 
-    n: FloatArray
-    k: int
-    BMS: FloatArray
-    WMS: FloatArray
-    JMS: FloatArray
-    EMS: FloatArray
-
-
-def _mean_squares(sums: FloatArray) -> _MeanSquares:
-    """The sums of squares times n k, which is exact for whole numbers, over that many degrees of
-    freedom."""
+    Sums of squares times n k, which is exact for whole numbers, over that many degrees of freedom.
+    """
     n, S2, x2, T = sums[..., _N], sums[..., _ROWS], sums[..., _ALL], sums[..., _ANNOTATORS:]
     k = T.shape[-1]
     G2, T2 = T.sum(axis=-1) ** 2, (T**2).sum(axis=-1)
-    return _MeanSquares(
-        n,
-        k,
-        BMS=ratio(n * S2 - G2, n * k * (n - 1)),
-        WMS=ratio(k * x2 - S2, k * n * (k - 1)),
-        JMS=ratio(k * T2 - G2, n * k * (k - 1)),
-        EMS=ratio(n * k * x2 - n * S2 - k * T2 + G2, n * k * (n - 1) * (k - 1)),
-    )
+    BMS = ratio(n * S2 - G2, n * k * (n - 1))
+    WMS = ratio(k * x2 - S2, k * n * (k - 1))
+    JMS = ratio(k * T2 - G2, n * k * (k - 1))
+    EMS = ratio(n * k * x2 - n * S2 - k * T2 + G2, n * k * (n - 1) * (k - 1))
+    return n, k, (BMS, WMS, JMS, EMS)
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -336,17 +321,17 @@ def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def _icc_1(sums: FloatArray) -> FloatArray:
-    _, k, BMS, WMS, _, _ = _mean_squares(sums)
+    _, k, (BMS, WMS, _, _) = _mean_squares(sums)
     return _share(BMS - WMS, BMS + (k - 1) * WMS)
 
 
 def _icc_2_1(sums: FloatArray) -> FloatArray:
-    n, k, BMS, _, JMS, EMS = _mean_squares(sums)
+    n, k, (BMS, _, JMS, EMS) = _mean_squares(sums)
     return _share(BMS - EMS, BMS + (k - 1) * EMS + k * ratio(JMS - EMS, n))
 
 
 def _icc_2_k(sums: FloatArray) -> FloatArray:
-    n, _, BMS, _, JMS, EMS = _mean_squares(sums)
+    n, _, (BMS, _, JMS, EMS) = _mean_squares(sums)
     return _share(BMS - EMS, BMS + ratio(JMS - EMS, n))
 
 

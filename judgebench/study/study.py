@@ -134,25 +134,21 @@ def study_of(
 ) -> Study:
     """Reads answers and labels once. Raises SetupError where `config.annotators` fits
     no annotator or a label is not in the rubric."""
-    found, tally = indexed(answers), _Tally()
-    ratings = ratings_by_metric(rubric.metrics, found.row, tally.counting(labels))
-    chosen = set(config.choose(tally.annotators))
-    humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
-    return Study(rubric, found, humans, tally.n_labels, config, resampling)
+    found = indexed(answers)
+    annotators: set[str] = set()
+    n_labels = 0
 
-
-class _Tally:
-    """Who labelled, and how many labels there are."""
-
-    def __init__(self) -> None:
-        self.annotators: set[str] = set()
-        self.n_labels = 0
-
-    def counting(self, labels: Iterable[HumanLabel]) -> Iterator[HumanLabel]:
+    def counted() -> Iterator[HumanLabel]:
+        nonlocal n_labels
         for label in labels:
-            self.annotators.add(label.annotator)
-            self.n_labels += label.label is not None
+            annotators.add(label.annotator)
+            n_labels += label.label is not None
             yield label
+
+    ratings = ratings_by_metric(rubric.metrics, found.row, counted())
+    chosen = set(config.choose(annotators))
+    humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
+    return Study(rubric, found, humans, n_labels, config, resampling)
 
 
 def _humans(

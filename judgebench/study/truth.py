@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,21 +67,17 @@ class TruthConfig(BaseModel):
         rule `dawid_skene`.
         """
         everybody = sorted(set(annotators))
-        self._check_patterns(everybody)
-        chosen = tuple(
-            a for a in everybody if not self.annotators or any(_fits(a, p) for p in self.annotators)
-        )
-        self._check_people(chosen, everybody)
-        return chosen
-
-    def _check_patterns(self, everybody: Sequence[str]) -> None:
+        fitting = {p: [a for a in everybody if _fits(a, p)] for p in self.annotators}
         problems = [
             Problem("fits no annotator", "", None, "truth.annotators", p, ", ".join(everybody[:20]))
-            for p in self.annotators
-            if not any(_fits(a, p) for a in everybody)
+            for p, those in fitting.items()
+            if not those
         ]
         if problems:
             raise SetupError(problems)
+        chosen = tuple(sorted({a for those in fitting.values() for a in those}) or everybody)
+        self._check_people(chosen, everybody)
+        return chosen
 
     def _check_people(self, chosen: Sequence[str], everybody: Sequence[str]) -> None:
         """A model of annotators' errors needs to know whose each label is."""
@@ -118,13 +114,8 @@ class Ratings:
     def of(self, annotators: Sequence[str]) -> Ratings:
         """Only the columns of those annotators."""
         columns = [self.annotators.index(a) for a in annotators]
-        return Ratings(
-            tuple(annotators),
-            self.rows,
-            self.values[:, columns],
-            self.blank[:, columns],
-            self.abstained,
-        )
+        values, blank = self.values[:, columns], self.blank[:, columns]
+        return Ratings(tuple(annotators), self.rows, values, blank, self.abstained)
 
     def given(self, row: int) -> list[tuple[str, int]]:
         """The label index that each annotator gave the item of that row."""
@@ -178,16 +169,13 @@ class _Cells:
         cell_rows, columns, codes = (np.array(x) for x in self._cells)
         rows, row = np.unique(cell_rows, return_inverse=True)
         # Of two labels in one cell the later counts.
-        values = np.full((len(rows), len(annotators)), -1, dtype=self._code_type)
+        code_type = np.int8 if len(self._metric.labels) < np.iinfo(np.int8).max else np.int16
+        values = np.full((len(rows), len(annotators)), -1, dtype=code_type)
         blank = np.zeros(values.shape, dtype=np.bool_)
         given = codes != _BLANK
         values[row[given], place[columns[given]]] = codes[given]
         blank[row[~given], place[columns[~given]]] = True
         return Ratings(annotators, rows, values, blank, int((codes == -1).sum()))
-
-    @property
-    def _code_type(self) -> type[np.signedinteger[Any]]:
-        return np.int8 if len(self._metric.labels) < np.iinfo(np.int8).max else np.int16
 
 
 def settle(values: IntArray, metric: Metric, config: TruthConfig) -> Labels:
