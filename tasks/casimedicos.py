@@ -16,8 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.splits import SplitSizes
-from judgebench.ranking.proxy.task import Split, TaskInstance
+from judgebench.ranking.proxy.task import Split, SplitSizes, TaskInstance
 
 from .option_places import names_a_place, neutralise
 

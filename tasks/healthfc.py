@@ -11,9 +11,8 @@ from pathlib import Path
 
 from judgebench.data.cells import is_blank
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.splits import SplitSizes, seeded_split
 from judgebench.ranking.proxy.table import read_source
-from judgebench.ranking.proxy.task import TaskInstance
+from judgebench.ranking.proxy.task import SplitSizes, TaskInstance, seeded_split
 
 FILES, SEEDED_SPLIT = ("data",), True
 LABELS = ("Supported", "Not enough information", "Refuted")  # 0, 1, 2 in the file

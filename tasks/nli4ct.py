@@ -19,9 +19,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from judgebench.data.findings import shorten
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes
-from judgebench.ranking.proxy.splits import SplitSizes
 from judgebench.ranking.proxy.table import read_source
-from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
+from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance
 
 FILES, SEEDED_SPLIT = (*SPLITS, "trials"), False
 LABELS = ("Entailment", "Contradiction")

@@ -16,8 +16,8 @@ from judgebench.ranking.proxy.arguments import (
     given_arguments,
     wanted_instances,
 )
-from judgebench.ranking.proxy.corpus import Corpus, read_corpus
 from judgebench.ranking.proxy.encoder import find_encoder, import_torch
+from judgebench.ranking.proxy.passages import Corpus, read_corpus
 from judgebench.ranking.proxy.section import (
     EvaluatorConfig,
     EvaluatorKind,

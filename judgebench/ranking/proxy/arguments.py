@@ -9,6 +9,7 @@ followed by the one that is wanted, or by a blank one until it comes.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,10 +17,10 @@ from pathlib import Path
 from judgebench.backends.contract import Backend, Finish, Message, Reply, Request
 from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line
-from judgebench.ranking.proxy.evidence import verbatim_share
 from judgebench.ranking.proxy.section import GeneratorConfig
 from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
 from judgebench.records import content_hash
+from judgebench.texts import sentences
 from judgebench.writer import WritingTerms, Written, which_model, write_texts
 
 # Small models repeat the heading above the example.
@@ -217,3 +218,65 @@ def wanted_instances(task: ProxyTask, learnt_from: ProxyTask | None) -> list[Tas
     of models an evaluator is trained on; None where none is."""
     learnt = () if learnt_from is None else learnt_from.instances
     return [*task.ranked, *(i for i in learnt if i.split != "test" and i.version == 0)]
+
+
+# --- evidence: does an extract occur in the document, word for word? ----------
+
+_SEPARATOR = re.compile(r"(?:^|(?<=\s))\*\*(?=\s|$)|\n")
+_QUOTES = dict.fromkeys(map(ord, '"`´‘’‚‛“”„‟«»‹›′″'), "'")
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-")
+_FOLDED = {**_QUOTES, **_DASHES}
+_BULLETS = "*•‣◦▪●○·∙⁃"
+_NUMBERED = re.compile(r"^\(?(?:\d{1,2}|[a-z])[.)]\s+")
+_ENDS = " '.,;:!?()[]"
+
+
+def verbatim_share(extract: str, document: str) -> float | None:
+    """The share of an extract's characters that occur in the document, None for an empty extract.
+
+    The extract is split at ` ** ` and at line breaks, and a piece that is not found whole
+    into its sentences; what is found counts with its length. White space, quotes, dashes, case,
+    list bullets and the marks around a piece make no difference; a word counts only whole.
+
+    share = sum of the lengths of pieces found / sum of the lengths of all pieces
+    """
+    found = foreign = 0
+    for _, length, stands in _pieces(extract, document):
+        found += length * stands
+        foreign += length * (not stands)
+    return found / (found + foreign) if found + foreign else None
+
+
+def _pieces(extract: str, document: str) -> Iterator[tuple[str, int, bool]]:
+    """Every piece with its length and whether it occurs in the document."""
+    held = " ".join(_fold(line) for line in document.splitlines())
+    for part in _SEPARATOR.split(extract):
+        whole = part.strip()
+        pieces = [whole] if _stands(whole, held) else [s.text for s in sentences(whole)]
+        for piece in pieces:
+            if length := len(_core(piece)):
+                yield piece, length, _stands(piece, held)
+
+
+def _stands(piece: str, held: str) -> bool:
+    """Whether the words of a piece occur in the folded document in a row, with its number in a list
+    or without."""
+    folded = _fold(piece)
+    return any(_is_in(core.strip(_ENDS), held) for core in (folded, _NUMBERED.sub("", folded)))
+
+
+def _is_in(core: str, held: str) -> bool:
+    # No part of a word, and no part of a number: 18 does not occur in 18.5.
+    pattern = rf"(?<!\w)(?<!\d[.,]){re.escape(core)}(?!\w)(?![.,]\d)"
+    return bool(core) and core in held and re.search(pattern, held) is not None
+
+
+def _core(piece: str) -> str:
+    return _NUMBERED.sub("", _fold(piece)).strip(_ENDS)
+
+
+def _fold(text: str) -> str:
+    """`text` in one line and in one spelling of letters, quotes and dashes, without bullets."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    words = (word.strip(_BULLETS) for word in folded.translate(_FOLDED).split())
+    return " ".join(word for word in words if word.strip("-"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +12,7 @@ from judgebench.data.cells import Cell, is_blank
 from judgebench.data.findings import Findings, nearest, shorten
 from judgebench.data.open_table import open_table
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.splits import SplitSizes, seeded_split
-from judgebench.ranking.proxy.task import SPLITS, Split, TaskInstance
+from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance, seeded_split
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
 
@@ -79,27 +78,27 @@ class SourceRow:
 def read_source(path: Path, columns: Sequence[str], problems: list[Problem]) -> list[SourceRow]:
     """The sound rows of a file, plain or gzipped; everything wrong with it goes to `problems`."""
     findings = Findings()
-    table = open_table(path, findings)
-    rows: list[SourceRow] = []
-    if table is not None:
-        first = 1 if path.name.lower().removesuffix(".gz").endswith(_HEADERLESS) else 2
-        names = [name for name in table.columns if name]
-        places = {column: table.find(column) for column in columns}
-        problems += [
-            Problem(
-                f"has no such column{nearest(column, names)}",
-                str(path), 1, column, allowed=", ".join(names),
-            )
-            for column, place in places.items()
-            if place is None
-        ]  # fmt: skip
-        known = {column: place for column, place in places.items() if place is not None}
-        for line, cells, sound, _ in table.rows:
-            if sound and len(known) == len(places):
-                held = {column: cells[place] for column, place in known.items()}
-                rows.append(SourceRow(str(path), line - first, line, held))
+    rows = list(source_rows(path, columns, findings))
     problems += findings.errors
     return rows
+
+
+def source_rows(path: Path, columns: Sequence[str], findings: Findings) -> Iterator[SourceRow]:
+    """The sound rows of a file that has all columns, one by one."""
+    table = open_table(path, findings)
+    if table is None:
+        return
+    first = 1 if path.name.lower().removesuffix(".gz").endswith(_HEADERLESS) else 2
+    names = [name for name in table.columns if name]
+    places = {column: table.find(column) for column in columns}
+    known = {column: place for column, place in places.items() if place is not None}
+    for column in (c for c in places if c not in known):
+        message, allowed = f"has no such column{nearest(column, names)}", ", ".join(names)
+        findings.add("missing_column", message, (str(path), 1), column, allowed=allowed)
+    for line, cells, sound, _ in table.rows:
+        if sound and len(known) == len(places):
+            held = {column: cells[place] for column, place in known.items()}
+            yield SourceRow(str(path), line - first, line, held)
 
 
 def read_table_task(

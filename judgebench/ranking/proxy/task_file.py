@@ -19,9 +19,16 @@ from judgebench.files import open_bytes
 from judgebench.judges.config import Name
 from judgebench.prompt import ARGUMENTS, load_prompt
 from judgebench.ranking.proxy.section import SampleConfig
-from judgebench.ranking.proxy.splits import SplitSizes, check_splits, draw
 from judgebench.ranking.proxy.table import Columns, read_table_task
-from judgebench.ranking.proxy.task import SPLITS, ProxyTask, TaskInstance, TaskMetric
+from judgebench.ranking.proxy.task import (
+    SPLITS,
+    ProxyTask,
+    SplitSizes,
+    TaskInstance,
+    TaskMetric,
+    check_splits,
+    draw,
+)
 from judgebench.records import content_hash
 from judgebench.shipped import find_file, is_file, shipped_folder
 from judgebench.yaml_file import Strict, load_model

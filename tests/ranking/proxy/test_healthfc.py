@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.splits import SplitSizes
-from judgebench.ranking.proxy.task import SPLITS, TaskInstance
+from judgebench.ranking.proxy.task import SPLITS, SplitSizes, TaskInstance
 from judgebench.ranking.proxy.task_file import load_reader
 from judgebench.shipped import shipped_folder
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.ranking.proxy.corpus import Corpus, Document
 from judgebench.ranking.proxy.passages import (
+    Corpus,
+    Document,
     PassageRetriever,
     embed_whole,
     embeddings,

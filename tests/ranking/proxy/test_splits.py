@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.splits import (
+from judgebench.ranking.proxy.task import (
+    SPLITS,
+    ProxyTask,
+    Split,
     SplitSizes,
+    TaskInstance,
     apportion,
     check_splits,
     draw,
     seeded_split,
     shares,
 )
-from judgebench.ranking.proxy.task import SPLITS, ProxyTask, Split, TaskInstance
 
 LABELS = st.lists(st.sampled_from("abc"), min_size=3, max_size=80)
 

@@ -9,9 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.splits import SplitSizes
 from judgebench.ranking.proxy.table import Columns, read_table_task
-from judgebench.ranking.proxy.task import TaskInstance
+from judgebench.ranking.proxy.task import SplitSizes, TaskInstance
 
 BASIC: dict[str, Any] = {"text": "q", "label": "y", "argument": "why"}
 FULL = Columns(**BASIC, item_id="id", group="place", split="part")
