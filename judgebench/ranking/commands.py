@@ -90,7 +90,7 @@ def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
     _print(console, f"{bench.config.name}: run folder {folder.path}")
     for entry in bench.tasks:
         names = [
-            n for k in entry.kinds
+            n for k in entry.evaluators.kinds
             for n in evaluator_names(entry.task.name, k, entry.evaluators.draws)
         ]  # fmt: skip
         sizes = ", ".join(f"{s} {len(entry.task.of(s)):,}" for s in SPLITS)

@@ -19,12 +19,13 @@ from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.rank import rank
 from judgebench.ranking.rankers import agree, length_bias, self_preference
 from judgebench.ranking.ranking_folder import (
+    RANKING,
     KeptInstance,
     KeptRanking,
     KeptTask,
     Trained,
     asked_question,
-    holds_ranking,
+    clusters_of,
     read_ranking,
     read_tasks,
     read_trained,
@@ -166,8 +167,8 @@ def _scores(
     values: FloatArray,
     correct: FloatArray | None = None,
 ) -> RankerScores:
-    names = tuple(s.name for s in task.systems)
-    return RankerScores(task.name, ranker, kind, names, task.items, task.clusters, values, correct)
+    names, clusters = tuple(s.name for s in task.systems), clusters_of(task.groups.values())
+    return RankerScores(task.name, ranker, kind, names, task.items, clusters, values, correct)
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ class RankedRun:
 
 def read_ranked_run(run: RunFolder, study: Study) -> RankedRun | None:
     """None where the folder holds no ranking. Raises SetupError where it is damaged."""
-    if not holds_ranking(run.path):
+    if not (run.path / RANKING).is_file():
         return None
     about, tasks = read_ranking(run.path), tuple(read_tasks(run.path))
     names = [name for task in tasks for _, name in task.evaluators]

@@ -18,7 +18,6 @@ from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_numbe
 
 _Cells = tuple[Cell, ...]
 _TRAINED: tuple[RankerKind, ...] = ("baseline", "expert-trained", "llm-trained")
-_NOT_RANKED = Estimate(None, reason="this ranker did not rank it")
 _NO_TASK = Estimate(None, reason="this ranker did not rank this task")
 
 
@@ -82,7 +81,8 @@ def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Ta
         ("places", "Places by score, with their range over the resamples", _place,
          "1 is best; tied systems share the mean of their places. In brackets: the range."),
         ("average_ranks", "Average ranks within instances", _average_rank, "1 is best."),
-        ("groups", "Which average ranks differ: Nemenyi's groups", _group,
+        ("groups", "Which average ranks differ: Nemenyi's groups", 
+         lambda ranking, system: Cell(ranking.groups.get(system) or DASH),
          "Systems of one row that share a letter do not differ by Nemenyi's test."),
     ):  # fmt: skip
         rows = (
@@ -97,15 +97,14 @@ def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Ta
 def _score(ranking: OneRanking, system: str) -> Cell:
     places = list(ranking.placed.values())
     is_best = bool(places) and places[0] == ranking.placed.get(system) != places[-1]
-    return Cell(estimate=ranking.scores.get(system, _NOT_RANKED), best=is_best)
+    unranked = Estimate(None, reason="this ranker did not rank it")
+    return Cell(estimate=ranking.scores.get(system, unranked), best=is_best)
 
 
 def _place(ranking: OneRanking, system: str) -> Cell:
-    if system not in ranking.places:
-        return Cell(DASH)
-    e = ranking.places[system]
-    if e.value is None:
-        return Cell(DASH, remark=f"undefined: {e.reason or NO_REASON}")
+    e = ranking.places.get(system)
+    if e is None or e.value is None:
+        return Cell(DASH) if e is None else _or_reason(e, str)
     if e.low is None or e.high is None:
         return Cell(f"{e.value:g}", remark="no range")
     return Cell(f"{e.value:g} ({e.low:g}–{e.high:g})")
@@ -116,19 +115,15 @@ def _average_rank(ranking: OneRanking, system: str) -> Cell:
     return Cell(DASH) if e is None else Cell(estimate=e)
 
 
-def _group(ranking: OneRanking, system: str) -> Cell:
-    return Cell(ranking.groups.get(system) or DASH)
-
-
 def _neighbours(rankings: Rankings, task: RankedTask, number: int) -> Table:
     """The systems in order of their scores, and how often each stays above the next one."""
-    orders = [(r.title, _order(r)) for r in rankings.of(task.name) if r.shares]
-    width = max((len(cells) for _, cells in orders), default=0)
+    orders = [_order(r) for r in rankings.of(task.name) if r.shares]
+    width = max(map(len, orders), default=1)
     return Table(
         f"ranking_neighbours-{number}",
         f"How certain it is that each system ranks above the next, {task.title}",
-        ("Ranker", *(f"{i}." for i in range(1, width + 1))),
-        tuple((Cell(ranker), *cells, *[Cell()] * (width - len(cells))) for ranker, cells in orders),
+        ("Ranker", *(f"{i}." for i in range(1, width))),
+        tuple((*map(Cell, order), *[Cell()] * (width - len(order))) for order in orders),
         (
             "In order of the scores. In brackets: share of resamples in which the system "
             "ranks above the next one, ties counted half.",
@@ -136,11 +131,11 @@ def _neighbours(rankings: Rankings, task: RankedTask, number: int) -> Table:
     )
 
 
-def _order(ranking: OneRanking) -> list[Cell]:
-    """`gold (93 %)`; the last system stands alone."""
+def _order(ranking: OneRanking) -> list[str]:
+    """The ranker, then `gold (93 %)`; the last system stands alone."""
     names, shares = list(ranking.placed), ranking.shares
-    told = [f" ({_percent(shares[p])})" if p in shares else "" for p in pairwise(names)]
-    return [Cell(name + share) for name, share in zip(names, [*told, ""], strict=False)]
+    said = [f" ({_percent(shares[p])})" if p in shares else "" for p in pairwise(names)]
+    return [ranking.title, *map(str.__add__, names, [*said, ""])]
 
 
 def _percent(share: float) -> str:
@@ -156,12 +151,12 @@ def _percent(share: float) -> str:
 def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
     """Averages, best systems and Friedman's test."""
     best = {task.name: _best_average(rankings, task) for task in rankings.tasks}
-    averages = _by_task(rankings, "average", lambda r: r.ranker in best[r.task])
+    every = [(r, task) for task in rankings.tasks for r in rankings.of(task.name)]
     return (
         Table(
             "ranking_averages",
             "Average score over real arguments",
-            *averages,
+            *_by_task(rankings, "average", lambda r: r.ranker in best[r.task]),
             (
                 "Scores of evaluators, judges and humans are of different kinds: compare them "
                 "within one kind only. Best evaluator of each task in bold. A high average says "
@@ -172,7 +167,7 @@ def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
             "ranking_best",
             "Best system of each ranker, of the real arguments",
             ("Task", "Ranker", "Best system", "Its score", "Next below", "Ranks above it in"),
-            tuple(row for t in rankings.tasks for r in rankings.of(t.name) if (row := _best(r, t))),
+            tuple(row for r, task in every if (row := _best(r, task))),
             ("Share of resamples, ties counted half.",),
             stubs=2,
         ),
@@ -180,7 +175,7 @@ def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
             "ranking_friedman",
             "Do the systems differ at all? Friedman's test over the ranks within instances",
             ("Task", "Ranker", "Instances", "Missing", "Chi square", "p", "Critical difference"),
-            tuple(_friedman(r, t) for t in rankings.tasks for r in rankings.of(t.name)),
+            tuple(_friedman(r, task) for r, task in every),
             ("Critical difference: of two average ranks, by Nemenyi's test.",),
             stubs=2,
         ),
@@ -226,26 +221,18 @@ def _best(ranking: OneRanking, task: RankedTask) -> _Cells:
     below = names[len(tied)] if len(names) > len(tied) else DASH
     share = ranking.shares.get((tied[0], below))
     return (
-        Cell(task.title),
-        Cell(ranking.title),
-        Cell(", ".join(tied) + (" (tied)" if len(tied) > 1 else "")),
+        *_texts(task.title, ranking.title, ", ".join(tied) + (" (tied)" if len(tied) > 1 else "")),
         Cell(estimate=ranking.scores[tied[0]]),
-        Cell(below),
-        Cell(DASH if share is None else _percent(share)),
+        *_texts(below, DASH if share is None else _percent(share)),
     )
 
 
 def _friedman(ranking: OneRanking, task: RankedTask) -> _Cells:
-    chi_square, p, distance = (
-        ranking.whole.get(statistic, _NO_TASK)
-        for statistic in ("chi_square", "p", "critical_difference")
-    )
+    statistics = ("chi_square", "p", "critical_difference")
+    chi_square, p, distance = (ranking.whole.get(name, _NO_TASK) for name in statistics)
     return (
-        Cell(task.title),
-        Cell(ranking.title),
-        Cell(f"{chi_square.n:,}"),
-        Cell(f"{chi_square.n_missing:,}"),
-        _or_reason(chi_square, lambda value: f"{value:.2f}"),
+        *_texts(task.title, ranking.title, f"{chi_square.n:,}", f"{chi_square.n_missing:,}"),
+        _or_reason(chi_square, "{:.2f}".format),
         _or_reason(p, p_text),
         _or_reason(distance, format_number),
     )
@@ -262,14 +249,18 @@ def _or_reason(e: Estimate, text: Callable[[float], str]) -> Cell:
     return Cell(text(e.value))
 
 
+def _texts(*texts: str) -> _Cells:
+    return tuple(map(Cell, texts))
+
+
 # --- what they rest on ---------------------------------------------------------------------------
 
 
 def _cells(rankings: Rankings, row: Row, *keys: str) -> _Cells:
     """What names a row: titles of tasks and rankers, other keys as they are."""
     titles = {task.name: task.title for task in rankings.tasks} | rankings.titles
-    return tuple(
-        Cell(row[k] if k in ("system", "akin") else titles.get(row[k], row[k])) for k in keys
+    return _texts(
+        *(row[k] if k in ("system", "akin") else titles.get(row[k], row[k]) for k in keys)
     )
 
 
@@ -313,18 +304,19 @@ def _controls_below(rankings: Rankings) -> Table:
 
 def _length(rankings: Rankings) -> Table:
     """Do longer arguments rank higher?"""
+    rows = (
+        (
+            *_cells(rankings, found["rho"], "task", "ranker"),
+            Cell(estimate=found["rho"].estimate, signed=True),
+            Cell(estimate=found["longest_first"].estimate),
+        )
+        for found in rankings.rows.pivot("length_bias", "task", "ranker").values()
+    )
     return Table(
         "ranking_length",
         "Length bias: do longer arguments rank higher?",
         ("Task", "Ranker", "Words and rank, rho", "Longest is the best"),
-        tuple(
-            (
-                *_cells(rankings, found["rho"], "task", "ranker"),
-                Cell(estimate=found["rho"].estimate, signed=True),
-                Cell(estimate=found["longest_first"].estimate),
-            )
-            for found in rankings.rows.pivot("length_bias", "task", "ranker").values()
-        ),
+        tuple(rows),
         (
             "Spearman's rho within instances, over real arguments: above 0, longer arguments rank "
             "higher.",
@@ -335,17 +327,18 @@ def _length(rankings: Rankings) -> Table:
 
 def _self_preference(rankings: Rankings) -> Table:
     """Does a ranker favour the generator that it is related to?"""
+    rows = (
+        (
+            *_cells(rankings, row, "task", "ranker", "system", "akin"),
+            Cell(estimate=row.estimate, signed=True, remark=f"beside {row['other']}"),
+        )
+        for row in rankings.rows.select("self_preference")
+    )
     return Table(
         "ranking_self_preference",
         "Self-preference: does a ranker favour the generator that it is related to?",
         ("Task", "Ranker", "Generator", "Relation", "Places higher"),
-        tuple(
-            (
-                *_cells(rankings, row, "task", "ranker", "system", "akin"),
-                Cell(estimate=row.estimate, signed=True, remark=f"beside {row['other']}"),
-            )
-            for row in rankings.rows.select("self_preference")
-        ),
+        tuple(rows),
         ("How many places higher than the other rankers of the task rank it, on average.",),
         stubs=2,
     )
@@ -363,26 +356,29 @@ _WRITING = {
 }  # fmt: skip
 
 
-def _counts(found: Mapping[str, Row], forms: Mapping[str, tuple[str, str]]) -> Iterator[Cell]:
+def _counts(found: Mapping[str, Row], forms: Mapping[str, tuple[str, str]]) -> _Cells:
     """A text for each of these statistics."""
-    for statistic, (_, form) in forms.items():
-        value = found[statistic].estimate.value if statistic in found else None
-        yield Cell(DASH if value is None else format(value, form))
+    values = {statistic: row.estimate.value for statistic, row in found.items()}
+    return _texts(
+        *(
+            DASH if (v := values.get(k)) is None else format(v, form)
+            for k, (_, form) in forms.items()
+        )
+    )
 
 
 def _trained(rankings: Rankings) -> Table:
     """What training each evaluator took."""
+    evaluators = rankings.rows.pivot("trained", "task", "ranker").values()
+    rows = (
+        _cells(rankings, found["train"], "task", "ranker", "other") + _counts(found, _TRAINING)
+        for found in evaluators
+    )
     return Table(
         "ranking_trained",
         "Training of the evaluators",
         ("Task", "Evaluator", "Encoder", *(heading for heading, _ in _TRAINING.values())),
-        tuple(
-            (
-                *_cells(rankings, found["train"], "task", "ranker", "other"),
-                *_counts(found, _TRAINING),
-            )
-            for found in rankings.rows.pivot("trained", "task", "ranker").values()
-        ),
+        tuple(rows),
         (
             "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among "
             "them that lost some of the argument.",
@@ -395,20 +391,17 @@ def _systems(rankings: Rankings) -> Table:
     """Who wrote arguments, how long, and how much of an extract is really in the document."""
     kinds = {"gold": "experts", "model": "model", "control": "control case"}
     found = rankings.rows.pivot("argument", "task", "system")
+    rows = (
+        _texts(task.title, system.name, kinds[system.kind])
+        + _counts(found.get((task.name, system.name), {}), _WRITING)
+        for task in rankings.tasks
+        for system in task.systems
+    )
     return Table(
         "ranking_systems",
         "The systems and what they wrote",
         ("Task", "System", "Kind", *(heading for heading, _ in _WRITING.values())),
-        tuple(
-            (
-                Cell(task.title),
-                Cell(system.name),
-                Cell(kinds[system.kind]),
-                *_counts(found.get((task.name, system.name), {}), _WRITING),
-            )
-            for task in rankings.tasks
-            for system in task.systems
-        ),
+        tuple(rows),
         (
             "Verbatim: share of the words of extracts that stand in the document. Test inputs cut: "
             "longer than the encoder takes.",
@@ -419,19 +412,14 @@ def _systems(rankings: Rankings) -> Table:
 
 def _tasks(rankings: Rankings) -> Table:
     """The tasks: metric, instances, and the classes that are not ranked."""
+    rows = (
+        (t.title, t.name, t.metric_words, f"{rankings.instances(t.name):,}", ", ".join(t.left_out))
+        for t in rankings.tasks
+    )
     return Table(
         "ranking_tasks",
         "The tasks",
         ("Task", "Name", "Metric", "Instances ranked", "Classes left out"),
-        tuple(
-            (
-                Cell(task.title),
-                Cell(task.name),
-                Cell(task.metric_words),
-                Cell(f"{rankings.instances(task.name):,}"),
-                Cell(", ".join(task.left_out) or "none"),
-            )
-            for task in rankings.tasks
-        ),
+        tuple(_texts(*row, left_out or "none") for *row, left_out in rows),
         ("Test instances of a class that is left out are not ranked.",),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +35,7 @@ NO_INSTANCE = "no instance has a score for every system"
 NO_ARGUMENT = "there is no real argument"
 _NO_CONTROL = Estimate(None, reason="there is no control case")
 _NO_SCORE = Estimate(None, reason="there is no score")
+_Group = tuple[str, Mapping[str, str], Mapping[str, Estimate]]  # analysis, keys, by statistic
 _MEANS = Statistic(means, lambda sums: "")
 
 
@@ -52,11 +53,20 @@ def rank(
     ten clusters give none. Friedman's test and Nemenyi's groups are those of `differ`.
     """
     table = complete(scores, systems)
-    rows = _Rows(scores, metric if table.is_share else "")
     unscored = f"without any score: {', '.join(table.unscored)}" if table.unscored else ""
-    if not table.n:
-        reason = _joined(NO_INSTANCE, unscored)
-        return list(rows.whole(table, Differ([], reason), _NO_CONTROL, _NO_SCORE))
+    if table.n:
+        groups = _ranking(table, resampling, unscored)
+    else:
+        test = Differ([], _joined(NO_INSTANCE, unscored))
+        groups = iter([_whole(table, test, _NO_CONTROL, _NO_SCORE)])
+    return [
+        Row(analysis, statistic, e, "", metric if table.is_share else "", {**scores.keys, **keys})
+        for analysis, keys, estimates in groups
+        for statistic, e in estimates.items()
+    ]
+
+
+def _ranking(table: Complete, resampling: Resampling, unscored: str) -> Iterator[_Group]:
     found, average, firm = _scored(table, resampling)
     ranks = places(table.values)
     loose = "" if firm else f"fewer than {FEWEST_CLUSTERS} groups: how firm places are is not known"
@@ -65,56 +75,28 @@ def rank(
     place = _places(table, firm, resampling, loose)
     names = [system.name for system in table.systems]
     order = sorted(range(len(names)), key=lambda i: (place[i].value or 0.0, names[i]))
+    for i in order:
+        keys = {"system": names[i], "system_kind": table.systems[i].kind, "group": test.letters[i]}
+        estimates = {"score": found[i], "place": place[i], "average_rank": average_ranks[i]}
+        yield "system", keys, estimates
     test = replace(test, reason=_joined(test.reason, unscored, loose))
-    return [
-        *(
-            row
-            for i in order
-            for row in rows.system(
-                table.systems[i], test.letters[i], found[i], place[i], average_ranks[i]
-            )
-        ),
-        *rows.whole(table, test, controls_below, average),
-        *rows.above(table, order, firm),
-    ]
+    yield _whole(table, test, controls_below, average)
+    for distance in range(1, len(order) if firm else 0):  # neighbours first
+        for i, j in zip(order, order[distance:], strict=False):
+            share = Estimate(float(firm.above[i, j])) if firm else _NO_SCORE
+            yield "above", {"system": names[i], "other": names[j]}, {"share_of_resamples": share}
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of one ranker."""
-
-    scores: RankerScores
-    metric: str
-
-    def _row(self, analysis: str, statistic: str, estimate: Estimate, **keys: str) -> Row:
-        keys = {**self.scores.keys, **keys}
-        return Row(analysis, statistic, estimate, metric=self.metric, keys=keys)
-
-    def system(self, system: System, group: str, *estimates: Estimate) -> Iterator[Row]:
-        """Score, place and average rank."""
-        keys = {"system": system.name, "system_kind": system.kind, "group": group}
-        for statistic, e in zip(("score", "place", "average_rank"), estimates, strict=True):
-            yield self._row("system", statistic, e, **keys)
-
-    def whole(
-        self, table: Complete, test: Differ, controls_below: Estimate, average: Estimate
-    ) -> Iterator[Row]:
-        """Friedman's test, and means over systems."""
-        for statistic in ("chi_square", "p", "critical_difference"):
-            value, n, missing = getattr(test, statistic), table.n, table.n_missing
-            e = Estimate(value, n=n, n_missing=missing, reason=test.reason)
-            yield self._row("ranking", statistic, e)
-        yield self._row("ranking", "controls_below", controls_below)
-        yield self._row("ranking", "average", average)
-
-    def above(self, table: Complete, order: Sequence[int], firm: Firmness | None) -> Iterator[Row]:
-        """Every pair in the order of places, neighbours first."""
-        names = [system.name for system in table.systems]
-        for distance in range(1, len(order) if firm else 0):
-            for i, j in zip(order, order[distance:], strict=False):
-                share = Estimate(float(firm.above[i, j])) if firm else _NO_SCORE
-                keys = {"system": names[i], "other": names[j]}
-                yield self._row("above", "share_of_resamples", share, **keys)
+def _whole(table: Complete, test: Differ, controls_below: Estimate, average: Estimate) -> _Group:
+    """Friedman's test, and means over systems."""
+    tested = {
+        name: Estimate(value, n=table.n, n_missing=table.n_missing, reason=test.reason)
+        for name, value in (
+            ("chi_square", test.chi_square), ("p", test.p),
+            ("critical_difference", test.critical_difference),
+        )
+    }  # fmt: skip
+    return "ranking", {}, {**tested, "controls_below": controls_below, "average": average}
 
 
 def _scored(
@@ -138,9 +120,8 @@ def _places(
 ) -> list[Estimate]:
     """The place of each system's score (1 best, ties share the mean place) and its range."""
     place = places(table.score.mean(axis=0)).tolist()
-    about = Estimate(
-        None, n=table.n, n_missing=table.n_missing, reason=loose, level=resampling.level
-    )
+    n, missing, level = table.n, table.n_missing, resampling.level
+    about = Estimate(None, n=n, n_missing=missing, reason=loose, level=level)
     if firm is None:
         return [replace(about, value=value) for value in place]
     method = f"range over {resampling.resamples} resamples, seed {resampling.seed}"
@@ -168,9 +149,9 @@ def _means(
     """The mean of each column of x (instances, m), and the clusters' sums that it rests on."""
     sample = ClusterCounts(sums_by_cluster(x, table.clusters))
     statistics = (mean_of(j, NO_INSTANCE, is_proportion=is_proportion) for j in range(x.shape[1]))
+    n, missing = table.n, table.n_missing
     return sample, [
-        cluster_bootstrap(sample, statistic, resampling, n=table.n, n_missing=table.n_missing)
-        for statistic in statistics
+        cluster_bootstrap(sample, s, resampling, n=n, n_missing=missing) for s in statistics
     ]
 
 
@@ -269,10 +250,8 @@ def differ(ranks: FloatArray, clusters: Clusters, level: float) -> Differ:
     distance = nemenyi_critical_difference(k, found.blocks, level)
     apart = found.p <= 1 - level
     letters = groups(found.average_ranks, distance) if apart else ["a"] * k
-    reason = ""
-    if clustered:
-        reason = (
-            f"Friedman's test ranks the mean ranks in {clusters.n} clusters, "
-            f"since the {n} instances are not independent"
-        )
-    return Differ(letters, reason, found.chi_square, found.p, distance)
+    reason = (
+        f"Friedman's test ranks the mean ranks in {clusters.n} clusters, "
+        f"since the {n} instances are not independent"
+    )
+    return Differ(letters, reason if clustered else "", found.chi_square, found.p, distance)

@@ -20,7 +20,6 @@ from judgebench.ranking.proxy.encoder import find_encoder, import_torch
 from judgebench.ranking.proxy.passages import Corpus, read_corpus
 from judgebench.ranking.proxy.section import (
     EvaluatorConfig,
-    EvaluatorKind,
     GeneratorConfig,
     PassagesConfig,
     ProxyConfig,
@@ -50,11 +49,6 @@ class RankedEntry:
     def argued(self) -> list[TaskInstance]:
         """The instances that models write on."""
         return wanted_instances(self.task, self.learnt_from)
-
-    @property
-    def kinds(self) -> tuple[EvaluatorKind, ...]:
-        """Which evaluators are trained for it."""
-        return self.evaluators.kinds
 
 
 @dataclass(frozen=True)
@@ -105,21 +99,20 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
     for where, problem in _name_problems(proxy, given):
         gather.tell(where, problem)
     for generator in proxy.generators:
-        gather(f"proxy.generators.{generator.name}", _check_backend, generator)
-    encoder = gather(
-        "proxy.evaluators.encoder", _found_encoder, proxy.evaluators.encoder, file.parent
-    )
+        where = f"proxy.generators.{generator.name}"
+        if backend := gather(where, open_backend, generator.backend, generator.settings):
+            backend.close()
+    named = proxy.evaluators.encoder
+    encoder = gather("proxy.evaluators.encoder", _found_encoder, named, file.parent)
     corpus = Corpus()
     if proxy.passages is not None:
         path = (folder or file.parent) / proxy.passages.corpus
         corpus = gather("proxy.passages.corpus", read_corpus, path, proxy.passages.column) or corpus
         gather("proxy.passages", _check_retrieval, proxy.passages, file.parent)
-    entries = [
-        _entry(proxy, proxy.entries[i], task, given, encoder or "", config.seed)
-        for i, task in tasks.items()
-    ]
-    for i, entry in zip(tasks, entries, strict=True):
-        for problem in _evaluator_problems(entry):
+    entries = []
+    for i, task in tasks.items():
+        entries.append(_entry(proxy, proxy.entries[i], task, given, encoder or "", config.seed))
+        for problem in _evaluator_problems(entries[-1]):
             gather.tell(f"proxy.tasks.{i}", problem)
     if sound:  # else the same problems would be reported twice
         placeholder = Dataset([a for e in entries for a in gold_answers(e)], ())
@@ -146,10 +139,6 @@ def _check_retrieval(passages: PassagesConfig, relative_to: Path) -> None:
     _found_encoder(passages.encoder, relative_to)
     if passages.late_interaction and find_spec("pylate") is None:
         raise MissingExtra("late interaction", "colbert", "pylate")
-
-
-def _check_backend(generator: GeneratorConfig) -> None:
-    open_backend(generator.backend, generator.settings).close()
 
 
 def _entry(
@@ -189,19 +178,16 @@ def _name_problems(proxy: ProxyConfig, given: Sequence[Argument]) -> Iterator[tu
 
 def _evaluator_problems(entry: RankedEntry) -> Iterator[Problem]:
     """What an evaluator would be trained on and is not there."""
-    given = {a.item_id for a in entry.given if a.text.strip()}
+    given, kinds = {a.item_id for a in entry.given if a.text.strip()}, entry.evaluators.kinds
     for split in ("train", "development"):
         taught = [i for i in entry.task.instances if i.split == split]
-        if "expert-trained" in entry.kinds and not any(i.argument.strip() for i in taught):
+        if "expert-trained" in kinds and not any(i.argument.strip() for i in taught):
             message = f"has no gold argument in the {split} split"
             yield Problem(message, field="kinds", found="expert-trained")
-        if "llm-trained" in entry.kinds and not (
-            entry.generators or any(i.item_id in given for i in taught)
-        ):
-            message = (
-                f"needs arguments of a model in the {split} split: name generators, or files of "
-                "arguments"
-            )
+        written = entry.generators or any(i.item_id in given for i in taught)
+        if "llm-trained" in kinds and not written:
+            message = f"needs arguments of a model in the {split} split: "
+            message += "name generators, or files of arguments"
             yield Problem(message, field="kinds", found="llm-trained")
     if not entry.task.ranked:
         yield Problem("has no test instance to rank", field="task", found=entry.task.name)

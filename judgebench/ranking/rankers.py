@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -51,12 +52,10 @@ def match(rankers: Sequence[RankerScores], systems: Sequence[str]) -> Matched:
     common = tuple(s for s in systems if all(s in ranker.systems for ranker in rankers))
     rows = [{item: row for row, item in enumerate(ranker.items)} for ranker in rankers]
     items = [item for item in first.items if all(item in known for known in rows)]
-    values = np.stack(
-        [
-            columns(ranker.values, ranker, common)[[known[item] for item in items]]
-            for ranker, known in zip(rankers, rows, strict=True)
-        ]
-    )
+    values = np.stack([
+        columns(ranker.values, ranker, common)[[known[item] for item in items]]
+        for ranker, known in zip(rankers, rows, strict=True)
+    ])  # fmt: skip
     complete = np.isfinite(values).all(axis=(0, 2))
     clusters = first.clusters[[rows[0][item] for item in items]]
     return Matched(common, values[:, complete], clusters[complete], int((~complete).sum()))
@@ -90,13 +89,10 @@ def agree(
         found = [Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)]
         found *= 4
     else:
-
-        def mean(per_instance: FloatArray, *, is_proportion: bool = False) -> Estimate:
-            return clustered_mean(
-                per_instance, both.clusters, LEVEL_RANKS, resampling,
-                n_missing=both.n_missing, is_proportion=is_proportion,
-            )  # fmt: skip
-
+        mean = partial(
+            clustered_mean, clusters=both.clusters, undefined=LEVEL_RANKS, resampling=resampling,
+            n_missing=both.n_missing,
+        )  # fmt: skip
         top_1 = mean(top_match(x, y), is_proportion=True)
         found = [mean(tau_b(x, y)), mean(spearman(x, y)), _of_averages(both, resampling), top_1]
     keys = {"task": a.task, "ranker": a.ranker, "other": b.ranker, "over": ", ".join(both.systems)}
@@ -142,23 +138,19 @@ def length_bias(
     length, value = (columns(table, scores, named) for table in (words, scores.values))
     complete = np.isfinite(length).all(axis=1) & np.isfinite(value).all(axis=1)
     missing = scores.n_missing + int((~complete).sum())
-    if len(named) < 2:
-        rho = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=resampling.level)
-        longest_first = rho
-    else:
+    rho = longest = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=resampling.level)
+    if len(named) > 1:
         length, value, clusters = length[complete], value[complete], scores.clusters[complete]
-        rho = clustered_mean(
-            spearman(length, value), clusters, LEVEL_LENGTHS if len(value) else NO_LENGTHS,
-            resampling, n_missing=missing,
-        )  # fmt: skip
-        longest_first = clustered_mean(
-            top_match(length, value), clusters, NO_LENGTHS, resampling,
-            n_missing=missing, is_proportion=True,
-        )  # fmt: skip
-    keys = {"task": scores.task, "ranker": scores.ranker}
+        mean = partial(clustered_mean, resampling=resampling, n_missing=missing)
+        reason = LEVEL_LENGTHS if len(value) else NO_LENGTHS
+        rho = mean(spearman(length, value), clusters, reason)
+        longest = mean(top_match(length, value), clusters, NO_LENGTHS, is_proportion=True)
+    keys, both = (
+        {"task": scores.task, "ranker": scores.ranker},
+        {"rho": rho, "longest_first": longest},
+    )
     return [
-        Row("length_bias", "rho", rho, keys=keys),
-        Row("length_bias", "longest_first", longest_first, keys=keys),
+        Row("length_bias", statistic, estimate, keys=keys) for statistic, estimate in both.items()
     ]
 
 

@@ -25,9 +25,9 @@ from judgebench.files import read_object, to_json, to_line, write_atomically
 from judgebench.ranking.proxy.arguments import (
     Argument,
     arguments_path,
+    last_arguments,
     plain_argument,
     read_arguments,
-    texts_by_system,
 )
 from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.proxy.section import EvaluatorKind
@@ -98,11 +98,6 @@ class KeptTask(_Kept):
         return {i.item_id: i.group for i in self.instances}
 
     @property
-    def clusters(self) -> IntArray:
-        """(instances,), equal for instances of one group."""
-        return clusters_of(self.groups.values())
-
-    @property
     def shown(self) -> RankedTask:
         """What a report says of the task."""
         return RankedTask(self.name, self.title, self.metric, self.systems, self.left_out)
@@ -111,23 +106,14 @@ class KeptTask(_Kept):
     def systems(self) -> tuple[System, ...]:
         """Who wrote at least one argument on the ranked instances: gold first, then models, then
         control cases."""
-        return tuple(
-            System(name, self._kind(name)) for name, by_item in self.arguments.items() if by_item
-        )
-
-    def _kind(self, system: str) -> SystemKind:
-        if system in self.controls:
-            return "control"
-        return "gold" if system == GOLD else "model"
+        kinds: dict[str, SystemKind] = {GOLD: "gold", **dict.fromkeys(self.controls, "control")}
+        written = (name for name, by_item in self.arguments.items() if by_item)
+        return tuple(System(name, kinds.get(name, "model")) for name in written)
 
     @property
     def evaluators(self) -> list[tuple[EvaluatorKind, str]]:
         """Kind and name of each evaluator, trained or not; those of one kind stand together."""
-        return [
-            (kind, name)
-            for kind in self.kinds
-            for name in evaluator_names(self.name, kind, self.draws)
-        ]
+        return [(k, name) for k in self.kinds for name in evaluator_names(self.name, k, self.draws)]
 
     def text(self, system: str, item: str) -> str | None:
         """What that system says on that item; None where it says nothing."""
@@ -137,10 +123,9 @@ class KeptTask(_Kept):
     @cached_property
     def words(self) -> FloatArray:
         """How many words each argument has (instances, systems), NaN where there is none."""
-        texts = [[self.text(s.name, item) for s in self.systems] for item in self.items]
-        return np.array(
-            [[np.nan if t is None else float(len(t.split())) for t in row] for row in texts]
-        ).reshape(len(self.items), len(self.systems))
+        texts = [self.text(s.name, item) for item in self.items for s in self.systems]
+        words = [np.nan if text is None else float(len(text.split())) for text in texts]
+        return np.array(words).reshape(len(self.items), len(self.systems))
 
 
 class KeptRanking(_Kept):
@@ -191,11 +176,6 @@ def asked_question(question: str, context: str) -> str:
 # --- reading and writing -------------------------------------------------------------------------
 
 
-def holds_ranking(run: Path) -> bool:
-    """Whether a run folder is one of a ranking."""
-    return (run / RANKING).is_file()
-
-
 def read_ranking(run: Path) -> KeptRanking:
     """What ranking.json holds. Raises SetupError where it is missing or damaged."""
     path = run / RANKING
@@ -207,59 +187,39 @@ def read_ranking(run: Path) -> KeptRanking:
 def read_tasks(run: Path) -> list[KeptTask]:
     """The tasks of a ranking run with their arguments, which stand in ranking.json itself in older
     runs. Raises SetupError where the folder is none or is damaged."""
-    ranking = read_ranking(run)
-    paths = [run / GIVEN_ARGUMENTS]
-    paths += [arguments_path(run, name) for name in (*ranking.generators, *ranking.controls)]
+    ranking, tasks = read_ranking(run), []
+    names = (*ranking.generators, *ranking.controls)
+    paths = [run / GIVEN_ARGUMENTS, *(arguments_path(run, name) for name in names)]
     written = [a for path in paths if path.is_file() for _, a in read_arguments(path)]
-    tasks = []
     for task in ranking.tasks:
         filled: dict[str, Any] = {"controls": ranking.controls}
         if "arguments" not in task.model_fields_set:
-            filled["arguments"] = _texts(task, ranking, written)
+            ranked = set(task.items)
+            unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
+            kept = (a for a in written if a.item_id in ranked and a.system not in unasked)
+            filled["arguments"] = {
+                system: {item: KeptText.model_validate(a) for item, a in by_item.items()}
+                for system, by_item in last_arguments(kept, task.name).items()
+            }
         tasks.append(task.model_copy(update=filled))
     return tasks
-
-
-def _texts(
-    task: KeptTask, ranking: KeptRanking, written: Iterable[Argument]
-) -> dict[str, dict[str, KeptText]]:
-    """What stands in the files on this task's ranked instances, by system and item."""
-    ranked = set(task.items)
-    unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
-    kept = (a for a in written if a.item_id in ranked and a.system not in unasked)
-    return {
-        system: {item: KeptText.model_validate(a) for item, a in by_item.items()}
-        for system, by_item in last_arguments(kept, task.name).items()
-    }
-
-
-def last_arguments(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, Argument]]:
-    """The arguments on one task that count, by system and item (`texts_by_system`)."""
-    of_task = [argument for argument in arguments if argument.task == task]
-    last = {(a.system, a.item_id): a for a in of_task}
-    return {
-        system: {item: last[system, item] for item in by_item}
-        for system, by_item in texts_by_system(of_task, task).items()
-    }
 
 
 def write_ranking(run: Path, content: KeptRanking, given: Iterable[Argument]) -> None:
     """Replace ranking.json, and the arguments that this run did not make. Raises DiskFailed."""
     write_arguments_file(run / GIVEN_ARGUMENTS, given)
-    _write(run / RANKING, content.model_dump(mode="json", exclude_unset=True))
+    plain = content.model_dump(mode="json", exclude_unset=True)
+    _write(run / RANKING, to_json(plain, indent=1) + "\n")
 
 
 def write_arguments_file(path: Path, arguments: Iterable[Argument]) -> None:
     """One line per argument. Raises DiskFailed."""
-    lines = "".join(to_line(plain_argument(a)) for a in arguments)
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, lines.encode("utf-8"))
+    _write(path, "".join(to_line(plain_argument(a)) for a in arguments))
 
 
 def write_split(run: Path, task: str, rows: Mapping[str, Any]) -> None:
     """The row indices of each split. Raises DiskFailed."""
-    _write(run / "proxy" / f"split-{task}.json", rows)
+    _write(run / "proxy" / f"split-{task}.json", to_json(rows, indent=1) + "\n")
 
 
 def evaluator_folder(run: Path, name: str) -> Path:
@@ -276,7 +236,7 @@ def read_trained(run: Path, name: str) -> Trained | None:
     return validate(read_object(path.read_bytes(), path), Trained, str(path))
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
+def _write(path: Path, text: str) -> None:
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, (to_json(content, indent=1) + "\n").encode("utf-8"))
+        write_atomically(path, text.encode("utf-8"))

@@ -5,7 +5,7 @@ Each goes on where an earlier run of the same folder stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +21,11 @@ from judgebench.ranking.proxy.arguments import (
     argument_id,
     arguments_path,
     costs_of,
+    last_arguments,
     read_arguments,
 )
 from judgebench.ranking.proxy.control_cases import control_arguments
 from judgebench.ranking.proxy.examples import EvaluatorPlan
-from judgebench.ranking.proxy.section import GeneratorConfig
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
 from judgebench.ranking.proxy.task_file import split_rows
 from judgebench.ranking.rank_bench import RankBench, RankedEntry, argument_answer
@@ -35,12 +35,11 @@ from judgebench.ranking.ranking_folder import (
     KeptRanking,
     KeptTask,
     evaluator_folder,
-    last_arguments,
     write_arguments_file,
     write_ranking,
     write_split,
 )
-from judgebench.records import Answer, Dataset
+from judgebench.records import Dataset
 from judgebench.runner.bench import load_bench
 from judgebench.runner.budget import Budget
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c
@@ -60,11 +59,6 @@ class RankingStep:
     folder: RunFolder
     progress: Progress
     stop: Stop
-
-    @property
-    def path(self) -> Path:
-        """The run folder."""
-        return self.folder.path
 
 
 def rank_all(
@@ -115,10 +109,13 @@ def judge_all(
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
     verdicts alone. Raises what `runner.run` raises."""
     answers = [
-        answer
+        argument_answer(entry.task, instance, system, by_item[instance.item_id].text)
         for entry in bench.tasks
         if entry.entry.judged
-        for answer in _answers(entry, all_arguments(bench, entry, folder.path))
+        for arguments in [all_arguments(bench, entry, folder.path)]
+        for instance in entry.task.ranked
+        for system, by_item in arguments.items()
+        if instance.item_id in by_item
     ]
     judged = load_bench(bench.file, arguments=Dataset(answers, ()))
     try:
@@ -143,8 +140,8 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
 
 def generate_all(step: RankingStep, limit: float | None) -> float:
     """Have every generator write what it has not; the US dollars that all arguments cost."""
-    generators = step.bench.proxy.generators
-    costs = {g.name: costs_of(arguments_path(step.path, g.name)) for g in generators}
+    generators, run, say = step.bench.proxy.generators, step.folder.path, step.progress.say
+    costs = {g.name: costs_of(arguments_path(run, g.name)) for g in generators}
     spent = sum(map(sum, costs.values()))
     for generator in generators:
         entries = [e for e in step.bench.tasks if generator in e.generators]
@@ -152,31 +149,29 @@ def generate_all(step: RankingStep, limit: float | None) -> float:
             continue
         budget = Budget(limit, spent, max(costs[generator.name], default=0.0))
         with opened(generator.backend, generator.settings) as backend:
-            path = arguments_path(step.path, generator.name)
+            path = arguments_path(run, generator.name)
             writer = ArgumentWriter(generator, backend, path, step.bench.config.seed)
             for entry in entries:
-                name = f"{entry.task.name}: {generator.name} writes"
-                price = f"proxy.generators.{generator.name}.settings.price"
-                terms = WritingTerms(name, step.progress, step.stop, budget, price)
-                with disk_errors(step.path):
-                    written = writer.write(entry.task, entry.argued, terms)
-                _report(step.progress, entry, generator, written)
+                task, name = entry.task, generator.name
+                price = f"proxy.generators.{name}.settings.price"
+                terms = WritingTerms(
+                    f"{task.name}: {name} writes", step.progress, step.stop, budget, price
+                )
+                with disk_errors(run):
+                    written = writer.write(task, entry.argued, terms)
+                if written.asked:
+                    say(f"{task.name}: arguments of {name}: {_outcome(written)}")
                 if step.stop.wanted:
                     raise Interrupted
         spent = budget.spent
     return spent
 
 
-def _report(
-    progress: Progress, entry: RankedEntry, generator: GeneratorConfig, written: Written
-) -> None:
-    if not written.asked:
-        return
+def _outcome(written: Written) -> str:
     parts = [f"{n} {finish}" for finish, n in sorted(written.finishes.items())]
     if written.failed:
         parts.append(f"{written.failed} without a reply ({written.why_failed}): asked again next")
-    said = ", ".join(parts) or "none"
-    progress.say(f"{entry.task.name}: arguments of {generator.name}: {said}")
+    return ", ".join(parts) or "none"
 
 
 def make_control_cases(step: RankingStep) -> Mapping[str, Any]:
@@ -186,16 +181,15 @@ def make_control_cases(step: RankingStep) -> Mapping[str, Any]:
         from judgebench.ranking.proxy.passages import PassageRetriever
 
         step.progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
-        folder = step.path / "proxy" / "passages"
+        folder = step.folder.path / "proxy" / "passages"
         retriever = PassageRetriever(bench.proxy.passages, bench.corpus, folder)
     made: dict[str, list[Argument]] = {case: [] for case in bench.proxy.controls}
     for entry in bench.tasks:
-        for argument in control_arguments(
-            entry.task, bench.proxy.controls, bench.config.seed, retriever
-        ):
+        seed = bench.config.seed
+        for argument in control_arguments(entry.task, bench.proxy.controls, seed, retriever):
             made[argument.system].append(argument)
     for case, arguments in made.items():
-        write_arguments_file(arguments_path(step.path, case), arguments)
+        write_arguments_file(arguments_path(step.folder.path, case), arguments)
     return retriever.describe() if retriever else {}
 
 
@@ -214,20 +208,17 @@ def all_arguments(bench: RankBench, entry: RankedEntry, run: Path) -> BySystem:
     return found | last_arguments(sources, task.name)
 
 
-def _taught_by(bench: RankBench, arguments: BySystem) -> list[str]:
-    """The systems that an LLM-trained evaluator learns from: neither experts nor control cases."""
-    return [system for system in arguments if system not in (GOLD, *bench.proxy.controls)]
+def _taught_by(bench: RankBench, arguments: BySystem) -> dict[str, dict[str, str]]:
+    """What an LLM-trained evaluator may learn from, by system and item: neither experts nor control
+    cases."""
+    return {
+        system: {item: argument.text for item, argument in by_item.items()}
+        for system, by_item in arguments.items()
+        if system not in (GOLD, *bench.proxy.controls)
+    }
 
 
-# --- judges and evaluators -----------------------------------------------------------------------
-
-
-def _answers(entry: RankedEntry, arguments: BySystem) -> Iterator[Answer]:
-    for instance in entry.task.ranked:
-        for system, by_item in arguments.items():
-            if instance.item_id in by_item:
-                text = by_item[instance.item_id].text
-                yield argument_answer(entry.task, instance, system, text)
+# --- evaluators ----------------------------------------------------------------------------------
 
 
 def _evaluate(step: RankingStep, entry: RankedEntry, arguments: BySystem) -> None:
@@ -238,16 +229,11 @@ def _evaluate(step: RankingStep, entry: RankedEntry, arguments: BySystem) -> Non
     from judgebench.ranking.proxy.evaluator import ProxyEvaluator
     from judgebench.ranking.proxy.training import train
 
-    models = {
-        system: {item: argument.text for item, argument in arguments[system].items()}
-        for system in _taught_by(step.bench, arguments)
-    }
-    for kind in entry.kinds:
+    seed, models = step.bench.config.seed, _taught_by(step.bench, arguments)
+    for kind in entry.evaluators.kinds:
         for draw in range(entry.evaluators.draws if kind == "llm-trained" else 1):
-            plan = EvaluatorPlan(
-                entry.task, kind, entry.evaluators, step.bench.config.seed, models, draw
-            )
-            where = evaluator_folder(step.path, plan.name)
+            plan = EvaluatorPlan(entry.task, kind, entry.evaluators, seed, models, draw)
+            where = evaluator_folder(step.folder.path, plan.name)
             train(plan, where, step.progress, step.stop)
             _decide(step, ProxyEvaluator.load(where), entry, arguments)
 
@@ -321,10 +307,12 @@ def _kept_task(bench: RankBench, entry: RankedEntry, arguments: BySystem) -> Kep
     shared = ("name", "title", "metric", "labels", "left_out", "notes", "files")
     return KeptTask(
         **{field: getattr(task, field) for field in shared},
-        kinds=entry.kinds,
+        kinds=entry.evaluators.kinds,
         draws=entry.evaluators.draws,
         judged=entry.entry.judged,
         generators=tuple(g.name for g in entry.generators),
-        learnt_from=tuple(s for s in _taught_by(bench, arguments) if taught & arguments[s].keys()),
+        learnt_from=tuple(
+            s for s, texts in _taught_by(bench, arguments).items() if taught & texts.keys()
+        ),
         instances=tuple(map(KeptInstance.model_validate, task.ranked)),
     )

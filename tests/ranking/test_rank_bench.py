@@ -58,7 +58,7 @@ def test_a_sound_file_gives_tasks_with_their_generators_and_evaluators(here: Pat
     bench = load_rank_bench(write(here, {"tasks": entries, "generators": [model("a"), model("b")]}))
     (entry,) = bench.tasks
     assert [g.name for g in entry.generators] == ["a", "b"]
-    assert (entry.kinds, entry.evaluators.training.epochs) == (("baseline",), 1)
+    assert (entry.evaluators.kinds, entry.evaluators.training.epochs) == (("baseline",), 1)
     assert Path(entry.evaluators.encoder) == here / "encoder"
     assert {split: len(entry.task.of(split)) for split in ("train", "development", "test")} == {  # type: ignore[arg-type]
         "train": 20, "development": 10, "test": 10,

@@ -80,15 +80,15 @@ def plain_argument(argument: Argument) -> dict[str, object]:
     return {k: v for k, v in found.items() if v not in (None, "") or k == "text"}
 
 
-def texts_by_system(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, str]]:
+def last_arguments(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, Argument]]:
     """What each system says on each item of one task, by system and item. The last of an item
     counts; where it is blank the item is left out, but for the control cases, which may be blank
     on purpose."""
-    last = {(a.system, a.item_id): a.text for a in arguments if a.task == task}
-    found: dict[str, dict[str, str]] = {}
-    for (system, item), text in last.items():
-        if text.strip() or system in CONTROL_CASES:
-            found.setdefault(system, {})[item] = text
+    last = {(a.system, a.item_id): a for a in arguments if a.task == task}
+    found: dict[str, dict[str, Argument]] = {}
+    for (system, item), argument in last.items():
+        if argument.text.strip() or system in CONTROL_CASES:
+            found.setdefault(system, {})[item] = argument
     return found
 
 
