@@ -14,9 +14,9 @@ from judgebench.ranking.proxy.arguments import (
     Argument,
     argument_id,
     given_arguments,
+    last_arguments,
     plain_argument,
     read_arguments,
-    texts_by_system,
 )
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 
@@ -55,6 +55,11 @@ def test_the_id_of_an_argument_names_task_item_and_system() -> None:
     assert argument_id("claims", "i0", "mine") == "claims/i0/mine"
 
 
+def last_texts(arguments: list[Argument]) -> dict[str, dict[str, str]]:
+    found = last_arguments(arguments, "claims")
+    return {s: {item: a.text for item, a in by_item.items()} for s, by_item in found.items()}
+
+
 def test_the_last_argument_on_an_item_counts_and_a_blank_one_takes_it_away() -> None:
     made = [
         Argument("claims", "i0", "mine", "first"),
@@ -63,9 +68,9 @@ def test_the_last_argument_on_an_item_counts_and_a_blank_one_takes_it_away() -> 
         Argument("claims", "i0", "mine", " \n"),
         Argument("claims", "i0", "no-argument", ""),
     ]
-    assert texts_by_system(made, "claims") == {"mine": {"i1": "kept"}, "no-argument": {"i0": ""}}
+    assert last_texts(made) == {"mine": {"i1": "kept"}, "no-argument": {"i0": ""}}
     again = [*made, Argument("claims", "i0", "mine", "last")]
-    assert texts_by_system(again, "claims")["mine"] == {"i1": "kept", "i0": "last"}
+    assert last_texts(again)["mine"] == {"i1": "kept", "i0": "last"}
 
 
 def test_given_arguments_are_read_from_all_files(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from judgebench.ranking.proxy.arguments import (
     Argument,
     ArgumentWriter,
     costs_of,
+    last_arguments,
     read_arguments,
-    texts_by_system,
     wanted_instances,
 )
 from judgebench.ranking.proxy.section import ArgumentDecoding, GeneratorConfig
@@ -103,7 +103,8 @@ def kept(path: Path) -> list[Argument]:
 
 def texts(path: Path) -> dict[str, str]:
     """What counts as the argument on each item."""
-    return texts_by_system(kept(path), "claims").get("writer", {})
+    found = last_arguments(kept(path), "claims").get("writer", {})
+    return {item: argument.text for item, argument in found.items()}
 
 
 @pytest.fixture
