@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judgebench.align import Alignment
     from judgebench.backends.contract import Backend
     from judgebench.check import Outcome
-    from judgebench.data.given import GivenData
+    from judgebench.data.load import GivenData
     from judgebench.decide.result import Decisions
     from judgebench.decide.rule import DecisionRule
     from judgebench.judges.judge import Judge
@@ -73,7 +73,7 @@ def study(
     >>> [judge.name for judge in study.judges if judge.kind == "judge"]
     ['my-judge']
     """
-    from judgebench.data.given import read_given
+    from judgebench.data.load import read_given
     from judgebench.study.as_judge import gaps, judges_of
 
     whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)

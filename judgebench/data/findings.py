@@ -72,14 +72,9 @@ class Findings:
         self._warnings: dict[tuple[str, str, str, str], _Count] = {}
 
     def add(
-        self,
-        kind: str,
-        message: str,
-        at: tuple[str, int | None],
-        field: str = "",
-        found: str | None = None,
-        allowed: str = "",
-    ) -> None:
+        self, kind: str, message: str, at: tuple[str, int | None], field: str = "",
+        found: str | None = None, allowed: str = "",
+    ) -> None:  # fmt: skip
         """Note one problem at a file and row. `found` is shown quoted and shortened; warnings do
         not show it."""
         file, line = at
@@ -128,16 +123,12 @@ class Findings:
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """One for each kind, file and column, with its count and rows; `line` is the first."""
-        return tuple(
-            Problem(
-                f"{message} ({count})" if count.ranges else message,
-                file,
-                count.ranges[0][0] if count.ranges else None,
-                field,
-                kind=kind,
-            )
-            for (kind, file, field, message), count in self._warnings.items()
-        )
+        found = []
+        for (kind, file, column, message), count in self._warnings.items():
+            line = count.ranges[0][0] if count.ranges else None
+            counted = f"{message} ({count})" if count.ranges else message
+            found.append(Problem(counted, file, line, column, kind=kind))
+        return tuple(found)
 
 
 def shorten(text: str) -> str:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import tempfile
 import unicodedata
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Literal, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 from judgebench.data.cells import spreadsheet_damage
 from judgebench.data.findings import Findings, nearest, shorten
-from judgebench.data.spool import AnswerSpool
+from judgebench.errors import DiskFailed
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
+from judgebench.store.answer_file import AnswerFile, answer_line
 from judgebench.study.answers import IdTable
 
+MOST_IN_MEMORY = 4 << 20  # bytes of answers; more are kept in a file
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _NEAR_AMONG = 5_000  # known ids among which it is looked up
-
 
 Who = Literal["annotator", "judge"]
 
@@ -92,7 +94,8 @@ class Collected:
         if first == answer:
             self.findings.add("duplicate_item", "duplicate item, kept once", place)
             return True
-        parts = [f.name for f in fields(Answer) if _differ(first, answer, f.name)]
+        names = [part.name for part in fields(Answer)]
+        parts = [name for name in names if getattr(first, name) != getattr(answer, name)]
         where = Position(list(self._files)[self._file_of[row]], self._line_of[row])
         message = f"occurs {_seen(where, place)} with another {', '.join(parts)}"
         self.findings.add("conflicting_item", message, place, "item_id", answer.item_id)
@@ -177,10 +180,83 @@ class Collected:
         self.findings.add("unknown_item", message, place, "item_id", item_id)
 
 
-def _differ(a: Answer, b: Answer, name: str) -> bool:
-    return bool(getattr(a, name) != getattr(b, name))
-
-
 def _seen(first: Position, now: Position) -> str:
     elsewhere = f" of {first.file}" if first.file != now.file else ""
     return f"in row {first.line}{elsewhere}"
+
+
+class AnswerSpool:
+    """Takes answers one by one: into memory while there are few, then into a temporary file.
+
+    The file has no name, so that nothing of it remains however the process ends. It is
+    where the system keeps such files; the variable TMPDIR names another folder. Raises DiskFailed
+    where it cannot be written.
+    """
+
+    def __init__(self, most_in_memory: int | None = None) -> None:
+        self._most_in_memory = MOST_IN_MEMORY if most_in_memory is None else most_in_memory
+        self._few: list[Answer] = []
+        self._file: IO[bytes] | None = None
+        self._starts = array("q", [0])
+        self._hashes, self._lengths = array("Q"), array("q")
+        self._flushed = 0
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def __getitem__(self, row: int) -> Answer:
+        return self._few[row] if self._file is None else self._filed(row)[row]
+
+    def item_id(self, row: int) -> str:
+        """The item id of that row."""
+        return self._few[row].item_id if self._file is None else self._filed(row).head(row)[0]
+
+    def add(self, answer: Answer) -> None:
+        """Keep one more."""
+        line, hashed = answer_line(answer)
+        self._starts.append(self._starts[-1] + len(line))
+        self._hashes.append(hashed)
+        self._lengths.append(len(answer.text))
+        if self._file is not None:
+            self._write(self._file, line)
+        else:
+            self._few.append(answer)
+            if self._starts[-1] > self._most_in_memory:
+                self._spill()
+
+    def done(self) -> Sequence[Answer]:
+        """The answers: a tuple of a few, an AnswerFile of many. None may be added afterwards."""
+        return tuple(self._few) if self._file is None else self._filed(len(self) - 1)
+
+    def _spill(self) -> None:
+        try:
+            self._file = tempfile.TemporaryFile(prefix="judgebench-")  # noqa: SIM115
+        except OSError as error:
+            raise _disk_failed(error) from error
+        for answer in self._few:
+            self._write(self._file, answer_line(answer)[0])
+        self._few.clear()
+
+    def _filed(self, row: int) -> AnswerFile:
+        """The file, once it holds everything up to this row."""
+        assert self._file is not None
+        if row >= self._flushed:
+            try:
+                self._file.flush()
+            except OSError as error:
+                raise _disk_failed(error) from error
+            self._flushed = len(self)
+        return AnswerFile(self._file, self._starts, (self._hashes, self._lengths))
+
+    def _write(self, file: IO[bytes], line: bytes) -> None:
+        try:
+            file.write(line)
+        except OSError as error:
+            raise _disk_failed(error) from error
+
+
+def _disk_failed(error: OSError) -> DiskFailed:
+    return DiskFailed(
+        f"the temporary file of the answers, in {tempfile.gettempdir()}, cannot be written: "
+        f"{error.strerror or error}; set TMPDIR to a folder with room"
+    )

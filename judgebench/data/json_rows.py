@@ -19,6 +19,7 @@ _AS_PAIRS = JSONDecoder(object_pairs_hook=tuple, **_AS_TEXT)
 _AS_DICTS = JSONDecoder(**_AS_TEXT)
 _LINE_ENDS = ("\n", "\r\n", "")
 _TEXTS = {str}
+_Object = tuple[int, tuple[tuple[str, Any], ...]]  # its line, and its keys and values
 
 
 def jsonl_columns(text: io.TextIOWrapper, file: str, findings: Findings) -> tuple[str, ...]:
@@ -73,9 +74,7 @@ def _is_plain(line: str) -> bool:
     return line.isascii() and "\\u" not in line and "\\b" not in line and "\x7f" not in line
 
 
-def _columns(
-    objects: Iterable[tuple[int, tuple[tuple[str, Any], ...]]], file: str, findings: Findings
-) -> tuple[str, ...]:
+def _columns(objects: Iterable[_Object], file: str, findings: Findings) -> tuple[str, ...]:
     """The union of the keys; a duplicate key in an object is reported."""
     columns: dict[str, None] = {}
     usual: list[str] = []  # most objects have the keys of the one before
@@ -94,9 +93,7 @@ def _columns(
     return tuple(columns)
 
 
-def _jsonl_objects(
-    text: io.TextIOWrapper, file: str, findings: Findings
-) -> Iterator[tuple[int, tuple[tuple[str, Any], ...]]]:
+def _jsonl_objects(text: io.TextIOWrapper, file: str, findings: Findings) -> Iterator[_Object]:
     for line, content in enumerate(text, start=1):
         if content.isspace():
             continue
@@ -109,9 +106,7 @@ def _jsonl_objects(
             yield line, value
 
 
-def _json_objects(
-    text: io.TextIOWrapper, file: str, findings: Findings
-) -> Iterator[tuple[int, tuple[tuple[str, Any], ...]]]:
+def _json_objects(text: io.TextIOWrapper, file: str, findings: Findings) -> Iterator[_Object]:
     try:
         values = _parse(text.read(), _AS_PAIRS)
     except ValueError as error:

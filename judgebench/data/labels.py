@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from judgebench.data.cells import clean, spreadsheet_damage
 from judgebench.data.findings import Findings, nearest
-from judgebench.data.spec import DataSpec, FileSpec, LabelSpec
+from judgebench.data.spec import DataSpec, LabelSpec
 from judgebench.rubric import Metric, Rubric
 
-_WHOLE_FLOAT = re.compile(r"(-?\d+)\.0+")
+_WHOLE_FLOAT = re.compile(r"\A(-?\d+)\.0+\Z")
 
 
 class CellLabel(NamedTuple):
@@ -27,7 +27,8 @@ class CellLabel(NamedTuple):
 def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> CellLabel:
     """The label that a cell holds: by the data's own spellings first, then by the rubric's."""
     text, unseen, _ = clean(raw)
-    for candidate in (text, _whole_number(text)):
+    # `2` for `2.0`, which is how many tables write the code 2 once a cell is blank
+    for candidate in (text, _WHOLE_FLOAT.sub(r"\1", text)):
         label = spelt[candidate] if candidate in spelt else metric.parse(candidate)
         if candidate == "" or (candidate in spelt and label is None):
             return CellLabel(None, "blank_label", "blank cell, counted as no label")
@@ -36,18 +37,11 @@ def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> Cel
     else:
         return _unknown(metric, text, spelt)
     if candidate != text:
-        return CellLabel(
-            label, "float_label", "a number with .0, as a table writes it beside blanks"
-        )
+        message = "a number with .0, as a table writes it beside blanks"
+        return CellLabel(label, "float_label", message)
     if unseen:
         return CellLabel(label, "invisible_characters", "left out of a label")
     return CellLabel(label)
-
-
-def _whole_number(text: str) -> str:
-    """`2` for `2.0`, which is how many tables write the code 2 once a cell is blank."""
-    match = _WHOLE_FLOAT.fullmatch(text)
-    return match[1] if match else text
 
 
 def _unknown(metric: Metric, text: str, spelt: Mapping[str, str | None]) -> CellLabel:
@@ -79,28 +73,17 @@ def resolve(spec: DataSpec, rubric: Rubric, findings: Findings, file: str) -> Da
     """
     names = _Names(rubric, findings, file)
     common = names.spellings(spec.spellings, "spellings")
-    files = tuple(
-        _resolve_file(one, names, common, f"files.{i}") for i, one in enumerate(spec.files)
-    )
-    return spec.model_copy(update={"files": files, "spellings": common})
-
-
-def _resolve_file(file: FileSpec, names: _Names, common: Spellings, where: str) -> FileSpec:
-    items = tuple(
-        item.model_copy(
-            update={
-                "labels": tuple(
-                    names.labels(label, common, f"{where}.items.{i}.labels.{k}")
-                    for k, label in enumerate(item.labels)
-                )
-            }
-        )
-        for i, item in enumerate(file.items)
-    )
-    labels = tuple(
-        names.labels(label, common, f"{where}.labels.{k}") for k, label in enumerate(file.labels)
-    )
-    return file.model_copy(update={"items": items, "labels": labels})
+    files = []
+    for i, one in enumerate(spec.files):
+        items = [
+            item.model_copy(
+                update={"labels": names.all(item.labels, common, f"files.{i}.items.{k}.labels")}
+            )
+            for k, item in enumerate(one.items)
+        ]
+        labels = names.all(one.labels, common, f"files.{i}.labels")
+        files.append(one.model_copy(update={"items": tuple(items), "labels": labels}))
+    return spec.model_copy(update={"files": tuple(files), "spellings": common})
 
 
 class _Names:
@@ -108,6 +91,11 @@ class _Names:
 
     def __init__(self, rubric: Rubric, findings: Findings, file: str) -> None:
         self.rubric, self.findings, self.file = rubric, findings, file
+
+    def all(
+        self, specs: Sequence[LabelSpec], common: Spellings, where: str
+    ) -> tuple[LabelSpec, ...]:
+        return tuple(self.labels(s, common, f"{where}.{k}") for k, s in enumerate(specs))
 
     def labels(self, spec: LabelSpec, common: Spellings, where: str) -> LabelSpec:
         own = self.spellings(spec.spellings, f"{where}.spellings")

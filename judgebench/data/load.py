@@ -1,11 +1,11 @@
-"""The two public functions: load a data set, or report on files without failing."""
+"""Load a data set, report on files without failing, or read labels and verdicts as given."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +15,23 @@ from judgebench.data.gather import Collected
 from judgebench.data.kept import file_hash, kept_data
 from judgebench.data.labels import resolve
 from judgebench.data.open_table import DataTable, frame_table, open_table
-from judgebench.data.recognise import recognise, stem
+from judgebench.data.recognise import NO_TEXT, recognise, stem
 from judgebench.data.row_reader import read_table
 from judgebench.data.spec import DataSpec
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Dataset, Origin, content_hash
+from judgebench.records import Answer, Dataset, HumanLabel, Origin, content_hash
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
 
 _READER = 1  # to be raised whenever the same files are read differently
+# What is usual where tables are not written for judgebench, and changes nothing.
+_USUAL = ("blank_label", "blank_question", "duplicate_item")
 
 
 def load_data(
-    source: DataSpec | Path | Sequence[Path],
-    rubric: Rubric,
-    *,
-    metrics: Sequence[str] | None = None,
-    folder: Path | None = None,
-    kept_in: Path | None = None,
-) -> Dataset:
+    source: DataSpec | Path | Sequence[Path], rubric: Rubric, *,
+    metrics: Sequence[str] | None = None, folder: Path | None = None, kept_in: Path | None = None,
+) -> Dataset:  # fmt: skip
     """Answers and human labels from data.yaml files, a data.yaml's model, or plain files.
 
     All files named are one data set. Plain files are recognised by their columns (docs/data.md).
@@ -66,11 +64,9 @@ def load_data(
 
 
 def _reading(
-    source: DataSpec | Path | Sequence[Path],
-    rubric: Rubric,
-    metrics: Sequence[str] | None,
+    source: DataSpec | Path | Sequence[Path], rubric: Rubric, metrics: Sequence[str] | None,
     folder: Path | None,
-) -> str:
+) -> str:  # fmt: skip
     """A hash of everything that decides what is read, except the contents of the files."""
     if isinstance(source, DataSpec):
         named: object = source.model_dump(mode="json")
@@ -149,11 +145,71 @@ def _report(sets: Sequence[Collected], rubric: Rubric) -> CheckReport:
     )
 
 
+@dataclass(frozen=True)
+class GivenData:
+    """What was given. `verdicts` are the labels of judges, blank ones too; `unread` are
+    the texts that are not labels. Without answers, `answers` have ids and groups alone."""
+
+    answers: Sequence[Answer]
+    labels: Sequence[HumanLabel]
+    verdicts: Sequence[HumanLabel]
+    unread: Mapping[tuple[str, str, str], str]  # by item, judge and metric
+    has_texts: bool
+    warnings: Sequence[Problem]
+
+
+def read_given(labels: Any, verdicts: Any, answers: Any, rubric: Rubric) -> GivenData:
+    """Read all three, of which verdicts and answers may be None.
+
+    Raises SetupError with every problem of all of them.
+    """
+    gathered = Collected(rubric, rubric, Findings())
+    gathered.without_texts = answers is None
+    if answers is not None:
+        _read_into(gathered, answers, "answers")
+    _read_into(gathered, labels, "labels")
+    if gathered.without_texts:  # unless the labels bring their texts along
+        gathered.without_texts = not gathered.n_answers or gathered.text_of(0) == NO_TEXT
+    gathered.settle()
+    people = gathered.begin_verdicts()
+    if verdicts is not None:
+        _read_into(gathered, verdicts, "verdicts")
+        gathered.settle()
+    said = list(gathered.human_labels())
+    if not gathered.findings.errors:
+        _check_given(people, None if verdicts is None else said, gathered)
+    if gathered.findings.errors:
+        raise SetupError(gathered.findings.errors)
+    found = gathered.answers()
+    if gathered.without_texts:  # every item that has a label or a verdict
+        by_id = {answer.item_id: replace(answer, text="") for answer in found}
+        for label in (*people, *said):
+            by_id.setdefault(label.item_id, Answer(label.item_id, ""))
+        found = list(by_id.values())
+    warnings = [w for w in gathered.findings.warnings if w.kind not in _USUAL]
+    unread: dict[tuple[str, str, str], str] = dict(gathered.unread.items())
+    return GivenData(found, people, said, unread, not gathered.without_texts, warnings)
+
+
+def _check_given(
+    labels: Sequence[HumanLabel], verdicts: Sequence[HumanLabel] | None, gathered: Collected
+) -> None:
+    """Labels and verdicts that can be compared; what prevents it is reported."""
+    labelled = {label.item_id for label in labels if label.label is not None}
+    if not labelled:
+        gathered.findings.add("no_rows", "holds no human label", ("labels", None))
+    elif verdicts is not None and not any(said.item_id in labelled for said in verdicts):
+        message = "no item of the verdicts has a human label"
+        some = verdicts[0].item_id if verdicts else ""
+        allowed = f"item ids of the labels, such as {min(labelled)!r}"
+        gathered.findings.add("unknown_item", message, ("verdicts", None), "item_id", some, allowed)
+
+
 def _is_yaml(path: Path) -> bool:
     return path.suffix.lower() in (".yaml", ".yml")
 
 
-def read_into(gathered: Collected, source: Any, name: str) -> None:
+def _read_into(gathered: Collected, source: Any, name: str) -> None:
     """Read one more file or DataFrame into what was gathered; `name` names a DataFrame."""
     if isinstance(source, str | Path):
         _read_paths([Path(source)], None, gathered)
@@ -164,19 +220,15 @@ def read_into(gathered: Collected, source: Any, name: str) -> None:
 def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Collected) -> None:
     for path in paths:
         _note_source(str(path), path, gathered)
-        if _is_yaml(path):
-            _read_yaml(path, folder or path.parent, gathered)
+        if not _is_yaml(path):
+            _read_table(open_table(path, gathered.findings), stem(path), gathered)
+            continue
+        try:
+            spec = load_model(path, DataSpec)
+        except SetupError as error:
+            gathered.findings.extend("bad_spec", error.problems)
         else:
-            _read_plain(path, gathered)
-
-
-def _read_yaml(path: Path, folder: Path, gathered: Collected) -> None:
-    try:
-        spec = load_model(path, DataSpec)
-    except SetupError as error:
-        gathered.findings.extend("bad_spec", error.problems)
-    else:
-        _read_spec(spec, str(path), folder, gathered)
+            _read_spec(spec, str(path), folder or path.parent, gathered)
 
 
 def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> None:
@@ -187,10 +239,6 @@ def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> 
         _note_source(one.path, path, gathered)
         if table := open_table(path, gathered.findings, one.format):
             read_table(table, one, stem(path), gathered)
-
-
-def _read_plain(path: Path, gathered: Collected) -> None:
-    _read_table(open_table(path, gathered.findings), stem(path), gathered)
 
 
 def _read_table(table: DataTable | None, name: str, gathered: Collected) -> None:

@@ -21,14 +21,9 @@ from judgebench.data.json_rows import json_cell, jsonl_columns, jsonl_rows, read
 from judgebench.files import open_bytes
 
 SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-}
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
+    ".ndjson": "jsonl", ".parquet": "parquet",
+}  # fmt: skip
 _LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters unless set
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
@@ -94,22 +89,21 @@ def _read(path: Path, format: str, findings: Findings) -> Iterator[RawRow]:
     """The header as a first row, then the rows."""
     if path.is_dir():
         raise IsADirectoryError("is a folder, not a file")
+    file = str(path)
     with _open_bytes(path) as data:
+        if format == "parquet":
+            yield from _read_parquet(data, file, findings)
+            return
+        text = _as_text(data, file, findings)
         if format in ("csv", "tsv"):
-            yield from _read_delimited(
-                _as_text(data, str(path), findings), format, str(path), findings
-            )
-        elif format == "jsonl":
-            # Gone through twice, for the last line may be the first with some key.
-            columns = jsonl_columns(_as_text(data, str(path), findings), str(path), findings)
-            if columns:
-                yield RawRow(0, columns)
-                with _open_bytes(path) as again:
-                    yield from jsonl_rows(_as_text(again, str(path), Findings()), columns)
+            yield from _read_delimited(text, format, file, findings)
         elif format == "json":
-            yield from read_json(_as_text(data, str(path), findings), str(path), findings)
-        else:
-            yield from _read_parquet(data, str(path), findings)
+            yield from read_json(text, file, findings)
+        # Lines are gone through twice, for the last may be the first with some key.
+        elif columns := jsonl_columns(text, file, findings):
+            yield RawRow(0, columns)
+            with _open_bytes(path) as again:
+                yield from jsonl_rows(_as_text(again, file, Findings()), columns)
 
 
 def _open_bytes(path: Path) -> IO[bytes]:
@@ -250,18 +244,15 @@ def _read_delimited(
     delimiter = "\t" if format == "tsv" else _delimiter(head)
     lines = chain(io.StringIO(head, newline=""), text)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    line = 0
-    width = 0
+    line = width = 0
     try:
-        for fields in reader:
-            line += 1
+        for line, fields in enumerate(reader, start=1):
             width = width or len(fields)
-            if len(fields) != width and any(fields):
+            sound = len(fields) == width or not any(fields)
+            if not sound:
                 message = f"has {len(fields)} cells where the header has {width}"
                 findings.add("ragged_row", message, (file, line))
-                yield RawRow(line, fields, False)
-            else:
-                yield RawRow(line, fields)
+            yield RawRow(line, fields, sound)
     except csv.Error as error:
         message = f"the quotes do not match up ({error}); nothing after this row was read"
         findings.add("malformed", message, (file, line + 1))

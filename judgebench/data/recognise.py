@@ -9,7 +9,6 @@ from judgebench.data.findings import Findings, nearest
 from judgebench.data.gather import Collected
 from judgebench.data.open_table import DataTable
 from judgebench.data.spec import FileLabelSpec, FileSpec, IdSource, ItemSpec, LabelSpec, Source
-from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
 _LABEL = ("annotator", "metric", "label")
@@ -45,7 +44,7 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
         findings.add("unrecognised_file", message, (table.file, None), allowed=allowed)
         return None
     item_id = IdSource(column=named["item_id"])
-    _report_unused(rest, labels, kept, table, rubric, findings)
+    _report_unused(rest, labels, kept, table.file, gathered)
     grouped = gathered.without_texts and not named.keys().isdisjoint(("question", "group"))
     if "text" not in named and not grouped:
         assert labels is not None
@@ -86,12 +85,9 @@ def _labels(named: dict[str, str], table: DataTable, gathered: Collected) -> Lab
     metrics: dict[str, str] = {}
     for name, column in named.items():
         metric = None if name in (*_ANSWER, *_LABEL, gathered.who) else rubric.find(column)
-        if metric is None:
-            continue
-        if metric.id in metrics:
-            message = f"the columns {metrics[metric.id]!r} and {column!r} are the same metric"
+        if metric and (first := metrics.setdefault(metric.id, column)) != column:
+            message = f"the columns {first!r} and {column!r} are the same metric"
             findings.add("duplicate_column", message, (table.file, 1), column)
-        metrics.setdefault(metric.id, column)
     return LabelSpec(annotator=annotator, metrics=metrics) if metrics else None
 
 
@@ -105,14 +101,10 @@ def _rest(named: dict[str, str], labels: LabelSpec | None) -> list[str]:
 
 
 def _report_unused(
-    columns: Sequence[str],
-    found: LabelSpec | None,
-    kept: bool,
-    table: DataTable,
-    rubric: Rubric,
-    findings: Findings,
+    columns: Sequence[str], found: LabelSpec | None, kept: bool, file: str, gathered: Collected
 ) -> None:
     """Report unused columns; one that looks like a misspelt metric is an error."""
+    rubric, findings = gathered.rubric, gathered.findings
     there = found.metrics if found else {}
     absent = [] if found and found.metric else [m for m in rubric.metrics if m.id not in there]
     lacking = [name for m in absent for name in (m.id, m.title)]
@@ -121,11 +113,9 @@ def _report_unused(
             message = (
                 f"is not a metric of the rubric{near} If not, describe the file in a data.yaml"
             )
-            findings.add("unknown_metric", message, (table.file, 1), column)
+            findings.add("unknown_metric", message, (file, 1), column)
         elif not kept:
-            findings.add(
-                "unused_column", "is not a metric and is not read", (table.file, 1), column
-            )
+            findings.add("unused_column", "is not a metric and is not read", (file, 1), column)
 
 
 def stem(path: Path) -> str:

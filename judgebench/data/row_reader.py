@@ -23,6 +23,7 @@ from judgebench.records import Answer, content_hash, is_slot
 from judgebench.rubric import Metric
 
 _Get = Callable[[RawRow], str]
+_Pick = Callable[[RawRow], Iterator[tuple[Metric, int]]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class _Labels:
     """A prepared label entry: `pick` gives the metrics of a row and the indices of their cells."""
 
     annotator: _Get
-    pick: Callable[[RawRow], Iterator[tuple[Metric, int]]]
+    pick: _Pick
     list: bool
     spellings: Mapping[str, Mapping[str, str | None]]
     read: dict[tuple[str, str], CellLabel] = field(default_factory=dict)  # few texts, many cells
@@ -40,17 +41,15 @@ class _Labels:
 class _Item:
     """A prepared item entry."""
 
+    spec: ItemSpec
     item_id: _Get
     text: _Get
-    text_column: str
     question: _Get
     system: _Get
     reference: _Get
     group: _Get
     metadata: tuple[tuple[str, int], ...]
     labels: tuple[_Labels, ...]
-    has_question: bool
-    skip_empty: bool
 
 
 def read_table(
@@ -104,17 +103,11 @@ class _RowReader:
         return is_long or not metrics or bool(metrics & self.gathered.wanted)
 
     def _note(
-        self,
-        kind: str,
-        message: str,
-        row: RawRow,
-        column: str = "",
-        found: str | None = None,
+        self, kind: str, message: str, row: RawRow, column: str = "", found: str | None = None,
         allowed: str = "",
-    ) -> None:
-        self.gathered.findings.add(
-            kind, message, (self.table.file, row.line), column, found, allowed
-        )
+    ) -> None:  # fmt: skip
+        at = (self.table.file, row.line)
+        self.gathered.findings.add(kind, message, at, column, found, allowed)
 
     def _is_flat(self, row: RawRow, used: set[tuple[int, bool]]) -> bool:
         """Whether each cell that is read holds one text, or a list where one is expected."""
@@ -181,27 +174,21 @@ class _RowReader:
 
     def _item(self, spec: ItemSpec) -> _Item:
         return _Item(
+            spec=spec,
             item_id=self._id(spec.item_id),
             text=self._text(spec.text),
-            text_column=spec.text.column or "",
             question=self._text(spec.question),
             system=self._name(spec.system),
             reference=self._text(spec.reference),
             group=self._name(spec.group),
             metadata=tuple((column, self._place(column)) for column in spec.metadata),
             labels=tuple(map(self._labels, spec.labels)),
-            has_question=spec.question is not None,
-            skip_empty=spec.if_empty == "skip",
         )
 
     def _labels(self, spec: LabelSpec) -> _Labels:
         pick = self._long(spec.metric, spec.label) if spec.metric and spec.label else None
-        return _Labels(
-            annotator=self._annotator(spec.annotator),
-            pick=pick or self._wide(spec.metrics),
-            list=spec.list,
-            spellings=spec.spellings,
-        )
+        pick = pick or self._wide(spec.metrics)
+        return _Labels(self._annotator(spec.annotator), pick, spec.list, spec.spellings)
 
     def _annotator(self, source: Source | None) -> _Get:
         get = self._name(source or Source(value=self.default_annotator))
@@ -217,9 +204,7 @@ class _RowReader:
 
         return named
 
-    def _long(
-        self, metric_column: str, label_column: str
-    ) -> Callable[[RawRow], Iterator[tuple[Metric, int]]]:
+    def _long(self, metric_column: str, label_column: str) -> _Pick:
         metric_place, label_place = self._place(metric_column), self._place(label_column)
 
         def pick(row: RawRow) -> Iterator[tuple[Metric, int]]:
@@ -238,7 +223,7 @@ class _RowReader:
 
         return pick
 
-    def _wide(self, metrics: Mapping[str, str]) -> Callable[[RawRow], Iterator[tuple[Metric, int]]]:
+    def _wide(self, metrics: Mapping[str, str]) -> _Pick:
         pairs = [
             (metric, self._place(column))
             for name, column in metrics.items()
@@ -262,7 +247,7 @@ class _RowReader:
         question, reference = item.question(row), item.reference(row)
         if is_blank(question):
             question = ""
-            if item.has_question:
+            if item.spec.question is not None:
                 self._note("blank_question", "blank question: the text is judged without one", row)
         answer = Answer(
             item_id=item_id,
@@ -278,19 +263,20 @@ class _RowReader:
                 self._read_labels(labels, item_id, row)
 
     def _has_text(self, item: _Item, item_id: str, text: str, row: RawRow) -> bool:
+        column = item.spec.text.column or ""
         if is_blank(text):
             self.gathered.left_out.add(item_id)
-            if item.skip_empty:
+            if item.spec.if_empty == "skip":
                 message = "empty text: the item and its labels are left out"
-                self._note("skipped_item", message, row, item.text_column)
+                self._note("skipped_item", message, row, column)
             else:
                 message = "the text is empty; `if_empty: skip` in a data.yaml leaves such rows out"
-                self._note("empty_text", message, row, item.text_column, text)
+                self._note("empty_text", message, row, column, text)
             return False
         if not row.plain and has_invisible(text):
-            self._note("invisible_characters", "kept in a text", row, item.text_column)
+            self._note("invisible_characters", "kept in a text", row, column)
         if damage := spreadsheet_damage(text):
-            self._note("spreadsheet_text", f"the whole text {damage}", row, item.text_column)
+            self._note("spreadsheet_text", f"the whole text {damage}", row, column)
         return True
 
     def _read_labels(self, labels: _Labels, item_id: str, row: RawRow) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.data import DataSpec, check_files, is_kept, keep_data, load_data, spool
+from judgebench.data import DataSpec, check_files, gather, is_kept, keep_data, load_data
 from judgebench.files import to_line
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric
@@ -34,7 +34,7 @@ LABELS = "item_id,annotator,tone\ni0,x,Kind\ni59,x,Neutral\n"
 @pytest.fixture
 def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every answer goes to disk at once."""
-    monkeypatch.setattr(spool, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(gather, "MOST_IN_MEMORY", 0)
 
 
 def jsonl(rows: list[dict[str, Any]]) -> str:
@@ -82,7 +82,7 @@ def test_on_disk_the_same_is_read_as_in_memory(
     late = [{"item_id": "last", "text": "t", "reference": "r", "late": "x"}]
     paths = [write("a.jsonl", jsonl(ROWS + late)), write("l.csv", LABELS)]
     few = load_data(paths, rubric)
-    monkeypatch.setattr(spool, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(gather, "MOST_IN_MEMORY", 0)
     many = load_data(paths, rubric)
     assert isinstance(few.answers, tuple)
     assert isinstance(many.answers, AnswerFile)
@@ -100,7 +100,7 @@ def test_on_disk_the_same_faults_are_told(
     labels = LABELS + "i99,x,Kind\nempty,x,Kind\n"
     paths = [write("a.jsonl", jsonl(rows) + "no json\n[1]\n"), write("l.csv", labels)]
     few = check_files(paths, rubric)
-    monkeypatch.setattr(spool, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(gather, "MOST_IN_MEMORY", 0)
     assert check_files(paths, rubric) == few
     assert {"conflicting_item", "empty_text", "id_collision", "malformed"} <= {
         problem.kind for problem in few.errors
@@ -128,7 +128,7 @@ def test_rows_are_read_without_holding_them(rubric: Rubric, tmp_path: Path, form
     finally:
         tracemalloc.stop()
     assert len(answers) == 3000
-    assert peak < 4e6 + spool.MOST_IN_MEMORY
+    assert peak < 4e6 + gather.MOST_IN_MEMORY
 
 
 # Kept in a run folder ------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.data.spool import AnswerSpool
+from judgebench.data.gather import AnswerSpool
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.records import Answer
 from judgebench.store.answer_file import AnswerFile, answer_line, write_answers
