@@ -55,7 +55,7 @@ READ = {
 # Words that are data: old keys that are still read, lists of pronouns, texts that a judge is asked.
 KEPT = {
     "judgebench/judges/config.py": {"reasks"},
-    "judgebench/decide/result.py": {"DON'T"},
+    "judgebench/decide/outcome.py": {"DON'T"},
     "judgebench/stress/probes/text.py": {"he", "his"},
     "judgebench/stress/probes/edits/wording.py": {"he"},
     "benchmarks/same_numbers.py": {"DON'T"},
