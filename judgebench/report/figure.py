@@ -1,17 +1,24 @@
-"""What all figures share: style, size, files, and numbers printed into cells."""
+"""Figures: how heat maps and intervals are drawn, and what all figures share.
+
+Each is drawn once and saved as PNG, PDF and SVG. Colours are told apart with every common kind of
+colour blindness, and each is doubled by a shape, a place or a printed number.
+"""
 
 from __future__ import annotations
 
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from judgebench.records import Estimate
 from judgebench.report.words import wrapped
-from judgebench.results.tables import DASH
+from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, Scale
+from judgebench.results.tables import DASH, Cell
 
 FORMATS = ("png", "pdf", "svg")  # to look at, for a paper, for a page
 _STYLE = {
@@ -27,29 +34,181 @@ _STYLE = {
     "savefig.dpi": 160,
 }
 DARK = 0.72  # shares above it are so dark that text on them is white
+# Okabe and Ito's colours with a shape each; they repeat after eight judges, the shapes after nine.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#555555")
+_SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
+_GREY = "#767676"
+_LINES = ("-", "--", ":", "-.")  # of the bounds
+# All grow evenly darker to the dark end, so that steps are told apart without colours too. The
+# controls stay pale: they are there to compare with.
+_MAPS: Mapping[Scale, str] = {"good": "Blues", "bad": "OrRd", "signed": "PuOr"}
+_NEVER = 2.0  # no share is above it
+
+
+def drawn(figures: Iterable[Figure]) -> Mapping[str, Mapping[str, bytes]]:
+    """File name without its ending -> format -> content, for each figure."""
+    found: dict[str, Mapping[str, bytes]] = {}
+    for figure in figures:
+        name = slug(figure.key)
+        if name in found:
+            name = f"{name}-{len(found) + 1}"
+        found[name] = save_figure(_drawer(figure))
+    return found
+
+
+def _drawer(figure: Figure) -> Callable[[], Any]:
+    if isinstance(figure, Drawing):
+        return figure.draw
+    if isinstance(figure, HeatMap):
+        return partial(draw_heat_map, figure)
+    return partial(draw_intervals, figure)
+
+
+def draw_heat_map(heat: HeatMap) -> Any:
+    """The estimates of a table as coloured cells: judges in colour, controls in grey."""
+    table, places = heat.table, [j for j, kind in enumerate(heat.kinds) if kind]
+    kinds = [heat.kinds[j] for j in places]
+    grid = [[row[j].estimate or Estimate(None) for j in places] for row in table.rows]
+    figure = new_figure(2.6 + 0.92 * len(places), 1.5 + 0.46 * len(grid))
+    axes = figure.subplots()
+    values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
+    most = np.nanmax(np.abs(values), initial=0.1) if heat.scale == "signed" else 1.0
+    is_control = np.broadcast_to(np.array(kinds) == "control", values.shape)
+    ends = (-most, most) if heat.scale == "signed" else (0.0, 1.15)
+    for colours, (low, high), left_out in (
+        (_MAPS[heat.scale], ends, is_control),
+        ("Greys", (-0.15 * most, 2.4 * most), ~is_control),
+    ):
+        seen = np.abs(values) if heat.scale == "signed" and colours == "Greys" else values
+        shown = np.ma.masked_where(left_out | np.isnan(values), seen)
+        axes.imshow(shown, cmap=colours, vmin=low, vmax=high, aspect="auto")
+    axes.set_facecolor("#eeeeee")
+    for i, row in enumerate(grid):
+        for j, estimate in enumerate(row):
+            number_in_cell(axes, i, j, estimate, _NEVER if kinds[j] == "control" else DARK * most)
+    for edge in range(1, len(kinds)):
+        if kinds[edge] != kinds[edge - 1]:
+            axes.axvline(edge - 0.5, color="white", linewidth=4)
+    measured = [j for j, kind in enumerate(kinds) if kind != "human"]
+    rows = [
+        _row_name([cell.value for cell in cells[: table.stubs]], [row[j] for j in measured])
+        for cells, row in zip(table.rows, grid, strict=True)
+    ]
+    grid_ticks(axes, [table.columns[j] for j in places], rows)
+    title = f"{heat.title}. {DASH} means undefined"
+    axes.set_title(wrapped(title, max(30, 13 * len(places))), loc="left", fontsize=9)
+    return figure
+
+
+def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
+    """What names a row, and the smallest and largest n of its defined estimates."""
+    measured = [e for e in estimates if e.value is not None] or list(estimates)
+    return "\n".join([*(wrapped(s, 30) for s in stubs if s != DASH), counts_line(measured)])
+
+
+def draw_intervals(shown: Intervals) -> Any:
+    """A band for each line, with a point and its interval for each lane."""
+    looks = _looks([lane for _, lanes in shown.lines for lane in lanes])
+    most = max((len(lanes) for _, lanes in shown.lines), default=1)
+    figure = new_figure(7.2, 1.3 + len(shown.lines) * (0.25 + 0.085 * most))
+    axes = figure.subplots()
+    for y, (_, lanes) in enumerate(shown.lines):
+        axes.axhspan(y - 0.5, y + 0.5, color="#f4f4f4" if y % 2 else "white", zorder=0)
+        for place, lane in enumerate(lanes):
+            at = y - 0.4 + (place + 0.5) * 0.8 / len(lanes)
+            _whisker(axes, lane.estimate, at, looks[lane.name])
+    for look in looks.values():  # every lane stands in the legend, also where it has no value
+        axes.plot([], [], linestyle="none", **look)
+    for (words, bound), line in zip(shown.bounds.items(), _LINES * 9, strict=False):
+        axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=line, label=words)
+    names = [
+        _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
+        for line, lanes in shown.lines
+    ]
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown
+        axes.set_xlim(*(shown.limits or (-0.02, 1.02)))
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(f"{shown.axis or 'Value with interval'}; {DASH} means undefined")
+    axes.set_title(wrapped(shown.title, 48), loc="left", fontsize=9)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=7)
+    return figure
+
+
+def _looks(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:
+    """Label, colour and shape of each lane by its name; controls are hollow, humans black."""
+    kinds = {lane.name: lane.kind for lane in lanes}
+    looks: dict[str, dict[str, Any]] = {}
+    for name, kind in kinds.items():
+        number = [n for n, k in kinds.items() if k == kind].index(name)
+        look = {"label": wrapped(name, 26), "marker": _SHAPES[number % len(_SHAPES)]}
+        if kind == "judge":
+            looks[name] = {**look, "markersize": 4, "color": _COLOURS[number % len(_COLOURS)]}
+        elif kind == "control":
+            looks[name] = {**look, "markersize": 4, "color": _GREY, "markerfacecolor": "white"}
+        else:
+            looks[name] = {**look, "markersize": 8, "color": "black", "marker": "|"}
+    return looks
+
+
+def _whisker(axes: Any, e: Estimate, y: float, look: Mapping[str, Any]) -> None:
+    """A point with its interval; a dash at the left edge where the number is undefined."""
+    if e.value is None:
+        at_edge = axes.get_yaxis_transform()
+        axes.text(0.01, y, DASH, transform=at_edge, va="center", fontsize=6, color=look["color"])
+        return
+    error = None
+    if e.low is not None and e.high is not None:
+        error = [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
+    axes.errorbar(
+        e.value, y, xerr=error, linestyle="none", elinewidth=1, **{**look, "label": "_nolegend_"}
+    )
+
+
+def described(figure: Figure) -> str:
+    """What stands in place of a figure for those who cannot see it."""
+    if isinstance(figure, Intervals):
+        lines = (f"{line}: {_lanes_in_words(lanes)}" for line, lanes in figure.lines)
+        return f"{figure.title}. {'; '.join(lines)}."
+    return f"{figure.title}. The numbers stand in the tables of this section."
+
+
+def _lanes_in_words(lanes: Sequence[Lane]) -> str:
+    return ", ".join(f"{x.name} {Cell(estimate=x.estimate).value}" for x in lanes)
+
+
+# --- what all figures share -----------------------------------------------------------------------
 
 
 def save_figure(draw: Callable[[], Any]) -> Mapping[str, bytes]:
     """The figure that `draw` makes, in every format."""
-    with _style():
+    import matplotlib as mpl
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        # A script that the font lacks is drawn as boxes; the tables and the page show it.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = draw()
-        _lay_out(figure)
+        # Make room for all text, once: as the figure's own engine it would work in every format.
+        ConstrainedLayoutEngine().execute(figure)
         return {kind: _save(figure, kind) for kind in FORMATS}
+
+
+def _save(figure: Any, kind: str) -> bytes:
+    out = io.BytesIO()
+    no_date = {
+        "pdf": {"CreationDate": None},
+        "svg": {"Date": None},
+    }  # the same figure, the same file
+    figure.savefig(out, format=kind, metadata=no_date.get(kind), facecolor="white")
+    return out.getvalue()
 
 
 def slug(text: str) -> str:
     """`text` as a part of a file name."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:80] or "figure"
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib as mpl
-
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        # A script that the font lacks is drawn as boxes; the tables and the page show it.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        yield
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -60,21 +219,6 @@ def new_figure(width: float, height: float) -> Any:
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
-
-
-def _lay_out(figure: Any) -> None:
-    """Make room for all text, once: as the figure's own engine it would work in every format."""
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    ConstrainedLayoutEngine().execute(figure)
-
-
-def _save(figure: Any, kind: str) -> bytes:
-    out = io.BytesIO()
-    dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    no_date = dates.get(kind)  # the same figure, the same file
-    figure.savefig(out, format=kind, metadata=no_date, facecolor="white")
-    return out.getvalue()
 
 
 def number_in_cell(axes: Any, i: int, j: int, estimate: Estimate, dark: float = DARK) -> None:

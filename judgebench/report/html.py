@@ -16,10 +16,18 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from judgebench.report.contents import blocks_of, caveats, report_title
-from judgebench.report.draw import described
+from judgebench.report.figure import described
 from judgebench.report.words import printable
-from judgebench.results.part import Block, Card, Part, Passage
+from judgebench.results.part import (
+    Block,
+    Card,
+    Part,
+    Passage,
+    blocks_of,
+    caveats,
+    first_on_screen,
+    report_title,
+)
 from judgebench.results.tables import Table, footnotes
 from judgebench.web.page import json_for_page, page_environment, page_script, script_hash
 
@@ -29,31 +37,24 @@ _HERE = Path(__file__).parent
 def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> str:
     """The whole page; `images` are the SVG of every figure, in the order of `figures_of`."""
     script = page_script(_HERE / "page.js")
-    sources = iter(_source(image) for image in images)
+    sources = (f"data:image/svg+xml;base64,{b64encode(image).decode()}" for image in images)
     leading = [_section(block, sources) for block in blocks_of(parts, lead=True)]
     following = [
         (part.key, [_section(block, sources) for block in blocks_of([part], lead=False)])
         for part in parts
     ]
     return _environment().get_template("page.html.jinja").render(
-        title=report_title(parts, name),
-        name=name,
-        about=parts[0].title if parts else "",
-        leading=leading,
-        following=following,
-        notes=caveats(parts),
+        title=report_title(parts, name), name=name, about=parts[0].title if parts else "",
+        leading=leading, following=following, notes=caveats(parts),
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_hash=script_hash(script),
+        script=Markup(script), script_hash=script_hash(script),
     )  # fmt: skip
 
 
 def fragment(part: Part) -> str:
     """The tables that a part shows on a screen, as a piece of a page; for notebooks."""
-    blocks = [*blocks_of([part], lead=True), *blocks_of([part], lead=False)]
-    shown = [block for block in blocks if block.on_screen and block.tables][:1]
     plain: Any = _environment().get_template("tables.html.jinja").module
-    return "".join(plain.plain(table) for block in shown for table in block.tables)
+    return "".join(plain.plain(table) for block in first_on_screen(part) for table in block.tables)
 
 
 def _environment() -> Environment:
@@ -66,10 +67,6 @@ def _environment() -> Environment:
 def _breakable(text: str) -> Markup:
     """Escaped text that may break after the signs inside a model's name."""
     return Markup("<wbr>").join(re.split(r"(?<=[/:_.@-])(?=\w)", printable(text)))
-
-
-def _source(image: bytes) -> str:
-    return f"data:image/svg+xml;base64,{b64encode(image).decode()}"
 
 
 def _section(block: Block, sources: Any) -> dict[str, Any]:
@@ -86,20 +83,18 @@ def _cards(cards: Sequence[Card]) -> dict[str, Any]:
         for facet in card.facets:
             for name, choice in facet.items():
                 facets.setdefault(name, {})[choice] = None
+    choices = [[name, list(choices)] for name, choices in facets.items()]
+    return {"facets": choices, "cards": [_card(card) for card in cards]}
+
+
+def _card(card: Card) -> dict[str, Any]:
     return {
-        "facets": [[name, list(choices)] for name, choices in facets.items()],
-        "cards": [
-            {
-                "title": card.title,
-                "about": card.about,
-                "texts": [[heading, _stretches(text)] for heading, text in card.texts],
-                "folded": [[heading, _stretches(text)] for heading, text in card.folded],
-                "grid": _grid(card.grid) if card.grid else None,
-                "facets": [dict(facet) for facet in card.facets],
-            }
-            for card in cards
-        ],
-    }
+        "title": card.title, "about": card.about,
+        "texts": [[heading, _stretches(text)] for heading, text in card.texts],
+        "folded": [[heading, _stretches(text)] for heading, text in card.folded],
+        "grid": _grid(card.grid) if card.grid else None,
+        "facets": [dict(facet) for facet in card.facets],
+    }  # fmt: skip
 
 
 def _stretches(text: Passage) -> list[tuple[str, str]]:

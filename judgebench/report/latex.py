@@ -11,9 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from judgebench.report.contents import blocks_of
 from judgebench.report.words import printable
-from judgebench.results.part import Block, Part
+from judgebench.results.part import Block, Part, blocks_of
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
 
 _HEAD = r"""% Made by judgebench. Needs \usepackage{booktabs,longtable} in the preamble, no more.
@@ -55,8 +54,7 @@ _STUB_WIDTH = {1: 24, 2: 22, 3: 20}
 
 def to_latex(parts: Sequence[Part]) -> str:
     """The sentences and tables of every block."""
-    blocks = [*blocks_of(parts, lead=True), *blocks_of(parts, lead=False)]
-    return "\n".join([_HEAD, *(piece for block in blocks for piece in _block(block))])
+    return "\n".join([_HEAD, *(piece for block in blocks_of(parts) for piece in _block(block))])
 
 
 def _block(block: Block) -> Iterator[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from judgebench.report.contents import blocks_of, caveats, report_title
 from judgebench.report.words import printable
-from judgebench.results.part import Block, Part
+from judgebench.results.part import Block, Part, blocks_of, caveats, report_title
 from judgebench.results.tables import Cell, Table, footnotes
 
 # A backslash before a bar would end a cell in some readers, so it is written as an entity.

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judgebench.report.contents import blocks_of, caveats
 from judgebench.report.words import printable, wrapped
-from judgebench.results.part import Block, Part
+from judgebench.results.part import Block, Part, blocks_of, caveats, first_on_screen
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
 
 _STUB = 22  # the width that the first column may take before it is folded
@@ -23,10 +22,9 @@ def print_parts(parts: Sequence[Part], console: Console, name: str = "") -> None
     """Print the blocks that are meant for a screen; the files of the report hold the rest."""
     if name:
         console.print(Text(printable(name), style="bold"))
-    for lead in (True, False):
-        for block in blocks_of(parts, lead=lead):
-            if block.on_screen:
-                _print_block(block, console)
+    for block in blocks_of(parts):
+        if block.on_screen:
+            _print_block(block, console)
     if notes := caveats(parts):
         console.print()
     for note in notes:
@@ -44,10 +42,9 @@ def _print_block(block: Block, console: Console) -> None:
 
 def as_text(part: Part, width: int = 100) -> str:
     """The first thing that a part has to say on a screen, without colours, and its caveats."""
-    blocks = [*blocks_of([part], lead=True), *blocks_of([part], lead=False)]
     out = io.StringIO()
     console = Console(file=out, width=width, no_color=True, force_terminal=False)
-    for block in [block for block in blocks if block.on_screen and block.tables][:1]:
+    for block in first_on_screen(part):
         _print_block(block, console)
     for note in caveats([part]):
         console.print(Text(f"! {printable(note)}"))

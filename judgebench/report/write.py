@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from judgebench.files import write_atomically
-from judgebench.report.contents import figures_of
-from judgebench.report.csv_file import part_csv
-from judgebench.report.draw import drawn
+from judgebench.report.figure import drawn
 from judgebench.report.html import to_html
 from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown
-from judgebench.results.part import Part
+from judgebench.report.words import printable
+from judgebench.results.part import Part, figures_of
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?(e[+-]?\d+)?|inf)", re.ASCII)
 
 
 def write_report(parts: Sequence[Part], folder: Path, *, name: str = "") -> Mapping[str, Path]:
@@ -44,3 +49,28 @@ def _files(parts: Sequence[Part], name: str) -> Iterator[tuple[str, str, bytes]]
         for kind, content in saved.items():
             if kind != "svg":
                 yield f"plots/{stem}.{kind}", f"plots/{stem}.{kind}", content
+
+
+def part_csv(part: Part) -> str:
+    """The rows of a part as the text of its CSV file, lines ended by a line feed.
+
+    A text that a spreadsheet would run as a formula (it begins with = + - @, a tab or a carriage
+    return) gets a leading apostrophe. What a row lacks is an empty cell, and so is an undefined
+    `value`. A label may read `None` or `NA`, which pandas reads as missing unless it is given
+    `keep_default_na=False, na_values=[""]`.
+    """
+    out = io.StringIO()
+    writer = csv.DictWriter(out, part.results.columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in part.results:
+        writer.writerow({key: safe(value) for key, value in row.plain().items()})
+    return out.getvalue()
+
+
+def safe(value: Any) -> Any:
+    """A text that no spreadsheet runs; other values as they are, None as an empty cell."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    runs = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if runs else text

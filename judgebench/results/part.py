@@ -6,8 +6,8 @@ and draws their figures. No writer knows an analysis, and no analysis knows a fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from judgebench.records import Estimate
@@ -121,3 +121,36 @@ class Part:
     results: Results
     blocks: tuple[Block, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def report_title(parts: Sequence[Part], name: str) -> str:
+    """`demo: judges against human labels`; the first part says what the report is about."""
+    return ": ".join(text for text in (name, parts[0].title if parts else "") if text)
+
+
+def blocks_of(parts: Sequence[Part], *, lead: bool | None = None) -> list[Block]:
+    """The blocks that stand before the caveats, those after them, or all in that order; without
+    tables that have no rows, and without blocks in which nothing is left."""
+    found = []
+    for leading in (True, False) if lead is None else (lead,):
+        for block in (b for part in parts for b in part.blocks if b.lead == leading):
+            filled = replace(block, tables=tuple(table for table in block.tables if table.rows))
+            if filled.tables or filled.text or filled.figures or filled.cards:
+                found.append(filled)
+    return found
+
+
+def first_on_screen(part: Part) -> list[Block]:
+    """The first block with a table that is meant for a screen; empty where there is none."""
+    return [block for block in blocks_of([part]) if block.on_screen and block.tables][:1]
+
+
+def caveats(parts: Sequence[Part]) -> list[str]:
+    """The caveats of all parts, each once."""
+    return list(dict.fromkeys(note for part in parts for note in part.notes))
+
+
+def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
+    """Every figure, in the order in which they stand."""
+    for block in blocks_of(parts):
+        yield from block.figures

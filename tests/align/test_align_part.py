@@ -18,9 +18,8 @@ from judgebench.align.alignment_figures import confusion_figures, rate_figures, 
 from judgebench.align.alignment_part import describe
 from judgebench.align.statistics import MOST_RAW, STATISTICS
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Verdict
-from judgebench.report.contents import figures_of
-from judgebench.report.draw import drawn
-from judgebench.results.part import Block, Card
+from judgebench.report.figure import drawn
+from judgebench.results.part import Block, Card, figures_of
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.rubric import Rubric, load_rubric

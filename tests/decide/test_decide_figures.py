@@ -13,7 +13,7 @@ from judgebench.decide.figures import triage_drawings
 from judgebench.decide.result import EVERY, Decisions
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.triage import triage_curves
-from judgebench.report.draw import drawn
+from judgebench.report.figure import drawn
 from judgebench.study.study import study_of
 from judgebench.study.truth import TruthConfig
 

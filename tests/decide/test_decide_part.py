@@ -23,9 +23,8 @@ from judgebench.decide.part import NO_DECISIONS
 from judgebench.decide.result import EVERY, Condition, Decision, Decisions, MoreData, Outcome, State
 from judgebench.decide.words import bound_text, more_sentence, threshold_text
 from judgebench.records import Estimate
-from judgebench.report.csv_file import part_csv
 from judgebench.report.terminal import print_parts
-from judgebench.report.write import write_report
+from judgebench.report.write import part_csv, write_report
 from judgebench.results.part import Drawing, Intervals
 from judgebench.results.rows import Results
 from judgebench.results.tables import DASH, Table

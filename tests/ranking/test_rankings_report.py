@@ -37,15 +37,14 @@ from judgebench.ranking.medals import (
 )
 from judgebench.ranking.rankings import Rankings
 from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS
-from judgebench.report.contents import figures_of
-from judgebench.report.csv_file import part_csv
-from judgebench.report.draw import drawn
+from judgebench.report.figure import drawn
 from judgebench.report.html import to_html
 from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown
 from judgebench.report.terminal import print_parts
 from judgebench.report.words import printable
-from judgebench.report.write import write_report
+from judgebench.report.write import part_csv, write_report
+from judgebench.results.part import figures_of
 from judgebench.results.rows import Results
 
 PLANTED = planted_rankings()

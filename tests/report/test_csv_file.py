@@ -7,7 +7,7 @@ import pytest
 from part_case import hostile_part, make_part
 
 from judgebench.align import Alignment
-from judgebench.report.csv_file import part_csv, safe
+from judgebench.report.write import part_csv, safe
 from judgebench.results.part import Part
 
 

@@ -10,9 +10,8 @@ from typing import get_args
 import pytest
 from part_case import UNDEFINED, hostile_part, make_part
 
-from judgebench.report.contents import figures_of
-from judgebench.report.draw import described, drawn
-from judgebench.results.part import HeatMap, Intervals, Scale
+from judgebench.report.figure import described, drawn
+from judgebench.results.part import HeatMap, Intervals, Scale, figures_of
 from judgebench.results.tables import Cell
 
 SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}

@@ -10,11 +10,10 @@ from page_reader import Page
 from part_case import hostile_part, make_part
 
 from judgebench.align import Alignment
-from judgebench.report.contents import figures_of
-from judgebench.report.draw import drawn
+from judgebench.report.figure import drawn
 from judgebench.report.html import fragment, to_html
 from judgebench.report.words import printable
-from judgebench.results.part import Block, Card, Part
+from judgebench.results.part import Block, Card, Part, figures_of
 from judgebench.results.rows import Results
 
 HOSTILE_NAME = "x</title><script>document.title='pwned'</script>"

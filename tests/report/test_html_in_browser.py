@@ -10,9 +10,9 @@ from browser import browse as browse_page
 from part_case import hostile_part, make_part
 
 from judgebench.align import Alignment
-from judgebench.report.contents import figures_of
-from judgebench.report.draw import drawn
+from judgebench.report.figure import drawn
 from judgebench.report.html import to_html
+from judgebench.results.part import figures_of
 
 pytestmark = needs_browser
 CARDS = "document.querySelectorAll('.cards article').length"

@@ -9,10 +9,9 @@ from markdown_it.token import Token
 from part_case import hostile_part, make_part
 
 from judgebench.align import Alignment
-from judgebench.report.contents import blocks_of
 from judgebench.report.markdown import escape, to_markdown
 from judgebench.report.words import printable
-from judgebench.results.part import Part
+from judgebench.results.part import Part, blocks_of
 from judgebench.results.tables import Table
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
