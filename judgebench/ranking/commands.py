@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from judgebench.store.folder import RunFolder
 
 NOT_SUITABLE = 3  # exit code where --require-suitable was asked for and a task is not
-_TWO_EXPERTS = ("expert-1", "expert-2")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -61,6 +60,8 @@ def run(
     Without an argument, the shipped example runs with embedded models. Safe to interrupt; rerun to
     resume.
     """
+    from rich.console import Console
+
     from judgebench.cli.score import report_and_print
     from judgebench.ranking.human_files import given_ranks
     from judgebench.ranking.rank_bench import load_rank_bench
@@ -70,37 +71,32 @@ def run(
     loaded = load_rank_bench(bench, data_folder)
     ranks = given_ranks(loaded)
     folder = RunFolder(run or default_run_folder(loaded.config))
-    console = _console()
-    _tell_ahead(console, loaded, folder)
-    for warning in ranks.warnings if ranks else ():
-        _print(console, f"! {warning}")
-    if dry_run:
-        _print(console, "No model was called or trained, nothing was written.")
-        return
-    _rank(console, loaded, folder, budget)
-    report_and_print(folder.path, console)
+    console = Console()
+    lines = [f"{loaded.config.name}: run folder {folder.path}", *_ahead(loaded)]
+    lines += [f"! {warning}" for warning in (ranks.warnings if ranks else ())]
+    lines += ["No model was called or trained, nothing was written."] * dry_run
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if not dry_run:
+        _rank(console, loaded, folder, budget)
+        report_and_print(folder.path, console)
 
 
-def _tell_ahead(console: Console, bench: RankBench, folder: RunFolder) -> None:
-    """What the run is about to do, a line a task."""
+def _ahead(bench: RankBench) -> Iterator[str]:
+    """What the run is about to do, one line per task."""
     from judgebench.ranking.proxy.examples import evaluator_names
     from judgebench.ranking.proxy.task import SPLITS
     from judgebench.report.words import counted
 
-    _print(console, f"{bench.config.name}: run folder {folder.path}")
     for entry in bench.tasks:
-        names = [
-            n for k in entry.evaluators.kinds
-            for n in evaluator_names(entry.task.name, k, entry.evaluators.draws)
-        ]  # fmt: skip
-        sizes = ", ".join(f"{s} {len(entry.task.of(s)):,}" for s in SPLITS)
-        _print(
-            console,
-            f"{entry.task.name}: {sizes}; {counted(len(entry.task.ranked), 'instance')} ranked; "
+        task, draws = entry.task, entry.evaluators.draws
+        n = sum(len(evaluator_names(task.name, k, draws)) for k in entry.evaluators.kinds)
+        sizes = ", ".join(f"{s} {len(task.of(s)):,}" for s in SPLITS)
+        yield (
+            f"{task.name}: {sizes}; {counted(len(task.ranked), 'instance')} ranked; "
             f"{counted(len(entry.generators), 'generator')} of up to "
             f"{counted(len(entry.argued), 'argument')} each; "
-            f"{counted(len(bench.proxy.controls), 'control case')}; "
-            f"{counted(len(names), 'evaluator')}",
+            f"{counted(len(bench.proxy.controls), 'control case')}; {counted(n, 'evaluator')}"
         )
 
 
@@ -119,16 +115,6 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _print(console: Console, text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console()
 
 
 @app.command(epilog="Example: judgebench rank sheet runs/mine --experts anna --experts ben")
@@ -169,14 +155,12 @@ def sheet(
 
     found = _ranked_items(run, arguments or [], task, seed, data_folder)
     folder = to or (run / "human" if run else Path("human"))
-    written = write_sheets(
-        found, experts or _TWO_EXPERTS, folder, n=None if every else items, seed=seed
-    )
+    names = experts or ["expert-1", "expert-2"]
+    written = write_sheets(found, names, folder, n=None if every else items, seed=seed)
     for name, n in written.items.items():
         typer.echo(f"{name}: {counted(n, 'item')} on every sheet")
-    if written.passed_over:
-        told = counted(written.passed_over, "item")
-        typer.echo(f"{told} left out: not every system has an argument on them")
+    if n := written.passed_over:
+        typer.echo(f"{counted(n, 'item')} left out: not every system has an argument on them")
     for path in written.kept:
         typer.echo(f"kept, not overwritten: {path}")
     for path in written.written:
@@ -223,9 +207,7 @@ def suitability(
     from judgebench.report.terminal import print_parts
     from judgebench.stats.resample import Resampling
 
-    ranks = read_ranks(files, key)
-    if leave_out:
-        ranks = ranks.without(leave_out)
+    ranks = read_ranks(files, key).without(leave_out or ())
     resampling = Resampling(resamples=resamples, seed=seed)
     bar = MIN_ALPHA if min_alpha is None else min_alpha
     found = suitability_of(ranks, resampling, bar)
@@ -246,18 +228,14 @@ def _ranked_items(
 ) -> list[RankedItem]:
     """The items of the run, or of the files. Raises SetupError unless just one is named."""
     from judgebench.errors import SetupError
+    from judgebench.ranking.proxy.arguments import given_arguments
+    from judgebench.ranking.proxy.task_file import load_task
+    from judgebench.ranking.sheet import items_of, items_of_run
+    from judgebench.store.folder import RunFolder
 
     if run is not None and not arguments and task is None:
-        from judgebench.ranking.sheet import items_of_run
-        from judgebench.store.folder import RunFolder
-
         return items_of_run(RunFolder.existing(run).path)
     if run is not None or task is None:
         raise SetupError("name a run folder, or a task with --task and --arguments")
-
-    from judgebench.ranking.proxy.arguments import given_arguments
-    from judgebench.ranking.proxy.task_file import load_task
-    from judgebench.ranking.sheet import items_of
-
     loaded = load_task(task, data_folder=data_folder, seed=seed)
     return items_of(loaded, given_arguments(arguments, [loaded]))

@@ -106,9 +106,9 @@ def items_of_run(run: Path) -> list[RankedItem]:
     items = []
     for task in read_tasks(run):
         for i in task.instances:
-            texts = {name: task.text(name, i.item_id) for name in task.shown.arguments}
-            there = {name: text for name, text in texts.items() if text is not None}
-            items.append(_ranked_item(task.name, i, there))
+            said = {name: task.text(name, i.item_id) for name in task.shown.arguments}
+            texts = {name: text for name, text in said.items() if text is not None}
+            items.append(_ranked_item(task.name, i, texts))
     return items
 
 
@@ -173,12 +173,8 @@ def write_sheets(
         if table.exists():
             kept.append(table)
             continue
-        sheet = [
-            _rows(number, item, systems, expert)
-            for number, (item, systems) in enumerate(
-                zip(drawn, key.letters[expert], strict=True), 1
-            )
-        ]
+        asked = enumerate(zip(drawn, key.letters[expert], strict=True), 1)
+        sheet = [_rows(number, item, systems, expert) for number, (item, systems) in asked]
         cells = [[quoted(row[c]) for c in COLUMNS] for rows in sheet for row in rows]
         page = sheet_page(expert, table.name, sheet)
         write_atomically(table, to_csv(COLUMNS, cells))
@@ -197,12 +193,9 @@ def read_key(path: Path) -> SheetKey:
         message = f"the key of the sheets cannot be read: {error.strerror}"
         raise SetupError(Problem(message, str(path))) from None
     key = validate(read_object(content, path, None), SheetKey, str(path))
+    systems = [sorted(item.hashes) for item in key.items]
     for expert, letters in key.letters.items():
-        wrong = len(letters) != len(key.items) or any(
-            sorted(systems) != sorted(item.hashes)
-            for systems, item in zip(letters, key.items, strict=False)
-        )
-        if wrong:
+        if list(map(sorted, letters)) != systems:
             message = "the letters do not fit the items: the key was changed"
             raise SetupError(Problem(message, str(path), field=f"letters.{expert}"))
     return key
@@ -226,22 +219,13 @@ def _check_names(experts: Sequence[str]) -> None:
 
 
 def _key(items: Sequence[RankedItem], experts: Sequence[str], seed: int) -> SheetKey:
-    return SheetKey(
-        seed=seed,
-        items=tuple(
-            KeyItem(
-                task=item.task,
-                item_id=item.item_id,
-                group=item.group,
-                label=item.label_text,
-                hashes={system: text_hash(item, system) for system in item.arguments},
-            )
-            for item in items
-        ),
-        letters={
-            expert: tuple(_shuffled(item, expert, seed) for item in items) for expert in experts
-        },
-    )
+    kept = []
+    for i in items:
+        hashes = {system: text_hash(i, system) for system in i.arguments}
+        about = {"task": i.task, "item_id": i.item_id, "group": i.group, "label": i.label_text}
+        kept.append(KeyItem(**about, hashes=hashes))
+    letters = {expert: tuple(_shuffled(i, expert, seed) for i in items) for expert in experts}
+    return SheetKey(seed=seed, items=tuple(kept), letters=letters)
 
 
 def _shuffled(item: RankedItem, expert: str, seed: int) -> tuple[str, ...]:
@@ -267,49 +251,35 @@ def _rows(
     number: int, item: RankedItem, systems: Sequence[str], expert: str
 ) -> list[dict[str, str]]:
     """The rows of one item. What all share stands in the first alone, where it is read."""
-    shared = {"question": item.question, "right_answer": item.label_text, "document": item.context}
-    rows = [
-        {
-            **dict.fromkeys(COLUMNS, ""),
-            **(shared if i == 0 else {}),
-            "item": str(number),
-            "task": item.task,
-            "letter": SHEET_LETTERS[i],
-            "text": item.arguments[system],
-            "expert": expert,
-            "text_hash": text_hash(item, system),
-        }
-        for i, system in enumerate(systems)
-    ]
-    return [{column: mark_forbidden(text) for column, text in row.items()} for row in rows]
+    rows = []
+    shared = [item.question, item.label_text, item.context]
+    for letter, system in zip(SHEET_LETTERS, systems, strict=False):
+        text, hashed = item.arguments[system], text_hash(item, system)
+        cells = [str(number), item.task, *shared, letter, "", text, "", expert, hashed]
+        rows.append(dict(zip(COLUMNS, map(mark_forbidden, cells), strict=True)))
+        shared = [""] * len(shared)
+    return rows
 
 
 def sheet_page(expert: str, table: str, items: Sequence[Sequence[Mapping[str, str]]]) -> str:
     """The page on which an expert ranks arguments: `items` holds the rows of each item, as they
     stand in the table of that file name."""
     shown = [_shown_item(rows) for rows in items]
-    data = {
-        "store": f"judgebench ranks of {expert} {content_hash(shown)}",
-        "table": table,
-        "columns": COLUMNS,
-        "items": shown,
-    }
+    store = f"judgebench ranks of {expert} {content_hash(shown)}"
+    data = {"store": store, "table": table, "columns": COLUMNS, "items": shown}
     return fill_in_page(Path(__file__).with_name("sheet_page"), data, expert=expert)
 
 
 def _shown_item(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     first = rows[0]
     return {
-        "task": first["task"],
-        "question": first["question"],
-        "answer": first["right_answer"],
+        "task": first["task"], "question": first["question"], "answer": first["right_answer"],
         "document": first["document"],
         "arguments": [
             {
-                "letter": row["letter"],
-                "text": row["text"],
+                "letter": row["letter"], "text": row["text"],
                 "cells": [quoted(row[column]) for column in COLUMNS],
             }
             for row in rows
         ],
-    }
+    }  # fmt: skip
