@@ -15,11 +15,11 @@ from judgebench.results.rows import Results, Row
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, IntArray
-from judgebench.stats.p_values import holm
 from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
     discordance_by_cluster,
     discordant,
+    holm,
     mcnemar_clustered,
     mcnemar_mid_p,
 )

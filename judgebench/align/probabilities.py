@@ -32,8 +32,8 @@ from judgebench.stats.probability_scores import (
     squared_distance,
     total_variation,
 )
+from judgebench.stats.recalibration import temperature_scaling
 from judgebench.stats.resample import Resampling
-from judgebench.stats.temperature import temperature_scaling
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 

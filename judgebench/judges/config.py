@@ -90,7 +90,7 @@ class CalibrationConfig(Strict):
     """The verdicts of the judge `calibrate`, once the prior of its labels is removed.
 
     `batch` estimates the prior from the very answers that are judged, `content-free` from
-    content-free texts; see `stats.label_prior`.
+    content-free texts; see `stats.recalibration`.
     """
 
     name: Name

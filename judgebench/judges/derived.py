@@ -2,7 +2,7 @@
 
 No answer is judged again. A calibrated judge's verdicts are another judge's once the prior of its
 labels is removed: content-free calibration calls that judge on a few content-free texts, batch
-calibration makes no call. The arithmetic is in `stats.label_prior`.
+calibration makes no call. The arithmetic is in `stats.recalibration`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from judgebench.prompt import Prompt
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.label_prior import batch_prior, content_free_prior, without_prior
+from judgebench.stats.recalibration import batch_prior, content_free_prior, without_prior
 from judgebench.study.answers import keys_of
 from judgebench.study.truth import TruthConfig, settle
 
@@ -167,7 +167,7 @@ def _log_probabilities(rubric: Rubric, judged: Judged) -> dict[str, FloatArray]:
             given = (verdict.probabilities or {}).get(metric.id, {})
             options = [given.get(option, np.nan) for option in metric.options]
             found[metric.id][row] = options if all(p == p for p in options) else np.nan
-    with np.errstate(divide="ignore"):  # the logarithm of 0 is kept finite by `stats.label_prior`
+    with np.errstate(divide="ignore"):  # the logarithm of 0 is kept finite by `stats.recalibration`
         for array in found.values():
             np.log(array, out=array)
     return found

@@ -32,7 +32,7 @@ from judgebench.stats.arrays import (
     severity_of_labels,
     value_counts,
 )
-from judgebench.stats.p_values import benjamini_yekutieli
+from judgebench.stats.paired import benjamini_yekutieli
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
     Resampling,

@@ -13,13 +13,13 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.p_values import holm
 from judgebench.stats.paired import (
     FLIPPED,
     LESS_SEVERE,
     MEAN_SHIFT,
     MORE_SEVERE,
     SHIFT,
+    holm,
     moves_by_cluster,
     sign_test,
 )

@@ -12,8 +12,7 @@ from scipy.stats import binomtest
 
 from judgebench.align import Alignment
 from judgebench.records import Estimate
-from judgebench.stats.p_values import holm
-from judgebench.stats.paired import mcnemar_mid_p
+from judgebench.stats.paired import holm, mcnemar_mid_p
 from judgebench.study.truth import TruthConfig
 
 HUMAN = {"ann": "aabbccaabbcc" * 3}

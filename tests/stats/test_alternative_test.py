@@ -15,8 +15,7 @@ from judgebench.stats.alternative_test import (
     average_advantage,
 )
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.p_values import benjamini_yekutieli
-from judgebench.stats.paired import discordance_by_cluster, mcnemar_clustered
+from judgebench.stats.paired import benjamini_yekutieli, discordance_by_cluster, mcnemar_clustered
 from judgebench.stats.resample import ClusterCounts, Resampling
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "alternative_test.json").read_text())

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.label_prior import (
+from judgebench.stats.recalibration import (
     LEAST_LOG,
     batch_prior,
     content_free_prior,

@@ -3,7 +3,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.stats.p_values import benjamini_yekutieli
+from judgebench.stats.paired import benjamini_yekutieli
 
 p_values = st.lists(st.none() | st.floats(0, 1), max_size=12)
 

@@ -12,7 +12,6 @@ from judgebench.stats.confusion import (
     overestimated,
     underestimated,
 )
-from judgebench.stats.p_values import holm
 from judgebench.stats.paired import (
     FLIPPED,
     LESS_SEVERE,
@@ -22,6 +21,7 @@ from judgebench.stats.paired import (
     NO_PAIR,
     SHIFT,
     TURNED_YES,
+    holm,
     moves_by_cluster,
     sign_test,
 )

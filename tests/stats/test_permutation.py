@@ -4,7 +4,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.stats.p_values import permutation_test
+from judgebench.stats.paired import permutation_test
 
 differences = st.lists(st.integers(-3, 3), max_size=11)
 

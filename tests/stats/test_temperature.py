@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.resample import Resampling
-from judgebench.stats.temperature import (
+from judgebench.stats.recalibration import (
     BOUNDS,
     LEAST_ITEMS,
     at_temperature,
     fitted_temperature,
     temperature_scaling,
 )
+from judgebench.stats.resample import Resampling
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "calibration.json").read_text())
 FEW = Resampling(resamples=200)

@@ -1,7 +1,16 @@
-"""Temperature scaling: one number that makes probabilities as bold as the judge is right.
+"""Label probabilities made better: rid of what a judge favours whatever it reads, or made as bold
+as the judge is right.
 
-`p` (items, k) are label probabilities, a row with a NaN missing; `truth` and `clusters` are
-(items,), labels with -1 missing.
+A model prefers some labels before it has read anything: by their words, by their place in the
+prompt. Two methods estimate that preference, the labels' prior, and subtract it:
+
+    log p'(y | x) = log p(y | x) - log q(y) - log Z(x)
+
+with Z(x) so that the labels' probabilities add up to 1. `log_p` and `log_q` hold natural
+logarithms, one row per item and one column per label. A row with a NaN is missing, and stays so.
+
+For temperature scaling, one number, `p` (items, k) are label probabilities, a row with a NaN
+missing; `truth` and `clusters` are (items,), labels with -1 missing.
 """
 
 from __future__ import annotations
@@ -22,6 +31,9 @@ from judgebench.stats.probability_scores import (
 )
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 
+# Softmax in double precision may give 0 to what is merely very unlikely; its logarithm is kept
+# finite, or one such item would decide the prior.
+LEAST_LOG = -690.0
 LEAST_ITEMS = 20  # in each half
 MOST_FITTED = 50_000  # one number is known well enough from so many
 BOUNDS = (0.05, 20.0)
@@ -144,3 +156,45 @@ def _told(T: float, n: int) -> Estimate:
     at_edge = not BOUNDS[0] * 1.001 < T < BOUNDS[1] * 0.999
     reason = f"the search ends at {T:.3g}" if at_edge else "fitted once; see the other half's"
     return Estimate(T, n=n, reason=reason)
+
+
+def batch_prior(log_p: FloatArray) -> FloatArray:
+    """Each label's mean log-probability over the items of a set: (items, k) -> (k,).
+
+    NaN where no row is defined. Batch calibration (Zhou et al., ICLR 2024, arXiv:2309.17249)
+    estimates the prior from the very set that is judged; the mean is taken of logarithms here,
+    so that a constant factor on a label's probability vanishes exactly.
+    """
+    defined = np.maximum(log_p[~np.isnan(log_p).any(axis=1)], LEAST_LOG)
+    if not len(defined):
+        return np.full(log_p.shape[1], np.nan)
+    return np.asarray(defined.mean(axis=0))
+
+
+def content_free_prior(log_p: FloatArray) -> FloatArray:
+    """The logarithm of each label's mean probability over content-free texts: (texts, k) -> (k,).
+
+    NaN unless every text has its row. Contextual calibration (Zhao et al., ICML 2021,
+    arXiv:2102.09690, section 5): W = diag(p_cf)^-1, where p_cf is the mean over the texts.
+    """
+    if not len(log_p) or np.isnan(log_p).any():
+        return np.full(log_p.shape[1], np.nan)
+    p_cf = np.exp(normalised(log_p)).mean(axis=0)
+    return np.asarray(np.log(p_cf))
+
+
+def without_prior(log_p: FloatArray, log_q: FloatArray) -> FloatArray:
+    """log p' of the head of this module: (items, k) and (k,) -> (items, k).
+
+    >>> log_p = np.log([[0.9, 0.1], [0.8, 0.2]])
+    >>> np.exp(without_prior(log_p, batch_prior(log_p))).round(2).tolist()
+    [[0.6, 0.4], [0.4, 0.6]]
+    """
+    return normalised(np.maximum(log_p, LEAST_LOG) - log_q)
+
+
+def normalised(log_p: FloatArray) -> FloatArray:
+    """Rows whose probabilities add up to 1: log p - log sum_y p(y); a row with a NaN is all NaN."""
+    floored = np.maximum(log_p, LEAST_LOG)
+    top = floored.max(axis=-1, keepdims=True)
+    return np.asarray(floored - top - np.log(np.exp(floored - top).sum(axis=-1, keepdims=True)))
