@@ -10,15 +10,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from judgebench.backends import open_backend
 from judgebench.backends.contract import Backend, Reply, Request
-from judgebench.backends.settings import BackendSettings
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
 from judgebench.runner.budget import Budget
@@ -91,16 +88,6 @@ def write_texts(
     return result
 
 
-@contextmanager
-def opened(spec: str, settings: BackendSettings) -> Iterator[Backend]:
-    """The backend that `spec` names, closed at the end."""
-    backend = open_backend(spec, settings)
-    try:
-        yield backend
-    finally:
-        backend.close()
-
-
 def which_model(backend: Backend) -> dict[str, object]:
     """What a backend says of its model: the same wherever it runs."""
     return {k: v for k, v in backend.describe().items() if k != "runtime"}
@@ -122,16 +109,12 @@ def fenced(question: str, answer: str, *others: str) -> str:
 def schema_of(shape: type[BaseModel], **choices: list[str]) -> dict[str, object]:
     """The JSON schema of a flat reply: every field of `shape` a string, all required, in their
     order, so that what comes first is written first; `choices` are all that a field may be."""
-    fields = {
-        name: {"type": "string", "enum": choices[name]} if name in choices else {"type": "string"}
-        for name in shape.model_fields
-    }
+    fields: dict[str, object] = {name: {"type": "string"} for name in shape.model_fields}
+    fields |= {name: {"type": "string", "enum": allowed} for name, allowed in choices.items()}
     return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
+        "type": "object", "properties": fields, "required": list(fields),
         "additionalProperties": False,
-    }
+    }  # fmt: skip
 
 
 def read_shape(reply: Reply, shape: type[Shape]) -> Shape:

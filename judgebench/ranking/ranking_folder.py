@@ -21,12 +21,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import read_object, to_json, to_line, write_atomically
+from judgebench.files import read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import (
     Argument,
+    argument_line,
     arguments_path,
     last_arguments,
-    plain_argument,
     read_arguments,
 )
 from judgebench.ranking.proxy.examples import evaluator_names
@@ -214,7 +214,7 @@ def write_ranking(run: Path, content: KeptRanking, given: Iterable[Argument]) ->
 
 def write_arguments_file(path: Path, arguments: Iterable[Argument]) -> None:
     """One line per argument. Raises DiskFailed."""
-    _write(path, "".join(to_line(plain_argument(a)) for a in arguments))
+    _write(path, "".join(map(argument_line, arguments)))
 
 
 def write_split(run: Path, task: str, rows: Mapping[str, Any]) -> None:

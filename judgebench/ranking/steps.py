@@ -6,12 +6,14 @@ Each goes on where an earlier run of the same folder stopped.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import judgebench
 from judgebench import runner
+from judgebench.backends import open_backend
 from judgebench.errors import BudgetSpent
 from judgebench.progress import Progress
 from judgebench.ranking.human_files import given_ranks, keep_ranks
@@ -45,7 +47,7 @@ from judgebench.runner.budget import Budget
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import VerdictWriter, disk_errors
-from judgebench.writer import WritingTerms, Written, opened
+from judgebench.writer import WritingTerms, Written
 
 if TYPE_CHECKING:
     from judgebench.ranking.proxy.evaluator import ProxyEvaluator
@@ -148,7 +150,7 @@ def generate_all(step: RankingStep, limit: float | None) -> float:
         if not entries:
             continue
         budget = Budget(limit, spent, max(costs[generator.name], default=0.0))
-        with opened(generator.backend, generator.settings) as backend:
+        with closing(open_backend(generator.backend, generator.settings)) as backend:
             path = arguments_path(run, generator.name)
             writer = ArgumentWriter(generator, backend, path, step.bench.config.seed)
             for entry in entries:

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 from judgebench.backends.contract import Backend, Finish, Message, Reply, Request
@@ -74,16 +75,15 @@ def read_arguments(path: Path) -> Iterator[tuple[int, Argument]]:
         yield number, argument
 
 
-def plain_argument(argument: Argument) -> dict[str, object]:
-    """The JSON object of its line, without what is unknown."""
+def argument_line(argument: Argument) -> str:
+    """Its line of JSON, without what is unknown."""
     found = {f.name: getattr(argument, f.name) for f in fields(Argument)}
-    return {k: v for k, v in found.items() if v not in (None, "") or k == "text"}
+    return to_line({k: v for k, v in found.items() if v not in (None, "") or k == "text"})
 
 
 def last_arguments(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, Argument]]:
-    """What each system says on each item of one task, by system and item. The last of an item
-    counts; where it is blank the item is left out, but for the control cases, which may be blank
-    on purpose."""
+    """The arguments on one task that count, by system and item: the last of each item, none where
+    that is blank, but for the control cases, which may be blank on purpose."""
     last = {(a.system, a.item_id): a for a in arguments if a.task == task}
     found: dict[str, dict[str, Argument]] = {}
     for (system, item), argument in last.items():
@@ -104,15 +104,15 @@ def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[A
     for path in paths:
         for number, argument in read_arguments(path):
             task, item, system = argument.task, argument.item_id, argument.system
-            problem = None
+            message = ""
             if task not in known:
-                problem = "task", "is no task of this benchmark", task
+                message = "is no task of this benchmark"
             elif item not in known[task]:
-                problem = "item_id", f"is no item of the task {task}", item
+                message = f"is no item of the task {task}"
             elif (task, item, system) in found:
-                problem = "item_id", f"has an argument of {system} before", item
-            if problem:
-                field, message, value = problem
+                message = f"has an argument of {system} before"
+            if message:
+                field, value = ("item_id", item) if task in known else ("task", task)
                 problems.append(Problem(message, str(path), number, field, value, kind=message))
             found[task, item, system] = argument
     if problems:
@@ -147,17 +147,16 @@ class ArgumentWriter:
         done = {a.signature: a for a in kept if a.signature}
         todo = {signature: i for signature, i in wanted.items() if signature not in done}
         with self.path.open("ab", buffering=0) as file:
-            file.write("".join(map(_line, _set_right(wanted, done, kept, task.name))).encode())
-
-            def ask(key: str, instance: TaskInstance) -> Request:
-                return self._request(key, task, instance)
+            righted = _set_right(wanted, done, kept, task.name)
+            file.write("".join(map(argument_line, righted)).encode())
 
             def keep(instance: TaskInstance, reply: Reply) -> None:
-                file.write(_line(self._argument(task, instance, reply)).encode())
+                file.write(argument_line(self._argument(task, instance, reply)).encode())
 
-            return write_texts(todo, self.backend, ask, keep, terms, len(wanted) - len(todo))
+            ask, before = partial(self._request, task), len(wanted) - len(todo)
+            return write_texts(todo, self.backend, ask, keep, terms, before)
 
-    def _request(self, key: str, task: ProxyTask, instance: TaskInstance) -> Request:
+    def _request(self, task: ProxyTask, key: str, instance: TaskInstance) -> Request:
         system, user = task.prompt.render_argument(instance.question, instance.context)
         decoding = self.generator.decoding
         return Request(
@@ -203,10 +202,6 @@ def _set_right(
             yield Argument(task, instance.item_id, before.system, "", finish="failed")
 
 
-def _line(argument: Argument) -> str:
-    return to_line(plain_argument(argument))
-
-
 def _kept(path: Path) -> Iterator[Argument]:
     if path.is_file():
         yield from (argument for _, argument in read_arguments(path))
@@ -223,9 +218,8 @@ def wanted_instances(task: ProxyTask, learnt_from: ProxyTask | None) -> list[Tas
 # --- evidence: does an extract occur in the document, word for word? ----------
 
 _SEPARATOR = re.compile(r"(?:^|(?<=\s))\*\*(?=\s|$)|\n")
-_QUOTES = dict.fromkeys(map(ord, '"`´‘’‚‛“”„‟«»‹›′″'), "'")
-_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-")
-_FOLDED = {**_QUOTES, **_DASHES}
+_QUOTES, _DASHES = '"`´‘’‚‛“”„‟«»‹›′″', "‐‑‒–—―−﹘﹣－"
+_FOLDED = str.maketrans(_QUOTES + _DASHES, "'" * len(_QUOTES) + "-" * len(_DASHES))
 _BULLETS = "*•‣◦▪●○·∙⁃"
 _NUMBERED = re.compile(r"^\(?(?:\d{1,2}|[a-z])[.)]\s+")
 _ENDS = " '.,;:!?()[]"
@@ -240,39 +234,27 @@ def verbatim_share(extract: str, document: str) -> float | None:
 
     share = sum of the lengths of pieces found / sum of the lengths of all pieces
     """
-    found = foreign = 0
-    for _, length, stands in _pieces(extract, document):
-        found += length * stands
-        foreign += length * (not stands)
-    return found / (found + foreign) if found + foreign else None
-
-
-def _pieces(extract: str, document: str) -> Iterator[tuple[str, int, bool]]:
-    """Every piece with its length and whether it occurs in the document."""
-    held = " ".join(_fold(line) for line in document.splitlines())
+    held = " ".join(map(_fold, document.splitlines()))
+    found = total = 0
     for part in _SEPARATOR.split(extract):
         whole = part.strip()
-        pieces = [whole] if _stands(whole, held) else [s.text for s in sentences(whole)]
-        for piece in pieces:
-            if length := len(_core(piece)):
-                yield piece, length, _stands(piece, held)
+        for piece in [whole] if _stands(whole, held) else [s.text for s in sentences(whole)]:
+            length = len(_NUMBERED.sub("", _fold(piece)).strip(_ENDS))
+            total += length
+            found += length * _stands(piece, held)
+    return found / total if total else None
 
 
 def _stands(piece: str, held: str) -> bool:
     """Whether the words of a piece occur in the folded document in a row, with its number in a list
     or without."""
     folded = _fold(piece)
-    return any(_is_in(core.strip(_ENDS), held) for core in (folded, _NUMBERED.sub("", folded)))
-
-
-def _is_in(core: str, held: str) -> bool:
-    # No part of a word, and no part of a number: 18 does not occur in 18.5.
-    pattern = rf"(?<!\w)(?<!\d[.,]){re.escape(core)}(?!\w)(?![.,]\d)"
-    return bool(core) and core in held and re.search(pattern, held) is not None
-
-
-def _core(piece: str) -> str:
-    return _NUMBERED.sub("", _fold(piece)).strip(_ENDS)
+    for core in (folded.strip(_ENDS), _NUMBERED.sub("", folded).strip(_ENDS)):
+        # No part of a word, and no part of a number: 18 does not occur in 18.5.
+        pattern = rf"(?<!\w)(?<!\d[.,]){re.escape(core)}(?!\w)(?![.,]\d)"
+        if core and core in held and re.search(pattern, held):
+            return True
+    return False
 
 
 def _fold(text: str) -> str:

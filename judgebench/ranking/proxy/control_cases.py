@@ -72,32 +72,29 @@ def _noise(instances: Sequence[TaskInstance], seed: int) -> list[str]:
     Every argument is used once where no group holds more than half of the instances: in a row that
     keeps groups together, a shift by the size of the largest group leaves none in its own.
     """
-    row = _row(instances, seed)
+
+    def place(instance: TaskInstance) -> tuple[str, str, str]:
+        """Groups in a random order, and the instances within them too, however they came in."""
+        group = content_hash([seed, "group", instance.group])
+        return group, instance.group, content_hash([seed, "instance", instance.item_id])
+
+    row = sorted(instances, key=place)
     shift = max(Counter(instance.group for instance in row).values(), default=0)
     drawn: dict[str, str] = {}
     problems = []
     for i, instance in enumerate(row):
-        donor: TaskInstance | None = row[(i + shift) % len(row)]
-        if donor is None or not _unrelated(instance, donor):
-            donor = _any_unrelated(instance, row, seed)
-        if donor is None:
+        donors = [row[(i + shift) % len(row)]]
+        if not _unrelated(instance, donors[0]):
+            donors = [donor for donor in row if _unrelated(instance, donor)]
+        if donors:
+            n = int(content_hash([seed, "donor", instance.item_id]), 16) % len(donors)
+            drawn[instance.item_id] = donors[n].argument
+        else:
             where = f"argument of {shorten(instance.item_id)}"
             problems.append(Problem("no unrelated instance has an argument", field=where))
-        else:
-            drawn[instance.item_id] = donor.argument
     if problems:
         raise SetupError(problems)
     return [drawn[instance.item_id] for instance in instances]
-
-
-def _row(instances: Sequence[TaskInstance], seed: int) -> list[TaskInstance]:
-    """Groups in a random order, and the instances within them too, whatever order they came in."""
-
-    def place(instance: TaskInstance) -> tuple[str, str, str]:
-        group = content_hash([seed, "group", instance.group])
-        return group, instance.group, content_hash([seed, "instance", instance.item_id])
-
-    return sorted(instances, key=place)
 
 
 def _unrelated(instance: TaskInstance, donor: TaskInstance) -> bool:
@@ -107,15 +104,6 @@ def _unrelated(instance: TaskInstance, donor: TaskInstance) -> bool:
         and donor.text != instance.text
         and donor.argument != instance.argument
     )
-
-
-def _any_unrelated(
-    instance: TaskInstance, row: Sequence[TaskInstance], seed: int
-) -> TaskInstance | None:
-    donors = [donor for donor in row if _unrelated(instance, donor)]
-    if not donors:
-        return None
-    return donors[int(content_hash([seed, "donor", instance.item_id]), 16) % len(donors)]
 
 
 def _passages(instances: Sequence[TaskInstance], retriever: PassageRetriever) -> list[str]:

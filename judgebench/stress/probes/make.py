@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from judgebench.backends import open_backend
 from judgebench.backends.contract import Backend, Message, Reply, Request
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig
@@ -41,7 +43,6 @@ from judgebench.writer import (
     WritingTerms,
     Written,
     fenced,
-    opened,
     read_shape,
     schema_of,
     which_model,
@@ -141,7 +142,7 @@ def make_set(
 
 def _by_model(making: _Making, by: JudgeConfig) -> Yield:
     recipe, seed, file = making.recipe, making.order.seed, making.file
-    with opened(by.backend, by.settings) as backend:
+    with closing(open_backend(by.backend, by.settings)) as backend:
         # The recipe holds its decoding, except for the length of a reply.
         way = content_hash([which_model(backend), by.decoding.max_tokens])
         attacker = Attacker(
@@ -202,7 +203,7 @@ def _ask_second(making: _Making, second: JudgeConfig, found: Yield) -> None:
     answered: list[AlteredAnswer] = []
     terms = WritingTerms(second.name, making.progress)
     try:
-        with opened(second.backend, second.settings) as backend:
+        with closing(open_backend(second.backend, second.settings)) as backend:
             second_opinions(unchecked, backend, making.order.seed, answered.append, terms)
     finally:
         file.replace_checked(answered)

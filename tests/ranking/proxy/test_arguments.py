@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.files import to_line
 from judgebench.ranking.proxy.arguments import (
     Argument,
     argument_id,
+    argument_line,
     given_arguments,
     last_arguments,
-    plain_argument,
     read_arguments,
 )
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
@@ -44,9 +43,9 @@ def test_an_argument_comes_back_from_its_line_as_it_was(tmp_path: Path) -> None:
         Argument("t", "i", "s", "half a \ud83d pair"),
     ]
     path = tmp_path / "a.jsonl"
-    path.write_text("".join(to_line(plain_argument(a)) for a in made))
+    path.write_text("".join(map(argument_line, made)))
     assert [a for _, a in read_arguments(path)] == made
-    assert plain_argument(Argument("t", "i", "s", "")) == {
+    assert json.loads(argument_line(Argument("t", "i", "s", ""))) == {
         "task": "t", "item_id": "i", "system": "s", "text": "", "finish": "stop",
     }  # fmt: skip
 
