@@ -88,8 +88,7 @@ def draw_triage(decisions: Decisions, curves: Sequence[TriageCurve]) -> Any:
     for place in range(max(0, len(curves) - across), len(curves)):
         panels[place].tick_params(labelbottom=True)
         panels[place].set_xlabel("Share of answers sent to humans")
-    first = curves[0]
-    heading = f"{first.judge}: triage by {first.signal}"
+    heading = f"{curves[0].judge}: triage by {curves[0].signal}"
     heading = wrapped(heading, int(12 * figure.get_figwidth()))
     figure.suptitle(heading, x=0.02, ha="left", fontsize=10)
     handles, names = panels[0].get_legend_handles_labels()
@@ -111,11 +110,9 @@ def _draw_panel(axes: Any, curve: TriageCurve, title: str, rule: AssistRule) -> 
         axes.text(0.98, 0.03, wrapped(reason, 30), fontsize=6.5, color="#444444", **where)
     counts = f"n = {curve.n:,}, severe {curve.severe:,}"
     axes.set_title(f"{wrapped(title, 36)}\n{counts}", loc="left", fontsize=8)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_ylim(-0.02, 1.02)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
-    axes.set_aspect("equal")
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    for set_ticks in (axes.set_xticks, axes.set_yticks):
+        set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
 
 
 def _draw_target(axes: Any, rule: AssistRule) -> None:
@@ -133,10 +130,9 @@ def _draw_target(axes: Any, rule: AssistRule) -> None:
 def _draw_steps(axes: Any, curve: TriageCurve) -> None:
     """The curve rises only at a threshold; between two of them nothing is known."""
     points = [p for p in curve.points if p.sent.value is not None and p.caught.value is not None]
-    sent = [p.sent.value for p in points]
     axes.step(
-        sent, [p.caught.value for p in points], where="post", color=_LINE, linewidth=1.3,
-        label="thresholds, with the interval of the share caught",
+        [p.sent.value for p in points], [p.caught.value for p in points], where="post",
+        color=_LINE, linewidth=1.3, label="thresholds, with the interval of the share caught",
     )  # fmt: skip
     known = [p for p in points if p.caught.low is not None and p.caught.high is not None]
     axes.fill_between(

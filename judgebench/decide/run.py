@@ -39,16 +39,12 @@ def decide(
     """
     rule.check(study.rubric)
     curves = tuple(triage_curves(study, rule))
+    beside = Results((*jury_rows(study), *alternative_tests(study, rule.alternative_test)))
     return Decisions(
-        name=study.name,
-        rubric=study.rubric,
-        rule=rule,
-        decisions=tuple(decisions(study, rule, curves, stress)),
-        curves=curves,
-        beside=Results((*jury_rows(study), *alternative_tests(study, rule.alternative_test))),
-        judges={judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
-        notes=tuple(_notes(study, stress)),
-    )
+        study.name, study.rubric, rule, tuple(decisions(study, rule, curves, stress)), curves,
+        beside, {judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
+        tuple(_notes(study, stress)),
+    )  # fmt: skip
 
 
 def _notes(study: Study, stress: Results | None) -> Iterator[str]:
@@ -64,11 +60,9 @@ def _notes(study: Study, stress: Results | None) -> Iterator[str]:
 
 
 def decisions(
-    study: Study,
-    rule: DecisionRule,
-    curves: Sequence[TriageCurve] = (),
+    study: Study, rule: DecisionRule, curves: Sequence[TriageCurve] = (),
     stress: Results | None = None,
-) -> Iterator[Decision]:
+) -> Iterator[Decision]:  # fmt: skip
     """One for each metric and each judge that is not a control judge, in that order."""
     for metric in study.rubric.metrics:
         rows, humans = _side(study, metric, rule)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -121,24 +121,25 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
 
 def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     """Whether judge, prompt and rubric fit together. Raises SetupError with every problem."""
-    problems = []
-    scored = prompt.reply in ("likert", "result")
-    if scored and config.thresholds is None:
-        problems.append(Problem(f"are needed by the prompt {prompt.name}", field="thresholds"))
-    if not scored and config.thresholds is not None:
-        problems.append(
-            Problem(f"have no effect with the prompt {prompt.name}", field="thresholds")
-        )
-    if prompt.reply == "result" and config.mode != "per_metric":
-        problems.append(Problem(f"must be per_metric with the prompt {prompt.name}", field="mode"))
-    if prompt.reply == "rationale" and (metric := rubric.find(RATIONALE)):
-        message = f"requests a {RATIONALE} under the same key as the metric {metric.id}"
-        problems.append(Problem(message, field="prompt", found=prompt.name))
-    if scored and config.thresholds is not None:
+    problems = [*_prompt_problems(config, prompt, rubric)]
+    if prompt.reply in ("likert", "result") and config.thresholds is not None:
         problems += _threshold_problems(config.thresholds, rubric)
     problems += _probability_problems(config, prompt, rubric)
     if problems:
         raise SetupError(problems)
+
+
+def _prompt_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
+    scored = prompt.reply in ("likert", "result")
+    if scored and config.thresholds is None:
+        yield Problem(f"are needed by the prompt {prompt.name}", field="thresholds")
+    if not scored and config.thresholds is not None:
+        yield Problem(f"have no effect with the prompt {prompt.name}", field="thresholds")
+    if prompt.reply == "result" and config.mode != "per_metric":
+        yield Problem(f"must be per_metric with the prompt {prompt.name}", field="mode")
+    if prompt.reply == "rationale" and (metric := rubric.find(RATIONALE)):
+        message = f"requests a {RATIONALE} under the same key as the metric {metric.id}"
+        yield Problem(message, field="prompt", found=prompt.name)
 
 
 def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
@@ -152,41 +153,29 @@ def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -
     kind = kind_of(config.backend)
     alone = config.mode == "per_metric" or len(rubric.metrics) == 1
     if config.probabilities == "independent" and not alone and not kind.weighs_labels:
+        message = f"a {kind.name} backend writes the labels one after another, so each depends on"
+        allowed = "chained; or mode: per_metric, where each metric has a request of its own"
         yield Problem(
-            f"a {kind.name} backend writes the labels one after another, so each depends on those "
-            "before it",
-            field="probabilities",
-            found="independent",
-            allowed="chained; or mode: per_metric, where each metric has a request of its own",
+            f"{message} those before it", "", None, "probabilities", "independent", allowed
         )
 
 
 def _threshold_problems(
     thresholds: dict[str, dict[str, float]], rubric: Rubric
-) -> Sequence[Problem]:
-    problems = []
+) -> Iterator[Problem]:
     for metric in rubric.metrics:
-        where = f"thresholds.{metric.id}"
-        lowest = thresholds.get(metric.id)
+        where, lowest = f"thresholds.{metric.id}", thresholds.get(metric.id)
         if lowest is None:
-            problems.append(Problem("is missing", field=where))
+            yield Problem("is missing", field=where)
             continue
         allowed = ", ".join(metric.label_texts)
-        problems += [
-            Problem("is not a label of the metric", field=where, found=label, allowed=allowed)
-            for label in lowest
-            if label not in metric.label_texts
-        ]
+        for label in lowest:
+            if label not in metric.label_texts:
+                message = "is not a label of the metric"
+                yield Problem(message, field=where, found=label, allowed=allowed)
         values = sorted(lowest.values())
         if not values or values[0] != LOWEST_SCORE:
-            problems.append(
-                Problem(f"one label must begin at the score {LOWEST_SCORE}", field=where)
-            )
+            yield Problem(f"one label must begin at the score {LOWEST_SCORE}", field=where)
         if len(set(values)) != len(values) or any(v > HIGHEST_SCORE for v in values):
-            problems.append(
-                Problem(
-                    "must be different scores", "", None, where, str(values),
-                    f"{LOWEST_SCORE} to {HIGHEST_SCORE}",
-                )
-            )  # fmt: skip
-    return problems
+            scores = f"{LOWEST_SCORE} to {HIGHEST_SCORE}"
+            yield Problem("must be different scores", "", None, where, str(values), scores)

@@ -48,11 +48,9 @@ def reply_schema(kind: ReplyKind, rubric: Rubric) -> dict[str, Any] | None:
         rationale = {"type": "string", "maxLength": _RATIONALE_CHARACTERS}
         fields = {RATIONALE: rationale, **fields}
     return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
+        "type": "object", "properties": fields, "required": list(fields),
         "additionalProperties": False,
-    }
+    }  # fmt: skip
 
 
 def read_reply(
@@ -186,12 +184,9 @@ _RESULT = re.compile(
 
 
 _VALUES: Mapping[ReplyKind, Callable[[str, Rubric], dict[str, Any]]] = {
-    "json": _json_values,
-    "rationale": _json_values,
-    "likert": _json_values,
-    "brackets": _bracket_values,
-    "result": _result_value,
-}
+    "json": _json_values, "rationale": _json_values, "likert": _json_values,
+    "brackets": _bracket_values, "result": _result_value,
+}  # fmt: skip
 
 _REFUSALS = re.compile(
     r"^(?:i(?:'m| am) (?:sorry|afraid|unable|not able)|(?:sorry|apologies),|i apologi[sz]e"
