@@ -44,10 +44,8 @@ class Placed:
     @property
     def words(self) -> str:
         """The system, and what is said of a control case beside its name."""
-        if not self.is_control:
-            return self.system
         about = f", above {self.above}" if self.above else ", unclear" if self.unclear else ""
-        return f"{self.system} (control{about})"
+        return f"{self.system} (control{about})" if self.is_control else self.system
 
 
 MedalCell = tuple[Placed, ...]  # who shares a place; may be empty
@@ -79,16 +77,15 @@ def medal_grid(
 
 
 def _cells(ranking: OneRanking, task: RankedTask, with_controls: bool) -> list[MedalCell]:
-    controls = set(task.controls)
+    controls = task.controls
     places = {s: p for s, p in ranking.placed.items() if with_controls or s not in controls}
-    ties = Counter(places.values())
+    ordered = list(places.values())
     cells: list[MedalCell] = [()] * len(places)
     for system, place in places.items():
-        first = sum(other < place for other in places.values())
-        is_control = system in controls
+        first, is_control = ordered.index(place), system in controls
         above, unclear = against_arguments(ranking, task, system) if is_control else (0, 0)
-        here = Placed(system, is_control, ties[place] > 1, above, unclear)
-        cells[first] = (*cells[first], here)
+        tied = ordered.count(place) > 1
+        cells[first] = (*cells[first], Placed(system, is_control, tied, above, unclear))
     return cells
 
 
@@ -111,6 +108,7 @@ def medals_table(
 ) -> Table:
     """A medal grid as a table of names; cells of control cases that mislead are coloured."""
     grid = medal_grid(rankings, task, with_controls=with_controls)
+    width = max(map(len, grid.values()), default=0)
     about = "with the control cases" if with_controls else "real arguments only"
     notes = ["By score, best first; tied systems share a cell, and the places after it stay empty."]
     if with_controls:
@@ -122,7 +120,7 @@ def medals_table(
     return Table(
         key,
         f"Who helps most, {task.title}: {about}",
-        ("Ranker", *(medal(i) for i in range(1, _width(grid) + 1))),
+        ("Ranker", *(medal(i) for i in range(1, width + 1))),
         tuple((Cell(name), *map(_medal_cell, row)) for name, row in grid.items()),
         tuple(notes),
     )
@@ -134,10 +132,6 @@ def _medal_cell(cell: MedalCell) -> Cell:
     look: Look = "unclear" if any(placed.unclear for placed in cell) else ""
     look = "bad" if any(placed.above for placed in cell) else look
     return Cell(f"{names} (tied)" if len(cell) > 1 else names, look=look)
-
-
-def _width(grid: MedalGrid) -> int:
-    return max(map(len, grid.values()), default=0)
 
 
 # --- the figure ----------------------------------------------------------------------------------
@@ -164,13 +158,12 @@ def draw_medals(
         grids.append(medal_grid(rankings, task, with_controls=True))
     grids = [grid for grid in grids if grid]
     heights = [sum(map(_height, grid.values())) for grid in grids]
-    widest = max(map(_width, grids))
+    widest = max(len(row) for grid in grids for row in grid.values())
     figure = new_figure(max(4.5, 1.9 + 1.08 * widest), 0.8 + 0.55 * len(grids) + sum(heights))
     panels = figure.subplots(len(grids), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for axes, grid in zip(panels, grids, strict=True):
+    for axes, grid, title in zip(panels, grids, _PANELS, strict=False):
         _draw_grid(axes, grid, widest, colours)
         if len(grids) > 1:
-            title = _PANELS[0] if grid is grids[0] else _PANELS[1]
             axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
     title = f"Who helps most: {task.title}"
     figure.suptitle(wrapped(title, int(11 * figure.get_figwidth())), x=0.02, ha="left", fontsize=11)
@@ -193,7 +186,8 @@ def _draw_grid(axes: Any, grid: MedalGrid, widest: int, colours: Mapping[str, st
                 ground = colours.get(placed.system, ARGUMENT_COLOURS[0])
                 _draw_system(axes, placed, ground, (column, start + k * part, part))
     axes.set(xlim=(-0.5, widest - 0.5), ylim=(top[-1], 0))
-    grid_ticks(axes, [ordinal(i) for i in range(1, _width(grid) + 1)], [])
+    width = max(map(len, grid.values()))
+    grid_ticks(axes, [ordinal(i) for i in range(1, width + 1)], [])
     middles = [(a + b) / 2 for a, b in pairwise(top)]
     axes.set_yticks(middles, [wrapped(name, 24) for name in grid])
 
@@ -215,11 +209,8 @@ def _draw_system(axes: Any, placed: Placed, ground: str, at: tuple[int, float, f
     }
     box = Rectangle((column - 0.46, y + 0.04), 0.92, height - 0.08, facecolor=ground, **frame)
     axes.add_patch(box)
-    about = "tied" if placed.tied else ""
-    if fooled:
-        about = f"▲ above {placed.above}" + (", tied" if placed.tied else "")
-    name = wrapped(placed.system, 17)
-    words = f"{name}\n{about}" if about else name
+    about = [f"▲ above {placed.above}"] * fooled + ["tied"] * placed.tied
+    words = "\n".join(filter(None, (wrapped(placed.system, 17), ", ".join(about))))
     axes.text(
         column, y + height / 2, words, ha="center", va="center",
         color="black" if luminance > _LIGHT else "white",

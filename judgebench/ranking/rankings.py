@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 SystemKind = Literal["gold", "model", "control"]
 RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "control", "humans"]
 SURE = 0.95  # the share of resamples from which a report says "above"
-METRICS = {"accuracy": "accuracy", "micro_f1": "micro-F1"}
 _ASKED: Mapping[RankerKind, str] = {"judge": " (judge)", "control": " (control judge)"}
 
 
@@ -92,7 +91,7 @@ class RankedTask:
     @property
     def metric_words(self) -> str:
         """`micro-F1`; an unknown metric by its own name."""
-        return METRICS.get(self.metric, self.metric)
+        return "micro-F1" if self.metric == "micro_f1" else self.metric
 
     @property
     def arguments(self) -> list[str]:
@@ -187,9 +186,7 @@ class Rankings(Shown):
     @property
     def titles(self) -> dict[str, str]:
         """Every ranker's name as it is shown: evaluators first, then judges, humans last."""
-        order: tuple[RankerKind, ...] = (
-            "baseline", "expert-trained", "llm-trained", "judge", "control", "humans",
-        )  # fmt: skip
+        order = get_args(RankerKind)
         ordered = sorted(self.rankings, key=lambda ranking: order.index(ranking.kind))
         return {ranking.ranker: ranking.title for ranking in ordered}
 

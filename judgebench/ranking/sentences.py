@@ -98,10 +98,8 @@ def _with_humans(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]
         ("Disagreement with the humans beyond chance", "down"),
         ("No agreement with the humans is shown", ""),
     ):  # fmt: skip
-        named = [
-            f"{name} (tau-b {e:.2f})" for name, e in found
-            if e.value is not None and direction(e) == wanted
-        ]  # fmt: skip
+        sided = [(n, e) for n, e in found if e.value is not None and direction(e) == wanted]
+        named = [f"{name} (tau-b {e:.2f})" for name, e in sided]
         if named:
             yield f"{words}: {listed(named)}."
 
@@ -109,11 +107,8 @@ def _with_humans(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]
 def _by_length(rankings: Rankings, task: RankedTask, titles: Mapping[str, str]) -> Iterator[str]:
     rows = rankings.rows.select("length_bias", "rho", task=task.name)
     for words, wanted in (("Longer", "up"), ("Shorter", "down")):
-        named = [
-            f"{titles.get(row['ranker'], row['ranker'])} (rho {row.estimate:.2f})"
-            for row in rows
-            if direction(row.estimate) == wanted
-        ]
+        sided = [(row["ranker"], row.estimate) for row in rows if direction(row.estimate) == wanted]
+        named = [f"{titles.get(ranker, ranker)} (rho {e:.2f})" for ranker, e in sided]
         if named:
             yield f"{words} arguments rank higher with {listed(named)}."
 
