@@ -122,14 +122,14 @@ def alternative_annotator_test(
     p_values: list[float | None] = []
     without_t = 0
     for duel in _duels(ratings, judge, k, terms):
+        d = duel.annotator_wins - duel.judge_wins
         if not _is_tested(duel, terms):
             p_values.append(None)
-            continue
-        d = duel.annotator_wins - duel.judge_wins
-        without_t += bool(not terms.balanced and (d == d[0]).all())
-        p_values.append(
-            _balanced_p(d, duel.label, k, terms.epsilon) if terms.balanced else _p(d, terms.epsilon)
-        )
+        elif terms.balanced:
+            p_values.append(_balanced_p(d, duel.label, k, terms.epsilon))
+        else:
+            p_values.append(_p(d, terms.epsilon))
+            without_t += bool((d == d[0]).all())
     corrected = benjamini_yekutieli(p_values)
     wins = tuple(None if p is None else p <= terms.q for p in corrected)
     tested = [win for win in wins if win is not None]
@@ -222,39 +222,28 @@ def _duels(ratings: IntArray, judge: IntArray, k: int, terms: DuelTerms) -> Iter
         raise ValueError("ratings and judge must have the same length")
     check_codes(judge, k, "the judge's labels")
     votes = value_counts(ratings, k)
-    apart = 1 - np.eye(k)
+    apart = 1 - np.eye(k)  # the distance of two labels
     if terms.severities is not None:
         s = severity_of_labels(terms.severities, k)
         apart = np.square(s[:, None] - s[None, :])
     for own in ratings.T:
-        yield _duel(own, judge, votes, apart, terms.balanced)
-
-
-def _duel(
-    own: IntArray, judge: IntArray, votes: NDArray[np.int64], apart: FloatArray, balanced: bool
-) -> _Duel:
-    """`apart` (k, k) is the distance of two labels; sums of it over the others order as their
-    share of equal labels does, and as their root mean square distance of severities does."""
-    shared = np.flatnonzero((own >= 0) & (votes.sum(axis=1) >= 2))
-    others = votes[shared]
-    others[np.arange(len(shared)), own[shared]] -= 1
-    top = others.max(axis=1, initial=0)
-    label = np.where((others == top[:, None]).sum(axis=1) > 1, MISSING, others.argmax(axis=1))
-    usable = judge[shared] >= 0
-    if balanced:
-        usable &= label >= 0
-    rows, others = shared[usable], others[usable]
-    distance = others @ apart
-    place = np.arange(len(rows))
-    of_judge, of_annotator = distance[place, judge[rows]], distance[place, own[rows]]
-    slack = _ROUNDING * (of_judge + of_annotator)
-    return _Duel(
-        rows,
-        (of_judge <= of_annotator + slack).astype(np.int64),
-        (of_annotator <= of_judge + slack).astype(np.int64),
-        label[usable],
-        int((~usable).sum()),
-    )
+        shared = np.flatnonzero((own >= 0) & (votes.sum(axis=1) >= 2))
+        others = votes[shared]
+        others[np.arange(len(shared)), own[shared]] -= 1
+        top = others.max(axis=1, initial=0)
+        label = np.where((others == top[:, None]).sum(axis=1) > 1, MISSING, others.argmax(axis=1))
+        usable = judge[shared] >= 0
+        if terms.balanced:
+            usable &= label >= 0
+        rows, place = shared[usable], np.arange(int(usable.sum()))
+        # Sums over the others order as their share of equal labels does, and as their root mean
+        # square distance of severities does.
+        distance = others[usable] @ apart
+        of_judge, of_annotator = distance[place, judge[rows]], distance[place, own[rows]]
+        slack = _ROUNDING * (of_judge + of_annotator)
+        wins = (of_judge <= of_annotator + slack).astype(np.int64)
+        losses = (of_annotator <= of_judge + slack).astype(np.int64)
+        yield _Duel(rows, wins, losses, label[usable], int((~usable).sum()))
 
 
 def _is_tested(duel: _Duel, terms: DuelTerms) -> bool:

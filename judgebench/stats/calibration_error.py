@@ -15,7 +15,7 @@ and of each q_j, then the cells of every label's bins.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -276,11 +276,13 @@ def brier_decomposition(
         statistics = [Statistic(formula, _undefined) for formula in formulas]
         return bias_corrected(binned, statistics, resampling, least).plug_in
 
-    by_chance = partial(read.reliability_by_chance, of_sample=sample.total)
+    reliability, debiased = (read.gaps(partial(gap, power=2)) for gap in (total_gap, debiased_gap))
+    of_sample = read.cells(sample.total)
+    by_chance = read.gaps(lambda cells: gap_by_chance(cells, 2, of_sample))
     return BrierDecomposition(
         brier=plain(read.brier),
-        reliability=lifted(0.0, read.reliability, read.debiased_reliability, by_chance),
-        resolution=lifted(-np.inf, read.resolution, read.debiased_resolution),
+        reliability=lifted(0.0, reliability, debiased, by_chance),
+        resolution=lifted(-np.inf, *map(read.resolution, (reliability, debiased))),
         uncertainty=plain(read.uncertainty),
         skill=plain(read.skill, read.no_skill),
     )
@@ -298,13 +300,16 @@ def _counts(p: FloatArray, q: FloatArray, clusters: Clusters, bins: int) -> Floa
     )
 
 
-@dataclass(frozen=True)
-class _Reading:
+class _Reading(NamedTuple):
     """The terms, of counts C (..., 3 + k + k bins 6)."""
 
     k: int
 
-    def _cells(self, C: FloatArray) -> FloatArray:
+    def gaps(self, gap: Formula) -> Formula:
+        """What `gap` makes of the cells, an item."""
+        return lambda C: ratio(gap(self.cells(C)), C[..., 0])
+
+    def cells(self, C: FloatArray) -> FloatArray:
         cells = C[..., 3 + self.k :]
         return cells.reshape(*C.shape[:-1], cells.shape[-1] // COLUMNS, COLUMNS)
 
@@ -315,20 +320,8 @@ class _Reading:
         shares = ratio(C[..., 3 : 3 + self.k], C[..., :1])
         return np.asarray(ratio(C[..., 2], C[..., 0]) - np.square(shares).sum(axis=-1))
 
-    def reliability(self, C: FloatArray) -> FloatArray:
-        return ratio(total_gap(self._cells(C), 2), C[..., 0])
-
-    def debiased_reliability(self, C: FloatArray) -> FloatArray:
-        return ratio(debiased_gap(self._cells(C), 2), C[..., 0])
-
-    def reliability_by_chance(self, C: FloatArray, of_sample: FloatArray) -> FloatArray:
-        return ratio(gap_by_chance(self._cells(C), 2, self._cells(of_sample)), C[..., 0])
-
-    def resolution(self, C: FloatArray) -> FloatArray:
-        return self.reliability(C) + self.uncertainty(C) - self.brier(C)
-
-    def debiased_resolution(self, C: FloatArray) -> FloatArray:
-        return self.debiased_reliability(C) + self.uncertainty(C) - self.brier(C)
+    def resolution(self, reliability: Formula) -> Formula:
+        return lambda C: reliability(C) + self.uncertainty(C) - self.brier(C)
 
     def skill(self, C: FloatArray) -> FloatArray:
         uncertainty = self.uncertainty(C)

@@ -200,16 +200,11 @@ def gwet_ac(weights: Weights = "identity", severities: Sequence[float] | None = 
     0.406
     """
 
-    def ac(counts: FloatArray) -> FloatArray:
-        pairs, pi = _pairs_and_shares(counts)
-        q = counts.shape[-1]
-        v = _disagreement(weights, severities, q)
-        T_w = (1 - v).sum()
-        disagree = ratio((v * pairs).sum(axis=(-2, -1)), pairs.sum(axis=(-2, -1)))  # 1 - p_a
-        p_e = ratio(T_w, q * (q - 1)) * (pi * (1 - pi)).sum(axis=-1)
-        return 1 - ratio(disagree, 1 - p_e)
+    def by_chance(pi: FloatArray, v: FloatArray) -> FloatArray:
+        q, T_w = len(v), (1 - v).sum()
+        return np.asarray(1 - ratio(T_w, q * (q - 1)) * (pi * (1 - pi)).sum(axis=-1))
 
-    return Statistic(ac, lambda counts: _undefined(counts, ac))
+    return _chance_corrected(weights, severities, by_chance)
 
 
 def fleiss_kappa(
@@ -229,22 +224,25 @@ def fleiss_kappa(
     0.394
     """
 
-    def kappa(counts: FloatArray) -> FloatArray:
-        pairs, pi = _pairs_and_shares(counts)
-        v = _disagreement(weights, severities, counts.shape[-1])
-        observed = ratio((v * pairs).sum(axis=(-2, -1)), pairs.sum(axis=(-2, -1)))
-        expected = ((pi @ v) * pi).sum(axis=-1)
-        return 1 - ratio(observed, expected)
-
-    return Statistic(kappa, lambda counts: _undefined(counts, kappa))
+    return _chance_corrected(weights, severities, lambda pi, v: ((pi @ v) * pi).sum(axis=-1))
 
 
-def _pairs_and_shares(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The pairs (..., k, k), and pi (..., k), the mean share of each label."""
-    k = counts.shape[-1]
-    pairs, alone = counts[..., :k, :], counts[..., k:, :]
-    n_k = (pairs.sum(axis=-1) + pairs.sum(axis=-2)) / 2 + alone.sum(axis=-2)
-    return pairs, ratio(n_k, n_k.sum(axis=-1, keepdims=True))
+def _chance_corrected(
+    weights: Weights,
+    severities: Sequence[float] | None,
+    by_chance: Callable[[FloatArray, FloatArray], FloatArray],
+) -> Statistic:
+    """1 - (1 - p_a) / (1 - p_e) of counts (..., k + 1, k); `by_chance` is 1 - p_e of pi and v."""
+
+    def formula(counts: FloatArray) -> FloatArray:
+        k = counts.shape[-1]
+        pairs, alone = counts[..., :k, :], counts[..., k:, :]
+        n_k = (pairs.sum(axis=-1) + pairs.sum(axis=-2)) / 2 + alone.sum(axis=-2)
+        pi, v = ratio(n_k, n_k.sum(axis=-1, keepdims=True)), _disagreement(weights, severities, k)
+        disagree = ratio((v * pairs).sum(axis=(-2, -1)), pairs.sum(axis=(-2, -1)))
+        return 1 - ratio(disagree, by_chance(pi, v))
+
+    return Statistic(formula, lambda counts: _undefined(counts, formula))
 
 
 def _disagreement(weights: Weights, severities: Sequence[float] | None, k: int) -> FloatArray:

@@ -100,8 +100,7 @@ def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: f
     V = ratio(scatter, N**2) * ratio(G, G - 1)
     deff = np.fmax(ratio(V, ratio(p * (1 - p), N)), 1.0)
     n_star = np.where((X <= 0) | (X >= N), G, N / deff)
-    x_star = p * n_star
-    alpha = 1 - level
+    x_star, alpha = p * n_star, 1 - level
     with np.errstate(invalid="ignore"):
         low = np.where(X > 0, betaincinv(x_star, n_star - x_star + 1, alpha / 2), 0.0)
         high = np.where(X < N, betaincinv(x_star + 1, n_star - x_star, 1 - alpha / 2), 1.0)

@@ -40,23 +40,17 @@ def annotators_as_judges(
     ]
     if problems:
         raise SetupError(problems)
-    return [_judge(name, items, answers) for name, items in given.items()]
-
-
-def _judge(
-    name: str, items: Mapping[str, Mapping[str, str]], answers: IndexedAnswers
-) -> JudgeVerdicts:
-    about = {"judge": "annotator", "name": name}
-    signature = content_hash(about)
-    verdicts = {
-        item_id: Verdict(
-            item_id, answers.content_hash(row), name, signature,
-            Status.OK, labels,
-        )
-        for item_id, labels in items.items()
-        if (row := answers.row(item_id)) >= 0
-    }  # fmt: skip
-    return JudgeVerdicts(name, "judge", signature, verdicts, about=about)
+    judges = []
+    for name, items in given.items():
+        about = {"judge": "annotator", "name": name}
+        signature = content_hash(about)
+        verdicts = {
+            i: Verdict(i, answers.content_hash(row), name, signature, Status.OK, labels)
+            for i, labels in items.items()
+            if (row := answers.row(i)) >= 0
+        }
+        judges.append(JudgeVerdicts(name, "judge", signature, verdicts, about=about))
+    return judges
 
 
 def truth_of_others(
