@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from judgebench.rubric import Metric
-from judgebench.stats.association import KENDALL_TAU_B, SPEARMAN, pearson
 from judgebench.stats.confusion import (
     ACCURACY,
     BALANCED_ACCURACY,
+    KENDALL_TAU_B,
     MACRO_F1,
+    SPEARMAN,
     cohen_kappa,
     mean_absolute_severity_error,
     mean_severity_error,
     overestimated,
+    pearson,
     underestimated,
 )
 from judgebench.stats.interrater import gwet_ac

@@ -1,7 +1,9 @@
 """Judge against truth: confusion counts, the statistics that are functions of them, soft agreement.
 
 Every formula takes counts C of shape (..., k, k), C[i, j] the (weighted) number of items whose
-truth is label i and which the judge labels j, and is vectorised over the leading axes.
+truth is label i and which the judge labels j, and is vectorised over the leading axes. A judge that
+is always one label too severe still correlates fully: read correlations beside agreement, never
+instead.
 """
 
 from __future__ import annotations
@@ -173,6 +175,80 @@ def recall(label: int) -> Statistic:
         return "" if C[label].any() else "no item has this label as its truth"
 
     return Statistic(formula, undefined, is_proportion=True)
+
+
+def pearson(severities: Sequence[float] | None = None) -> Statistic:
+    """Pearson's r between the severity of the truth and that of the judge's label.
+
+    `severities` default to the labels' positions.
+
+    >>> round(float(pearson().formula(np.array([[20.0, 5], [10, 15]]))), 3)
+    0.408
+    """
+
+    def r(C: FloatArray) -> FloatArray:
+        s = severity_of_labels(severities, C.shape[-1])
+        return _correlation(C, s, s)
+
+    return _association(r)
+
+
+def _spearman(C: FloatArray) -> FloatArray:
+    """Pearson's r of the mid-ranks. Spearman (1904); ties: Kendall (1945)."""
+    return _correlation(C, _mid_ranks(C.sum(axis=-1)), _mid_ranks(C.sum(axis=-2)))
+
+
+def _mid_ranks(n_i: FloatArray) -> FloatArray:
+    """The mean rank of the items of each label (..., k), less the same 1/2 for all."""
+    return np.cumsum(n_i, axis=-1) - n_i / 2
+
+
+def _correlation(C: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+    """Pearson's r of values x (..., k) of the truth's labels and y (..., k) of the judge's."""
+    n, row, column = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
+    dx = x - ratio((row * x).sum(axis=-1), n)[..., None]
+    dy = y - ratio((column * y).sum(axis=-1), n)[..., None]
+    products = (dx[..., :, None] * C * dy[..., None, :]).sum(axis=(-2, -1))
+    spread = np.sqrt(_spread(row, x)) * np.sqrt(_spread(column, y))
+    return np.clip(ratio(n * products, spread), -1, 1)
+
+
+def _spread(n_i: FloatArray, x: FloatArray) -> FloatArray:
+    """n times the sum of squared deviations, from pairs: exactly 0 where the values are equal."""
+    d2 = np.square(x[..., :, None] - x[..., None, :])
+    return np.asarray((n_i[..., :, None] * n_i[..., None, :] * d2).sum(axis=(-2, -1)) / 2)
+
+
+def _kendall_tau_b(C: FloatArray) -> FloatArray:
+    """(P - Q) / sqrt((n_0 - n_1) (n_0 - n_2)): concordant less discordant pairs of items, over the
+    pairs not tied in the truth and those not tied in the judge. Kendall (1945), tau_b."""
+    k = C.shape[-1]
+    sign = np.sign(np.subtract.outer(np.arange(k), np.arange(k)))
+    concordance = (C * (sign @ C @ sign.T)).sum(axis=(-2, -1)) / 2
+    untied = np.sqrt(_untied(C.sum(axis=-1))) * np.sqrt(_untied(C.sum(axis=-2)))
+    return np.clip(ratio(concordance, untied), -1, 1)
+
+
+def _untied(n_i: FloatArray) -> FloatArray:
+    """How many pairs of items have different labels."""
+    return np.asarray((n_i.sum(axis=-1) ** 2 - (n_i**2).sum(axis=-1)) / 2)
+
+
+def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
+    def undefined(C: FloatArray) -> str:
+        if not np.isnan(formula(C)):
+            return ""
+        if not C.any():
+            return NO_ITEM
+        used = np.count_nonzero(C.sum(axis=-1)), np.count_nonzero(C.sum(axis=-2))
+        one = "label" if min(used) == 1 else "severity"
+        return f"truth or judge holds one {one} only, so no correlation is defined"
+
+    return Statistic(formula, undefined)
+
+
+SPEARMAN = _association(_spearman)
+KENDALL_TAU_B = _association(_kendall_tau_b)
 
 
 NO_SOFT_ITEM = "no item has both a human label and a label of the judge"

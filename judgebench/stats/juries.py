@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, distinct_rows, ratio
-from judgebench.stats.association import MEAN_CORRELATION, moments_by_cluster
+from judgebench.stats.means import MEAN_CORRELATION, moments_by_cluster
 from judgebench.stats.resample import (
     ClusterCounts,
     Resampling,

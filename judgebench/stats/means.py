@@ -1,17 +1,23 @@
-"""Means: of a handful of numbers, and of items that come in clusters.
+"""Means of a handful of numbers, and means and correlations of items that come in clusters.
 
-Sums are (..., 2, m) for m columns: the summed values and how many there are.
+Sums are (..., 2, m) for m columns: the summed values and how many there are. Moments are
+(..., m + 1, m + 1) of m scales: the sum over items of v v', with v = (1, x1, ..., xm). They hold n,
+the sums and the cross products, and add up over clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined, ratio
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
+
+NO_WHOLE_ITEM = "no item has a label on every metric"
+ALL_CONSTANT = "fewer than two metrics have more than one label here: no correlation is defined"
+NO_COMMON_PAIR = "no two metrics have more than one label on both sides: nothing to compare"
 
 
 def mean_and_sd(values: Sequence[float | None]) -> tuple[float | None, float | None]:
@@ -83,3 +89,47 @@ def clustered_mean(
     n = int((~np.isnan(x)).sum())
     statistic = mean_of(0, undefined, is_proportion=is_proportion)
     return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=n_missing + len(x) - n)
+
+
+def moments_by_cluster(severities: IntArray, clusters: Clusters) -> FloatArray:
+    """The moments (clusters, m + 1, m + 1) of severities (items, m).
+
+    Severities are whole numbers, so that sums are exact and a constant scale is seen to be one.
+    Raises ValueError where lengths differ.
+    """
+    if len(clusters) != len(severities):
+        raise ValueError("severities and clusters must have the same length")
+    v = np.column_stack([np.ones(len(severities)), severities])
+    moments = np.zeros((clusters.n, v.shape[1], v.shape[1]))
+    np.add.at(moments, clusters.codes, v[:, :, None] * v[:, None, :])
+    return moments
+
+
+def _of_pairs(moments: FloatArray) -> FloatArray:
+    """Pearson's r of each pair of scales (..., m (m - 1) / 2); NaN where one is constant."""
+    n, total = moments[..., :1, :1], moments[..., 0, 1:]
+    products = n * moments[..., 1:, 1:] - total[..., :, None] * total[..., None, :]
+    spread = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1))
+    r = ratio(products, spread[..., :, None] * spread[..., None, :])
+    first, second = np.triu_indices(total.shape[-1], 1)
+    return np.clip(r[..., first, second], -1, 1)
+
+
+def _difference(moments: FloatArray) -> FloatArray:
+    r = _of_pairs(moments)
+    return mean_of_defined(r[..., 0, :] - r[..., 1, :])
+
+
+def _of_moments(formula: Callable[[FloatArray], FloatArray], reason: str) -> Statistic:
+    def undefined(moments: FloatArray) -> str:
+        if not np.isnan(formula(moments)):
+            return ""
+        return reason if moments.any() else NO_WHOLE_ITEM
+
+    return Statistic(formula, undefined)
+
+
+# A pair with a constant scale is left out of the mean.
+MEAN_CORRELATION = _of_moments(lambda moments: mean_of_defined(_of_pairs(moments)), ALL_CONSTANT)
+# Over moments (..., 2, m + 1, m + 1): the first minus the second, over pairs defined in both.
+CORRELATION_DIFFERENCE = _of_moments(_difference, NO_COMMON_PAIR)

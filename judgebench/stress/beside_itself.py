@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.arrays import Clusters, IntArray, value_counts
-from judgebench.stats.association import (
+from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
+from judgebench.stats.means import (
     CORRELATION_DIFFERENCE,
     MEAN_CORRELATION,
     moments_by_cluster,
 )
-from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.paired import NET_CHANGE
 from judgebench.stress.pairs import Pairs, VariantVerdicts
 from judgebench.stress.result import EVERY

@@ -9,8 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.association import KENDALL_TAU_B, SPEARMAN, pearson
-from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.confusion import KENDALL_TAU_B, SPEARMAN, confusion_by_cluster, pearson
 from judgebench.stats.resample import Resampling, cluster_bootstrap
 
 K = 4

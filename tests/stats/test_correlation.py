@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.association import (
+from judgebench.stats.means import (
     ALL_CONSTANT,
     CORRELATION_DIFFERENCE,
     MEAN_CORRELATION,
