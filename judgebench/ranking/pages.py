@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -163,21 +163,19 @@ def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
                 "that the arguments help this evaluator, not that it ranks them well.",
             ),
         ),
-        Table(
-            "ranking_best",
+        _two_stubs(
+            "best",
             "Best system of each ranker, of the real arguments",
             ("Task", "Ranker", "Best system", "Its score", "Next below", "Ranks above it in"),
-            tuple(row for r, task in every if (row := _best(r, task))),
-            ("Share of resamples, ties counted half.",),
-            stubs=2,
+            (row for r, task in every if (row := _best(r, task))),
+            "Share of resamples, ties counted half.",
         ),
-        Table(
-            "ranking_friedman",
+        _two_stubs(
+            "friedman",
             "Do the systems differ at all? Friedman's test over the ranks within instances",
             ("Task", "Ranker", "Instances", "Missing", "Chi square", "p", "Critical difference"),
-            tuple(_friedman(r, task) for r, task in every),
-            ("Critical difference: of two average ranks, by Nemenyi's test.",),
-            stubs=2,
+            (_friedman(r, task) for r, task in every),
+            "Critical difference: of two average ranks, by Nemenyi's test.",
         ),
     )
 
@@ -253,6 +251,13 @@ def _texts(*texts: str) -> _Cells:
     return tuple(map(Cell, texts))
 
 
+def _two_stubs(
+    key: str, title: str, columns: tuple[str, ...], rows: Iterable[_Cells], note: str
+) -> Table:
+    """A table whose first two columns name the row."""
+    return Table(f"ranking_{key}", title, columns, tuple(rows), (note,), stubs=2)
+
+
 # --- what they rest on ---------------------------------------------------------------------------
 
 
@@ -278,17 +283,14 @@ def _agreement(rankings: Rankings, task: RankedTask, number: int) -> Table:
             for statistic, row in found.items()
         )
         rows.append((ranker, replace(other, remark=f"over {tau['over']}"), *estimates))
-    return Table(
-        f"ranking_agreement-{number}",
+    return _two_stubs(
+        f"agreement-{number}",
         f"How far rankers agree, {task.title}",
         ("Ranker", "Other ranker", "Kendall's tau-b", "Spearman's rho",
          "tau-b of the average ranks", "Same best system"),
-        tuple(rows),
-        (
-            "tau-b and rho of the ranks within an instance, means over the instances and "
-            "systems that both rank. Same best system: share of the instances.",
-        ),
-        stubs=2,
+        rows,
+        "tau-b and rho of the ranks within an instance, means over the instances and "
+        "systems that both rank. Same best system: share of the instances.",
     )  # fmt: skip
 
 
@@ -312,16 +314,13 @@ def _length(rankings: Rankings) -> Table:
         )
         for found in rankings.rows.pivot("length_bias", "task", "ranker").values()
     )
-    return Table(
-        "ranking_length",
+    return _two_stubs(
+        "length",
         "Length bias: do longer arguments rank higher?",
         ("Task", "Ranker", "Words and rank, rho", "Longest is the best"),
-        tuple(rows),
-        (
-            "Spearman's rho within instances, over real arguments: above 0, longer arguments rank "
-            "higher.",
-        ),
-        stubs=2,
+        rows,
+        "Spearman's rho within instances, over real arguments: above 0, longer arguments rank "
+        "higher.",
     )
 
 
@@ -334,13 +333,12 @@ def _self_preference(rankings: Rankings) -> Table:
         )
         for row in rankings.rows.select("self_preference")
     )
-    return Table(
-        "ranking_self_preference",
+    return _two_stubs(
+        "self_preference",
         "Self-preference: does a ranker favour the generator that it is related to?",
         ("Task", "Ranker", "Generator", "Relation", "Places higher"),
-        tuple(rows),
-        ("How many places higher than the other rankers of the task rank it, on average.",),
-        stubs=2,
+        rows,
+        "How many places higher than the other rankers of the task rank it, on average.",
     )
 
 
@@ -374,16 +372,13 @@ def _trained(rankings: Rankings) -> Table:
         _cells(rankings, found["train"], "task", "ranker", "other") + _counts(found, _TRAINING)
         for found in evaluators
     )
-    return Table(
-        "ranking_trained",
+    return _two_stubs(
+        "trained",
         "Training of the evaluators",
         ("Task", "Evaluator", "Encoder", *(heading for heading, _ in _TRAINING.values())),
-        tuple(rows),
-        (
-            "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among "
-            "them that lost some of the argument.",
-        ),
-        stubs=2,
+        rows,
+        "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among "
+        "them that lost some of the argument.",
     )
 
 
@@ -397,16 +392,13 @@ def _systems(rankings: Rankings) -> Table:
         for task in rankings.tasks
         for system in task.systems
     )
-    return Table(
-        "ranking_systems",
+    return _two_stubs(
+        "systems",
         "The systems and what they wrote",
         ("Task", "System", "Kind", *(heading for heading, _ in _WRITING.values())),
-        tuple(rows),
-        (
-            "Verbatim: share of the words of extracts that stand in the document. Test inputs cut: "
-            "longer than the encoder takes.",
-        ),
-        stubs=2,
+        rows,
+        "Verbatim: share of the words of extracts that stand in the document. Test inputs cut: "
+        "longer than the encoder takes.",
     )
 
 
