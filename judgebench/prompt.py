@@ -27,7 +27,8 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
 from judgebench.yaml_file import Strict, parse_yaml, read_text, validate
 
-ReplyKind = Literal["json", "rationale", "brackets", "likert", "result", "argument", "evidence"]
+JudgeReply = Literal["json", "rationale", "brackets", "likert", "result"]
+ReplyKind = Literal[JudgeReply, "argument", "evidence"]
 BLOCKS = ("system", "user")
 VARIABLES = ("instructions", "metrics", "question", "answer", "reference", "fence")
 _OF_THE_ANSWER = frozenset({"question", "answer", "reference", "fence"})
@@ -70,7 +71,7 @@ _Description = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
 class _JudgeFront(Strict):
-    reply: Literal["json", "rationale", "brackets", "likert", "result"]
+    reply: JudgeReply
     description: _Description = ""
 
 

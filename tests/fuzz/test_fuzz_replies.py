@@ -13,10 +13,10 @@ from judgebench.backends.chat import Completion, UnreadableBodyError, read_chat
 from judgebench.backends.failures import TransientError, error_text, failure, retry_after
 from judgebench.errors import SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, read_reply, reply_schema
-from judgebench.prompt import ReplyKind
+from judgebench.prompt import JudgeReply
 from judgebench.rubric import Metric, Rubric, load_rubric, normalise, shipped_rubrics
 
-KINDS: tuple[ReplyKind, ...] = get_args(ReplyKind)
+KINDS: tuple[JudgeReply, ...] = get_args(JudgeReply)
 RUBRICS = [load_rubric(name) for name in shipped_rubrics()]
 BY_SCORE = ("likert", "result")
 
@@ -70,7 +70,7 @@ def replies(draw: st.DrawFn, rubric: Rubric) -> str:
 
 @given(st.data(), st.sampled_from(RUBRICS), st.sampled_from(KINDS))
 @fuzzed()
-def test_what_is_read_was_said(data: st.DataObject, rubric: Rubric, kind: ReplyKind) -> None:
+def test_what_is_read_was_said(data: st.DataObject, rubric: Rubric, kind: JudgeReply) -> None:
     by_score = kind in BY_SCORE
     rubric = rubric.only([rubric.metrics[0].id]) if kind == "result" else rubric
     text = data.draw(replies(rubric))
@@ -105,7 +105,7 @@ def unescaped(text: str) -> str:
 
 @given(TEXT | PIECES, st.sampled_from(RUBRICS), st.sampled_from(["json", "rationale", "brackets"]))
 @fuzzed()
-def test_a_text_without_a_label_gives_none(text: str, rubric: Rubric, kind: ReplyKind) -> None:
+def test_a_text_without_a_label_gives_none(text: str, rubric: Rubric, kind: JudgeReply) -> None:
     said = unescaped(text)
     known = {normalise(s) for m in rubric.metrics for s in spellings(m)}
     assume(not any(spelling in said for spelling in known))
