@@ -10,7 +10,7 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer
 from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
-from judgebench.runner.ledger import Ledger, rows_of_shard
+from judgebench.runner.judging import Ledger, rows_of_shard
 from judgebench.store.folder import RunFolder
 from judgebench.study.answers import IndexedAnswers, indexed
 

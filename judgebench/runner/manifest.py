@@ -25,35 +25,15 @@ MOST_NOTES = 20  # warnings about the data that a report repeats
 def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[str, Any]:
     """What run.json holds from the start; juries and calibrations are added once their judges are
     done. `kept`: the answers are those that the folder's manifest tells of."""
-    entries: dict[str, Any] = {}
-    kinds: Sequence[tuple[str, Sequence[Judge]]] = (
-        ("judge", (*bench.judges, *bench.others)),
-        ("control", bench.controls),
-    )
-    for kind, judges in kinds:
-        for judge in judges:
-            entries[judge.name] = {
-                "kind": kind,
-                "signature": judge.signature,
-                "about": judge.describe(),
-            }
+    entries = {judge.name: _entry("judge", judge) for judge in (*bench.judges, *bench.others)}
+    entries |= {control.name: _entry("control", control) for control in bench.controls}
     for variant in bench.variants:
-        entries[variant.judge.name] = {
-            "kind": "variant",
-            "of": variant.of,
-            "recipe": variant.recipe,
-            "asked": variant.kind,
-            "repeat": variant.repeat,
-            "signature": variant.judge.signature,
-            "about": variant.judge.describe(),
-        }
+        more = {"of": variant.of, "recipe": variant.recipe, "asked": variant.kind}
+        entries[variant.judge.name] = _entry(
+            "variant", variant.judge, **more, repeat=variant.repeat
+        )
     for free in bench.content_free:
-        entries[free.judge.name] = {
-            "kind": "content-free",
-            "of": free.of,
-            "signature": free.judge.signature,
-            "about": free.judge.describe(),
-        }
+        entries[free.judge.name] = _entry("content-free", free.judge, of=free.of)
     before = folder.manifest()
     return {
         "name": bench.config.name,
@@ -72,6 +52,10 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
         **({bench.extension.wing: bench.extension.about} if bench.extension else {}),
         "state": "running",
     }
+
+
+def _entry(kind: str, judge: Judge, **more: object) -> dict[str, Any]:
+    return {"kind": kind, **more, "signature": judge.signature, "about": judge.describe()}
 
 
 def _data_notes(bench: Bench) -> Iterator[str]:

@@ -28,8 +28,7 @@ from judgebench.progress import NoProgress
 from judgebench.prompt import parse_prompt
 from judgebench.rubric import Rubric
 from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work, ask, task_of
-from judgebench.runner.ledger import Ledger, Rows, each
+from judgebench.runner.judging import Ledger, Rows, Work, ask, each, task_of
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import VerdictTail, VerdictWriter, merge_parts
 from judgebench.study.answers import IndexedAnswers, indexed
@@ -58,7 +57,9 @@ def judge_on_ray(judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: 
     try:
         with _cluster(ray):
             for again in range(1 + judge.parse_retries):
-                left = ledger.to_ask(rows, again=bool(again))
+                left = ledger.never_ended(rows)
+                if again:
+                    left = np.array([row for row, _ in ledger.to_ask_again(rows)], np.int64)
                 for _ in _spread(ray, judge, left, folder.path, workers, bool(again)):
                     _follow(tail, ledger, work)
                     if work.stop.wanted:

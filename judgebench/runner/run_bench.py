@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,23 +11,31 @@ from typing import Any, Literal
 from judgebench.backends import kind_of
 from judgebench.data import is_kept, keep_data
 from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
+from judgebench.judges import derived
+from judgebench.judges.config import CalibrationConfig, JuryConfig
+from judgebench.judges.derived import ContentFree, Judged
 from judgebench.judges.judge import Judge
-from judgebench.judges.llm import LLMJudge
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
+from judgebench.records import Verdict, content_hash
 from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
-from judgebench.runner.derive import derive
+from judgebench.runner.extension import Variant
 from judgebench.runner.forecast import budget_of
-from judgebench.runner.judging import Work, judge_answers
-from judgebench.runner.lanes import run_lanes
-from judgebench.runner.ledger import Ledger, rows_of_shard
+from judgebench.runner.judging import Ledger, Work, judge_answers, rows_of_shard
 from judgebench.runner.manifest import manifest_of, now
-from judgebench.runner.stop import Interrupted, Stop, ctrl_c
+from judgebench.runner.stop import Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.store.folder import RunFolder, Shard
-from judgebench.store.verdict_file import disk_errors, judges_with_parts, merge_parts
+from judgebench.store.latest_verdicts import FiledVerdicts
+from judgebench.store.verdict_file import (
+    VerdictWriter,
+    disk_errors,
+    judges_with_parts,
+    merge_parts,
+)
 from judgebench.study.answers import IndexedAnswers, indexed
 
 Engine = Literal["threads", "ray"]
+Entries = dict[str, Any]  # what the manifest says of each judge, by name
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,7 @@ def run(
             with ctrl_c(stop, shown.say), _cut_off(work):
                 run_lanes(_lanes(bench, answers, work, sharing), stop, shown)
             if shard is None:
-                derive(bench, answers, work, manifest)
+                _derive(bench, answers, work, manifest)
     if shard:
         _finish_shards(bench, folder, answers, shown)
 
@@ -158,20 +166,22 @@ def _lanes(
     if sharing.engine == "ray":
         lanes["ray"] = partial(_judge_on_ray, bench, answers, work, sharing.workers)
         return lanes
-    lanes.update({j.name: partial(_judge_from_python, j, answers, work) for j in bench.others})
-    local = [judge for judge in bench.judges if not _is_remote(judge)]
-    for judge in bench.judges:
-        if _is_remote(judge):
-            lanes[judge.name] = partial(_judge_and_variants, bench, [judge], answers, work)
-    if local:
-        names = ", ".join(judge.name for judge in local)
-        lanes[names] = partial(_judge_and_variants, bench, local, answers, work)
+    remote = [judge for judge in bench.judges if kind_of(judge.config.backend).remote]
+    local = [judge for judge in bench.judges if judge not in remote]
+    groups: list[Sequence[Judge]] = [[judge] for judge in (*bench.others, *remote)]
+    for judges in (*groups, local) if local else groups:
+        names = ", ".join(judge.name for judge in judges)
+        lanes[names] = partial(_judge_in_turn, bench, judges, answers, work)
     return lanes
 
 
-def _judge_from_python(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
-    judge_answers(judge, answers, work)
-    judge.close()
+def _judge_in_turn(
+    bench: Bench, judges: Sequence[Judge], answers: IndexedAnswers, work: Work
+) -> None:
+    for judge in judges:
+        judge_answers(judge, answers, work)
+        _judge_beside(bench, judge, work)
+        judge.close()
 
 
 def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
@@ -179,36 +189,22 @@ def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: in
 
     for judge in bench.judges:
         judge_on_ray(judge, answers, work, workers)
-        _judge_content_free(bench, judge, work)
+        _judge_beside(bench, judge, work)
 
 
-def _judge_content_free(bench: Bench, judge: LLMJudge, work: Work) -> None:
-    """A few texts that say nothing, where a calibration needs what the judge makes of them."""
-    for free in bench.content_free:
-        if free.of == judge.name:
-            judge_answers(free.judge, indexed(free.answers), work)
-
-
-def _is_remote(judge: LLMJudge) -> bool:
-    return kind_of(judge.config.backend).remote
+def _judge_beside(bench: Bench, judge: Judge, work: Work) -> None:
+    """The same judge asked in another way, and texts that say nothing, where a calibration needs
+    what the judge makes of them."""
+    beside: tuple[Variant | ContentFree, ...] = (*bench.variants, *bench.content_free)
+    for found in beside:
+        if found.of == judge.name:
+            judge_answers(found.judge, indexed(found.answers), work)
 
 
 def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
     quiet = Work(work.folder, NoProgress(), Budget(None), work.stop, None, work.writers)
     for control in bench.controls:
         judge_answers(control, answers, quiet)
-
-
-def _judge_and_variants(
-    bench: Bench, judges: list[LLMJudge], answers: IndexedAnswers, work: Work
-) -> None:
-    for judge in judges:
-        judge_answers(judge, answers, work)
-        for variant in bench.variants:
-            if variant.of == judge.name:
-                judge_answers(variant.judge, indexed(variant.answers), work)
-        _judge_content_free(bench, judge, work)
-        judge.close()
 
 
 def _finish_shards(
@@ -227,12 +223,74 @@ def _finish_shards(
             work = Work(folder, progress, Budget(None), Stop())
             with _ending(manifest, work):
                 _controls(bench, answers, work)
-                derive(bench, answers, work, manifest)
+                _derive(bench, answers, work, manifest)
     except RunLocked:
         progress.say("other shards are still at work")
 
 
-def _untouched(judge: LLMJudge, answers: IndexedAnswers, folder: RunFolder) -> int:
+def _untouched(judge: Judge, answers: IndexedAnswers, folder: RunFolder) -> int:
     ledger = Ledger(answers, judge.signature)
     ledger.note_files(folder.verdict_files(judge.name))
     return ledger.untouched(rows_of_shard(len(answers)))
+
+
+def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[str, Any]) -> None:
+    """Write the verdicts of juries and calibrations, and add both to the manifest.
+
+    They follow from the judges' verdicts without asking for any answer again; their files are made
+    anew each time.
+    """
+    entries: Entries = manifest["judges"]
+    for jury in bench.juries:
+        members = {name: entries[name]["signature"] for name in jury.jury}
+        entries[jury.name] = _entry("jury", derived.jury_about(jury, bench.rubric, members))
+        _write(work.folder, jury.name, _jury(jury, bench, answers, work.folder, entries))
+    for calibration in bench.calibrations:
+        free = _content_free(bench, calibration, work.folder)
+        signature = entries[calibration.calibrate]["signature"]
+        basis = free.answers if free else answers.all
+        about = derived.calibration_about(calibration, bench.rubric, signature, basis)
+        entries[calibration.name] = _entry("calibration", about)
+        judged = _judged(answers, work.folder, calibration.calibrate, signature)
+        signed = entries[calibration.name]["signature"]
+        found = derived.calibrated_verdicts(calibration, bench.rubric, judged, free, signed)
+        _write(work.folder, calibration.name, found)
+
+
+def _entry(kind: str, about: Mapping[str, object]) -> dict[str, Any]:
+    return {"kind": kind, "signature": content_hash(about), "about": about}
+
+
+def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
+    path = folder.verdict_path(name)
+    path.unlink(missing_ok=True)
+    with VerdictWriter(path) as writer:
+        for verdict in verdicts:
+            writer.write(verdict)
+
+
+def _jury(
+    jury: JuryConfig, bench: Bench, answers: IndexedAnswers, folder: RunFolder, entries: Entries
+) -> Iterator[Verdict]:
+    metrics = bench.rubric.metrics
+    members = []
+    for name in jury.jury:
+        files, member = folder.verdict_files(name), entries[name]["signature"]
+        found = FiledVerdicts(files, member, answers, metrics)
+        members.append({m.id: found.label_indices(m, answers) for m in metrics})
+    signature = entries[jury.name]["signature"]
+    return derived.jury_verdicts(jury, bench.rubric, answers.all, members, signature)
+
+
+def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolder) -> Judged | None:
+    """What the judge made of texts that say nothing, where the method asks for it."""
+    if calibration.method != "content-free":
+        return None
+    (free,) = (f for f in bench.content_free if f.of == calibration.calibrate)
+    return _judged(indexed(free.answers), folder, free.judge.name, free.judge.signature)
+
+
+def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: str) -> Judged:
+    ours = (v for v in folder.verdicts(name) if v.signature == signature)
+    rows = ((answers.row_of(v.item_id, v.content_hash), v) for v in ours)
+    return Judged(answers.all, (found for found in rows if found[0] >= 0))

@@ -1,13 +1,23 @@
-"""Stopping: Ctrl-C once lets answers in flight finish, twice ends at once."""
+"""Several judges at once, each at its own pace, and how they stop.
+
+Every remote judge has a lane, which is a thread. Engines inside this process would take the cores
+and the memory from each other, so they share one lane and work one after another. Ctrl-C once lets
+answers in flight finish, twice ends at once.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol
+
+from judgebench.errors import JudgebenchError, SetupError
+from judgebench.progress import Progress
+
+_GLANCE_S = 0.2  # a thread that waits longer than this would not see a signal in time
 
 
 class Interrupted(KeyboardInterrupt):
@@ -66,3 +76,46 @@ def ctrl_c(stop: Stop, tell: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, progress: Progress) -> None:
+    """Run every lane to its end.
+
+    A lane that fails ends alone: its error is reported at once, the other lanes continue, and the
+    error is raised when all have ended. Any other exception stops the other lanes softly.
+    Raises Interrupted after a Ctrl-C, and at once after a second one.
+    """
+    errors: list[BaseException] = []
+    running = set(lanes)
+
+    def lane(name: str) -> None:
+        try:
+            lanes[name]()
+        except JudgebenchError as error:
+            errors.append(error)
+            if running - {name}:  # else it is reported anyway, as the error that ends the run
+                progress.say(f"{name} stopped: {error}")
+        except BaseException as error:
+            errors.insert(0, error)
+            stop()
+        finally:
+            running.discard(name)
+
+    threads = [threading.Thread(target=lane, args=(name,), daemon=True) for name in lanes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(_GLANCE_S)
+    if stop.interrupted:
+        raise Interrupted
+    if errors:
+        raise _as_one(errors)
+
+
+def _as_one(errors: Sequence[BaseException]) -> BaseException:
+    """Every problem of files and settings at once; else the first error."""
+    setup = [error for error in errors if isinstance(error, SetupError)]
+    if len(setup) == len(errors) > 1:
+        return SetupError([problem for error in setup for problem in error.problems])
+    return errors[0]

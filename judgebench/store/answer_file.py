@@ -74,14 +74,9 @@ class AnswerFile(Sequence[Answer]):
         file = path.open("rb")
         if index is not None:
             n = (len(index) // 8 - 1) // 3
-            starts, hashes, lengths = (
-                _numbers(code, part)
-                for code, part in (
-                    ("q", index[: 8 * (n + 1)]),
-                    ("Q", index[8 * (n + 1) : 8 * (2 * n + 1)]),
-                    ("q", index[8 * (2 * n + 1) :]),
-                )
-            )
+            bounds = (("q", 0, n + 1), ("Q", n + 1, 2 * n + 1), ("q", 2 * n + 1, 3 * n + 1))
+            parts = (_numbers(code, index[8 * first : 8 * end]) for code, first, end in bounds)
+            starts, hashes, lengths = parts
             return cls(file, starts, (hashes, lengths))
         starts = array("q", accumulate(map(len, file), initial=0))
         if len(starts) > 1 and os.pread(file.fileno(), 1, starts[-1] - 1) != b"\n":

@@ -132,13 +132,6 @@ class RunFolder:
         """Replace run.json. Raises DiskFailed."""
         self._write_json("run.json", manifest)
 
-    def write_inputs(
-        self, rubric: Rubric, answers: Iterable[Answer], labels: Iterable[HumanLabel]
-    ) -> None:
-        """What is judged, by which rubric, and what humans said of it."""
-        self.write_rubric(rubric)
-        self.write_data(answers, labels)
-
     def write_rubric(self, rubric: Rubric) -> None:
         """The rubric as used."""
         self._write_json("rubric.json", rubric.model_dump(mode="json"))

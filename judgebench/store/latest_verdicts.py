@@ -137,7 +137,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         return np.append(found, -1)[self._rows_of(answers)]  # the last: -1 is no row
 
     def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:
-        """Like the function of that name below."""
+        """Like `study.verdicts.label_probabilities`."""
         found = self._probabilities.of(metric.id)
         if found is None:
             return no_probabilities(metric, answers)
@@ -152,7 +152,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         return np.fromiter(found, dtype=np.int64, count=len(answers))
 
     def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
-        """Like the function of that name below."""
+        """Like `study.verdicts.was_asked`."""
         if answers is self._answers:
             return self._there
         return np.append(self._there, False)[self._rows_of(answers)]

@@ -39,7 +39,9 @@ def open_run(
         for name, about in manifest["judges"].items()
         if about["kind"] in JUDGE_KINDS
     ]
-    _check_apart(as_judges, [judge.name for judge in judges])
+    if names := {judge.name for judge in judges}.intersection(as_judges):
+        message = "is the name of a judge too"
+        raise SetupError([Problem(message, field="as_judges", found=n) for n in sorted(names)])
     humans = annotators_as_judges(as_judges, rubric, answers, labels)
     others = truth_of_others(truth, as_judges, labels)
     study = study_of(rubric, answers, labels, others, resampling)
@@ -57,16 +59,6 @@ def _weak_models(judges: Sequence[JudgeVerdicts]) -> Iterator[str]:
                 f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
                 "verdicts carry no clinical weight and are no measure of other models."
             )
-
-
-def _check_apart(annotators: Sequence[str], judges: Sequence[str]) -> None:
-    problems = [
-        Problem("is the name of a judge too", field="as_judges", found=name)
-        for name in annotators
-        if name in judges
-    ]
-    if problems:
-        raise SetupError(problems)
 
 
 def verdicts_of(

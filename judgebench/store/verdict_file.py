@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from judgebench.errors import DiskFailed, Problem, SetupError
@@ -222,12 +221,7 @@ class VerdictWriter:
     def __enter__(self) -> VerdictWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -30,7 +30,8 @@ def written(
 ) -> RunFolder:
     folder = RunFolder(path)
     folder.path.mkdir(exist_ok=True)
-    folder.write_inputs(rubric(), items or answers(6), labels(HUMAN))
+    folder.write_rubric(rubric())
+    folder.write_data(items or answers(6), labels(HUMAN))
     folder.write_manifest(
         {
             "name": "case",

@@ -97,7 +97,8 @@ def make(
     (path / "proxy").mkdir(parents=True, exist_ok=True)
     (path / RANKING).write_text(to_json(content))
     run = RunFolder(path)
-    run.write_inputs(RUBRIC, list(answers(content)), [])
+    run.write_rubric(RUBRIC)
+    run.write_data(list(answers(content)), [])
     names = [judge["name"] for judge in judges if isinstance(judge, dict)]
     entries = {
         name: {"kind": "judge", "signature": f"sig-{name}", "about": {}}

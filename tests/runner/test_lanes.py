@@ -8,8 +8,7 @@ from scripted_judges import Listener
 
 from judgebench.errors import RunError, SetupError
 from judgebench.progress import NoProgress
-from judgebench.runner.lanes import run_lanes
-from judgebench.runner.stop import Stop
+from judgebench.runner.stop import Stop, run_lanes
 
 
 def failing(error: BaseException):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scripted_judges import answers
 
 from judgebench.records import Answer, Status, Verdict
-from judgebench.runner.ledger import Ledger, rows_of_shard
+from judgebench.runner.judging import Ledger, rows_of_shard
 from judgebench.study.answers import indexed
 
 ITEMS = answers(5)
@@ -38,8 +38,8 @@ def test_what_has_an_ending_is_not_asked_again() -> None:
     assert [(row, last.reason) for row, last in made.to_ask_again(ROWS)] == [(2, "hm")]
     assert made.done(ROWS) == 2
     assert made.untouched(ROWS) == 1
-    assert made.to_ask(ROWS, again=False).tolist() == [1, 4]
-    assert made.to_ask(ROWS, again=True).tolist() == [2]
+    assert made.never_ended(ROWS).tolist() == [1, 4]
+    assert [row for row, _ in made.to_ask_again(ROWS)] == [2]
 
 
 def test_the_last_verdict_counts() -> None:
