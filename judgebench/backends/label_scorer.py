@@ -21,7 +21,6 @@ from judgebench.backends.checkpoint import ChatEncoder
 from judgebench.backends.contract import Message, Reply, Request
 from judgebench.backends.label_tree import (
     CLOSE,
-    Branches,
     Floats,
     Ints,
     LabelTree,
@@ -75,8 +74,13 @@ class LabelScorer:
                 branches = self._texts.branches(prompt, texts)
                 longest = max(len(option) for field in branches for option in field)
                 if longest > self._context:
-                    return _too_long(request, longest, self._context)
-                tree = _tree(branches)
+                    told = f"{longest} tokens; the model attends to {self._context} at once"
+                    error = f"the prompt and a label have {told}"
+                    return Reply(request.key, "", "too_long", error=error)
+                try:
+                    tree = label_tree(branches)
+                except ValueError as error:
+                    raise _cannot(str(error)) from error
                 reader = reader or _TreeReader(
                     self._model, self._prefix_for(request, tree.trunk.tolist())
                 )
@@ -245,13 +249,6 @@ def _cannot(why: str) -> SetupError:
     return SetupError(f"transformers: this model cannot weigh labels without writing them: {why}")
 
 
-def _tree(branches: Branches) -> LabelTree:
-    try:
-        return label_tree(branches)
-    except ValueError as error:
-        raise _cannot(str(error)) from error
-
-
 def _additive(model: Any, visible: Any) -> Any:
     """The mask (1, 1, rows, columns) that is added to the attention's scores."""
     import torch
@@ -276,8 +273,3 @@ def _as_reply(request: Request, found: Mapping[str, Floats], tokens: int, second
             key: dict(zip(options[key], logs.tolist(), strict=True)) for key, logs in found.items()
         },
     )
-
-
-def _too_long(request: Request, tokens: int, context: int) -> Reply:
-    error = f"the prompt and a label have {tokens} tokens; the model attends to {context} at once"
-    return Reply(request.key, "", "too_long", error=error)

@@ -14,14 +14,18 @@ from typing import Any
 import aiohttp
 
 from judgebench.backends.calls import Attempt
-from judgebench.backends.chat import Completion, Lane, UnreadableBodyError, chat_body, read_chat
-from judgebench.backends.contract import Reply, Request
-from judgebench.backends.failures import (
+from judgebench.backends.chat import (
+    Completion,
+    Lane,
     TransientError,
+    UnreadableBodyError,
+    chat_body,
     error_text,
     failure,
+    read_chat,
     retry_after,
 )
+from judgebench.backends.contract import Reply, Request
 from judgebench.backends.settings import PACE, BackendSettings
 from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import MissingExtra, Problem, SetupError

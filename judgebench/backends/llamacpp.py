@@ -38,9 +38,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from judgebench.backends.chat import Completion, Lane, UnreadableBodyError, chat_body, read_chat
+from judgebench.backends.chat import (
+    Completion,
+    Lane,
+    TransientError,
+    UnreadableBodyError,
+    chat_body,
+    error_text,
+    failure,
+    read_chat,
+)
+from judgebench.backends.checkpoint import enforces_schema
 from judgebench.backends.contract import LabelsAsked, Reply, Request
-from judgebench.backends.failures import TransientError, error_text, failure
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.token_log_probabilities import LabelsRead, Place, Token, read_labels
 from judgebench.backends.weights import fetch, is_fetchable, sha256_of
@@ -61,7 +70,7 @@ class LlamaCpp:
         self._context = settings.context or DEFAULT_CONTEXT
         self._engines = settings.concurrency_or(1)
         self._threads = settings.threads or max(1, default_threads() // self._engines)
-        self._lane = _lane(settings)
+        self._lane: Lane = "json_schema" if enforces_schema(settings) else "none"
         self._version = _xllamacpp().__version__
         self._idle: list[_LlamaEngine] = []
 
@@ -232,23 +241,6 @@ def _xllamacpp() -> Any:
     except ImportError:
         raise MissingExtra("a llamacpp backend", "embedded", "xllamacpp") from None
     return xllamacpp
-
-
-def _lane(settings: BackendSettings) -> Lane:
-    match settings.structured:
-        case "auto" | "json_schema":
-            return "json_schema"
-        case "none":
-            return "none"
-        case other:
-            raise SetupError(
-                Problem(
-                    "llama.cpp binds replies to a schema by itself",
-                    field="settings.structured",
-                    found=other,
-                    allowed="auto, json_schema, none",
-                )
-            )
 
 
 def _find(model: str) -> Path:

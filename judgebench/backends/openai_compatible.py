@@ -16,19 +16,17 @@ from judgebench.backends.calls import Attempt
 from judgebench.backends.chat import (
     Completion,
     Lane,
-    UnreadableBodyError,
-    enforced,
-    plain_body,
-    read_chat,
-)
-from judgebench.backends.contract import LabelsAsked, Reply, Request
-from judgebench.backends.failures import (
     TransientError,
     UnreachableError,
+    UnreadableBodyError,
+    enforced,
     error_text,
     failure,
+    plain_body,
+    read_chat,
     retry_after,
 )
+from judgebench.backends.contract import LabelsAsked, Reply, Request
 from judgebench.backends.settings import PACE, BackendSettings
 from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import Problem, SetupError
@@ -36,7 +34,7 @@ from judgebench.files import to_bytes
 
 
 class OpenAICompatible:
-    """A Backend over plain HTTP.
+    """A Backend over plain HTTP; `model` may name the address too, as `MODEL@http://HOST/v1`.
 
     `structured: auto` means `json_schema`, and never anything else: a server that refuses it ends
     the run with a SetupError that says what to set, because a judge whose replies are enforced in
@@ -46,9 +44,14 @@ class OpenAICompatible:
     """
 
     def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
+        model, settings = _split_address(model, settings)
+        base_url = settings.checked_base_url()
+        if base_url is None:
+            allowed = "a URL such as http://127.0.0.1:8000/v1"
+            raise SetupError(Problem("is needed", field="settings.base_url", allowed=allowed))
         self._model = model
         self._settings = settings
-        self._base_url = _needed(settings.checked_base_url())
+        self._base_url = base_url
         self._lane: Lane = "json_schema" if settings.structured == "auto" else settings.structured
         self._url = f"{self._base_url}/chat/completions"
         self._schemas: dict[int, tuple[Mapping[str, Any], bytes]] = {}  # by identity: with its JSON
@@ -163,11 +166,16 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     return b"".join(parts)
 
 
-def _needed(base_url: str | None) -> str:
-    if base_url is None:
-        allowed = "a URL such as http://127.0.0.1:8000/v1"
-        raise SetupError(Problem("is needed", field="settings.base_url", allowed=allowed))
-    return base_url
+def _split_address(model: str, settings: BackendSettings) -> tuple[str, BackendSettings]:
+    """`MODEL@http://…` as MODEL and settings that hold the address."""
+    name, at, address = model.rpartition("@")
+    if not at or not address.startswith(("http://", "https://")):
+        return model, settings
+    if settings.base_url not in (None, address):
+        raise SetupError(
+            Problem("names another address than the backend does", field="settings.base_url")
+        )
+    return name, settings.model_copy(update={"base_url": address})
 
 
 def _proxy(url: str) -> str | None:

@@ -139,8 +139,9 @@ def read_labels(
     keeps the beginning of what it wrote.
     """
     found, problems = {}, []
-    offset = _offset(text, pieces)
-    if offset is None:
+    # Thoughts may stand before the text, and marks of the turn's end behind it.
+    offset = b"".join(pieces).rfind(as_bytes(text))
+    if offset < 0:
         return LabelsRead({}, ("the tokens do not spell the reply",))
     written = values(text)
     if written is None:
@@ -148,7 +149,10 @@ def read_labels(
     for asked in reversed(fields):
         value = written.get(asked.key)
         if value is None or value.of not in asked.options:
-            problems.append(_not_written(asked.key, value))
+            written_so = "the reply holds none of the labels, letter by letter"
+            problems.append(
+                f"{asked.key}: {written_so if value else 'is not written once in the reply'}"
+            )
             continue
         at, lead = _token_at(pieces, offset + len(as_bytes(text[: value.start])))
         read = _FieldReading(ask, asked.options)
@@ -254,13 +258,6 @@ def _unlisted(place: Place, weights: Sequence[float]) -> float:
 _ENDINGS = 8  # how a token may go on behind a closing quote: a comma, a brace, a line's end, ...
 
 
-def _offset(text: str, pieces: Sequence[bytes]) -> int | None:
-    """Where the text begins among the pieces: thoughts may stand before it, and marks of the
-    turn's end behind it."""
-    at = b"".join(pieces).rfind(as_bytes(text))
-    return at if at >= 0 else None
-
-
 def _token_at(pieces: Sequence[bytes], offset: int) -> tuple[int, bytes]:
     """The token that holds the byte at `offset`, and what it holds before that."""
     for number, piece in enumerate(pieces):
@@ -268,12 +265,6 @@ def _token_at(pieces: Sequence[bytes], offset: int) -> tuple[int, bytes]:
             return number, piece[:offset]
         offset -= len(piece)
     raise ValueError("no token reaches so far")
-
-
-def _not_written(key: str, value: Value | None) -> str:
-    if value is None:
-        return f"{key}: is not written once in the reply"
-    return f"{key}: the reply holds none of the labels, letter by letter"
 
 
 _SPACE = re.compile(r"[ \t\n\r]*")

@@ -44,7 +44,7 @@ class TransformersBackend:
     """
 
     def __init__(self, model: str, settings: BackendSettings) -> None:
-        enforced = enforces_schema(settings)
+        model, enforced = os.path.expanduser(model), enforces_schema(settings)
         torch = _import_torch()
         gpu = torch.cuda.is_available()
         self._model = model

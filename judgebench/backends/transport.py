@@ -19,8 +19,8 @@ from weakref import WeakSet
 from tenacity import RetryCallState
 
 from judgebench.backends.calls import Calls, Opened, Policy
+from judgebench.backends.chat import TransientError
 from judgebench.backends.contract import Reply, Request
-from judgebench.backends.failures import TransientError
 from judgebench.backends.pace import Pace
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings

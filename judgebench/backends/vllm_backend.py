@@ -67,7 +67,7 @@ class VllmBackend:
     """
 
     def __init__(self, model: str, settings: BackendSettings) -> None:
-        enforced = enforces_schema(settings)
+        model, enforced = os.path.expanduser(model), enforces_schema(settings)
         vllm, on_cpu = _import_vllm(settings.threads)
         gpu_in_flight = settings.concurrency_or(_GPU_IN_FLIGHT)
         self._in_flight = settings.concurrency if on_cpu else gpu_in_flight

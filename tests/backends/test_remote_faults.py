@@ -27,8 +27,8 @@ from loopback import (
 )
 from tenacity import RetryCallState
 
+from judgebench.backends.chat import TransientError
 from judgebench.backends.contract import Backend, Message, Reply, Request
-from judgebench.backends.failures import TransientError
 from judgebench.backends.litellm_backend import LiteLLM
 from judgebench.backends.openai_compatible import OpenAICompatible
 from judgebench.backends.settings import BackendSettings, Price

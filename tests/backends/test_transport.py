@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from loopback import PATIENCE, until
 from tenacity import Future, RetryCallState, Retrying
 
-from judgebench.backends.chat import Completion
-from judgebench.backends.contract import Message, Reply, Request
-from judgebench.backends.failures import (
+from judgebench.backends.chat import (
+    Completion,
     RateLimitedError,
     TransientError,
     UnreachableError,
@@ -26,6 +25,7 @@ from judgebench.backends.failures import (
     failure,
     retry_after,
 )
+from judgebench.backends.contract import Message, Reply, Request
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.transport import Transport, Waits
 from judgebench.errors import EndpointDown, SetupError

@@ -9,8 +9,15 @@ from fuzz_budget import PIECES, TEXT, VALUES, fuzzed
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from judgebench.backends.chat import Completion, UnreadableBodyError, read_chat
-from judgebench.backends.failures import TransientError, error_text, failure, retry_after
+from judgebench.backends.chat import (
+    Completion,
+    TransientError,
+    UnreadableBodyError,
+    error_text,
+    failure,
+    read_chat,
+    retry_after,
+)
 from judgebench.errors import SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, read_reply, reply_schema
 from judgebench.prompt import JudgeReply
