@@ -117,10 +117,6 @@ def check_files(
         sets.append(Collected(rubric, rubric, Findings()))
         _read_paths(group, folder, sets[-1])
         sets[-1].settle()
-    return _report(sets, rubric)
-
-
-def _report(sets: Sequence[Collected], rubric: Rubric) -> CheckReport:
     metrics = {m.id: dict.fromkeys(m.options, 0) for m in rubric.metrics}
     annotators: Counter[str] = Counter()
     doubled = 0

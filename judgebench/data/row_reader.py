@@ -14,7 +14,7 @@ from judgebench.data.cells import (
     split_list,
     spreadsheet_damage,
 )
-from judgebench.data.findings import ERRORS, Findings, nearest
+from judgebench.data.findings import ERRORS, nearest
 from judgebench.data.gather import Collected, Key, Position
 from judgebench.data.labels import CellLabel, find_metric, read_label
 from judgebench.data.open_table import DataTable
@@ -55,19 +55,19 @@ class _Item:
 def read_table(
     table: DataTable, spec: FileSpec, default_annotator: str, gathered: Collected
 ) -> None:
-    """Read every row of `table`, whose entries in a data.yaml have been resolved."""
-    if _columns_exist(table, spec, gathered.findings):
-        _RowReader(table, default_annotator, gathered).read(spec)
+    """Read every row of `table`, whose entries in a data.yaml have been resolved.
 
-
-def _columns_exist(table: DataTable, spec: FileSpec, findings: Findings) -> bool:
+    None is read where a column is missing, which is reported.
+    """
     names = [name for name in table.columns if name]
     missing = [c for c in dict.fromkeys(c for c, _ in columns_of(spec)) if table.find(c) is None]
     for column in missing:
         message = f"has no such column{nearest(column, names)}"
         allowed = ", ".join(names)
-        findings.add("missing_column", message, (table.file, 1), column, allowed=allowed)
-    return not missing
+        at = (table.file, 1)
+        gathered.findings.add("missing_column", message, at, column, allowed=allowed)
+    if not missing:
+        _RowReader(table, default_annotator, gathered).read(spec)
 
 
 class _RowReader:
@@ -126,7 +126,7 @@ class _RowReader:
 
     def _place(self, column: str) -> int:
         place = self.table.find(column)
-        assert place is not None, column  # _columns_exist has looked
+        assert place is not None, column  # read_table has looked
         return place
 
     def _text(self, source: Source | None) -> _Get:

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from judgebench.decide.counts import StudyCounts
+from judgebench.decide.counts import Bools, StudyCounts
 from judgebench.decide.result import Condition, State, TriageCurve
 from judgebench.decide.rule import AssistRule, DecisionRule, Measure
 from judgebench.records import Estimate
@@ -36,8 +35,6 @@ NO_SEVERE = "no item has a severe label as its truth"
 _MEASURES: dict[Measure, str] = {"accuracy": "agreement", "balanced_accuracy": "balanced agreement"}
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 _EVERY_TRICK = "all"  # as the recipe of a stress row
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -138,16 +138,14 @@ class DecisionRule(Strict):
         for name, label in self.severe_from.items():
             where, metric = f"severe_from.{name}", metrics.get(name)
             if metric is None:
-                allowed = ", ".join(metrics)
-                problem = Problem("is not a metric of the rubric", file, None, where, name, allowed)
-                problems.append(problem)
+                message, found, allowed = "is not a metric of the rubric", name, [*metrics]
             elif metric.kind == "nominal":
-                message = "is nominal: its labels have no severity"
-                problems.append(Problem(message, file, None, where, label))
-            elif label not in metric.label_texts[1:]:
-                allowed = ", ".join(metric.label_texts[1:])
-                message = "is not a label that can count as severe"
-                problems.append(Problem(message, file, None, where, label, allowed))
+                message, found, allowed = "is nominal: its labels have no severity", label, []
+            elif label not in (texts := metric.label_texts[1:]):
+                message, found, allowed = "is not a label that can count as severe", label, [*texts]
+            else:
+                continue
+            problems.append(Problem(message, file, None, where, found, ", ".join(allowed)))
         if problems:
             raise SetupError(problems)
 

@@ -38,6 +38,9 @@ class Reading:
         return "; ".join(self.problems)
 
 
+_REFUSAL = Reading(problems=("the reply declines to judge",), refusal=True)
+
+
 def reply_schema(kind: ReplyKind, rubric: Rubric) -> dict[str, Any] | None:
     """The JSON schema that a reply of this kind must meet; None where it is not JSON."""
     if kind in ("brackets", "result"):
@@ -60,18 +63,15 @@ def read_reply(
     try:
         values = _VALUES[kind](text, rubric)
     except ValueError as error:
-        if looks_like_refusal(text):
-            return Reading(problems=("the reply declines to judge",), refusal=True)
-        return Reading(problems=(str(error),))
+        return _REFUSAL if looks_like_refusal(text) else Reading(problems=(str(error),))
     labels, problems = {}, []
     for metric in rubric.metrics:
         try:
             labels[metric.id] = _label(metric, values, thresholds)
         except ValueError as error:
             problems.append(f"{metric.id}: {error}")
-    if not labels and looks_like_refusal(text):
-        return Reading(problems=("the reply declines to judge",), refusal=True)
-    return Reading(labels, tuple(problems))
+    refused = not labels and looks_like_refusal(text)
+    return _REFUSAL if refused else Reading(labels, tuple(problems))
 
 
 def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | None) -> str:
