@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from judgebench.backends.weights import WEIGHTS, fetch
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
+from judgebench.ranking.proxy.examples import by_length
 
 if TYPE_CHECKING:
     from judgebench.stats.arrays import FloatArray
 
-USUAL_TOKENS = 512  # where an encoder states no limit of its own
+_USUAL_TOKENS = 512  # where an encoder states no limit of its own
 _BATCH = 32
 _ALLOWED = "minilm, a folder, a hub name"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")
@@ -54,25 +55,19 @@ class Encoder:
         Sentence-BERT, section 3.
         """
         import numpy as np
-
-        vectors = np.empty((len(texts), self.model.config.hidden_size), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), i))
-        for start in range(0, len(order), _BATCH):
-            places = order[start : start + _BATCH]
-            vectors[places] = self._embed_batch([texts[i] for i in places])
-        return vectors
-
-    def _embed_batch(self, texts: list[str]) -> FloatArray:
         import torch
 
-        inputs = self.tokenizer(
-            texts, padding=True, truncation=True, max_length=self.max_tokens, return_tensors="pt"
-        ).to(self.device)
-        with torch.inference_mode():
-            hidden = self.model(**inputs).last_hidden_state
-            vectors = mean_over(hidden, inputs["attention_mask"])
-            found: FloatArray = torch.nn.functional.normalize(vectors, dim=-1).float().cpu().numpy()
-        return found
+        vectors = np.empty((len(texts), self.model.config.hidden_size), dtype=np.float32)
+        for places in by_length([len(text) for text in texts], _BATCH):
+            inputs = self.tokenizer(
+                [texts[i] for i in places], padding=True, truncation=True,
+                max_length=self.max_tokens, return_tensors="pt",
+            ).to(self.device)  # fmt: skip
+            with torch.inference_mode():
+                hidden = self.model(**inputs).last_hidden_state
+                means = mean_over(hidden, inputs["attention_mask"])
+                vectors[places] = torch.nn.functional.normalize(means, dim=-1).float().cpu().numpy()
+        return vectors
 
 
 def mean_over(hidden: Any, mask: Any) -> Any:
@@ -96,12 +91,10 @@ def open_encoder(name: str, max_tokens: int | None = None, *, bare: bool = False
     limit = token_limit(model)
     if max_tokens is not None and limit is not None and max_tokens > limit:
         message, allowed = f"is more than the encoder {name} takes", f"16 to {limit}"
-        raise SetupError(
-            Problem(message, field="max_tokens", found=str(max_tokens), allowed=allowed)
-        )
+        raise SetupError(Problem(message, "", None, "max_tokens", str(max_tokens), allowed))
     there = torch.accelerator.is_available()
     device = torch.accelerator.current_accelerator().type if there else "cpu"
-    most = max_tokens or limit or USUAL_TOKENS
+    most = max_tokens or limit or _USUAL_TOKENS
     return Encoder(name, folder, tokenizer, model.to(device).eval(), most, device)
 
 
@@ -168,11 +161,10 @@ def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
             for name in _ATTENTION_DROPOUT:
                 if hasattr(config, name):
                     setattr(config, name, 0.0)
-            model = (
-                AutoModel.from_config(config)
-                if bare
-                else AutoModel.from_pretrained(folder, config=config, local_files_only=True)
-            )
+            if bare:
+                model = AutoModel.from_config(config)
+            else:
+                model = AutoModel.from_pretrained(folder, config=config, local_files_only=True)
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # no memory, an unknown architecture, torn weights, ...
         said = " ".join(str(error).split())[:300]

@@ -18,7 +18,7 @@ from typing import Any
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.encoder import Encoder, mean_over, open_encoder
-from judgebench.ranking.proxy.inputs import (
+from judgebench.ranking.proxy.examples import (
     Batch,
     Collator,
     Input,
@@ -49,12 +49,19 @@ class ProxyEvaluator:
 
         Raises SetupError where there is none, or none that is whole.
         """
+        from safetensors.torch import load_file
+
         manifest = read_manifest(folder)
         if manifest is None:
             raise SetupError(Problem("holds no evaluator whose training is finished", str(folder)))
         encoder = open_encoder(str(folder), manifest["max_tokens"], bare=True)
         model = build_model(encoder, manifest["labels"], manifest["multiple_choice"])
-        _load_weights(folder, model)
+        try:
+            model.load_state_dict(load_file(folder / WEIGHTS))
+        except Exception as error:  # torn, or of another encoder
+            said = " ".join(str(error).split())[:300]
+            message = f"cannot be loaded: {said}; remove it and train again"
+            raise SetupError(Problem(message, str(folder / WEIGHTS))) from error
         maker = InputMaker(encoder.tokenizer, encoder.max_tokens)
         return cls(manifest, encoder, model.eval(), maker)
 
@@ -82,14 +89,14 @@ class ProxyEvaluator:
         probability of each that the instance has. Its `reason` tells a cut: `cut`, or `argument
         cut` where some of the argument was lost.
         """
-        kind = self.manifest["kind"]
+        kind, classes = self.manifest["kind"], list(self.manifest["labels"])
         seconds = [second_in_test(kind, i, text) for i, text in zip(instances, texts, strict=True)]
         inputs = self.inputs.make(instances, seconds)
         began = time.perf_counter()
         probabilities = self._probabilities(inputs)
         latency = (time.perf_counter() - began) / max(len(inputs), 1)
         for instance, text, one, row in zip(instances, texts, inputs, probabilities, strict=True):
-            labels = list(map(str, range(1, len(row) + 1))) if one.options else self._labels
+            labels = list(map(str, range(1, len(row) + 1))) if one.options else classes
             by_label = dict(zip(labels, row, strict=True))
             yield Verdict(
                 item_id=argument_id(task.name, instance.item_id, system),
@@ -102,10 +109,6 @@ class ProxyEvaluator:
                 reason="argument cut" if one.argument_cut else "cut" if one.cut else "",
                 latency=latency,
             )
-
-    @property
-    def _labels(self) -> list[str]:
-        return list(self.manifest["labels"])
 
     def _probabilities(self, inputs: Sequence[Input]) -> list[list[float]]:
         """For each input, one probability per class, or per option that it has."""
@@ -152,16 +155,3 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) and (folder / WEIGHTS).is_file() else None
-
-
-def _load_weights(folder: Path, model: Any) -> None:
-    """Put a finished evaluator's weights into `model`. Raises SetupError where they do not fit."""
-    from safetensors.torch import load_file
-
-    try:
-        model.load_state_dict(load_file(folder / WEIGHTS))
-    except Exception as error:  # torn, or of another encoder
-        said = " ".join(str(error).split())[:300]
-        raise SetupError(
-            Problem(f"cannot be loaded: {said}; remove it and train again", str(folder / WEIGHTS))
-        ) from error

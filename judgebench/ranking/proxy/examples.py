@@ -1,15 +1,27 @@
-"""What an evaluator is trained on: which instances, each with which argument."""
+"""What an evaluator reads: instances, each with which argument, as tokens, in batches.
+
+The input is Table 2 of the paper: an instance's text (with the options, where there are some) and,
+as a second segment, an argument. A baseline reads the context in its place, or nothing. Where both
+are longer than the encoder takes, tokens go in this order: the context's tail, the middle of the
+text down to a floor, the tails of the options, and last the argument's tail. Tokens are cut, and
+never turned back into text.
+"""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind
 from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
 from judgebench.records import content_hash
+
+TEXT_FLOOR, OPTION_FLOOR = 64, 8  # tokens that are kept before the argument loses any
+_BUCKET = 4  # batches; more mix the lengths better, fewer leave less padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +44,8 @@ class Examples:
     @property
     def content_hash(self) -> str:
         """Changes with anything that is read in training."""
-        return content_hash(
-            [
-                [[_content(e) for e in v] for v in self.train],
-                [_content(e) for e in self.development],
-            ]
-        )
+        train = [[_content(e) for e in versions] for versions in self.train]
+        return content_hash([train, [_content(e) for e in self.development]])
 
     def of_epoch(self, epoch: int) -> list[int]:
         """Which version of each source is read, by its place."""
@@ -159,3 +167,224 @@ def _by_source(examples: Sequence[Example]) -> list[list[Example]]:
 def _content(example: Example) -> list[object]:
     i = example.instance
     return [i.item_id, i.text, i.label, list(i.options), i.context, i.version, example.argument]
+
+
+# --- as tokens ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """The second segment: an argument, or a context, which gives way first."""
+
+    text: str
+    is_argument: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input as tokens. `options` are the first and past-the-last place of each option's."""
+
+    ids: list[int]
+    types: list[int]
+    options: tuple[tuple[int, int], ...] = ()
+    cut: bool = False
+    argument_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How many tokens each part has."""
+
+    text: int
+    options: tuple[int, ...]
+    second: int
+
+
+def second_in_training(kind: EvaluatorKind, instance: TaskInstance, argument: str) -> Second:
+    """A baseline is trained on the context, the others on the argument."""
+    return Second(instance.context, False) if kind == "baseline" else Second(argument)
+
+
+def second_in_test(kind: EvaluatorKind, instance: TaskInstance, argument: str) -> Second:
+    """Every evaluator reads the argument; without one a baseline reads what it was trained on."""
+    return Second(argument) if argument.strip() else second_in_training(kind, instance, "")
+
+
+class InputMaker:
+    """Makes inputs for one tokenizer, which must be a fast one. Every text is read once."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
+        self._tokenizer, self._max_tokens = tokenizer, max_tokens
+        self._known: dict[str, list[int]] = {}
+        self._alone = _frame(tokenizer, "a")
+        self._paired = _frame(tokenizer, "a", "b")
+
+    def make(self, instances: Sequence[TaskInstance], seconds: Sequence[Second]) -> list[Input]:
+        """One input per instance, in their order."""
+        pairs = list(zip(instances, seconds, strict=True))
+        texts = dict.fromkeys(text for i, s in pairs for text in (i.text, *i.numbered, s.text))
+        if new := [text for text in texts if text not in self._known]:
+            # Texts are data: what looks like a control token in them is plain text.
+            found = self._tokenizer(
+                new, add_special_tokens=False, split_special_tokens=True, truncation=False,
+                padding=False, return_attention_mask=False, verbose=False,
+            )  # fmt: skip
+            self._known.update(zip(new, found["input_ids"], strict=True))
+        return [self._one(instance, second) for instance, second in pairs]
+
+    def _one(self, instance: TaskInstance, second: Second) -> Input:
+        text, tail = self._known[instance.text], self._known[second.text]
+        options = [self._known[option] for option in instance.numbered]
+        frame = self._paired if tail else self._alone
+        full = Lengths(len(text), tuple(map(len, options)), len(tail))
+        kept = fit(full, self._max_tokens - frame.size, cut_second_first=not second.is_argument)
+        head = [*frame.before, *_without_middle(text, kept.text)]
+        spans = []
+        for option, length in zip(options, kept.options, strict=True):
+            spans.append((len(head), len(head) + length))
+            head += option[:length]
+        ids = [*head, *frame.between, *tail[: kept.second], *frame.after]
+        types = [frame.types[0]] * len(head) + frame.types_after_first(kept.second)
+        argument_cut = second.is_argument and kept.second < full.second
+        return Input(ids, types, tuple(spans), kept != full, argument_cut)
+
+
+def _without_middle(ids: list[int], length: int) -> list[int]:
+    """A case states its patient first and asks its question last: both ends are kept."""
+    return ids if length >= len(ids) else ids[: (length + 1) // 2] + ids[len(ids) - length // 2 :]
+
+
+def fit(full: Lengths, room: int, *, cut_second_first: bool = False) -> Lengths:
+    """The lengths that fit into `room` tokens, cut in the order that the module names.
+
+    The floors shrink where there is little room, so that something of every part is kept before
+    the argument, which may go altogether.
+    """
+    text_floor = min(TEXT_FLOOR, room // 2)
+    option_floor = min(OPTION_FLOOR, room // 2 // max(len(full.options), 1))
+    text, options, second = full.text, full.options, full.second
+    if cut_second_first:
+        second = max(0, min(second, room - text - sum(options)))
+    text = max(min(text, text_floor), min(text, room - sum(options) - second))
+    options = _level(options, room - text - second, option_floor)
+    second = max(0, min(second, room - text - sum(options)))
+    return Lengths(text, options, second)
+
+
+def _level(lengths: tuple[int, ...], room: int, floor: int) -> tuple[int, ...]:
+    """The longest lose tokens until all fit, none below the floor."""
+    most = max(lengths, default=0)
+    while most > floor and sum(min(length, most) for length in lengths) > room:
+        most -= 1
+    return tuple(min(length, most) for length in lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The special tokens round the segments, and the segments' type ids; found by example, for
+    every family of encoders has its own."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    types: list[int]  # of: before and first, between, second, after
+
+    @property
+    def size(self) -> int:
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def types_after_first(self, second: int) -> list[int]:
+        _, between, inner, after = self.types
+        return [between] * len(self.between) + [inner] * second + [after] * len(self.after)
+
+
+def _frame(tokenizer: Any, *segments: str) -> _Frame:
+    made = tokenizer(*segments, return_token_type_ids=True)
+    ids, types, places = made["input_ids"], made["token_type_ids"], made.sequence_ids(0)
+    last = len(segments) - 1
+    first_end = max(i for i, s in enumerate(places) if s == 0) + 1
+    end = max(i for i, s in enumerate(places) if s == last) + 1
+    start = places.index(0)
+    middle = places.index(1) if last else start
+    return _Frame(
+        before=ids[:start],
+        between=ids[first_end:middle] if last else [],
+        after=ids[end:],
+        types=[types[i] for i in (start, first_end if last else start, middle, -1)],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tensors on one device. `inputs` are what the encoder is called with, (inputs, tokens) each.
+
+    `options` (inputs, options, tokens) marks each option's tokens and `present` (inputs, options)
+    the options that are there; None where classes are decided. `labels` (inputs,) counts from 0.
+    """
+
+    inputs: dict[str, Any]
+    labels: Any
+    options: Any = None
+    present: Any = None
+
+
+def length_buckets(lengths: Sequence[int], size: int, chance: random.Random) -> list[list[int]]:
+    """The places of `lengths` in batches of `size`; which inputs share a batch, and the order
+    of the batches, is random, but only inputs of similar length share one."""
+    order = list(range(len(lengths)))
+    chance.shuffle(order)  # so that inputs of equal length are grouped anew every time
+    order.sort(key=lambda i: lengths[i])
+    buckets = [order[i : i + _BUCKET * size] for i in range(0, len(order), _BUCKET * size)]
+    batches = []
+    for bucket in buckets:
+        chance.shuffle(bucket)
+        batches += [bucket[i : i + size] for i in range(0, len(bucket), size)]
+    chance.shuffle(batches)
+    return batches
+
+
+def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """The places in batches of `size`, the longest first: what does not fit shows at once."""
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    return [order[i : i + size] for i in range(0, len(order), size)]
+
+
+class Collator:
+    """Pads inputs to the longest of a batch and puts them on a device."""
+
+    def __init__(self, tokenizer: Any, device: str) -> None:
+        self._pad = tokenizer.pad_token_id
+        self._typed = "token_type_ids" in tokenizer.model_input_names
+        self._device = device
+
+    def __call__(self, inputs: Sequence[Input], labels: Sequence[int] | None = None) -> Batch:
+        import torch
+
+        width = max(len(i.ids) for i in inputs)
+        rows = {
+            "input_ids": [i.ids + [self._pad] * (width - len(i.ids)) for i in inputs],
+            "attention_mask": [[1] * len(i.ids) + [0] * (width - len(i.ids)) for i in inputs],
+        }
+        if self._typed:
+            rows["token_type_ids"] = [i.types + [0] * (width - len(i.types)) for i in inputs]
+        options, present = self._options(inputs, width)
+        return Batch(
+            {name: torch.tensor(values).to(self._device) for name, values in rows.items()},
+            None if labels is None else torch.tensor(labels).to(self._device),
+            options,
+            present,
+        )
+
+    def _options(self, inputs: Sequence[Input], width: int) -> tuple[Any, Any]:
+        import torch
+
+        most = max(len(i.options) for i in inputs)
+        if not most:
+            return None, None
+        marks = torch.zeros(len(inputs), most, width, dtype=torch.bool)
+        present = torch.zeros(len(inputs), most, dtype=torch.bool)
+        for row, one in enumerate(inputs):
+            present[row, : len(one.options)] = True
+            for place, (start, end) in enumerate(one.options):
+                marks[row, place, start:end] = True
+        return marks.to(self._device), present.to(self._device)

@@ -50,10 +50,8 @@ class Columns(Strict):
     @property
     def named(self) -> tuple[str, ...]:
         """Every column that must be there."""
-        single = (
-            self.text, self.label, self.argument, self.item_id, self.context, self.group, self.split
-        )  # fmt: skip
-        return (*(name for name in single if name is not None), *self.of_options)
+        single = (getattr(self, key) for key in Columns.model_fields if key != "options")
+        return (*(column for column in single if column is not None), *self.of_options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,14 @@ class TaskInstance:
         return self.options[int(self.label) - 1] if self.options else self.label
 
     @property
+    def numbered(self) -> list[str]:
+        """The options with their places."""
+        return [f"{i}. {option}" for i, option in enumerate(self.options, 1)]
+
+    @property
     def question(self) -> str:
         """What is asked, with the numbered options where there are some."""
-        numbered = [f"{i}. {option}" for i, option in enumerate(self.options, 1)]
-        return "\n".join([self.text, *numbered])
+        return "\n".join([self.text, *self.numbered])
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import os
 import random
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,15 @@ from judgebench.ranking.proxy.evaluator import (
     logits,
     read_manifest,
 )
-from judgebench.ranking.proxy.examples import EvaluatorPlan, Example, Examples, label_places
-from judgebench.ranking.proxy.inputs import (
+from judgebench.ranking.proxy.examples import (
     Collator,
+    EvaluatorPlan,
+    Example,
+    Examples,
     Input,
     InputMaker,
     by_length,
+    label_places,
     length_buckets,
     second_in_training,
 )
@@ -74,10 +76,13 @@ def train(
     with disk_errors(folder):  # lest the manifest of another evaluator is taken for the new one's
         folder.mkdir(parents=True, exist_ok=True)
         (folder / MANIFEST).unlink(missing_ok=True)
-    with torch.random.fork_rng(), _memory_errors():
-        torch.manual_seed(plan.own_seed)
-        training = _Training(plan, examples, signature, folder)
-        training.run(progress or NoProgress(), stop or Stop())
+    try:
+        with torch.random.fork_rng():
+            torch.manual_seed(plan.own_seed)
+            training = _Training(plan, examples, signature, folder)
+            training.run(progress or NoProgress(), stop or Stop())
+    except torch.OutOfMemoryError as error:
+        raise RunError("out of memory in training; lower batch_size or max_tokens") from error
 
 
 # How one epoch went: `train_loss`, the mean loss in training; `development_loss` and
@@ -200,6 +205,7 @@ class _Training:
         from safetensors.torch import save
 
         weights = self._model.state_dict()
+        gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
         state = {
             "signature": self._signature,
             "epochs": self._epochs,
@@ -207,10 +213,7 @@ class _Training:
             "model": weights,
             "optimizer": self._optimizer.state_dict(),
             "schedule": self._schedule.state_dict(),
-            "chance": {
-                "cpu": torch.get_rng_state(),
-                "gpus": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-            },
+            "chance": {"cpu": torch.get_rng_state(), "gpus": gpus},
         }
         temporary = self._folder / f".{_STATE}.{os.getpid()}.tmp"
         with disk_errors(self._folder):
@@ -329,13 +332,3 @@ def _linear(optimizer: Any, training: TrainingConfig, steps: int) -> Any:
         return step / warm if step < warm else (total - step) / max(total - warm, 1)
 
     return torch.optim.lr_scheduler.LambdaLR(optimizer, share)
-
-
-@contextmanager
-def _memory_errors() -> Iterator[None]:
-    import torch
-
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        raise RunError("out of memory in training; lower batch_size or max_tokens") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.ranking.proxy.inputs import (
+from judgebench.ranking.proxy.examples import (
     OPTION_FLOOR,
     TEXT_FLOOR,
     InputMaker,
