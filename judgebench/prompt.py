@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -132,12 +131,25 @@ class Prompt:
         Raises SetupError where the prompt needs a reference and the answer has none, or where
         the template fails.
         """
+        if self.asks_for_reference and not answer.reference:
+            message = "needs a reference answer, which this item lacks"
+            raise SetupError(Problem(message, f"prompt {self.name}", None, answer.item_id))
         # By identity: to hash a whole rubric would cost more than what is saved.
         made = self._made.get(id(rubric))
         if made is None:
             made = _OfRubric(rubric, [_plain(metric) for metric in rubric.metrics])
             self._made[id(rubric)] = made
-        return self._filled(self._values(made, answer), made.blocks, answer.item_id)
+        reference = answer.reference or ""
+        tag = fence_tag(answer.question, answer.text, reference)
+        values = {
+            "instructions": rubric.instructions,
+            "metrics": made.metrics,
+            "question": fence(answer.question, "question", tag) if answer.question else "",
+            "answer": fence(answer.text, "answer", tag),
+            "reference": fence(reference, "reference", tag),
+            "fence": tag,
+        }
+        return self._filled(values, made.blocks, answer.item_id)
 
     def render_argument(self, question: str, context: str = "") -> tuple[str, str]:
         """The system and the user text that ask for an argument on a question, or for evidence
@@ -168,22 +180,6 @@ class Prompt:
         if name in self.fixed:
             blocks[name] = text
         return text
-
-    def _values(self, made: _OfRubric, answer: Answer) -> dict[str, Any]:
-        if self.asks_for_reference and not answer.reference:
-            message = "needs a reference answer, which this item lacks"
-            raise SetupError(Problem(message, f"prompt {self.name}", None, answer.item_id))
-        reference = answer.reference or ""
-        tag = fence_tag(answer.question, answer.text, reference)
-        fenced: Callable[[str, str], str] = partial(fence, tag=tag)
-        return {
-            "instructions": made.rubric.instructions,
-            "metrics": made.metrics,
-            "question": fenced(answer.question, "question") if answer.question else "",
-            "answer": fenced(answer.text, "answer"),
-            "reference": fenced(reference, "reference"),
-            "fence": tag,
-        }
 
 
 def _plain(metric: Metric) -> Mapping[str, Any]:

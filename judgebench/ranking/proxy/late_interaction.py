@@ -78,24 +78,20 @@ class ColBERTReranker:
         if not queries:
             return list(self._model.encode(list(texts), is_query=False, show_progress_bar=False))
         usual = self._model.query_length
+        by_length: dict[int, list[str]] = {}  # the usual one, or the query's own
+        for query in dict.fromkeys(texts):
+            # One more for the token that marks a query.
+            tokens = len(self._model.tokenizer(query, verbose=False)["input_ids"]) + 1
+            by_length.setdefault(max(usual, min(tokens, self._limit)), []).append(query)
         found: dict[str, FloatArray] = {}
         try:
-            for length, own in self._by_length(texts, usual).items():
+            for length, own in by_length.items():
                 self._model.query_length = length
                 vectors = self._model.encode(own, is_query=True, show_progress_bar=False)
                 found.update(zip(own, vectors, strict=True))
         finally:
             self._model.query_length = usual
         return [found[text] for text in texts]
-
-    def _by_length(self, queries: Sequence[str], usual: int) -> dict[int, list[str]]:
-        """Queries by the length that each is read with: the usual one, or its own tokens."""
-        groups: dict[int, list[str]] = {}
-        for query in dict.fromkeys(queries):
-            # One more for the token that marks a query.
-            tokens = len(self._model.tokenizer(query, verbose=False)["input_ids"]) + 1
-            groups.setdefault(max(usual, min(tokens, self._limit)), []).append(query)
-        return groups
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
         """The scores of each query's own passages: the sum over the query's tokens of the highest

@@ -141,11 +141,7 @@ class PassageRetriever:
     """
 
     def __init__(
-        self,
-        config: PassagesConfig,
-        corpus: Corpus,
-        folder: Path,
-        encoder: Encoder | None = None,
+        self, config: PassagesConfig, corpus: Corpus, folder: Path, encoder: Encoder | None = None
     ) -> None:
         if encoder is None:
             from judgebench.ranking.proxy.encoder import open_encoder
@@ -160,26 +156,24 @@ class PassageRetriever:
         self._vectors = embeddings(corpus, encoder, folder)
 
     def retrieve_all(self, queries: Sequence[str]) -> list[list[str]]:
-        """The passages for each query, the best first; all come from its top documents."""
+        """The passages for each query, the best first, of equal ones the first; all come from its
+        top documents."""
         found: list[list[str]] = []
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
-            found += self._retrieve(queries[start : start + _QUERIES_AT_ONCE])
+            asked = queries[start : start + _QUERIES_AT_ONCE]
+            vectors = embed_whole(self._encoder, asked)
+            places = nearest(self._vectors, vectors, self._config.documents)
+            chunks = [self._chunks(own) for own in places.tolist()]
+            for own, scores in zip(chunks, self._reranker.scores(asked, chunks), strict=True):
+                best = np.argsort(-np.asarray(scores), kind="stable")[: self._config.passages]
+                found.append([own[i] for i in best])
         return found
-
-    def _retrieve(self, queries: Sequence[str]) -> list[list[str]]:
-        asked = embed_whole(self._encoder, queries)
-        places = nearest(self._vectors, asked, self._config.documents)
-        chunks = [self._chunks(own) for own in places.tolist()]
-        scores = self._reranker.scores(queries, chunks)
-        k = self._config.passages
-        return [_best(own, marks, k) for own, marks in zip(chunks, scores, strict=True)]
 
     def _chunks(self, places: Sequence[int]) -> list[str]:
         """The different chunks of these documents, in their order."""
         texts = (self._corpus.documents[place].text for place in places)
-        return list(
-            dict.fromkeys(c for text in texts for c in passages_of(text, self._config.characters))
-        )
+        most = self._config.characters
+        return list(dict.fromkeys(c for text in texts for c in passages_of(text, most)))
 
     def describe(self) -> dict[str, Any]:
         """What the passages rest on, for a manifest."""
@@ -195,12 +189,6 @@ class PassageRetriever:
             "reranker": dict(self._reranker.describe()),
             **self._config.model_dump(include={"documents", "passages", "characters"}),
         }
-
-
-def _best(passages: Sequence[str], scores: FloatArray, k: int) -> list[str]:
-    """The `k` passages of the highest scores; equal ones in the order given."""
-    order = sorted(range(len(passages)), key=lambda i: (-float(scores[i]), i))
-    return [passages[i] for i in order[:k]]
 
 
 def nearest(vectors: FloatArray, queries: FloatArray, k: int) -> IntArray:
