@@ -70,6 +70,17 @@ class HumanRanks:
         """Whose arguments were ranked on the task, sorted."""
         return tuple(sorted({rank.system for rank in self.ranks if rank.task == task}))
 
+    def array(self, task: str, items: Sequence[str], systems: Sequence[str]) -> FloatArray:
+        """(items, systems, experts of the task), NaN where somebody gave no rank."""
+        experts = self.experts(task)
+        at = {key: i for i, key in enumerate(product(items, systems, experts))}
+        values = np.full(len(at), np.nan)
+        for rank in self.ranks:
+            place = at.get((rank.item_id, rank.system, rank.expert))
+            if rank.task == task and place is not None:
+                values[place] = rank.rank
+        return values.reshape(len(items), len(systems), len(experts))
+
     def without(self, labels: Collection[str]) -> HumanRanks:
         """These ranks without the items of these labels. Raises SetupError for an unknown one."""
         known = {item.label for item in self.asked.values() if item.label}
@@ -81,19 +92,6 @@ class HumanRanks:
         asked = {key: item for key, item in self.asked.items() if item.label not in labels}
         ranks = tuple(rank for rank in self.ranks if (rank.task, rank.item_id) in asked)
         return replace(self, ranks=ranks, asked=asked, left_out=(*self.left_out, *labels))
-
-
-def rank_array(
-    ranks: Sequence[HumanRank], items: Sequence[str], systems: Sequence[str], experts: Sequence[str]
-) -> FloatArray:
-    """(items, systems, experts), NaN where somebody gave no rank."""
-    at = {key: i for i, key in enumerate(product(items, systems, experts))}
-    values = np.full(len(at), np.nan)
-    for rank in ranks:
-        place = at.get((rank.item_id, rank.system, rank.expert))
-        if place is not None:
-            values[place] = rank.rank
-    return values.reshape(len(items), len(systems), len(experts))
 
 
 def human_scores(
@@ -108,7 +106,6 @@ def human_scores(
     _check_known(chosen, task, systems, groups)
     ranked = {rank.item_id for rank in chosen}
     items = tuple(item for item in groups if item in ranked)
-    values = rank_array(chosen, items, systems, ranks.experts(task))
     return RankerScores(
         task=task,
         ranker=HUMANS,
@@ -116,7 +113,7 @@ def human_scores(
         systems=tuple(systems),
         items=items,
         clusters=clusters_of(groups[i] for i in items),
-        values=-mean_of_defined(values),
+        values=-mean_of_defined(ranks.array(task, items, systems)),
         n_missing=len(groups) - len(items),
     )
 

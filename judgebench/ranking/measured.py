@@ -216,13 +216,9 @@ def measure_rankings(study: Study) -> Rankings | None:
     rows = [row for task in run.tasks for row in _ranked(run, study, task)]
     rows += [row for found in run.trained for row in _training(found)]
     rows += [row for task in run.tasks for row in _written(run, task)]
-    warnings = tuple(map(str, run.ranks.warnings if run.ranks else ()))
-    return Rankings(
-        name=run.about.name,
-        tasks=tuple(task.shown for task in run.tasks),
-        rows=Results(tuple(rows)),
-        notes=(*_notes(run), *warnings),
-    )
+    notes = (*_notes(run), *map(str, run.ranks.warnings if run.ranks else ()))
+    shown = tuple(task.shown for task in run.tasks)
+    return Rankings(run.about.name, shown, Results(tuple(rows)), notes)
 
 
 def _ranked(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:
@@ -316,17 +312,12 @@ def _notes(run: RankedRun) -> Iterator[str]:
                 yield f"{title}: {kind}: {there} of {wanted} evaluators are trained."
         yield from (f"{title}: {note}" for note in task.notes)
         if groups < FEW_RESAMPLED:
-            yield (
-                f"{title}: only {groups} groups of instances are resampled: "
-                "intervals from so few are too narrow."
-            )
+            few = f"only {groups} groups of instances are resampled"
+            yield f"{title}: {few}: intervals from so few are too narrow."
         for system in task.systems:
-            lacking = n - len(task.arguments[system.name])
-            if lacking:
-                yield (
-                    f"{title}: {system.name} has no argument on {lacking} of {n} instances, which "
-                    "are left out of its rankings."
-                )
+            if lacking := n - len(task.arguments[system.name]):
+                said = f"{system.name} has no argument on {lacking} of {n} instances"
+                yield f"{title}: {said}, which are left out of its rankings."
         for name in task.generators:
             if name not in {system.name for system in task.systems}:
                 yield f"{title}: {name} has no argument at all and is not ranked."

@@ -244,20 +244,15 @@ def _decide(
     step: RankingStep, evaluator: ProxyEvaluator, entry: RankedEntry, arguments: BySystem
 ) -> None:
     """Write one verdict per argument; those of another signature or text are made anew."""
-    done = {
-        (v.item_id, v.content_hash)
-        for v in step.folder.verdicts(evaluator.name)
-        if v.signature == evaluator.signature
-    }
+    verdicts, signature = step.folder.verdicts(evaluator.name), evaluator.signature
+    done = {(v.item_id, v.content_hash) for v in verdicts if v.signature == signature}
 
     def is_done(system: str, i: TaskInstance) -> bool:
         hashed = evaluator.content_hash(i, arguments[system][i.item_id].text)
         return (argument_id(entry.task.name, i.item_id, system), hashed) in done
 
-    wanted = {
-        system: [i for i in entry.task.ranked if i.item_id in by_item]
-        for system, by_item in arguments.items()
-    }
+    ranked = entry.task.ranked
+    wanted = {s: [i for i in ranked if i.item_id in texts] for s, texts in arguments.items()}
     todo = {s: [i for i in instances if not is_done(s, i)] for s, instances in wanted.items()}
     total = sum(map(len, wanted.values()))
     title = f"{evaluator.name}: deciding"

@@ -19,7 +19,7 @@ from enum import StrEnum
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.human import RANKS, HumanRanks, rank_array
+from judgebench.ranking.human import RANKS, HumanRanks
 from judgebench.ranking.ranking_folder import clusters_of
 from judgebench.records import Estimate
 from judgebench.report.words import counted, listed
@@ -27,7 +27,7 @@ from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table
-from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
+from judgebench.stats.arrays import Clusters, mean_of_defined
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.ranks import friedman
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, cluster_bootstrap
@@ -212,7 +212,7 @@ def alpha_of(
         if item.task == task and (labels is None or item.label in labels)
     }
     items = tuple(asked)
-    values = _array(ranks, task, items)
+    values = ranks.array(task, items, ranks.systems(task))
     shared = int(((~np.isnan(values)).any(axis=1).sum(axis=1) >= 2).sum())
     clusters = clusters_of(asked[i] for i in items)
     ratings = np.where(np.isnan(values), 0, values).astype(np.int64) - 1  # 0 is no rank
@@ -220,11 +220,6 @@ def alpha_of(
     groups = Clusters(np.repeat(clusters, values.shape[1]), len(set(asked.values())))
     counts = coincidences_by_cluster(ratings, groups, len(RANKS))
     return cluster_bootstrap(counts, _ALPHA, resampling, n=shared, n_missing=len(items) - shared)
-
-
-def _array(ranks: HumanRanks, task: str, items: Sequence[str]) -> FloatArray:
-    of_task = [rank for rank in ranks.ranks if rank.task == task]
-    return rank_array(of_task, items, ranks.systems(task), ranks.experts(task))
 
 
 def _by_label(
@@ -252,7 +247,7 @@ def _friedman(ranks: HumanRanks, task: str) -> tuple[dict[str, Estimate], list[f
     """Chi-square and p over all items that any expert ranked, by the mean rank over those who did;
     and the mean ranks of the systems, none without an item."""
     items = tuple(dict.fromkeys(r.item_id for r in ranks.ranks if r.task == task))
-    means = mean_of_defined(_array(ranks, task, items))
+    means = mean_of_defined(ranks.array(task, items, ranks.systems(task)))
     whole = means[~np.isnan(means).any(axis=1)]
     n, k = whole.shape
     found = friedman(-whole) if n >= 2 and k >= 3 else None
