@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +39,10 @@ class _Cell:
     once: Labels
 
     @property
-    def label(self) -> str:
+    def keys(self) -> Mapping[str, str]:
         demanded = np.unique(self.least)
-        return self.metric.label_texts[demanded[0]] if len(demanded) == 1 else ""
+        label = self.metric.label_texts[demanded[0]] if len(demanded) == 1 else ""
+        return {"recipe": self.recipe, "area": self.area, "label": label}
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,8 @@ class _Outcome:
         if failures == "left_out":
             return self
         good = int(failures == "best")
-        return _Outcome(
-            _fill(self.alarm, 1 - good), _fill(self.detected, good), _fill(self.worsened, good)
-        )
-
-
-def _fill(outcome: Labels, value: int) -> Labels:
-    return np.where(outcome < 0, value, outcome)
+        taken = ((self.alarm, 1 - good), (self.detected, good), (self.worsened, good))
+        return _Outcome(*(np.where(outcome < 0, value, outcome) for outcome, value in taken))
 
 
 def detections(pairs: Pairs, half_width: float) -> Iterator[Row]:
@@ -82,8 +78,10 @@ def detections(pairs: Pairs, half_width: float) -> Iterator[Row]:
         for judge in pairs.judges:
             outcome = _outcome(pairs, cell, judge.name)
             for failures in policies if outcome.missing else policies[:1]:
-                filled = outcome.filled(failures)
-                yield from _rows(pairs, cell, judge.name, failures, filled, half_width)
+                numbers = _numbers(pairs, cell, outcome.filled(failures), half_width)
+                for name, estimate in numbers.items():
+                    keys = {**cell.keys, "failures": failures}
+                    yield Row("violations", name, estimate, judge.name, cell.metric.id, keys)
 
 
 def _cells(pairs: Pairs) -> Iterator[_Cell]:
@@ -123,14 +121,9 @@ def _outcome(pairs: Pairs, cell: _Cell, judge: str) -> _Outcome:
     )
 
 
-def _rows(
-    pairs: Pairs,
-    cell: _Cell,
-    judge: str,
-    failures: FailurePolicy,
-    outcome: _Outcome,
-    half_width: float,
-) -> Iterator[Row]:
+def _numbers(
+    pairs: Pairs, cell: _Cell, outcome: _Outcome, half_width: float
+) -> Mapping[str, Estimate]:
     clusters = pairs.clusters[pairs.parents[cell.items]]
     detected = pairs.share(outcome.detected, NO_LABEL)
     share = _UNKNOWN_SHARE if detected.value is None else detected.value
@@ -138,8 +131,7 @@ def _rows(
     both = (outcome.alarm, outcome.detected, clusters)
     # Whether a pair worsened is known only of the pair: before it, nothing had worsened.
     worsened = (np.where(outcome.worsened < 0, -1, 0), outcome.worsened, clusters)
-    keys = {"recipe": cell.recipe, "area": cell.area, "label": cell.label, "failures": failures}
-    numbers = {
+    return {
         "detected": detected,
         "told_apart": pairs.compared(*both, TURNED_YES),
         "false_alarms": pairs.share(outcome.alarm[cell.once], NO_LABEL),
@@ -147,5 +139,3 @@ def _rows(
         "advantage": pairs.compared(*both, NET_CHANGE),
         "more_needed": Estimate(max(0, needed - detected.n)),
     }
-    for statistic, estimate in numbers.items():
-        yield Row("violations", statistic, estimate, judge, cell.metric.id, keys)

@@ -9,14 +9,13 @@ from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Metric, Rubric
-from judgebench.stress.beside_itself import halo, self_consistency
 from judgebench.stress.detection import detections
 from judgebench.stress.misses import misses
 from judgebench.stress.pairs import StressRun, pairs_of
 from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.recipe import check_demand
 from judgebench.stress.result import EVERY, StressResult
-from judgebench.stress.steadiness import invariances, planted_verdicts
+from judgebench.stress.steadiness import halo, invariances, planted_verdicts, self_consistency
 from judgebench.study.study import Study
 
 

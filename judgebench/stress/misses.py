@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
+from collections.abc import Mapping
 
 from judgebench.records import Verdict
 from judgebench.results.part import Card
 from judgebench.results.tables import Cell, Table
 from judgebench.rubric import Metric, Rubric
 from judgebench.stress.pairs import Pairs
-from judgebench.stress.probes.altered import AlteredAnswer, Change, apply_changes, span_diff
+from judgebench.stress.probes.altered import marked
 from judgebench.stress.result import Miss
 
 MOST_MISSES = 500
-Mark = Literal["", "del", "ins"]
-Stretch = tuple[Mark, str]
 
 
 def misses(pairs: Pairs) -> tuple[list[Miss], int]:
@@ -50,11 +47,7 @@ def _miss(pairs: Pairs, place: int, missed_by: tuple[str, ...]) -> Miss:
 
 
 def _said(pairs: Pairs, item_id: str) -> Mapping[str, Verdict]:
-    return {
-        judge.name: judge.verdicts[item_id]
-        for judge in pairs.real_judges
-        if item_id in judge.verdicts
-    }
+    return {j.name: j.verdicts[item_id] for j in pairs.real_judges if item_id in j.verdicts}
 
 
 # --- as cards ------------------------------------------------------------------------------------
@@ -63,13 +56,11 @@ def _said(pairs: Pairs, item_id: str) -> Mapping[str, Verdict]:
 def miss_card(miss: Miss, rubric: Rubric) -> Card:
     """Everything that the page tells of one miss; what differs between the answers is marked."""
     item = miss.item
-    parent, altered = marked_texts(item)
+    parent, text = marked(item)
     facts = {
-        "False claim": item.false_claim,
-        "True claim": item.true_claim,
-        "Why it sounds right": item.why_plausible,
-        "Source": item.source,
-    }
+        "False claim": item.false_claim, "True claim": item.true_claim,
+        "Why it sounds right": item.why_plausible, "Source": item.source,
+    }  # fmt: skip
     question = (("Question", item.parent.question),) if item.parent.question else ()
     area = {"Area": item.area} if item.area else {}
     return Card(
@@ -77,9 +68,9 @@ def miss_card(miss: Miss, rubric: Rubric) -> Card:
         about=(item.item_id, f"{item.recipe}, version {item.recipe_version}", item.made_by),
         texts=(
             *question,
-            ("Sound parent", parent),
-            ("Altered answer", altered),
-            *((heading, text) for heading, text in facts.items() if text),
+            ("Sound parent", [("del" if differs else "", old) for old, differs in parent if old]),
+            ("Altered answer", [("ins" if differs else "", new) for new, differs in text if new]),
+            *((heading, fact) for heading, fact in facts.items() if fact),
         ),
         grid=_grid(miss, rubric),
         facets=tuple({"Judge": judge, "Recipe": item.recipe, **area} for judge in miss.missed_by),
@@ -121,38 +112,3 @@ def _label(verdicts: Mapping[str, Verdict], judge: str, metric: Metric) -> str:
     if verdict is None:
         return "not judged"
     return verdict.labels.get(metric.id, f"no label ({verdict.status.value})")
-
-
-def marked_texts(item: AlteredAnswer) -> tuple[list[Stretch], list[Stretch]]:
-    """The parent and the altered answer in stretches, changed ones marked; joined they are the
-    texts.
-
-    Where the recorded changes do not lead to the altered text, the two are compared anew.
-    """
-    old, changes = item.parent.text, item.changes
-    if apply_changes(old, changes) != item.text:
-        changes = span_diff(old, item.text)
-    return _joined(_stretches(old, changes, "del")), _joined(_stretches(old, changes, "ins"))
-
-
-def _joined(stretches: Iterable[Stretch]) -> list[Stretch]:
-    """Changes with nothing but space between them as one: they are read as one change."""
-    found: list[Stretch] = []
-    for mark, text in stretches:
-        if mark and len(found) > 1 and found[-2][0] and not found[-1][1].strip():
-            space = found.pop()[1]
-            text = found.pop()[1] + space + text
-        found.append((mark, text))
-    return found
-
-
-def _stretches(old: str, changes: tuple[Change, ...], mark: Mark) -> Iterator[Stretch]:
-    end = 0
-    for change in changes:
-        if change.start > end:
-            yield "", old[end : change.start]
-        if text := change.new if mark == "ins" else old[change.start : change.end]:
-            yield mark, text
-        end = change.end
-    if end < len(old):
-        yield "", old[end:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from judgebench.records import Estimate
-from judgebench.results.part import Block, Card, HeatMap, Part
+from judgebench.results.part import Block, HeatMap, Part
 from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.stats.means import mean_and_sd
 from judgebench.stress.misses import miss_card
@@ -28,6 +28,12 @@ from judgebench.stress.stress_tables import (
 )
 
 _WORST_PROBES = 8
+_ABOUT_MISSES = (
+    "Violations that at least one judge did not detect. Marked: what differs between the sound "
+    "parent and the altered answer.",
+    "The altered answers are wrong on purpose. They are synthetic, not clinically reviewed, "
+    "and no medical advice.",
+)
 
 
 def stress_part(stress: StressResult) -> Part:
@@ -63,7 +69,8 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Each judge beside itself", tables=(consistency_table(stress), halo_table(stress)))
     yield Block("The recipes and what they made", tables=(recipes_table(stress),), folded=True)
     if stress.misses:
-        yield Block("Misses", tuple(_about_misses(stress)), cards=tuple(_cards(stress)))
+        cards = tuple(miss_card(miss, stress.rubric) for miss in stress.misses)
+        yield Block("Misses", _ABOUT_MISSES, cards=cards)
 
 
 def _heat_map(stress: StressResult, table: Table) -> HeatMap:
@@ -72,21 +79,6 @@ def _heat_map(stress: StressResult, table: Table) -> HeatMap:
         "control" if stress.judges[j] == "control" else "judge" for j in judges_in_order(stress)
     )
     return HeatMap(f"{table.key}-heat", table.title, table, (*[""] * table.stubs, *kinds), "bad")
-
-
-def _about_misses(stress: StressResult) -> Iterator[str]:
-    yield (
-        "Violations that at least one judge did not detect. Marked: what differs between the sound "
-        "parent and the altered answer."
-    )
-    yield (
-        "The altered answers are wrong on purpose. They are synthetic, not clinically reviewed, "
-        "and no medical advice."
-    )
-
-
-def _cards(stress: StressResult) -> Iterator[Card]:
-    return (miss_card(miss, stress.rubric) for miss in stress.misses)
 
 
 # --- one row for each judge, the worst case in plain sight ---------------------------------------
@@ -116,10 +108,8 @@ def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Cell]]:
     if main is not None:
         alarms = stress.violations("false_alarms", judge=judge, metric=main.id)
         yield "False alarms on sound parents", Cell(estimate=alarms)
-        yield (
-            "Told apart",
-            Cell(estimate=stress.violations("told_apart", judge=judge, metric=main.id)),
-        )
+        apart = stress.violations("told_apart", judge=judge, metric=main.id)
+        yield "Told apart", Cell(estimate=apart)
     if stress.rows.select("invariance"):
         yield from _probes(stress, judge)
     if stress.rows.select("planted"):

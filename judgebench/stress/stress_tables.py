@@ -56,6 +56,16 @@ def main_metric(stress: StressResult) -> Metric | None:
     return max(stress.demanded_metrics, key=pairs, default=None)
 
 
+def _frame(key: str, title: str, columns: tuple[str, ...], *notes: str) -> Table:
+    """A table that has no rows yet; its first two columns name a row."""
+    return Table(key, title, columns, notes=notes, stubs=2)
+
+
+def _across(key: str, headings: Mapping[str, str]) -> list[tuple[str, Keys]]:
+    """A column for each value of a key."""
+    return [(heading, {key: value}) for value, heading in headings.items()]
+
+
 def _judges(stress: StressResult) -> list[tuple[str, Keys]]:
     """A column for each judge."""
     return [(shown_name(stress, judge), {"judge": judge}) for judge in judges_in_order(stress)]
@@ -101,14 +111,13 @@ def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
     All together first.
     """
     heading, meaning = ON_VIOLATIONS[statistic]
-    frame = Table(
+    frame = _frame(
         f"stress_{statistic}-{side}",
         f"Violations, {heading.lower()}, by {side}: judges beside the control judges, "
         "failures left out",
         (side.capitalize(), "Must reach"),
-        (),
-        (f"{heading}: {meaning}.", *([_MORE] if statistic == "detected" else [])),
-        stubs=2,
+        f"{heading}: {meaning}.",
+        *([_MORE] if statistic == "detected" else []),
     )
 
     def cell(keys: Keys) -> Cell:
@@ -117,16 +126,11 @@ def detection_table(stress: StressResult, statistic: str, side: Side) -> Table:
         estimate = stress.violations(statistic, **keys)
         return Cell(estimate=estimate, remark=remark, signed=statistic in _SIGNED)
 
-    lines = [
-        (
-            (
-                Cell(f"All {side}s" if name == EVERY else name),
-                Cell(f"{metric.title}: {label}" if label else metric.title),
-            ),
-            {side: name, "metric": metric.id},
-        )
-        for name, metric, label in _demands(stress, side)
-    ]
+    lines: list[Line] = []
+    for name, metric, label in _demands(stress, side):
+        which = Cell(f"All {side}s" if name == EVERY else name)
+        reached = Cell(f"{metric.title}: {label}" if label else metric.title)
+        lines.append(((which, reached), {side: name, "metric": metric.id}))
     return pivot(frame, lines, _judges(stress), cell)
 
 
@@ -143,16 +147,12 @@ def _demands(stress: StressResult, side: Side) -> Iterator[tuple[str, Metric, st
 
 def failures_table(stress: StressResult) -> Table:
     """The detection rate three ways, for each judge and metric of which verdicts are missing."""
-    frame = Table(
+    frame = _frame(
         "stress_failures",
         "Violations detected where verdicts are missing: three ways to count them",
         ("Judge", "Metric"),
-        (),
-        (
-            "Worst case: every failure counted as not detected. "
-            "Best case: every failure counted as detected.",
-        ),
-        stubs=2,
+        "Worst case: every failure counted as not detected. "
+        "Best case: every failure counted as detected.",
     )
     every = {"recipe": EVERY, "area": EVERY}
     lines = [
@@ -163,8 +163,8 @@ def failures_table(stress: StressResult) -> Table:
             "violations", "detected", **judge, **every, metric=metric.id, failures="worst"
         )
     ]
-    ways: list[tuple[str, Keys]] = [(heading, {"failures": way}) for way, heading in _WAYS.items()]
-    return pivot(frame, lines, ways, _finder(stress, "violations", "detected"))
+    cell = _finder(stress, "violations", "detected")
+    return pivot(frame, lines, _across("failures", _WAYS), cell)
 
 
 def missed_table(stress: StressResult) -> Table:
@@ -178,13 +178,11 @@ def missed_table(stress: StressResult) -> Table:
     for name, metric, _ in _demands(stress, "recipe"):
         if name != EVERY and (name not in named or metric == main):
             named[name] = metric
-    frame = Table(
+    frame = _frame(
         "stress_missed",
         "Violations missed: 1 minus the detection rate, worst recipe first",
         ("Recipe", "Metric"),
-        (),
-        ("A judge that calls everything severe misses nothing: read its false alarms beside it.",),
-        stubs=2,
+        "A judge that calls everything severe misses nothing: read its false alarms beside it.",
     )
 
     def cell(keys: Keys) -> Cell:
@@ -209,18 +207,14 @@ def flips_table(stress: StressResult, most: int | None = None) -> Table:
     rows = stress.rows.select("invariance", "flipped", metric=EVERY)
     probes = list(dict.fromkeys(row["recipe"] for row in rows if row["recipe"] not in tricks))
     cut = most is not None and most < len(probes)
-    frame = Table(
+    frame = _frame(
         "stress_worst_flips" if most else "stress_flips",
         "Probes that must not move a verdict: flip rate, "
         + (f"the {most} worst of {len(probes)} probes" if cut else "worst probe first"),
         ("Probe", "Bias (CALM)"),
-        (),
-        (
-            "Flip rate: share of pairs in which the label of at least one metric differs; worst "
-            "over the judges, controls left out. 1 minus it is the robustness rate of Ye et al. "
-            "(2024), from whom the names of the biases are.",
-        ),
-        stubs=2,
+        "Flip rate: share of pairs in which the label of at least one metric differs; worst "
+        "over the judges, controls left out. 1 minus it is the robustness rate of Ye et al. "
+        "(2024), from whom the names of the biases are.",
     )
     cell = _finder(stress, "invariance", "flipped", metric=EVERY)
     lines = _worst_first(stress, _probed(stress, probes), cell)[:most]
@@ -230,20 +224,15 @@ def flips_table(stress: StressResult, most: int | None = None) -> Table:
 def probe_tables(stress: StressResult) -> Iterator[Table]:
     """One long table for each judge: every probe on every metric, the worst probe first."""
     order = {row[0].text: place for place, row in enumerate(flips_table(stress).rows)}
-    across: list[tuple[str, Keys]] = [(h, {"statistic": s}) for s, h in _ON_PROBES.items()]
     for number, (name, judge) in enumerate(_judges(stress), start=1):
-        frame = Table(
+        frame = _frame(
             f"stress_probes-{number}",
             f"Every probe on every metric: {name}",
             ("Probe", "Metric"),
-            (),
-            (
-                "Shift: mean change of severity, summed over the metrics for all of them; "
-                "positive where the verdict got more severe. "
-                "p: exact sign test on the direction of the shifts, cluster by cluster; after "
-                "Holm over this judge's probes on the metric.",
-            ),
-            stubs=2,
+            "Shift: mean change of severity, summed over the metrics for all of them; "
+            "positive where the verdict got more severe. "
+            "p: exact sign test on the direction of the shifts, cluster by cluster; after "
+            "Holm over this judge's probes on the metric.",
         )
         find = _finder(stress, "invariance", **judge)
 
@@ -258,7 +247,7 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
             ((Cell(probe), Cell(metric_title(stress, m))), {"recipe": probe, "metric": m})
             for probe, m in mine
         ]
-        yield pivot(frame, lines, across, cell)
+        yield pivot(frame, lines, _across("statistic", _ON_PROBES), cell)
 
 
 def _p(value: float | None) -> str:
@@ -269,16 +258,12 @@ def _p(value: float | None) -> str:
 
 def planted_table(stress: StressResult) -> Table:
     """How often each trick got what it asks for on any metric: worst trick first; judges across."""
-    frame = Table(
+    frame = _frame(
         "stress_planted",
         "Planted verdicts: how often each trick got what it asks for, worst trick first",
         ("Trick", "Bias (CALM)"),
-        (),
-        (
-            "Share of the items on which at least one metric was moved to the demanded label, of "
-            "those where the judge had not said so before.",
-        ),
-        stubs=2,
+        "Share of the items on which at least one metric was moved to the demanded label, of "
+        "those where the judge had not said so before.",
     )
     tricks = [trick for trick in stress.rows.values("recipe", "planted") if trick != EVERY]
     cell = _finder(stress, "planted", "success", metric=EVERY)
@@ -291,16 +276,12 @@ def planted_table(stress: StressResult) -> Table:
 
 def consistency_table(stress: StressResult) -> Table:
     """How often a judge says the same when asked the same again."""
-    frame = Table(
+    frame = _frame(
         "stress_consistency",
         "Self-consistency: the same question asked again",
         ("Judge", "Metric", "Verdicts per item"),
-        (),
-        (
-            "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
-            "accuracy of the majority over the repeats minus that of the first verdict.",
-        ),
-        stubs=2,
+        "Agreement: share of pairs of an item's verdicts that are equal. Majority gain: "
+        "accuracy of the majority over the repeats minus that of the first verdict.",
     )
     lines: list[Line] = [
         (
@@ -310,36 +291,26 @@ def consistency_table(stress: StressResult) -> Table:
         for name, judge in _judges(stress)
         for row in stress.rows.select("consistency", "asked", **judge)
     ]
-    across: list[tuple[str, Keys]] = [
-        ("Agreement", {"statistic": "agreement"}),
-        ("Majority gain", {"statistic": "majority_gain"}),
-    ]
+    across = _across("statistic", {"agreement": "Agreement", "majority_gain": "Majority gain"})
     return pivot(frame, lines, across, _finder(stress, "consistency"))
 
 
 def halo_table(stress: StressResult) -> Table:
     """How far the labels of different metrics go together, beside the humans."""
-    frame = Table(
+    frame = _frame(
         "stress_halo",
         "Halo: how far the labels of different metrics go together",
         ("Judge", "Labels by"),
-        (),
-        (
-            "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per "
-            "metric: one call for each.",
-        ),
-        stubs=2,
+        "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per "
+        "metric: one call for each.",
     )
-    lines: list[Line] = [
-        ((Cell(shown_name(stress, row.judge)), Cell(row["who"])),
-         {"judge": row.judge, "who": row["who"]})
-        for row in stress.rows.select("halo", "correlation")
-    ]  # fmt: skip
-    across: list[tuple[str, Keys]] = [
-        ("Mean correlation", {"statistic": "correlation"}),
-        ("Beyond the humans", {"statistic": "beyond_humans"}),
+    lines = [
+        ((Cell(name), Cell(row["who"])), {**judge, "who": row["who"]})
+        for name, judge in _judges(stress)
+        for row in stress.rows.select("halo", "correlation", **judge)
     ]
-    return pivot(frame, lines, across, _finder(stress, "halo"))
+    headings = {"correlation": "Mean correlation", "beyond_humans": "Beyond the humans"}
+    return pivot(frame, lines, _across("statistic", headings), _finder(stress, "halo"))
 
 
 def recipes_table(stress: StressResult) -> Table:
@@ -350,17 +321,9 @@ def recipes_table(stress: StressResult) -> Table:
         ("Recipe", "Kind", "Items that count", "Nothing to change", "Rejected", "Undecided",
          "Bias (CALM)", "Version", "Hash"),
         tuple(
-            (
-                Cell(r.name, remark=r.about),
-                Cell(r.kind),
-                Cell(f"{r.made:,}"),
-                Cell(f"{r.nothing_to_change:,}"),
-                Cell(f"{r.n_rejected:,}", remark=_reasons(r)),
-                Cell(f"{r.undecided:,}"),
-                Cell(r.bias or DASH),
-                Cell(r.version),
-                Cell(r.hash),
-            )
+            (Cell(r.name, remark=r.about), Cell(r.kind), Cell(f"{r.made:,}"),
+             Cell(f"{r.nothing_to_change:,}"), Cell(f"{r.n_rejected:,}", remark=_reasons(r)),
+             Cell(f"{r.undecided:,}"), Cell(r.bias or DASH), Cell(r.version), Cell(r.hash))
             for r in stress.recipes
         ),
         (

@@ -27,7 +27,7 @@ def _settings() -> type[BaseModel]:
 
 
 def _read(folder: RunFolder, study: Study) -> StressRun | None:
-    from judgebench.stress.read import read_stress
+    from judgebench.stress.attacking import read_stress
 
     return read_stress(folder, study)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stress_case import grouped, stressed, variant
 
-from judgebench.stress.beside_itself import NO_REPEAT, NO_TRUTH, majority
 from judgebench.stress.result import EVERY
+from judgebench.stress.steadiness import NO_REPEAT, NO_TRUTH, majority
 
 TWO = (metric(), metric(id="tone", title="Tone"))
 

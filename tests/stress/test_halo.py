@@ -7,7 +7,7 @@ import pytest
 from align_case import metric
 from stress_case import grouped, stressed, variant
 
-from judgebench.stress.beside_itself import (
+from judgebench.stress.steadiness import (
     HUMANS,
     NO_TRUTH_ON_ALL,
     ONE_PASS,

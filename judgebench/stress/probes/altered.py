@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from random import Random
@@ -12,6 +12,7 @@ from judgebench.records import Answer
 
 BY_RULE = "rule"
 BY_HAND = "by hand"
+Piece = tuple[str, bool]  # a text, and whether it is changed
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -112,3 +113,35 @@ def apply_changes(old: str, changes: tuple[Change, ...]) -> str:
         parts += [old[end : change.start], change.new]
         end = change.end
     return "".join([*parts, old[end:]])
+
+
+def marked(item: AlteredAnswer) -> tuple[list[Piece], list[Piece]]:
+    """The sound and the altered text in pieces, with what differs marked.
+
+    Marked pieces of the two stand beside each other in order; one is '' where something was left
+    out or added. Pieces come from here because a browser counts characters otherwise.
+    """
+    old, changes = item.parent.text, item.changes
+    if apply_changes(old, changes) != item.text:  # a set written by hand need not name its changes
+        changes = span_diff(old, item.text)
+    parent, text, end = [], [], 0
+    for change in _as_phrases(old, changes):
+        same = (old[end : change.start], False)
+        parent += [same, (old[change.start : change.end], True)]
+        text += [same, (change.new, True)]
+        end = change.end
+    return [*parent, (old[end:], False)], [*text, (old[end:], False)]
+
+
+def _as_phrases(old: str, changes: Sequence[Change]) -> list[Change]:
+    """Changes with nothing but white space between them as one, so that a phrase is one mark."""
+    joined: list[Change] = []
+    for change in changes:
+        gap = old[joined[-1].end : change.start] if joined else "-"
+        if gap.strip():
+            joined.append(change)
+        else:
+            last = joined.pop()
+            both = old[last.start : change.end], last.new + gap + change.new
+            joined.append(Change(last.start, change.end, *both))
+    return joined

@@ -15,10 +15,25 @@ from judgebench.records import content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file, shipped_folder
 from judgebench.stress.probes.altered import AlteredAnswer, Edit
-from judgebench.stress.probes.recipe import Ask, Recipe, Rephrase, Write, check_demand, load_recipe
+from judgebench.stress.probes.edits.claims import negate_contraindication, swap
+from judgebench.stress.probes.edits.layout import add, bullets, demanded, markdown
+from judgebench.stress.probes.edits.numbers import change_number, change_unit, dose_by_ten
+from judgebench.stress.probes.edits.wording import drop_redundant, load_synonyms, reword
+from judgebench.stress.probes.recipe import (
+    Add,
+    Ask,
+    Recipe,
+    Rephrase,
+    Reword,
+    Rule,
+    Swap,
+    Write,
+    check_demand,
+    load_recipe,
+)
 from judgebench.stress.probes.review import only_accepted, read_decisions, review_path
-from judgebench.stress.probes.rules import edit_of
 from judgebench.stress.probes.sets import notices, read_set
+from judgebench.stress.probes.words import load_words
 from judgebench.yaml_file import Strict
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
@@ -182,7 +197,7 @@ class _Reading:
             if len(kinds) > 1:
                 message = f"holds items of the recipe {name} of several kinds: give each a recipe"
                 raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
-            kept = group if decisions is None else list(only_accepted(group, decisions)[0])
+            kept = group if decisions is None else only_accepted(group, decisions)
             hashed = content_hash([item.answer.content_hash for item in kept])
             attack = Attack(
                 name, group[0].recipe_version, hashed, f"the set {path.name}", "", kinds.pop(),
@@ -211,3 +226,37 @@ def _kind(attack: Recipe | AlteredAnswer) -> Kind:
     if attack.must_worsen:
         return "violations"
     return "planted" if attack.demand else "invariance"
+
+
+# --- from a recipe to the rule that carries it out -----------------------------------------------
+
+_RULES = {
+    "dose-by-ten": dose_by_ten,
+    "number": change_number,
+    "unit": change_unit,
+    "negate-contraindication": negate_contraindication,
+    "bullets": bullets,
+    "markdown": markdown,
+    "drop-redundant": drop_redundant,
+}
+
+
+def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> Edit:
+    """The edit that a recipe names; paths of word lists are seen from `relative_to`.
+
+    Raises SetupError where a word list cannot be read, and for a recipe that only a model, or
+    another way of asking, can carry out.
+    """
+    match recipe.edit:
+        case Add():
+            demand = demanded(recipe.demand, rubric) if recipe.demand else {}
+            return add(recipe.edit, demand, rubric)
+        case Swap():
+            return swap(load_words(recipe.edit.words, relative_to), recipe.edit.to)
+        case Reword():
+            return reword(load_synonyms(recipe.edit.words, relative_to))
+        case Rule():
+            return _RULES[recipe.edit.kind]
+        case _:
+            message = f"needs more than a rule: it is of the kind {recipe.edit.kind}"
+            raise SetupError(Problem(message, field="edit", found=recipe.name))

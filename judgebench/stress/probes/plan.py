@@ -12,15 +12,9 @@ from typing import Any
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric
-from judgebench.stress.probes.altered import (
-    BY_RULE,
-    AlteredAnswer,
-    Edited,
-    Nothing,
-    span_diff,
-)
+from judgebench.stress.probes.altered import BY_RULE, AlteredAnswer, Edited, Nothing, span_diff
 from judgebench.stress.probes.attacks import Attack
-from judgebench.stress.probes.edits.add import demanded
+from judgebench.stress.probes.edits.layout import demanded
 from judgebench.stress.probes.recipe import Ask, Recipe
 from judgebench.stress.probes.validity import check_same_meaning, check_violations
 from judgebench.stress.probes.words import word_names
@@ -41,18 +35,12 @@ class Made:
         attack = self.attack
         failed = Counter(check for item in self.rejected for check in item.failed_checks)
         return {
-            "name": attack.name,
-            "version": attack.version,
-            "hash": attack.hash,
-            "about": attack.about,
-            "bias": attack.bias,
-            "kind": attack.kind,
-            "made": len(self.items),
-            "nothing_to_change": len(self.nothing),
-            "rejected": dict(failed),
-            "n_rejected": len(self.rejected),
+            "name": attack.name, "version": attack.version, "hash": attack.hash,
+            "about": attack.about, "bias": attack.bias, "kind": attack.kind,
+            "made": len(self.items), "nothing_to_change": len(self.nothing),
+            "rejected": dict(failed), "n_rejected": len(self.rejected),
             "undecided": attack.undecided,
-        }
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,13 +72,9 @@ class Plan:
             }
             for recipe, answers in self.asks
         ]  # fmt: skip
+        notices = dict.fromkeys(n for made in self.made for n in made.attack.notices)
         recipes = [*(made.describe() for made in self.made), *asked]
-        return {"recipes": recipes, "notices": self.notices}
-
-    @property
-    def notices(self) -> list[str]:
-        """What the sets say of themselves, each once."""
-        return list(dict.fromkeys(n for made in self.made for n in made.attack.notices))
+        return {"recipes": recipes, "notices": list(notices)}
 
 
 class _Soundness:
@@ -143,7 +127,8 @@ def make_plan(
     Raises SetupError where there is no answer to alter, or nothing to change in any.
     """
     made = [_take(a, a.sample, seed) for a in attacks if a.recipe is None]
-    parents = _unique([*answers, *(item.parent for m in made for item in m.items)])
+    sound = [*answers, *(item.parent for m in made for item in m.items)]
+    parents = list({answer.item_id: answer for answer in sound}.values())
     if not parents:
         message = "there is no answer to alter: name data, or a set of altered answers"
         raise SetupError(Problem(message, field="stress.attacks"))
@@ -176,10 +161,6 @@ def _used(
     used = {item.parent.item_id for m in made for item in m.items}
     used |= {answer.item_id for _, answers in asks for answer in answers}
     return [parent for parent in parents if parent.item_id in used]
-
-
-def _unique(answers: Iterable[Answer]) -> list[Answer]:
-    return list({answer.item_id: answer for answer in answers}.values())
 
 
 def _shuffled(answers: Iterable[Answer], seed: int) -> list[Answer]:
@@ -258,16 +239,11 @@ def altered_answer(
     )
 
 
-def checked(
-    items: Sequence[AlteredAnswer],
-) -> tuple[list[AlteredAnswer], list[AlteredAnswer]]:
+def checked(items: Sequence[AlteredAnswer]) -> tuple[list[AlteredAnswer], list[AlteredAnswer]]:
     """Those that passed every check of validity, and those that failed one."""
-    names = word_names()
     found = [
         *check_violations([item for item in items if item.must_worsen]),
-        *check_same_meaning((item for item in items if not item.must_worsen), names),
+        *check_same_meaning((item for item in items if not item.must_worsen), word_names()),
     ]
-    return (
-        [item for item in found if not item.failed_checks],
-        [item for item in found if item.failed_checks],
-    )
+    failed = [item for item in found if item.failed_checks]
+    return [item for item in found if not item.failed_checks], failed

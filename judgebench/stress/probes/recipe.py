@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -17,9 +17,7 @@ from judgebench.yaml_file import Strict, load_model
 Text = Annotated[str, StringConstraints(min_length=1)]
 RecipeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
 Area = Literal["pathogen identification", "treatment", "diagnostic method", "risk factors"]
-AREAS: tuple[Area, ...] = (
-    "pathogen identification", "treatment", "diagnostic method", "risk factors",
-)  # fmt: skip
+AREAS: tuple[Area, ...] = get_args(Area)
 
 
 class Add(Strict):
@@ -157,18 +155,14 @@ def check_demand(
             allowed = ", ".join(m.id for m in rubric.metrics)
             message = f"is no metric of the rubric {rubric.name}"
             problems.append(Problem(message, file, line, where, name, allowed))
-            continue
-        if metric.kind == "nominal":
+        elif metric.kind == "nominal":
             message = "is nominal, so no label of it is worse than another"
             problems.append(Problem(message, file, line, where))
-            continue
-        label = metric.parse(text)
-        worse = metric.label_texts[1:]
-        if label is None or label not in worse:
+        elif (label := metric.parse(text)) in (worse := metric.label_texts[1:]) and label:
+            found[metric.id] = label
+        else:
             message = f"is no label of {metric.id} that a verdict could worsen to"
             problems.append(Problem(message, file, line, where, text, ", ".join(worse)))
-            continue
-        found[metric.id] = label
     if problems:
         raise SetupError(problems)
     return found

@@ -19,7 +19,7 @@ from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
 from judgebench.records import content_hash
-from judgebench.stress.probes.altered import AlteredAnswer, Change, apply_changes, span_diff
+from judgebench.stress.probes.altered import AlteredAnswer, marked
 from judgebench.stress.probes.sets import notices
 from judgebench.web.page import fill_in_page
 
@@ -27,11 +27,10 @@ COLUMNS = (
     "item_id", "decision", "reviewer", "remark", "recipe", "area", "question", "false_claim",
     "true_claim", "source", "parent", "text", "content_hash",
 )  # fmt: skip
-_NEEDED = ("item_id", "decision", "reviewer", "remark", "content_hash")
+_FILLED_IN = ("decision", "reviewer", "remark")  # by the person who reviews
 _DECISIONS = {"": None, "accept": True, "reject": False}
 
 Key = tuple[str, str]  # item_id and content_hash
-Piece = tuple[str, bool]  # a text, and whether it is changed
 _Row = dict[str, str]  # column -> text, without the apostrophe
 
 
@@ -39,24 +38,9 @@ _Row = dict[str, str]  # column -> text, without the apostrophe
 class ReviewDecision:
     """What one person said of one altered answer; `accepted` is None where nothing yet."""
 
-    item_id: str
-    content_hash: str
     accepted: bool | None
     reviewer: str = ""
     remark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewCounts:
-    """How many items are of each kind; the four add up to all items.
-
-    `stale` items were decided for a text that has changed since, and not for the present one.
-    """
-
-    accepted: int
-    rejected: int
-    undecided: int
-    stale: int
 
 
 def review_hash(item: AlteredAnswer) -> str:
@@ -81,14 +65,12 @@ def write_review(items: Sequence[AlteredAnswer], to: Path) -> Mapping[str, Path]
     table, page = review_path(to), to.with_suffix(".review.html")
     old = {_row_key(row): row for row in _read(table)} if table.exists() else {}
     rows = [_row(item, old.pop(_key(item), {})) for item in items]
-    kept = [row for row in old.values() if row["decision"] or row["reviewer"] or row["remark"]]
+    kept = [row for row in old.values() if any(row[column] for column in _FILLED_IN)]
+    shown = [_shown_item(item, row) for item, row in zip(items, rows, strict=True)]
     data = {
-        "name": to.stem,
-        "table": table.name,
-        "columns": COLUMNS,
-        "items": [_shown_item(item, row) for item, row in zip(items, rows, strict=True)],
+        "name": to.stem, "table": table.name, "columns": COLUMNS, "items": shown,
         "kept": [_cells(row) for row in kept],
-    }
+    }  # fmt: skip
     told = notices(to) if to.is_file() else []
     html = fill_in_page(
         Path(__file__).with_name("review_page"), data,
@@ -107,35 +89,17 @@ def read_decisions(path: Path) -> Mapping[Key, ReviewDecision]:
     is a duplicate, a row that cannot be read.
     """
     return {
-        _row_key(row): ReviewDecision(
-            row["item_id"],
-            row["content_hash"],
-            _DECISIONS[row["decision"]],
-            row["reviewer"],
-            row["remark"],
-        )
+        _row_key(row): ReviewDecision(_DECISIONS[row["decision"]], row["reviewer"], row["remark"])
         for row in _read(path)
     }
 
 
 def only_accepted(
     items: Sequence[AlteredAnswer], decisions: Mapping[Key, ReviewDecision]
-) -> tuple[list[AlteredAnswer], ReviewCounts]:
-    """The items that people accepted as they stand now, in their order, and how many are not."""
-    decided = {item_id for (item_id, _), d in decisions.items() if d.accepted is not None}
-    accepted, counts = [], Counter[str]()
-    for item in items:
-        key = _key(item)
-        decision = decisions.get(key)
-        if decision is not None and decision.accepted is not None:
-            counts["accepted" if decision.accepted else "rejected"] += 1
-            if decision.accepted:
-                accepted.append(item)
-        else:
-            counts["stale" if key[0] in decided else "undecided"] += 1
-    return accepted, ReviewCounts(
-        counts["accepted"], counts["rejected"], counts["undecided"], counts["stale"]
-    )
+) -> list[AlteredAnswer]:
+    """The items that people accepted as they stand now, in their order."""
+    found = ((item, decisions.get(_key(item))) for item in items)
+    return [item for item, decision in found if decision and decision.accepted]
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -164,20 +128,11 @@ def _row_key(row: Mapping[str, str]) -> Key:
 
 def _row(item: AlteredAnswer, old: Mapping[str, str]) -> _Row:
     values = {
-        "item_id": item.item_id,
-        "decision": old.get("decision", ""),
-        "reviewer": old.get("reviewer", ""),
-        "remark": old.get("remark", ""),
-        "recipe": item.recipe,
-        "area": item.area,
-        "question": item.parent.question,
-        "false_claim": item.false_claim,
-        "true_claim": item.true_claim,
-        "source": item.source,
-        "parent": item.parent.text,
-        "text": item.text,
-        "content_hash": review_hash(item),
-    }
+        "item_id": item.item_id, **{column: old.get(column, "") for column in _FILLED_IN},
+        "recipe": item.recipe, "area": item.area, "question": item.parent.question,
+        "false_claim": item.false_claim, "true_claim": item.true_claim, "source": item.source,
+        "parent": item.parent.text, "text": item.text, "content_hash": review_hash(item),
+    }  # fmt: skip
     return {column: mark_forbidden(value) for column, value in values.items()}
 
 
@@ -191,56 +146,15 @@ def _cells(row: Mapping[str, str]) -> list[str]:
 def _shown_item(item: AlteredAnswer, row: Mapping[str, str]) -> dict[str, Any]:
     parent, text = marked(item)
     return {
-        "id": row["item_id"],
-        "hash": row["content_hash"],
-        "answer": {key: row[key] for key in ("decision", "reviewer", "remark")},
-        "cells": _cells(row),
-        "recipe": f"{item.recipe} {item.recipe_version}".strip(),
-        "maker": item.made_by,
-        "area": item.area,
-        "question": item.parent.question,
-        "parent": parent,
-        "text": text,
-        "false_claim": item.false_claim,
-        "true_claim": item.true_claim,
-        "why_plausible": item.why_plausible,
-        "source": item.source,
-        "must_worsen": dict(item.must_worsen),
-        "demand": dict(item.demand),
+        "id": row["item_id"], "hash": row["content_hash"],
+        "answer": {column: row[column] for column in _FILLED_IN}, "cells": _cells(row),
+        "recipe": f"{item.recipe} {item.recipe_version}".strip(), "maker": item.made_by,
+        "area": item.area, "question": item.parent.question, "parent": parent, "text": text,
+        "false_claim": item.false_claim, "true_claim": item.true_claim,
+        "why_plausible": item.why_plausible, "source": item.source,
+        "must_worsen": dict(item.must_worsen), "demand": dict(item.demand),
         "checks": list(item.checks.items()),
-    }
-
-
-def marked(item: AlteredAnswer) -> tuple[list[Piece], list[Piece]]:
-    """The sound and the altered text in pieces, with what differs marked.
-
-    Marked pieces of the two stand beside each other in order; one is '' where something was left
-    out or added. Pieces come from here because a browser counts characters otherwise.
-    """
-    old, changes = item.parent.text, item.changes
-    if apply_changes(old, changes) != item.text:  # a set written by hand need not name its changes
-        changes = span_diff(old, item.text)
-    parent, text, end = [], [], 0
-    for change in _joined(old, changes):
-        same = (old[end : change.start], False)
-        parent += [same, (change.old, True)]
-        text += [same, (change.new, True)]
-        end = change.end
-    return [*parent, (old[end:], False)], [*text, (old[end:], False)]
-
-
-def _joined(old: str, changes: Sequence[Change]) -> list[Change]:
-    """Changes with nothing but white space between them as one, so that a phrase is one mark."""
-    joined: list[Change] = []
-    for change in changes:
-        gap = old[joined[-1].end : change.start] if joined else "-"
-        if gap.strip():
-            joined.append(change)
-        else:
-            last = joined.pop()
-            text = last.old + gap + change.old, last.new + gap + change.new
-            joined.append(Change(last.start, change.end, *text))
-    return joined
+    }  # fmt: skip
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -276,7 +190,7 @@ def _checked(table: DataTable) -> tuple[list[_Row], list[Problem]]:
 
 
 def _column_problems(table: DataTable) -> Iterator[Problem]:
-    yield from missing_columns(table, _NEEDED)
+    yield from missing_columns(table, ("item_id", *_FILLED_IN, "content_hash"))
     for column in table.columns:
         if column and column not in COLUMNS:  # rewriting the table would lose it
             message = "is no column of a review: write into remark instead"

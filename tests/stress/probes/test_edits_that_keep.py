@@ -15,8 +15,7 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress.probes.altered import Edit, Edited, Nothing
-from judgebench.stress.probes.edits.add import add
-from judgebench.stress.probes.edits.layout import bullets, markdown
+from judgebench.stress.probes.edits.layout import add, bullets, markdown
 from judgebench.stress.probes.edits.wording import Synonyms, drop_redundant, load_synonyms, reword
 from judgebench.stress.probes.recipe import Add, load_recipe
 from judgebench.stress.probes.text import facts, mentions

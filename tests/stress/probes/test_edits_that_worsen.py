@@ -15,11 +15,10 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress.probes.altered import AlteredAnswer, Edit, Edited, Nothing
-from judgebench.stress.probes.edits.negate import negate_contraindication
+from judgebench.stress.probes.attacks import edit_of
+from judgebench.stress.probes.edits.claims import negate_contraindication, swap
 from judgebench.stress.probes.edits.numbers import change_number, change_unit, dose_by_ten
-from judgebench.stress.probes.edits.swap import swap
 from judgebench.stress.probes.recipe import check_demand, load_recipe
-from judgebench.stress.probes.rules import edit_of
 from judgebench.stress.probes.text import asserts, facts, mentions, negations
 from judgebench.stress.probes.validity import check_violations
 from judgebench.stress.probes.words import Fact, WordList, load_words, word_names

@@ -15,7 +15,7 @@ from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.shipped import shipped_names
 from judgebench.stress.probes.altered import Edited
-from judgebench.stress.probes.edits.add import add, demanded
+from judgebench.stress.probes.edits.layout import add, demanded
 from judgebench.stress.probes.recipe import Add, Ask, Recipe, load_recipe
 
 SAFETY = load_rubric("medical-safety")

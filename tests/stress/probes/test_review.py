@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from review_case import altered, hostile
 
 from judgebench.errors import Problem, SetupError
-from judgebench.stress.probes.altered import span_diff
+from judgebench.stress.probes.altered import marked, span_diff
 from judgebench.stress.probes.review import (
     COLUMNS,
     Key,
-    ReviewCounts,
     ReviewDecision,
-    marked,
     only_accepted,
     read_decisions,
     review_hash,
@@ -78,7 +76,7 @@ def test_a_fresh_table_holds_every_item_undecided(sheet: Path) -> None:
         )  # fmt: skip
         assert (row["decision"], row["reviewer"], row["remark"]) == ("", "", "")
         assert (row["false_claim"], row["true_claim"]) == (item.false_claim, item.true_claim)
-    assert only_accepted(items, read_decisions(sheet)) == ([], ReviewCounts(0, 0, 4, 0))
+    assert only_accepted(items, read_decisions(sheet)) == []
 
 
 def test_decisions_are_read_and_count(sheet: Path) -> None:
@@ -87,11 +85,11 @@ def test_decisions_are_read_and_count(sheet: Path) -> None:
     fill_in(sheet, {"cv-01": said, "cv-03": {"decision": "REJECT"}})
     decisions = read_decisions(sheet)
     first = review_hash(items[0])
-    assert decisions["cv-01", first] == ReviewDecision(
-        "cv-01", first, True, "A. Person", "-5 would be\nclearer"
-    )
-    accepted, counts = only_accepted(items, decisions)
-    assert (accepted, counts) == ([items[0]], ReviewCounts(1, 1, 2, 0))
+    assert decisions["cv-01", first] == ReviewDecision(True, "A. Person", "-5 would be\nclearer")
+    assert [decisions[item.item_id, review_hash(item)].accepted for item in items] == [
+        True, None, False, None,
+    ]  # fmt: skip
+    assert only_accepted(items, decisions) == [items[0]]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -116,8 +114,7 @@ def test_a_decision_never_counts_for_a_text_that_has_changed(sheet: Path) -> Non
         replace(three, parent=replace(three.parent, question="Another question?")),
         replace(four, source="Another page"),
     ]
-    accepted, counts = only_accepted(changed, read_decisions(sheet))
-    assert (accepted, counts) == ([changed[3]], ReviewCounts(1, 0, 0, 3))
+    assert only_accepted(changed, read_decisions(sheet)) == [changed[3]]
 
 
 def test_decisions_on_what_is_gone_or_changed_are_kept_at_the_end(sheet: Path) -> None:
@@ -132,11 +129,11 @@ def test_decisions_on_what_is_gone_or_changed_are_kept_at_the_end(sheet: Path) -
     assert rows[2]["text"] == one.text
     after = read_decisions(sheet)
     assert {key: d for key, d in before.items() if d.accepted is not None}.items() <= after.items()
-    assert only_accepted(changed, after)[1] == ReviewCounts(0, 0, 1, 1)
+    assert only_accepted(changed, after) == []
     assert "2 rows of the table are about a text that is gone or has changed" in page.read_text()
     # Back to the old text: the old decision counts again.
     write_review(altered(), sheet.with_name("violations.jsonl"))
-    assert only_accepted(altered(), read_decisions(sheet))[1] == ReviewCounts(1, 1, 2, 0)
+    assert only_accepted(altered(), read_decisions(sheet)) == [one]
 
 
 def test_every_fault_of_a_table_is_told_at_once(sheet: Path) -> None:
@@ -185,7 +182,7 @@ def test_text_columns_may_be_deleted(sheet: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(["content_hash", "item_id", "decision", "reviewer", "remark"])
         writer.writerow([review_hash(altered()[0]), "cv-01", "accept", "", ""])
-    assert only_accepted(altered(), read_decisions(sheet))[1].accepted == 1
+    assert only_accepted(altered(), read_decisions(sheet)) == [altered()[0]]
 
 
 def test_a_set_without_items_has_a_table_without_rows(tmp_path: Path) -> None:
@@ -211,28 +208,24 @@ def test_hostile_texts_go_through_the_table(tmp_path: Path) -> None:
     for row in rows:
         row["decision"] = "accept"
     fill_in(sheet, {row["item_id"]: row for row in rows})
-    assert only_accepted(items, read_decisions(sheet)) == (items, ReviewCounts(7, 0, 0, 0))
+    assert only_accepted(items, read_decisions(sheet)) == items
 
 
 @given(
     st.lists(st.sampled_from([None, True, False])),
     st.lists(st.booleans(), min_size=20),
 )
-def test_the_four_counts_add_up_to_all_items(
+def test_what_counts_is_accepted_for_the_present_text(
     said: list[bool | None], is_current: list[bool]
 ) -> None:
     items = altered(max(len(said), 3))
     decisions: dict[Key, ReviewDecision] = {}
     for item, accepted, current in zip(items, said, is_current, strict=False):
         key = item.item_id, review_hash(item) if current else "hold"
-        decisions[key] = ReviewDecision(*key, accepted)
-    accepted, counts = only_accepted(items, decisions)
-    total = counts.accepted + counts.rejected + counts.undecided + counts.stale
-    assert total == len(items)
-    assert len(accepted) == counts.accepted
-    assert all(decisions[i.item_id, review_hash(i)].accepted for i in accepted)
-    old = sum(a is not None and not c for a, c in zip(said, is_current, strict=False))
-    assert counts.stale == old
+        decisions[key] = ReviewDecision(accepted)
+    judged = zip(items, said, is_current, strict=False)
+    wanted = [item for item, accepted, current in judged if accepted and current]
+    assert only_accepted(items, decisions) == wanted
 
 
 words = st.text(alphabet="ab. \n", max_size=30)

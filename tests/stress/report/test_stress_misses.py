@@ -8,8 +8,8 @@ from stress_report_case import make_miss, make_stress
 
 from judgebench.records import Answer
 from judgebench.results.part import Card
-from judgebench.stress.misses import marked_texts, miss_card
-from judgebench.stress.probes.altered import AlteredAnswer, Change, span_diff
+from judgebench.stress.misses import miss_card
+from judgebench.stress.probes.altered import AlteredAnswer, Change, marked, span_diff
 
 RUBRIC = make_stress().rubric
 texts = st.text(alphabet="ab \n.", max_size=30)
@@ -22,16 +22,16 @@ def altered(old: str, new: str, changes: tuple[Change, ...]) -> AlteredAnswer:
 @given(texts, texts, st.booleans())
 def test_the_parts_joined_are_the_texts(old: str, new: str, recorded: bool) -> None:
     changes = span_diff(old, new) if recorded else (Change(0, 0, "", "never in the text"),)
-    before, after = marked_texts(altered(old, new, changes))
-    assert "".join(text for _, text in before) == old
-    assert "".join(text for _, text in after) == new
-    assert any(mark for mark, _ in [*before, *after]) == (old != new)
+    before, after = marked(altered(old, new, changes))
+    assert "".join(text for text, _ in before) == old
+    assert "".join(text for text, _ in after) == new
+    assert any(changed for _, changed in [*before, *after]) == (old != new)
 
 
 @given(texts, texts)
 def test_two_changes_have_more_than_space_between_them(old: str, new: str) -> None:
-    for parts in marked_texts(altered(old, new, span_diff(old, new))):
-        for (a, _), (_, between), (b, _) in zip(parts, parts[1:], parts[2:], strict=False):
+    for parts in marked(altered(old, new, span_diff(old, new))):
+        for (_, a), (between, _), (_, b) in zip(parts, parts[1:], parts[2:], strict=False):
             assert not (a and b) or between.strip()
 
 
