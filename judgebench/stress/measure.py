@@ -46,15 +46,12 @@ def measure(study: Study, run: StressRun) -> StressResult:
         *(row for recipe in run.recipes for row in recipe.rows()),
         Row("misses", "count", Estimate(missed)),
     ]
+    judges = {judge.name: judge.kind for judge in run.judges}
     found = StressResult(
-        rubric=study.rubric,
-        judges={judge.name: judge.kind for judge in run.judges},
-        rows=Results(tuple(rows)),
-        recipes=tuple(run.recipes),
-        misses=tuple(listed),
-        n_misses=missed,
+        study.rubric, judges, Results(tuple(rows)), tuple(run.recipes), tuple(listed), missed
     )
-    cut = miss_note(len(listed), missed)
+    first = f"{missed} violations were missed by a judge; the first {len(listed)} are listed."
+    cut = [first] if len(listed) < missed else []
     return replace(found, notes=(*stress_notes(found), *run.notes, *cut))
 
 
@@ -103,12 +100,6 @@ def stress_notes(stress: StressResult) -> Iterator[str]:
         yield from _fallen_for(stress, judge)
 
 
-def miss_note(listed: int, total: int) -> Iterator[str]:
-    """That the list of misses was cut short, where it was."""
-    if listed < total:
-        yield f"{total} violations were missed by a judge; the first {listed} are listed."
-
-
 def _no_use(stress: StressResult, judge: str, metric: Metric) -> Iterator[str]:
     """That a high detection rate comes with an advantage that may as well be nothing."""
     detected, alarms, apart, advantage = (
@@ -117,11 +108,7 @@ def _no_use(stress: StressResult, judge: str, metric: Metric) -> Iterator[str]:
     )
     if (detected.value or 0.0) < _HIGH or advantage.value is None:
         return
-    if advantage.low is None or advantage.high is None:
-        deceives = advantage.value <= 0
-    else:
-        deceives = advantage.low <= 0
-    if deceives:
+    if (advantage.value if advantage.low is None else advantage.low) <= 0:
         end = "it tells nothing apart" if not apart.value else "it is not shown to tell them apart"
         yield (
             f"{judge} detects {_count(detected)} violations on {metric.title} and calls "

@@ -27,6 +27,7 @@ _SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans"
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 Side = Literal["recipe", "area"]
 Line = tuple[tuple[Cell, ...], Keys]  # the cells that name a row, and its keys
+Fill = Callable[[Keys], Cell]  # the keys of row and column -> what stands there
 
 
 def judges_in_order(stress: StressResult) -> list[str]:
@@ -71,9 +72,7 @@ def _judges(stress: StressResult) -> list[tuple[str, Keys]]:
     return [(shown_name(stress, judge), {"judge": judge}) for judge in judges_in_order(stress)]
 
 
-def _finder(
-    stress: StressResult, analysis: str, statistic: str = "", **fixed: str
-) -> Callable[[Keys], Cell]:
+def _finder(stress: StressResult, analysis: str, statistic: str = "", **fixed: str) -> Fill:
     """What puts the number with these keys, and those of its row and column, into a cell."""
 
     def cell(keys: Keys) -> Cell:
@@ -84,9 +83,7 @@ def _finder(
     return cell
 
 
-def _worst_first(
-    stress: StressResult, lines: list[Line], cell: Callable[[Keys], Cell]
-) -> list[Line]:
+def _worst_first(stress: StressResult, lines: list[Line], cell: Fill) -> list[Line]:
     """The rows by the largest value of the real judges, undefined ones last."""
 
     def worst(line: Line) -> float:
@@ -236,7 +233,7 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
         )
         find = _finder(stress, "invariance", **judge)
 
-        def cell(keys: Keys, find: Callable[[Keys], Cell] = find) -> Cell:
+        def cell(keys: Keys, find: Fill = find) -> Cell:
             found = find(keys)
             value = found.estimate.value if found.estimate else None
             return Cell(_p(value)) if keys["statistic"] in ("p", "p_holm") else found

@@ -222,21 +222,13 @@ def altered_answer(
 ) -> AlteredAnswer:
     """An edited text with all that its recipe says of it."""
     return AlteredAnswer(
-        item_id=altered_id(parent, recipe, by.number),
-        parent=parent,
-        text=edited.text,
-        recipe=recipe.name,
-        recipe_version=recipe.version,
-        recipe_hash=recipe.content_hash,
-        seed=by.seed,
-        generator=by.generator,
-        must_worsen=recipe.must_worsen,
+        altered_id(parent, recipe, by.number), parent, edited.text,
+        recipe=recipe.name, recipe_version=recipe.version, recipe_hash=recipe.content_hash,
+        seed=by.seed, generator=by.generator, must_worsen=recipe.must_worsen,
         demand=demanded(recipe.demand, rubric) if recipe.demand else {},
-        area=recipe.area or "",
-        false_claim=edited.false_claim,
-        true_claim=edited.true_claim,
+        area=recipe.area or "", false_claim=edited.false_claim, true_claim=edited.true_claim,
         changes=span_diff(parent.text, edited.text),
-    )
+    )  # fmt: skip
 
 
 def checked(items: Sequence[AlteredAnswer]) -> tuple[list[AlteredAnswer], list[AlteredAnswer]]:

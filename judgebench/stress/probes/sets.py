@@ -125,13 +125,9 @@ _ALIKE = (
 
 def _item(line: _Line, path: Path, must_worsen: Mapping[str, str]) -> AlteredAnswer:
     parent = Answer(
-        item_id=line.parent_id or f"{line.item_id}-parent",
-        text=line.parent,
-        question=line.question,
-        system=line.system,
-        reference=line.reference,
-        group=line.group,
-    )
+        line.parent_id or f"{line.item_id}-parent", line.parent, line.question,
+        system=line.system, reference=line.reference, group=line.group,
+    )  # fmt: skip
     changes = line.changes
     return AlteredAnswer(
         item_id=line.item_id,

@@ -53,7 +53,8 @@ def check_violations(
     kept = list(earlier)
     checked = []
     for item in items:
-        found = {**item.checks, **_of_violation(item), "no_duplicate": _duplicate(item, kept)}
+        rules = {name: rule(item) for name, rule in _OF_VIOLATION.items()}
+        found = {**item.checks, **rules, "no_duplicate": _duplicate(item, kept)}
         checked.append(replace(item, checks=found))
         if not checked[-1].failed_checks:
             kept.append(item)
@@ -70,24 +71,12 @@ def check_same_meaning(
     return [replace(item, checks={**item.checks, **_of_rewording(item, names)}) for item in items]
 
 
-def _of_violation(item: AlteredAnswer) -> dict[str, str]:
-    return {
-        "differs": _says_the_same(item),
-        "length": _length(item),
-        "false_claim": _false_claim(item),
-        "true_claim": _true_claim(item),
-        "unannounced": _unannounced(item),
-    }
-
-
 def _of_rewording(item: AlteredAnswer, names: Collection[str]) -> dict[str, str]:
+    same = item.text == item.parent.text
+    differs = {"differs": "it is its parent, letter for letter" if same else ""}
     if item.parent.text in item.text:
-        return {"differs": _differs(item)}
-    return {
-        "differs": _differs(item),
-        "length": _length(item),
-        "keeps_facts": _keeps_facts(item, names),
-    }
+        return differs
+    return {**differs, "length": _length(item), "keeps_facts": _keeps_facts(item, names)}
 
 
 def _says_the_same(item: AlteredAnswer) -> str:
@@ -95,10 +84,6 @@ def _says_the_same(item: AlteredAnswer) -> str:
         return "it is empty"
     same = words(item.text) == words(item.parent.text)
     return "it has the words of its parent, in their order" if same else ""
-
-
-def _differs(item: AlteredAnswer) -> str:
-    return "it is its parent, letter for letter" if item.text == item.parent.text else ""
 
 
 def _length(item: AlteredAnswer) -> str:
@@ -133,6 +118,12 @@ def _unannounced(item: AlteredAnswer) -> str:
     if match is None or match.group().lower() in item.parent.text.lower():
         return ""
     return f"it announces itself: {match.group()!r}"
+
+
+_OF_VIOLATION = {
+    "differs": _says_the_same, "length": _length, "false_claim": _false_claim,
+    "true_claim": _true_claim, "unannounced": _unannounced,
+}  # fmt: skip
 
 
 def _duplicate(item: AlteredAnswer, others: Sequence[AlteredAnswer]) -> str:

@@ -88,7 +88,10 @@ def test_a_set_brings_its_own_parents_and_is_used_whole() -> None:
     found = plan("consensus-violations", items=[], sample=3)
     assert len(found.items) == len(found.parents) >= 35
     assert found.rejected == []
-    assert "The set consensus-violations: synthetic, not clinically reviewed." in found.notices
+    assert (
+        "The set consensus-violations: synthetic, not clinically reviewed."
+        in found.describe()["notices"]
+    )
 
 
 def test_a_sample_of_a_set_is_balanced_over_the_areas() -> None:

@@ -191,13 +191,13 @@ def add(spec: Add, demand: Mapping[str, str], rubric: Rubric) -> Edit:
     if problems:
         raise SetupError(problems)
     forged = _forged(demand, rubric)
-    texts = [_filled(text, forged) for text in spec.texts]
+    # All placeholders at once, so that none is looked for in what was filled in.
+    texts = [_PLACEHOLDER.sub(lambda match: forged[match.group()], text) for text in spec.texts]
 
     def edit(answer: Answer, random: Random) -> Edited | Nothing:
         text = random.choice(texts)
-        if spec.where == "before":
-            return Edited(_beside(text, answer.text))
-        return Edited(_beside(answer.text, text))
+        before = spec.where == "before"
+        return Edited(_beside(text, answer.text) if before else _beside(answer.text, text))
 
     return edit
 
@@ -212,11 +212,6 @@ def _forged(demand: Mapping[str, str], rubric: Rubric) -> Mapping[str, str]:
         "{score}": str(HIGHEST_SCORE if praise else LOWEST_SCORE),
         "{labels}": "; ".join(f"{m.title}: {demand[m.id]}" for m in metrics),
     }
-
-
-def _filled(text: str, forged: Mapping[str, str]) -> str:
-    """All placeholders filled at once, so that none is looked for in what was filled in."""
-    return _PLACEHOLDER.sub(lambda match: forged[match.group()], text)
 
 
 def _beside(first: str, second: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from judgebench.records import Answer
 from judgebench.shipped import find_file
@@ -16,9 +16,10 @@ from judgebench.stress.probes.altered import Edit, Edited, Nothing
 from judgebench.stress.probes.text import content_words, facts, mentions, negations, words
 from judgebench.stress.probes.words import word_names
 from judgebench.texts import Sentence, sentences
-from judgebench.yaml_file import load_model
+from judgebench.yaml_file import Strict, load_model
 
 _MOST_REPLACED = 6
+_VOWEL_SOUND = re.compile(r"(?!one|once|eu|uni|us[ei]|ut[ei])[aeiou]|hour|honest|heir")
 _LEAST_WORDS = 3  # content words of a sentence that can be redundant
 _NUMBER_MARK = re.compile(r"\d+[.)]")  # of a list; it would be left over
 _COURTESY = re.compile(
@@ -53,13 +54,11 @@ _REFERS_BACK = frozenset(
 Phrase = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z' ,-]*$")]
 
 
-class Synonyms(BaseModel):
+class Synonyms(Strict):
     """A word list of pairs, in lower case, that may be put for each other wherever they stand.
 
     A word or phrase stands in one pair only. `about` tells a reader how the list was made.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, StringConstraints(min_length=1)]
     version: Annotated[str, StringConstraints(min_length=1)]
@@ -106,7 +105,10 @@ def reword(synonyms: Synonyms) -> Edit:
         if not found:
             return Nothing(f"no word or phrase of the list {synonyms.name} stands in the text")
         chosen = random.sample(found, min(_MOST_REPLACED, len(found)))
-        return Edited(_replaced(answer.text, chosen))
+        text = answer.text
+        for match, new in sorted(chosen, key=lambda pair: pair[0].start(), reverse=True):
+            text = text[: match.start()] + new + text[match.end() :]
+        return Edited(text)
 
     return edit
 
@@ -128,17 +130,7 @@ def _replacement(match: re.Match[str], sentence: Sentence, other: Mapping[str, s
         return ""
     if not article:
         return new[0].upper() + new[1:] if old[0].isupper() else new
-    return article[0] + ("n" if _has_vowel_sound(new) else "") + blank + new
-
-
-def _has_vowel_sound(word: str) -> bool:
-    return re.match(r"(?!one|once|eu|uni|us[ei]|ut[ei])[aeiou]|hour|honest|heir", word) is not None
-
-
-def _replaced(text: str, chosen: Iterable[tuple[re.Match[str], str]]) -> str:
-    for match, new in sorted(chosen, key=lambda pair: pair[0].start(), reverse=True):
-        text = text[: match.start()] + new + text[match.end() :]
-    return text
+    return article[0] + ("n" if _VOWEL_SOUND.match(new) else "") + blank + new
 
 
 def drop_redundant(answer: Answer, random: Random) -> Edited | Nothing:
