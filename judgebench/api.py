@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -313,13 +313,17 @@ def run(
     >>> [judge.name for judge in jb.run(bench, "runs/two", judges={"always": Always()}).judges][0]
     'always'
     """
+    from rich.console import Console
+
     from judgebench import runner
     from judgebench.judges.from_python import judges_from
+    from judgebench.progress import NoProgress, ProgressDisplay
     from judgebench.runner.bench import Bench, default_run_folder
     from judgebench.store.folder import RunFolder
 
     to = Path(folder) if folder else None
-    with _progress(show_progress) as progress:
+    shown = ProgressDisplay(Console()) if show_progress else nullcontext(NoProgress())
+    with shown as progress:
         if not isinstance(bench, Bench) and (run_section := _section_run(Path(bench))):
             if judges:
                 message = "can only be given where answers are judged"
@@ -333,16 +337,6 @@ def run(
         finally:
             loaded.close()
     return open_run(found.path)
-
-
-def _progress(shown: bool) -> AbstractContextManager[Progress]:
-    from judgebench.progress import NoProgress, ProgressDisplay
-
-    if not shown:
-        return nullcontext(NoProgress())
-    from rich.console import Console
-
-    return ProgressDisplay(Console())
 
 
 def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None], Path] | None:

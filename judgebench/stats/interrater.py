@@ -271,14 +271,6 @@ def _undefined(counts: FloatArray, formula: Callable[[FloatArray], FloatArray]) 
 _ROUNDING = 1e-9
 _N, _ROWS, _ALL, _ANNOTATORS = range(4)  # where the sums are; the last begins those of k
 
-NO_UNIT = "no item was labelled by every annotator"
-ONE_UNIT = "only one item was labelled by every annotator"
-ONE_ANNOTATOR = "there is one annotator only"
-NO_SPREAD = "all labels have the same severity, so the intraclass correlation is undefined"
-NO_MEAN_SPREAD = (
-    "the items' mean severities differ so little that their variance is estimated as 0 or less"
-)
-
 
 def severity_sums_by_cluster(
     ratings: IntArray, clusters: Clusters, k: int, severities: Sequence[float] | None = None
@@ -338,10 +330,13 @@ def _icc(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
         if not np.isnan(formula(sums)):
             return ""
         if sums[_N] < 2:
-            return ONE_UNIT if sums[_N] else NO_UNIT
+            return f"{'only one' if sums[_N] else 'no'} item was labelled by every annotator"
         if len(sums[_ANNOTATORS:]) < 2:
-            return ONE_ANNOTATOR
-        return NO_SPREAD if np.isnan(_icc_1(sums)) else NO_MEAN_SPREAD
+            return "there is one annotator only"
+        if np.isnan(_icc_1(sums)):
+            return "all labels have the same severity, so the intraclass correlation is undefined"
+        few = "the items' mean severities differ so little that their variance is estimated as "
+        return f"{few}0 or less"
 
     return Statistic(formula, undefined)
 

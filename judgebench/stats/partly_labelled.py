@@ -25,7 +25,6 @@ TRUTH_IS_THIS = np.array([[0, 0], [1, 1], [0, 0]], dtype=np.bool_)
 JUDGED_THIS = np.array([[0, 1], [0, 1], [0, 1]], dtype=np.bool_)
 LABELLED = np.array([[1, 1], [1, 1], [0, 0]], dtype=np.bool_)
 JUDGED = np.ones((3, 2), dtype=np.bool_)
-WILSON = "Wilson interval with the effective sample size"
 ONE_CLUSTER = "the answers are of one cluster only, and a variance needs several"
 
 
@@ -167,7 +166,7 @@ def rate_interval(value: float, V: float, p: float, clusters: int, level: float)
     centre = value + t**2 / (2 * n_star)
     half = t * np.sqrt(value * (1 - value) / n_star + t**2 / (4 * n_star**2))
     low, high = (float((centre + sign * half) / (1 + t**2 / n_star)) for sign in (-1, 1))
-    method = f"{WILSON}, {clusters} clusters"
+    method = f"Wilson interval with the effective sample size, {clusters} clusters"
     return Estimate(value, max(0.0, low), min(1.0, high), method, level=level)
 
 

@@ -15,10 +15,9 @@ missing; `truth` and `clusters` are (items,), labels with -1 missing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes
@@ -39,8 +38,7 @@ MOST_FITTED = 50_000  # one number is known well enough from so many
 BOUNDS = (0.05, 20.0)
 
 
-@dataclass(frozen=True)
-class TemperatureScaling:
+class TemperatureScaling(NamedTuple):
     """What one temperature, fitted on half of the clusters, does for the other half; both ways.
 
     `temperatures` are those of the two halves: above 1 the judge was too bold, below 1 too timid.
@@ -102,13 +100,13 @@ def temperature_scaling(
     check_codes(truth, p.shape[1], "truth")
     usable = np.flatnonzero(~np.isnan(p).any(axis=1) & (truth >= 0))
     rng = np.random.default_rng(resampling.seed)
-    halves = _halves(usable, clusters.codes[usable], rng)
+    occurring, code = np.unique(clusters.codes[usable], return_inverse=True)
+    side = rng.permutation(len(occurring))[code] % 2
+    halves = usable[side == 0], usable[side == 1]
     for rows in halves:
         if reason := _cannot_fit(p[rows], truth[rows]):
-            nothing = Estimate(
-                None, n=len(usable), n_missing=len(p) - len(usable), reason=reason,
-                level=resampling.level,
-            )  # fmt: skip
+            n, missing, level = len(usable), len(p) - len(usable), resampling.level
+            nothing = Estimate(None, n=n, n_missing=missing, reason=reason, level=level)
             return TemperatureScaling((nothing, nothing), *[nothing] * 5)
     first, second = (
         fitted_temperature(p[some], truth[some])
@@ -129,15 +127,6 @@ def temperature_scaling(
         expected_calibration_error(p, q, *shared).debiased,
         expected_calibration_error(after, q, *shared).debiased,
     )
-
-
-def _halves(
-    usable: NDArray[np.int64], clusters: IntArray, rng: np.random.Generator
-) -> list[NDArray[np.int64]]:
-    """The usable rows of two halves of their clusters."""
-    occurring, code = np.unique(clusters, return_inverse=True)
-    side = rng.permutation(len(occurring))[code] % 2
-    return [usable[side == 0], usable[side == 1]]
 
 
 def _cannot_fit(p: FloatArray, truth: IntArray) -> str:

@@ -87,30 +87,24 @@ def judges_of(
     for one in said:
         of_item = cells.setdefault(one.annotator, {}).setdefault(one.item_id, {})
         of_item[one.metric] = one.label
-    return [_given_judge(name, of_judge, unread, answers) for name, of_judge in cells.items()]
-
-
-def _given_judge(
-    name: str,
-    cells: Mapping[str, Mapping[str, str | None]],
-    unread: Mapping[tuple[str, str, str], str],
-    answers: IndexedAnswers,
-) -> JudgeVerdicts:
-    about = {"judge": "given verdicts", "name": name}
-    signature = content_hash(about)
-    due = list(dict.fromkeys(metric for of_item in cells.values() for metric in of_item))
-    verdicts = {}
-    for item_id, of_item in cells.items():
-        labels = {metric: label for metric, label in of_item.items() if label is not None}
-        lacking = [metric for metric in due if metric not in labels]
-        raw = [unread[key] for metric in lacking if (key := (item_id, name, metric)) in unread]
-        status = Status.OK if not lacking else Status.UNPARSED if raw else Status.FAILED
-        verdicts[item_id] = Verdict(
-            item_id, answers.content_hash(answers.row(item_id)), name, signature,
-            status, labels, raw="; ".join(raw),
-            reason=f"no label for {', '.join(lacking)}" if lacking else "",
-        )  # fmt: skip
-    return JudgeVerdicts(name, "judge", signature, verdicts, about=about)
+    judges = []
+    for name, of_judge in cells.items():
+        about = {"judge": "given verdicts", "name": name}
+        signature = content_hash(about)
+        due = list(dict.fromkeys(metric for of_item in of_judge.values() for metric in of_item))
+        verdicts = {}
+        for item_id, of_item in of_judge.items():
+            labels = {metric: label for metric, label in of_item.items() if label is not None}
+            lacking = [metric for metric in due if metric not in labels]
+            raw = [unread[key] for metric in lacking if (key := (item_id, name, metric)) in unread]
+            status = Status.OK if not lacking else Status.UNPARSED if raw else Status.FAILED
+            verdicts[item_id] = Verdict(
+                item_id, answers.content_hash(answers.row(item_id)), name, signature,
+                status, labels, raw="; ".join(raw),
+                reason=f"no label for {', '.join(lacking)}" if lacking else "",
+            )  # fmt: skip
+        judges.append(JudgeVerdicts(name, "judge", signature, verdicts, about=about))
+    return judges
 
 
 def gaps(study: Study) -> Iterator[str]:
