@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +46,6 @@ from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
-Unanimity = Literal["unanimous", "split", "single"]
-
 
 def scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
     """Every statistic of one judge on one metric; three ways where it failed on some items."""
@@ -71,14 +68,19 @@ def paired_labels(
 ) -> tuple[IntArray, Labels, Clusters]:
     """Truth, judge's label and cluster, one entry per item that any human rated (`each`: per human
     label)."""
+    rows, truth, clusters = truths(study, metric)
+    return truth, study.judged(judge, metric)[rows], clusters
+
+
+def truths(study: Study, metric: Metric) -> tuple[Labels, IntArray, Clusters]:
+    """Row, truth and cluster of each item that any human rated (`each`: of each human label)."""
     humans = study.humans[metric.id]
     rows = humans.ratings.rows
-    judged = study.judged(judge, metric)[rows]
     if study.config.rule != "each":
-        return humans.truth[rows], judged, humans.clusters
+        return rows, humans.truth[rows], humans.clusters
     votes = humans.made.values
     rated, _ = np.nonzero(votes >= 0)
-    return votes[votes >= 0], judged[rated], humans.clusters[rated]
+    return rows[rated], votes[votes >= 0], humans.clusters[rated]
 
 
 def score_of(
@@ -124,9 +126,8 @@ def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Ro
     np.add.at(counts, (truth[known], np.where(judged < 0, k, judged)[known]), 1)
     for human, row in zip(metric.label_texts, counts.tolist(), strict=True):
         for label, count in zip((*metric.label_texts, ""), row, strict=True):
-            estimate, keys = Estimate(count, n=int(known.sum())), {"human_label": human}
-            keys["label"] = label
-            yield Row("confusion", "count", estimate, judge.name, metric.id, keys)
+            keys, n = {"human_label": human, "label": label}, int(known.sum())
+            yield Row("confusion", "count", Estimate(count, n=n), judge.name, metric.id, keys)
 
 
 # --- unanimous and split items --------------------------------------------------------------------
@@ -144,7 +145,7 @@ def by_unanimity(study: Study, metric: Metric) -> Iterator[Row]:
                 yield Row("unanimity", name, estimate, judge.name, metric.id, keys)
 
 
-def parts(values: IntArray) -> Mapping[Unanimity, NDArray[np.bool_]]:
+def parts(values: IntArray) -> Mapping[str, NDArray[np.bool_]]:
     """Which items (rated,) have one label, several equal ones, or different ones."""
     labels = (values >= 0).sum(axis=1)
     most = values.max(axis=1, initial=-1)
@@ -174,18 +175,15 @@ def _on_part(
     for declared in STATISTICS.values():
         if "unanimity" in declared.shown and declared.fits(metric):
             yield declared.key, score_of(study, declared, metric, counts, missing)
-    yield SOFT_AGREEMENT.key, _soft_agreement(study, judge, metric, share)
-
-
-def _soft_agreement(
-    study: Study, judge: JudgeVerdicts, metric: Metric, share: FloatArray
-) -> Estimate:
     humans = study.humans[metric.id]
-    judged = study.judged(judge, metric)[humans.ratings.rows]
+    judged = study.judged(judge, metric)[humans.ratings.rows]  # by item, whatever the rule
     sums = soft_agreement_by_cluster(share, judged, humans.clusters)
     missing = int((judged < 0).sum())
-    return cluster_bootstrap(
-        sums, SOFT_FORMULA, study.resampling, n=len(judged) - missing, n_missing=missing
+    yield (
+        SOFT_AGREEMENT.key,
+        cluster_bootstrap(
+            sums, SOFT_FORMULA, study.resampling, n=len(judged) - missing, n_missing=missing
+        ),
     )
 
 
@@ -213,28 +211,25 @@ def label_rates(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[
     unlabelled = bool(counts.kinds[:, k].any())
     for label, text in enumerate(metric.label_texts):
         found = _rates_of_label(counts.of_label(label), study.resampling.level, unlabelled)
-        key = {"human_label": text}
-        for method, estimate, saved in found:
-            n_missing = missing_labelled if method == "human" else missing
+        for method, estimate in found:
+            n_missing = {"human": missing_labelled, "labels_saved": 0}.get(method, missing)
             rated = replace(estimate, n_missing=n_missing)
-            yield Row("rate", method, rated, judge.name, metric.id, key)
-            if saved is not None:
-                count = Estimate(saved, n=rated.n)
-                yield Row("rate", "labels_saved", count, judge.name, metric.id, key)
+            yield Row("rate", method, rated, judge.name, metric.id, {"human_label": text})
 
 
 def _rates_of_label(
     counts: LabelCounts, level: float, unlabelled: bool
-) -> Iterator[tuple[str, Estimate, float | None]]:
-    """Method, estimate and how many human labels it saves."""
+) -> Iterator[tuple[str, Estimate]]:
     powered = prediction_powered(counts, level)
     if not unlabelled:
-        yield "human", powered.rate, None  # with the reason why it is no other
+        yield "human", powered.rate  # with the reason why it is no other
         return
-    yield "human", powered.human, None
-    yield "verdicts", share(counts, JUDGED_THIS, JUDGED, level), None
-    yield "ppi", powered.rate, powered.saved
-    yield "rogan_gladen", rogan_gladen(counts, level), None
+    yield "human", powered.human
+    yield "verdicts", share(counts, JUDGED_THIS, JUDGED, level)
+    yield "ppi", powered.rate
+    if powered.saved is not None:
+        yield "labels_saved", Estimate(powered.saved, n=powered.rate.n)
+    yield "rogan_gladen", rogan_gladen(counts, level)
 
 
 def rate_notes(study: Study, rates: Iterable[Row]) -> Iterator[str]:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from judgebench.align.against_truth import by_unanimity, confusion, label_rates, rate_notes, scores
 from judgebench.align.annotators import agreement, ceiling, distribution
 from judgebench.align.caveats import data_notes, judge_notes, model_notes
 from judgebench.align.comparisons import comparisons, rankings
-from judgebench.align.disagreements import Disagreement, disagreements
 from judgebench.align.probabilities import probability_results
-from judgebench.align.statistics import STATISTICS
-from judgebench.records import Estimate, Usage
+from judgebench.align.statistics import MOST_DISAGREEMENTS, STATISTICS
+from judgebench.records import Answer, Estimate, Usage, Verdict
 from judgebench.results.part import Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
-from judgebench.rubric import Rubric
+from judgebench.rubric import Metric, Rubric
+from judgebench.stats.arrays import FloatArray
 from judgebench.study.study import JudgeKind, JudgeVerdicts, Study
+from judgebench.study.truth import Labels
 from judgebench.study.verdicts import status_counts
 
 
@@ -35,6 +38,17 @@ class JudgeSummary:
     usage: Usage
     cost: float | None
     about: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One item on which at least one judge differs from the truth in at least one metric."""
+
+    answer: Answer
+    truth: Mapping[str, str]  # metric -> label, where there is one
+    human: Mapping[str, Mapping[str, str]]  # metric -> annotator -> label
+    verdicts: Mapping[str, Verdict]  # judge -> verdict; controls left out
+    distance: float  # summed severity distance over judges and metrics, for sorting
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,13 +138,11 @@ def align(study: Study) -> Alignment:
     """
     rubric = study.rubric
     judges = tuple(_summary(judge) for judge in study.judges)
-    found = Results((*_rows(study), *_verdicts(judges)))
+    found = Results(tuple(_rows(study, judges)))
     listed, differing = disagreements(study)
     labelled = any(len(humans.ratings.rows) for humans in study.humans.values())
     cut_short = (
-        [f"{differing} answers show a disagreement; the {len(listed)} farthest from it are listed."]
-        if len(listed) < differing
-        else []
+        f"{differing} answers show a disagreement; the {len(listed)} farthest from it are listed."
     )
     return Alignment(
         name=study.name,
@@ -145,15 +157,14 @@ def align(study: Study) -> Alignment:
         notes=(
             *judge_notes(study, found),
             *study.notes,
-            *(data_notes(study) if labelled else ()),
-            *(model_notes(study) if labelled else ()),
+            *((*data_notes(study), *model_notes(study)) if labelled else ()),
             *rate_notes(study, found.select("rate")),
-            *cut_short,
+            *([cut_short] if len(listed) < differing else ()),
         ),
     )
 
 
-def _rows(study: Study) -> Iterator[Row]:
+def _rows(study: Study, judges: Sequence[JudgeSummary]) -> Iterator[Row]:
     """Every number, one analysis after the other."""
     metrics = study.rubric.metrics
     pairs = [(judge, metric) for judge in study.judges for metric in metrics]
@@ -170,9 +181,6 @@ def _rows(study: Study) -> Iterator[Row]:
     yield from rankings(study, Results(tuple(scored)))
     yield from (row for m in metrics for row in distribution(study, m))
     yield from (row for pair in pairs for row in confusion(study, *pair))
-
-
-def _verdicts(judges: tuple[JudgeSummary, ...]) -> Iterator[Row]:
     for judge in judges:
         for status, count in judge.statuses.items():
             yield Row("verdicts", status, Estimate(count, n=judge.n), judge.name)
@@ -184,3 +192,45 @@ def _summary(judge: JudgeVerdicts) -> JudgeSummary:
         judge.name, judge.kind, judge.signature, len(judge.verdicts), statuses,
         judge.usage, judge.cost, judge.about or {},
     )  # fmt: skip
+
+
+# --- disagreements --------------------------------------------------------------------------------
+
+
+def disagreements(study: Study) -> tuple[list[Disagreement], int]:
+    """The items farthest from the truth, and how many differ at all."""
+    real = [judge for judge in study.judges if judge.kind != "control"]
+    distance = np.zeros(len(study.answers))
+    for judge in real:
+        for metric in study.rubric.metrics:
+            truth = study.humans[metric.id].truth
+            distance += _distance(metric, truth, study.judged(judge, metric))
+    rows = np.argsort(-distance, kind="stable")[: int((distance > 0).sum())]
+    listed = rows[:MOST_DISAGREEMENTS].tolist()
+    return [_disagreement(study, row, real, float(distance[row])) for row in listed], len(rows)
+
+
+def _disagreement(
+    study: Study, row: int, judges: Sequence[JudgeVerdicts], distance: float
+) -> Disagreement:
+    answer = study.answers[row]
+    truth, human = {}, {}
+    for metric in study.rubric.metrics:
+        humans = study.humans[metric.id]
+        if humans.truth[row] >= 0:
+            truth[metric.id] = metric.label_texts[humans.truth[row]]
+        human[metric.id] = {a: metric.label_texts[i] for a, i in humans.ratings.given(row)}
+    verdicts = {j.name: j.verdicts[answer.item_id] for j in judges if answer.item_id in j.verdicts}
+    return Disagreement(answer, truth, human, verdicts, distance)
+
+
+def _distance(metric: Metric, truth: Labels, judged: Labels) -> FloatArray:
+    """How far a judge is from the truth, item by item: severity steps; 1 for a nominal label that
+    differs or a label that is missing; 0 where there is no truth."""
+    known, given = truth >= 0, judged >= 0
+    if metric.kind == "ordinal":
+        severity = np.array(metric.severities, dtype=np.float64)
+        apart = np.abs(severity[truth] - severity[judged])
+    else:
+        apart = (truth != judged).astype(np.float64)
+    return np.where(known, np.where(given, apart, 1.0), 0.0)

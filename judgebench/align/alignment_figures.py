@@ -16,7 +16,6 @@ from judgebench.align.alignment_tables import (
     count_of,
     curves,
     judges_with_rates,
-    kinds_of,
     score_table,
 )
 from judgebench.align.statistics import Declared
@@ -31,23 +30,19 @@ _RATE_KINDS: Mapping[str, LaneKind] = {"human": "human", "ppi": "judge", "verdic
 def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
     """One statistic as a heat map, and as intervals of judges, controls and the human ceiling."""
     table = score_table(a, declared)
-    kinds = kinds_of(a, table)
+    kinds: list[LaneKind] = ["judge" for _ in a.real_judges]
+    kinds += ["control" for _ in a.controls]
+    kinds += ["human" for _ in table.columns[1 + len(kinds) :]]
     title = f"{declared.heading} with interval, failures left out"
-    names = list(zip(table.columns, kinds, strict=True))[1:]
-    lines = tuple(
-        (
-            row[0].text,
-            tuple(
-                Lane(name, kind, cell.estimate)
-                for (name, kind), cell in zip(names, row[1:], strict=True)
-                if cell.estimate is not None and kind
-            ),
-        )
-        for row in table.rows
-    )
+    lines = []
+    for row in table.rows:
+        columns = zip(table.columns[1:], kinds, row[1:], strict=True)
+        lanes = (Lane(name, kind, c.estimate) for name, kind, c in columns if c.estimate)
+        lines.append((row[0].text, tuple(lanes)))
+    drawn = f"judges_and_controls_{declared.key}"
     return (
-        HeatMap(f"heat_map_{declared.key}", title, table, kinds),
-        Intervals(f"judges_and_controls_{declared.key}", title, lines, axis=declared.heading),
+        HeatMap(f"heat_map_{declared.key}", title, table, ("", *kinds)),
+        Intervals(drawn, title, tuple(lines), axis=declared.heading),
     )
 
 
@@ -139,25 +134,27 @@ def draw_confusions(a: Alignment, judge: str, title: str) -> Any:
     """A matrix per metric, human label down, the judge's label across, missing last."""
     metrics = a.rubric.metrics
     most = max(len(metric.labels) for metric in metrics)
-    across = min(2, len(metrics))
-    down = -(-len(metrics) // across)
-    size = across * (1.9 + 0.72 * most), 0.5 + down * (1.1 + 0.46 * most)
-    figure, panels = _panels(size, across, len(metrics))
-    for axes, metric in zip(panels, metrics, strict=False):
+    size = (1.9 + 0.72 * most, 1.1 + 0.46 * most)
+    figure, panels = _panels(title, len(metrics), 2, size, (0.0, 0.5))
+    for axes, metric in zip(panels, metrics, strict=True):
         rows = a.results.select("confusion", "count", judge=judge, metric=metric.id)
         counts = np.array([count_of(row.estimate) for row in rows])
         _matrix(axes, counts.reshape(len(metric.labels), -1), metric)
-    figure.suptitle(wrapped(title, int(13 * figure.get_figwidth())), fontsize=9)
     return figure
 
 
-def _panels(size: tuple[float, float], across: int, n: int) -> tuple[Any, Sequence[Any]]:
-    """A figure with `n` panels, `across` of them side by side."""
-    figure = new_figure(*size)
-    panels = list(figure.subplots(-(-n // across), across, squeeze=False).flat)
+def _panels(
+    title: str, n: int, most: int, size: tuple[float, float], beside: tuple[float, float]
+) -> tuple[Any, Sequence[Any]]:
+    """A figure with `n` panels of a `size` in inches, at most so many side by side."""
+    across = min(most, n)
+    down = -(-n // across)
+    figure = new_figure(beside[0] + size[0] * across, beside[1] + size[1] * down)
+    panels = list(figure.subplots(down, across, squeeze=False).flat)
     for axes in panels[n:]:
         axes.set_visible(False)
-    return figure, panels
+    figure.suptitle(wrapped(title, int(13 * figure.get_figwidth())), fontsize=9)
+    return figure, panels[:n]
 
 
 def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
@@ -179,10 +176,8 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
 def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
     """A panel per metric, confidence across and the share right up, with the diagonal."""
     found = curves(a, judge)
-    across = min(3, len(found))
-    down = -(-len(found) // across)
-    figure, panels = _panels((0.4 + 2.5 * across, 0.8 + 2.7 * down), across, len(found))
-    for axes, (metric, points) in zip(panels, found.items(), strict=False):
+    figure, panels = _panels(title, len(found), 3, (2.5, 2.7), (0.4, 0.8))
+    for axes, (metric, points) in zip(panels, found.items(), strict=True):
         _reliability_panel(axes, points)
         about = {"judge": judge, "metric": metric, "who": "probabilities"}
         error = a.results.find("ece_debiased", "probability", **about)
@@ -191,7 +186,6 @@ def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
         axes.set_title(f"{name}\nECE {error:.2f}, n = {n:,}", loc="left", fontsize=7.5)
     figure.supxlabel("Mean probability of the likeliest label", fontsize=8)
     figure.supylabel("Share right, with exact interval", fontsize=8)
-    figure.suptitle(wrapped(title, int(13 * figure.get_figwidth())), fontsize=9)
     return figure
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from judgebench.align import alignment_figures as figures
 from judgebench.align import alignment_tables as tables
-from judgebench.align.alignment import Alignment, JudgeSummary
-from judgebench.align.disagreements import Disagreement
+from judgebench.align.alignment import Alignment, Disagreement
 from judgebench.align.statistics import MOST_RAW
 from judgebench.records import Status, Verdict, is_slot
 from judgebench.report.words import counted, listed
@@ -38,7 +38,7 @@ _DIRECTIONS: Mapping[str, tuple[str, str, Look]] = {
 def alignment_part(a: Alignment) -> Part:
     """The part of an alignment; without human labels only what the judges did and used."""
     shown = _blocks(a) if a.n_labels else ()
-    compared = [*describe(a), *(_verdicts_read(judge) for judge in _worth_naming(a))]
+    compared = [*describe(a), *_verdicts_read(a)]
     compared += [] if a.n_labels else [NO_LABELS]
     blocks = (
         Block("What was compared", tuple(compared), on_screen=True),
@@ -53,30 +53,19 @@ def alignment_part(a: Alignment) -> Part:
 
 def _blocks(a: Alignment) -> Iterator[Block]:
     statistics = tables.present(a)
-    by_key = {declared.key: declared for declared in statistics}
-    accuracy = by_key.get("accuracy")
     yield Block("Summary", tables=(tables.standing_table(a),))
     yield Block(tables=(tables.accuracy_table(a),), on_screen=True)
-    if "severe_recall" in by_key:
+    if any(declared.key == "severe_recall" for declared in statistics):
         yield Block("Severe labels", tables=(tables.severe_table(a),), on_screen=True)
-    yield Block(
-        "Alignment with the human labels",
-        figures=tuple(
-            figure
-            for declared in statistics
-            if "drawn" in declared.shown
-            for figure in figures.score_figures(a, declared)
-        ),
-    )
+    drawn = (figures.score_figures(a, d) for d in statistics if "drawn" in d.shown)
+    yield Block("Alignment with the human labels", figures=tuple(chain.from_iterable(drawn)))
     every = tuple(tables.score_table(a, declared) for declared in statistics)
     yield Block("Every statistic", tables=every, folded=True)
-    if accuracy:
-        yield Block(
-            "Missing verdicts", tables=(tables.failures_table(a, accuracy),), on_screen=True
-        )
-    others = (d for d in statistics if d is not accuracy)
-    failed = tuple(tables.failures_table(a, declared) for declared in others)
-    yield Block("Missing verdicts, counted three ways", tables=failed, folded=True)
+    failed = {declared.key: tables.failures_table(a, declared) for declared in statistics}
+    if accuracy := failed.pop("accuracy", None):
+        yield Block("Missing verdicts", tables=(accuracy,), on_screen=True)
+    others = tuple(failed.values())
+    yield Block("Missing verdicts, counted three ways", tables=others, folded=True)
     split = tuple(tables.unanimity_tables(a))
     yield Block("Unanimous and split items", tables=split, folded=True)
     yield from _judges_and_labels(a)
@@ -164,20 +153,16 @@ def _truth_sentences(a: Alignment) -> Iterator[str]:
         yield f"Human truth{which}: {rule.rstrip('.')}."
 
 
-def _worth_naming(a: Alignment) -> list[JudgeSummary]:
-    """Real judges, and controls that failed on something."""
-    return [j for j in a.judges if j.kind != "control" or j.statuses.get(Status.OK, 0) < j.n]
-
-
-def _verdicts_read(judge: JudgeSummary) -> str:
-    """`judge: 96 of 100 verdicts read; 3 unparsed, 1 refused`."""
-    failed = [
-        f"{judge.statuses[status]:,} {status.value}"
-        for status in Status
-        if status is not Status.OK and judge.statuses.get(status)
-    ]
-    read = f"{judge.statuses.get(Status.OK, 0):,} of {judge.n:,} verdicts read"
-    return f"{judge.name}: {read}" + (f"; {', '.join(failed)}" if failed else "")
+def _verdicts_read(a: Alignment) -> Iterator[str]:
+    """`judge: 96 of 100 verdicts read; 3 unparsed, 1 refused`, of real judges, and of controls that
+    failed on something."""
+    for judge in a.judges:
+        counts = {status: judge.statuses.get(status, 0) for status in Status}
+        read = counts.pop(Status.OK)
+        failed = ", ".join(f"{count:,} {status.value}" for status, count in counts.items() if count)
+        if judge.kind != "control" or read < judge.n:
+            said = f"{judge.name}: {read:,} of {judge.n:,} verdicts read"
+            yield f"{said}; {failed}" if failed else said
 
 
 # --- cards ----------------------------------------------------------------------------------------
@@ -263,11 +248,9 @@ def _verdict_cell(d: Disagreement, judge: str, metric: Metric, direction: str) -
     verdict = d.verdicts.get(judge)
     if verdict is None:
         return Cell("not judged", look="unclear")
+    sign, words, look = _DIRECTIONS.get(direction, ("", "", ""))
     text = verdict.labels.get(metric.id, verdict.status.value)
-    if not direction:
-        return Cell(text)
-    sign, words, look = _DIRECTIONS[direction]
-    return Cell(f"{sign} {text}", remark=words, look=look)
+    return Cell(f"{sign} {text}" if sign else text, remark=words, look=look)
 
 
 def _unusable(judge: str, verdict: Verdict) -> tuple[str, str]:

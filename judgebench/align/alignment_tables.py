@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from itertools import groupby
+from math import inf
+from typing import Any
 
 from judgebench.align.alignment import Alignment, JudgeSummary
 from judgebench.align.annotators import AGREEMENT_STATISTICS
@@ -16,10 +19,8 @@ from judgebench.align.probabilities import (
 )
 from judgebench.align.statistics import SOFT_AGREEMENT, STATISTICS, Declared
 from judgebench.records import Estimate, Status
-from judgebench.results.part import LaneKind
-from judgebench.results.rows import Row
+from judgebench.results.rows import NOT_COMPUTED, Row
 from judgebench.results.tables import DASH, NO_REASON, Cell, Keys, Table, format_number, pivot
-from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
 from judgebench.study.study import backend_fact
 
@@ -84,20 +85,18 @@ def standing_table(a: Alignment) -> Table:
     """In how many metrics each judge is more accurate than the best control and the humans."""
     rows = []
     for judge in a.real_judges:
-        above = clearly = compared = reached = held = 0
+        above, clearly, reached = [], [], []
         for metric in a.rubric.metrics:
             mine = a.score("accuracy", judge.name, metric.id)
             bar = a.best_control("accuracy", metric.id)
             ceiling = a.ceiling("accuracy", metric.id).value
             if mine.value is not None and bar and bar[1].value is not None:
-                compared += 1
-                above += mine.value > bar[1].value
-                clearly += mine.low is not None and mine.low > bar[1].value
+                above.append(mine.value > bar[1].value)
+                clearly.append(mine.low is not None and mine.low > bar[1].value)
             if mine.value is not None and ceiling is not None:
-                held += 1
-                reached += mine.value >= ceiling
+                reached.append(mine.value >= ceiling)
         failed = judge.n - judge.statuses.get(Status.OK, 0)
-        counts = (_of(above, compared), _of(clearly, compared), _of(reached, held))
+        counts = map(_of, (above, clearly, reached))
         rows.append((judge.name, *counts, f"{failed:,} of {judge.n:,}"))
     names = (
         "Judge", "Metrics above the best control", "… with the whole interval",
@@ -118,8 +117,8 @@ def _of_texts(
     return Table(key, title, tuple(names), tuple(tuple(map(Cell, r)) for r in rows), notes)
 
 
-def _of(part: int, whole: int) -> str:
-    return f"{part} of {whole}" if whole else f"{DASH} (nothing to compare)"
+def _of(met: Sequence[bool]) -> str:
+    return f"{sum(met)} of {len(met)}" if met else f"{DASH} (nothing to compare)"
 
 
 def accuracy_table(a: Alignment) -> Table:
@@ -132,13 +131,10 @@ def accuracy_table(a: Alignment) -> Table:
 
     def cell(keys: Keys) -> Cell:
         metric, summary = keys["metric"], keys.get("summary")
-        if summary == "Best control":
-            return _best_control(a, "accuracy", metric)
         if summary in ("Average", "StdDev"):
             mine = [a.score("accuracy", j.name, metric).value for j in a.real_judges]
             return _average(mine, spread=summary == "StdDev")
-        found = a.score("accuracy", keys["judge"], metric) if "judge" in keys else None
-        return Cell(estimate=found or a.ceiling("accuracy", metric))
+        return _score(a, STATISTICS["accuracy"], keys)
 
     averaged = (
         "Average and StdDev (of a sample) are over the judges' point values, controls and "
@@ -154,45 +150,35 @@ def accuracy_table(a: Alignment) -> Table:
 
 
 def _average(values: Sequence[float | None], *, spread: bool) -> Cell:
-    mean, sd = mean_and_sd(values)
+    found = mean_and_sd(values)[spread]
     n = sum(value is not None for value in values)
-    short = f"over {n} of {len(values)} judges" if n < len(values) else ""
-    if spread:
-        undefined = "undefined for fewer than 2 judges"
-        return Cell(format_number(sd), remark=short if n > 1 else undefined)
-    return Cell(format_number(mean), remark=short if n else "undefined: no judge has a value")
+    remark = f"over {n} of {len(values)} judges" if n < len(values) else ""
+    if found is None:
+        remark = f"undefined{' for fewer than 2 judges' if spread else ': no judge has a value'}"
+    return Cell(format_number(found), remark=remark)
 
 
-def _best_control(a: Alignment, statistic: str, metric: str) -> Cell:
-    bar = a.best_control(statistic, metric)
-    if bar is None:
-        return Cell(estimate=Estimate(None, reason="no control judge has a value"))
-    return Cell(estimate=bar[1], remark=bar[0])
+def _score(a: Alignment, declared: Declared, keys: Keys) -> Cell:
+    """The score of a judge; where the keys name none, of the best control or the human ceiling."""
+    key, metric, remark = declared.key, keys["metric"], ""
+    if "judge" in keys:
+        found = a.score(key, keys["judge"], metric, keys.get("failures", "left_out"))
+    elif keys["summary"] == CEILING:
+        found = a.ceiling(key, metric)
+    else:
+        none = "", Estimate(None, reason="no control judge has a value")
+        remark, found = a.best_control(key, metric) or none
+    return Cell(estimate=found, remark=remark, signed=declared.signed)
 
 
 def score_table(a: Alignment, declared: Declared) -> Table:
     """One statistic: metrics down; every judge, every control and the human ceiling across."""
     across = _judged([*a.real_judges, *a.controls])
     if a.results.select("ceiling", declared.key):
-        across.append((CEILING, {}))
-
-    def cell(keys: Keys) -> Cell:
-        found = a.score(declared.key, keys["judge"], keys["metric"]) if "judge" in keys else None
-        return Cell(
-            estimate=found or a.ceiling(declared.key, keys["metric"]), signed=declared.signed
-        )
-
+        across.append((CEILING, {"summary": CEILING}))
     title = f"{declared.heading}: judges beside the control judges, failures left out"
     frame = _frame(f"{declared.key}-left_out", title, ("Metric",), _meaning(declared))
-    return pivot(frame, _lines(a), across, cell)
-
-
-def kinds_of(a: Alignment, table: Table) -> tuple[LaneKind | Literal[""], ...]:
-    """The kind of each column of a `score_table`."""
-    kinds: list[LaneKind] = ["judge" for _ in a.real_judges]
-    kinds += ["control" for _ in a.controls]
-    kinds += ["human" for _ in table.columns[1 + len(kinds) :]]
-    return ("", *kinds)
+    return pivot(frame, _lines(a), across, partial(_score, a, declared))
 
 
 def _meaning(declared: Declared) -> str:
@@ -208,28 +194,18 @@ def severe_table(a: Alignment) -> Table:
             keys = {"judge": judge, "metric": metric.id, "human_label": metric.most_severe}
             items = sum(count_of(r.estimate) for r in a.results.select("confusion", **keys))
             lines.append(_line(metric.title, metric.most_severe, f"{items:,}", metric=metric.id))
-
-    def cell(keys: Keys) -> Cell:
-        if "judge" not in keys:
-            return _best_control(a, "severe_recall", keys["metric"])
-        return Cell(estimate=a.score("severe_recall", keys["judge"], keys["metric"]))
-
     frame = _frame(
         "severe", "Do the judges find the most severe answers? Severe recall, failures left out",
         ("Metric", "Most severe label", "Such items"),
         "Severe recall: share of the items with that human truth to which the judge gives it.",
         "Best control: the control judge with the highest recall, named in its mark.",
     )  # fmt: skip
-    return pivot(frame, lines, [*_judged(a.real_judges), ("Best control", {})], cell)
+    across = [*_judged(a.real_judges), ("Best control", {"summary": "Best control"})]
+    return pivot(frame, lines, across, partial(_score, a, STATISTICS["severe_recall"]))
 
 
 def failures_table(a: Alignment, declared: Declared) -> Table:
     """One statistic three ways, for each judge and metric of which verdicts are missing."""
-
-    def cell(keys: Keys) -> Cell:
-        found = a.score(declared.key, keys["judge"], keys["metric"], keys["failures"])
-        return Cell(estimate=found, signed=declared.signed)
-
     lines: Lines = []
     for judge in a.judges:
         for metric in a.rubric.metrics:
@@ -242,7 +218,8 @@ def failures_table(a: Alignment, declared: Declared) -> Table:
         ("Judge", "Metric"),
         "Worst case: every failure counted as wrong. Best case: every failure counted as right.",
     )
-    return pivot(frame, lines, [(h, {"failures": p}) for p, h in POLICIES.items()], cell)
+    across = [(heading, {"failures": policy}) for policy, heading in POLICIES.items()]
+    return pivot(frame, lines, across, partial(_score, a, declared))
 
 
 def unanimity_tables(a: Alignment) -> Iterator[Table]:
@@ -308,9 +285,8 @@ def label_use_table(a: Alignment) -> Table:
         rows = a.results.select("confusion", "count", **of)
         if not rows:
             return Cell(DASH)
-        return Cell(
-            _share(replace(rows[0].estimate, value=sum(count_of(r.estimate) for r in rows)))
-        )
+        total = sum(count_of(row.estimate) for row in rows)
+        return Cell(_share(replace(rows[0].estimate, value=total)))
 
     lines = [
         _line(metric.title, label or "No label", metric=metric.id, text=label)
@@ -382,12 +358,10 @@ def _agreed(a: Alignment, frame: Table, across: Sequence[tuple[str, Keys]]) -> T
         lines.append(_line("All metrics pooled", metric=EVERY_METRIC))
 
     def cell(keys: Keys) -> Cell:
-        other = {key: value for key, value in keys.items() if key != "statistic"}
-        rows = a.results.select("agreement", keys["statistic"], **other)
-        why = "not computed for this metric"
-        if keys["metric"] == EVERY_METRIC:
-            why = "labels of different metrics are not pooled"
-        return Cell(estimate=rows[0].estimate if rows else Estimate(None, reason=why))
+        found = a.results.find(analysis="agreement", **keys)
+        if found is NOT_COMPUTED and keys["metric"] == EVERY_METRIC:
+            found = replace(found, reason="labels of different metrics are not pooled")
+        return Cell(estimate=found)
 
     return pivot(frame, lines, across, cell)
 
@@ -396,9 +370,15 @@ def distribution_table(a: Alignment) -> Table:
     """The share of each label in the human truth, under each policy for blank cells."""
     policies = a.results.values("blanks", "distribution")
     lines = [
-        _line(metric.title, label, severity, metric=metric.id, human_label=label)
+        _line(
+            metric.title,
+            label,
+            DASH if metric.kind == "nominal" else f"{metric.severities[i]}",
+            metric=metric.id,
+            human_label=label,
+        )
         for metric in a.rubric.metrics
-        for label, severity in zip(metric.label_texts, _severities(metric), strict=True)
+        for i, label in enumerate(metric.label_texts)
     ]
 
     def cell(keys: Keys) -> Cell:
@@ -411,12 +391,6 @@ def distribution_table(a: Alignment) -> Table:
     )  # fmt: skip
     across = [(words, {"blanks": b}) for b, words in BLANKS.items() if b in policies]
     return pivot(frame, lines if across else [], across, cell)
-
-
-def _severities(metric: Metric) -> Sequence[str]:
-    if metric.kind == "nominal":
-        return [DASH] * len(metric.labels)
-    return [str(severity) for severity in metric.severities]
 
 
 def _share(e: Estimate) -> str:
@@ -616,37 +590,25 @@ def comparison_table(a: Alignment) -> Table:
         "McNemar's mid-p takes items as independent; the permutation test flips the sign of "
         "whole questions; Holm's correction is over all pairs of the metric.",
     )  # fmt: skip
-    ps = (
-        ("McNemar mid-p", "mcnemar_p"),
-        ("Permutation p", "permutation_p"),
-        ("p after Holm", "p_holm"),
-    )
-    return pivot(
-        frame, lines, [(heading, {"statistic": key}) for heading, key in ps],
-        lambda keys: _p_cell(a.results.find(analysis="comparison", **keys)),
-    )  # fmt: skip
+    across = [
+        ("McNemar mid-p", {"statistic": "mcnemar_p"}),
+        ("Permutation p", {"statistic": "permutation_p"}),
+        ("p after Holm", {"statistic": "p_holm"}),
+    ]
+    return pivot(frame, lines, across, partial(_p_cell, a))
 
 
 def _nearest(found: Sequence[Row], controls: set[str]) -> Iterator[Row]:
     """Pairs of real judges, and of each judge and metric the control that it leads the least."""
-    nearest: dict[tuple[str, str], Row] = {}
-    for row in found:
-        if row["who"] not in controls:
-            yield row
-            continue
-        place, best = (row.metric, row.judge), nearest.get((row.metric, row.judge))
-        if best is None or _lead(row) < _lead(best):
-            nearest[place] = row
-    yield from nearest.values()
+    yield from (row for row in found if row["who"] not in controls)
+    beside = (row for row in found if row["who"] in controls)
+    for _, rows in groupby(beside, lambda row: (row.metric, row.judge)):
+        yield min(rows, key=lambda row: inf if row.estimate.value is None else row.estimate.value)
 
 
-def _lead(row: Row) -> float:
-    """By how much the first is ahead; infinite where that is undefined."""
-    return float("inf") if row.estimate.value is None else row.estimate.value
-
-
-def _p_cell(p: Estimate) -> Cell:
+def _p_cell(a: Alignment, keys: Keys) -> Cell:
     """A p value, or a dash that says why there is none."""
+    p = a.results.find(analysis="comparison", **keys)
     if p.value is None:
         return Cell(DASH, remark=f"undefined: {p.reason or NO_REASON}")
     return Cell("< 0.001" if p.value < 0.001 else format_number(p.value))
@@ -654,19 +616,16 @@ def _p_cell(p: Estimate) -> Cell:
 
 def ranking_table(a: Alignment) -> Table:
     """The judges by their average rank over the metrics; no row where there is no ranking."""
-    names = {judge.name: f"{judge.name} (control)" for judge in a.controls}
+    shown = {keys["judge"]: name for name, keys in _judged(a.judges)}
     ranks = [
-        (r.estimate.value, names.get(r.judge, r.judge), r["who"])
+        (r.estimate.value, shown[r.judge], r["who"])
         for r in a.results.select("ranking", "average_rank")
         if r.estimate.value is not None
     ]
     ranks.sort(key=lambda rank: rank[0])
     rows = [(name, f"{rank:.2f}", group) for rank, name, group in ranks]
-    title, columns = (
-        "Judges ranked by accuracy over all metrics",
-        ("Judge", "Average rank", "Group"),
-    )
-    return _of_texts("ranking", title, columns, rows, *(_ranking_notes(a) if ranks else ()))
+    title, names = "Judges ranked by accuracy over all metrics", ("Judge", "Average rank", "Group")
+    return _of_texts("ranking", title, names, rows, *(_ranking_notes(a) if ranks else ()))
 
 
 def _ranking_notes(a: Alignment) -> tuple[str, ...]:
@@ -698,7 +657,7 @@ def judges_table(a: Alignment) -> Table:
         (
             judge.name, judge.kind,
             *(f"{judge.statuses.get(status, 0):,}" for status in statuses),
-            *_usage(judge), structured(judge.about), judge.signature,
+            *_usage(judge), judge.signature,
         )
         for judge in a.judges
     ]  # fmt: skip
@@ -711,18 +670,14 @@ def judges_table(a: Alignment) -> Table:
 
 
 def _usage(judge: JudgeSummary) -> tuple[str, ...]:
-    """Calls, tokens and cost; a dash where no model was called, as for a control judge."""
-    usage = judge.usage
+    """Calls, tokens, cost and how the engine enforces the form of a reply; a dash where no model
+    was called, as for a control judge."""
+    usage, form = judge.usage, backend_fact(judge.about, "structured")
     unknown = "unknown" if usage.calls else DASH
     tokens = (usage.prompt_tokens, usage.completion_tokens)
     return (
         f"{usage.calls:,}",
         *(unknown if count is None else f"{count:,}" for count in tokens),
         unknown if judge.cost is None else f"{judge.cost:.4f}",
+        DASH if form is None else str(form),
     )
-
-
-def structured(about: Mapping[str, Any]) -> str:
-    """How the judge's engine enforces the form of a reply, as its manifest says."""
-    found = backend_fact(about, "structured")
-    return DASH if found is None else str(found)

@@ -84,23 +84,12 @@ def _alpha(votes: Votes) -> Estimate:
     return replace(found, method=f"{level} level of measurement; {found.method}")
 
 
-def _ac(votes: Votes) -> Estimate:
-    counts = votes.counts(agreement_counts_by_cluster)
-    return votes.bootstrap(counts, chance_corrected(votes.metric), votes.several)
+def _beyond_chance(votes: Votes, chosen: Statistic) -> Estimate:
+    return votes.bootstrap(votes.counts(agreement_counts_by_cluster), chosen, votes.several)
 
 
-def _fleiss(votes: Votes) -> Estimate:
-    counts = votes.counts(agreement_counts_by_cluster)
-    return votes.bootstrap(counts, fleiss_kappa(), votes.several)
-
-
-def _at_least_two(votes: Votes) -> Estimate:
-    found = at_least_two_agree(votes.values, votes.clusters, votes.study.resampling)
-    return votes.of_items(found)
-
-
-def _all_agree(votes: Votes) -> Estimate:
-    return votes.of_items(all_agree(votes.values, votes.clusters, votes.study.resampling))
+def _share(votes: Votes, measured: Callable[..., Estimate]) -> Estimate:
+    return votes.of_items(measured(votes.values, votes.clusters, votes.study.resampling))
 
 
 def _observed(votes: Votes) -> Estimate:
@@ -129,14 +118,18 @@ AGREEMENT_STATISTICS = by_key(
         "alpha", "Krippendorff's α", "agreement beyond chance, any number of annotators",
         _alpha, shown=frozenset({"pairs"}),
     ),
-    Declared("ac", AC, AC_MEANING, _ac),
-    Declared("fleiss", "Fleiss' κ", "agreement beyond chance, unweighted", _fleiss),
+    Declared("ac", AC, AC_MEANING, lambda v: _beyond_chance(v, chance_corrected(v.metric))),
     Declared(
-        "at_least_two", "≥ 2 agree", "share of items on which two annotators or more agree",
-        _at_least_two,
+        "fleiss", "Fleiss' κ", "agreement beyond chance, unweighted",
+        lambda votes: _beyond_chance(votes, fleiss_kappa()),
     ),
     Declared(
-        "all_agree", "All agree", "share of items on which all annotators agree", _all_agree
+        "at_least_two", "≥ 2 agree", "share of items on which two annotators or more agree",
+        lambda votes: _share(votes, at_least_two_agree),
+    ),
+    Declared(
+        "all_agree", "All agree", "share of items on which all annotators agree",
+        lambda votes: _share(votes, all_agree),
     ),
     Declared(
         "observed", "Observed agreement", "share of pairs of labels of one item that are equal",
@@ -199,7 +192,9 @@ def ceiling(study: Study, metric: Metric) -> Iterator[Row]:
     """Each annotator against the truth of the others: what a perfect colleague would reach."""
     humans = study.humans[metric.id]
     if study.config.rule == "each":
-        yield from _ceiling_of_pairs(study, metric)
+        pairs = vote_pairs_by_cluster(humans.made.values, humans.clusters, len(metric.labels))
+        for row in _ceiling_scores(study, "all", metric, pairs, 0):
+            yield replace(row, estimate=_of_pairs(row.estimate))
         return
     counts = {a: _against_others(study, metric, a) for a in humans.ratings.annotators}
     makers = [counts[a] for a in humans.makers]
@@ -221,13 +216,6 @@ def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[Float
     return counts, int(((own >= 0) & (truth < 0)).sum())
 
 
-def _ceiling_of_pairs(study: Study, metric: Metric) -> Iterator[Row]:
-    humans = study.humans[metric.id]
-    pairs = vote_pairs_by_cluster(humans.made.values, humans.clusters, len(metric.labels))
-    for row in _ceiling_scores(study, "all", metric, pairs, 0):
-        yield replace(row, estimate=_of_pairs(row.estimate))
-
-
 def _ceiling_scores(
     study: Study, annotator: str, metric: Metric, counts: FloatArray, missing: int
 ) -> Iterator[Row]:
@@ -240,8 +228,9 @@ def _ceiling_scores(
             n=round(counts.sum()), n_missing=missing,
         )  # fmt: skip
         if not counts.any():
-            reason = "no item was labelled by this annotator and another"
-            estimate = replace(estimate, reason=reason)
+            estimate = replace(
+                estimate, reason="no item was labelled by this annotator and another"
+            )
         yield Row("ceiling", declared.key, estimate, "", metric.id, {"who": annotator})
 
 
@@ -255,9 +244,8 @@ def distribution(study: Study, metric: Metric) -> Iterator[Row]:
         truth = values.ravel() if each else settle(values, metric, study.config)
         counts = np.bincount(truth[truth >= 0], minlength=len(metric.labels))
         for text, count in zip(metric.label_texts, counts.tolist(), strict=False):
-            estimate = Estimate(count, n=int(counts.sum()))
-            keys = {"human_label": text, "blanks": policy}
-            yield Row("distribution", "count", estimate, "", metric.id, keys)
+            estimate, keys = Estimate(count, n=int(counts.sum())), {"human_label": text}
+            yield Row("distribution", "count", estimate, "", metric.id, {**keys, "blanks": policy})
 
 
 def _of_pairs(estimate: Estimate) -> Estimate:

@@ -45,7 +45,7 @@ def judge_notes(study: Study, found: Results) -> Iterator[str]:
     controls = [judge.name for judge in study.judges if judge.kind == "control"]
     metrics = study.rubric.metrics
     for name in (judge.name for judge in study.judges if judge.kind != "control"):
-        if single := [m.title for m in metrics if len(_labels_given(found, name, m)) == 1]:
+        if single := [m.title for m in metrics if _gave_one_label(found, name, m)]:
             yield f"{name} gave one and the same label throughout on {', '.join(single)}."
         if beaten := [m.title for m in metrics if _no_better(found, name, controls, m)]:
             yield (
@@ -54,9 +54,9 @@ def judge_notes(study: Study, found: Results) -> Iterator[str]:
             )
 
 
-def _labels_given(found: Results, judge: str, metric: Metric) -> set[str]:
+def _gave_one_label(found: Results, judge: str, metric: Metric) -> bool:
     rows = found.select("confusion", judge=judge, metric=metric.id)
-    return {row["label"] for row in rows if row["label"] and row.estimate.value}
+    return len({row["label"] for row in rows if row["label"] and row.estimate.value}) == 1
 
 
 def _no_better(found: Results, judge: str, controls: Sequence[str], metric: Metric) -> bool:
@@ -91,7 +91,8 @@ def model_notes(study: Study) -> Iterator[str]:
             f"Without one of the annotators there is no Dawid-Skene model on {_titles(alone)}: "
             "the human ceiling there is held against the majority of the others."
         )
-    if endless := [m for m in fitted if not _converges(humans[m.id], m)]:
+    models = {m.id: truth_model(humans[m.id].made.values, len(m.labels)) for m in fitted}
+    if endless := [m for m in fitted if not models[m.id].converged]:
         yield (
             f"The Dawid-Skene models of {_titles(endless)} had not converged after "
             f"{MOST_ITERATIONS:,} steps."
@@ -111,7 +112,3 @@ def _few_labels(humans: Humans) -> int:
 def _lost_without_one(humans: Humans) -> bool:
     values = humans.made.values
     return any(why_no_model(np.delete(values, i, axis=1)) for i in range(values.shape[1]))
-
-
-def _converges(humans: Humans, metric: Metric) -> bool:
-    return truth_model(humans.made.values, len(metric.labels)).converged

@@ -14,7 +14,7 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import Clusters, IntArray
+from judgebench.stats.arrays import Clusters
 from judgebench.stats.paired import (
     ACCURACY_DIFFERENCE,
     discordance_by_cluster,
@@ -26,7 +26,6 @@ from judgebench.stats.paired import (
 from judgebench.stats.ranks import friedman, groups, nemenyi_critical_difference
 from judgebench.stats.resample import ClusterCounts, cluster_bootstrap
 from judgebench.study.study import JudgeVerdicts, Study
-from judgebench.study.truth import Labels
 
 EVERY_METRIC = "all"  # as the metric of a ranking
 NEVER_APART = "the two are right equally often on every question"
@@ -60,12 +59,9 @@ def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> O
     for judge in judges:
         truth, judged, clusters = paired_labels(study, judge, metric)
         known = truth >= 0
-        of[judge.name], clusters = _right(truth[known], judged[known]), clusters[known]
+        of[judge.name] = np.where(judged < 0, -1, judged == truth)[known].astype(np.int8)
+        clusters = clusters[known]
     return Outcomes(of, clusters)
-
-
-def _right(truth: IntArray, judged: Labels) -> NDArray[np.int8]:
-    return np.where(judged < 0, -1, judged == truth).astype(np.int8)
 
 
 def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
@@ -122,14 +118,12 @@ def rankings(study: Study, scored: Results) -> Iterator[Row]:
     blocks = np.array([row for row in table if None not in row], dtype=np.float64)
     missing = len(table) - len(blocks)
     of_all = Estimate(None, n=len(blocks), n_missing=missing, level=level)
-    if not names:
-        return
     if len(names) < 3 or len(blocks) < 2:
         reason = f"ranks need 3 judges and 2 metrics; here are {len(names)} and {len(blocks)}"
         undefined = replace(of_all, reason=reason)
         for name in names:
             yield Row("ranking", "average_rank", undefined, name, EVERY_METRIC, {"who": ""})
-        for statistic in ("friedman_p", "critical_difference"):
+        for statistic in ("friedman_p", "critical_difference") if names else ():
             yield Row("ranking", statistic, undefined, "", EVERY_METRIC)
         return
     found = friedman(blocks)

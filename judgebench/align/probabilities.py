@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from judgebench.align.against_truth import truths
 from judgebench.align.statistics import Declared, by_key
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
@@ -112,37 +113,27 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
     if p is None:
         return
     judged = study.judged(judge, metric)
-    rows, truth, clusters = _truth(study, metric)
-    shared = (clusters, study.resampling)
-    scored = [
-        *_against_truth(p[rows], judged[rows], truth, *shared),
-        *_against_annotators(study, judged, metric, p),
-    ]
+    rows, truth, clusters = truths(study, metric)
+    known = truth >= 0
+    rows, truth, shared = rows[known], truth[known], (clusters[known], study.resampling)
+
+    def row(analysis: str, statistic: str, who: str, estimate: Estimate) -> Row:
+        return Row(analysis, statistic, estimate, judge.name, metric.id, {"who": who})
+
+    for one in _against_truth(p[rows], judged[rows], truth, *shared):
+        yield row("probability", *one)
+    for one in _against_annotators(study, judged, metric, p):
+        yield row("probability", *one)
     curve = calibration_curve(p[rows], truth, study.resampling.level)
-    scaling = temperature_scaling(p[rows], truth, *shared)
-    found: list[tuple[str, str, str, Estimate]] = [("probability", *one) for one in scored]
     for place, point in enumerate(curve, start=1):
         confidence = Estimate(point.confidence, n=point.right.n)
-        found.append(("calibration", "confidence", f"bin {place}", confidence))
-        found.append(("calibration", "share_right", f"bin {place}", point.right))
+        yield row("calibration", "confidence", f"bin {place}", confidence)
+        yield row("calibration", "share_right", f"bin {place}", point.right)
+    scaling = temperature_scaling(p[rows], truth, *shared)
     for half, estimate in enumerate(scaling.temperatures, start=1):
-        found.append(("temperature", "temperature", f"half {half}", estimate))
+        yield row("temperature", "temperature", f"half {half}", estimate)
     for name in TEMPERATURE_SCORES:
-        found.append(("temperature", name, "", getattr(scaling, name)))
-    for analysis, statistic, who, estimate in found:
-        yield Row(analysis, statistic, estimate, judge.name, metric.id, {"who": who})
-
-
-def _truth(study: Study, metric: Metric) -> tuple[Labels, IntArray, Clusters]:
-    """Row, truth and cluster of each item that any human rated (`each`: of each human label)."""
-    humans = study.humans[metric.id]
-    rows = humans.ratings.rows
-    if study.config.rule != "each":
-        known = humans.truth[rows] >= 0
-        return rows[known], humans.truth[rows][known], humans.clusters[known]
-    votes = humans.made.values
-    rated, _ = np.nonzero(votes >= 0)
-    return rows[rated], votes[votes >= 0], humans.clusters[rated]
+        yield row("temperature", name, "", getattr(scaling, name))
 
 
 def _against_truth(

@@ -170,13 +170,12 @@ def _whisker(axes: Any, e: Estimate, y: float, look: Mapping[str, Any]) -> None:
 def described(figure: Figure) -> str:
     """What stands in place of a figure for those who cannot see it."""
     if isinstance(figure, Intervals):
-        lines = (f"{line}: {_lanes_in_words(lanes)}" for line, lanes in figure.lines)
-        return f"{figure.title}. {'; '.join(lines)}."
+        said = [
+            f"{line}: {', '.join(f'{x.name} {Cell(estimate=x.estimate).value}' for x in lanes)}"
+            for line, lanes in figure.lines
+        ]
+        return f"{figure.title}. {'; '.join(said)}."
     return f"{figure.title}. The numbers stand in the tables of this section."
-
-
-def _lanes_in_words(lanes: Sequence[Lane]) -> str:
-    return ", ".join(f"{x.name} {Cell(estimate=x.estimate).value}" for x in lanes)
 
 
 # --- what all figures share -----------------------------------------------------------------------

@@ -111,7 +111,8 @@ def _table(table: Table) -> str:
     room = _TEXT_WIDTH - table.stubs * (stub + _GAP)
     blocks = split_columns(table, max(1, room // (value + _GAP)))
     tables = "".join(_longtable(b, notes, stub, value, b is blocks[0]) for b in blocks)
-    under = _notes(table, notes)
+    marked = (rf"\textsuperscript{{{m}}}~{escape(t)}." for t, m in notes.marks.items())
+    under = " ".join([*map(escape, notes.sentences(table)), *marked])
     under = f"\n{{\\noindent\\raggedright\\scriptsize {under}\\par}}\\medskip" if under else ""
     return f"{{\\footnotesize\\setlength{{\\tabcolsep}}{{1mm}}\n{tables}}}{under}\n"
 
@@ -127,10 +128,12 @@ def _value_width(table: Table) -> int:
 def _longtable(table: Table, notes: Footnotes, stub: int, value: int, first: bool) -> str:
     values = len(table.columns) - table.stubs
     widths = f"*{{{table.stubs}}}{{p{{{stub}mm}}}}*{{{values}}}{{p{{{value}mm}}}}"
-    names = " & ".join(_heading(c, i < table.stubs) for i, c in enumerate(table.columns))
-    head = f"\\toprule\n{names} \\tabularnewline\n\\midrule\n"
+    sides = [_side(i < table.stubs) for i in range(len(table.columns))]
+    names = (f"{s}\\scriptsize {_breakable(c)}" for s, c in zip(sides, table.columns, strict=True))
+    head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
+    label = f"tab:judgebench-{table.key.replace('_', '-')}"
     again = rf"\caption[]{{{escape(table.title)} (continued)}} \tabularnewline"
-    title = rf"\caption{{{escape(table.title)}}}\label{{{_label(table)}}} \tabularnewline"
+    title = rf"\caption{{{escape(table.title)}}}\label{{{label}}} \tabularnewline"
     rows = (
         " & ".join(_cell(c, notes.mark(c), i < table.stubs) for i, c in enumerate(row))
         for row in table.rows
@@ -143,14 +146,6 @@ def _longtable(table: Table, notes: Footnotes, stub: int, value: int, first: boo
         + f"{again}\n{head}\\endhead\n\\bottomrule\n\\endfoot\n"
         + f"{body}\\end{{longtable}}\n"
     )
-
-
-def _label(table: Table) -> str:
-    return f"tab:judgebench-{table.key.replace('_', '-')}"
-
-
-def _heading(text: str, stub: bool) -> str:
-    return rf"{_side(stub)}\scriptsize {_breakable(text)}"
 
 
 def _cell(cell: Cell, mark: str, stub: bool) -> str:
@@ -174,9 +169,3 @@ def _breakable(text: str) -> str:
 
 
 _LONG_WORD = re.compile(r"(?<=\w{8})(?=\w{2})")
-
-
-def _notes(table: Table, notes: Footnotes) -> str:
-    sentences = [escape(sentence) for sentence in notes.sentences(table)]
-    marked = [rf"\textsuperscript{{{m}}}~{escape(t)}." for t, m in notes.marks.items()]
-    return " ".join([*sentences, *marked])
