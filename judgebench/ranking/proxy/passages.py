@@ -273,13 +273,11 @@ def _cut(text: str, starts: Sequence[int], size: int) -> Iterator[str]:
     while first < len(starts):
         end = min(first + size, len(starts))
         if end < len(starts):
-            between = (i for i in range(end, first, -1) if _begins_word(text, starts[i]))
+            # A word begins after a space; the tokens of some vocabularies hold the space before.
+            between = (
+                i for i in range(end, first, -1)
+                if text[starts[i]].isspace() or text[starts[i] - 1].isspace()
+            )  # fmt: skip
             end = next(between, end)
         yield text[starts[first] : starts[end] if end < len(starts) else len(text)].strip()
         first = end
-
-
-def _begins_word(text: str, start: int) -> bool:
-    """Whether a token that begins at the character `start` begins a word; the tokens of some
-    vocabularies hold the space before."""
-    return text[start].isspace() or text[start - 1].isspace()

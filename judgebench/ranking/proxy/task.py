@@ -218,9 +218,8 @@ def apportion(rows: Sequence[int], columns: Sequence[int]) -> list[list[int]]:
             return True
         return False
 
-    short = [(i, r - sum(cells[i])) for i, r in enumerate(rows)]
-    for i, n in short:
-        for _ in range(n):
+    for i, r in enumerate(rows):
+        for _ in range(r - sum(cells[i])):
             raise_one(i, set())
     for i, j in raised:
         cells[i][j] += 1
@@ -258,16 +257,14 @@ def check_splits(task: ProxyTask) -> None:
         found = ", ".join(f"{label}: {held[label]}" for label in task.labels)
         left_out = task.left_out if split == "test" else ()
         lacking = [label for label in task.labels if not held[label] and label not in left_out]
+        where = f"task {task.name}: the {split} split"
         if not held:
-            problems.append(Problem(f"task {task.name}: the {split} split is empty", field="split"))
+            problems.append(Problem(f"{where} is empty", field="split"))
         elif not task.is_multiple_choice:
             allowed = "every class in every split; in the test split but for leave_out"
             problems += [
-                Problem(
-                    f"task {task.name}: the {split} split lacks the class {label!r}",
-                    field="split", found=found, allowed=allowed,
-                )
+                Problem(f"{where} lacks the class {label!r}", "", None, "split", found, allowed)
                 for label in lacking
-            ]  # fmt: skip
+            ]
     if problems:
         raise SetupError(problems)

@@ -102,11 +102,7 @@ class TaskFile(Strict):
 
 
 def load_task(
-    name: str,
-    *,
-    data_folder: Path | None = None,
-    relative_to: Path | None = None,
-    seed: int = 0,
+    name: str, *, data_folder: Path | None = None, relative_to: Path | None = None, seed: int = 0
 ) -> ProxyTask:
     """The task of that shipped name, or of the YAML file at that path (seen from `relative_to`).
 
@@ -120,7 +116,13 @@ def load_task(
     folder = path.parent if data_folder is None else data_folder
     paths = {key: folder / file for key, file in spec.files.items()}
     reader = None if spec.reader == _TABLE else _reader_of(spec, path)
-    _check_files(spec, paths, path)
+    if missing := {key: file for key, file in paths.items() if not file.is_file()}:
+        message = (
+            f"task {spec.name}: no such file (the folder is set by proxy.data_folder, else it is "
+            "that of the task's YAML file)"
+        )
+        where = ((f"files.{key}", str(file)) for key, file in missing.items())
+        raise SetupError([Problem(message, str(path), None, *found) for found in where])
     if reader is None:
         assert spec.columns is not None
         instances, notes = read_table_task(paths, spec.columns, spec.labels, spec.split, seed)
@@ -150,20 +152,6 @@ def load_task(
     )
     check_splits(task)
     return task
-
-
-def _check_files(spec: TaskFile, paths: Mapping[str, Path], yaml: Path) -> None:
-    problems = [
-        Problem(
-            f"task {spec.name}: no such file (the folder is set by proxy.data_folder, else it is "
-            "that of the task's YAML file)",
-            str(yaml), None, f"files.{key}", str(file),
-        )
-        for key, file in paths.items()
-        if not file.is_file()
-    ]  # fmt: skip
-    if problems:
-        raise SetupError(problems)
 
 
 def _reader_of(spec: TaskFile, yaml: Path) -> TaskReader:
