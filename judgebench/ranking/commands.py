@@ -110,10 +110,8 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
             rank_all(bench, folder, display, budget)
     except Interrupted:
         again = shlex.join(["judgebench", *sys.argv[1:]])
-        typer.echo(
-            f"Stopped. Results so far are kept in {folder.path}. To resume, rerun:\n  {again}",
-            err=True,
-        )
+        kept = f"Results so far are kept in {folder.path}"
+        typer.echo(f"Stopped. {kept}. To resume, rerun:\n  {again}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -208,9 +206,8 @@ def suitability(
     from judgebench.stats.resample import Resampling
 
     ranks = read_ranks(files, key).without(leave_out or ())
-    resampling = Resampling(resamples=resamples, seed=seed)
     bar = MIN_ALPHA if min_alpha is None else min_alpha
-    found = suitability_of(ranks, resampling, bar)
+    found = suitability_of(ranks, Resampling(resamples=resamples, seed=seed), bar)
     print_parts([found.part], Console())
     if to is not None:
         write_atomically(to, to_markdown([found.part], "").encode())

@@ -300,10 +300,8 @@ def _whole_items(reading: _RanksRead) -> HumanRanks:
         if len(ranks) == asked:
             kept += ranks
         elif ranks:
-            message = (
-                f"{expert} ranked {len(ranks)} of {asked} arguments of {shorten(item_id)}: the "
-                "item is left out for this expert"
-            )
+            message = f"{expert} ranked {len(ranks)} of {asked} arguments of {shorten(item_id)}"
+            message += ": the item is left out for this expert"
             warnings.append(Problem(message, field=task, kind="ranked in part"))
         else:
             blank[task, expert] += 1
