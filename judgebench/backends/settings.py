@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -80,7 +80,11 @@ class BackendSettings(BaseModel):
             for name in given
             if name not in allowed
         ]
-        problems += self._key_problems()
+        # What does not look like a variable's name may be the key itself: never show it.
+        name = self.api_key_env
+        if name is not None and name not in os.environ and not _VARIABLE.fullmatch(name):
+            message = "must be the name of an environment variable that holds the key, and never "
+            problems.append(Problem(message + "the key", field="settings.api_key_env"))
         if problems:
             raise SetupError(problems)
 
@@ -117,13 +121,6 @@ class BackendSettings(BaseModel):
             message = "must be http:// or https:// with a host, and hold no user, password or query"
             raise SetupError(Problem(message, field=field, allowed=allowed))
         return self.base_url.rstrip("/")
-
-    def _key_problems(self) -> Iterator[Problem]:
-        # What does not look like a variable's name may be the key itself: never show it.
-        name = self.api_key_env
-        if name is not None and name not in os.environ and not _VARIABLE.fullmatch(name):
-            message = "must be the name of an environment variable that holds the key, and never "
-            yield Problem(message + "the key", field="settings.api_key_env")
 
     def runtime(self, *names: str) -> dict[str, Any]:
         """The settings of these names that are set, for the `runtime` part of a description."""

@@ -49,10 +49,8 @@ def _asked(bench: Bench) -> Iterator[tuple[LLMJudge, Sequence[Answer] | None]]:
     """Whoever is asked, with the answers that it judges; None means all."""
     for judge in bench.judges:
         yield judge, None
-    for variant in bench.variants:
-        yield variant.judge, variant.answers
-    for free in bench.content_free:
-        yield free.judge, free.answers
+    yield from ((variant.judge, variant.answers) for variant in bench.variants)
+    yield from ((free.judge, free.answers) for free in bench.content_free)
 
 
 def _forecast(judge: LLMJudge, answers: IndexedAnswers, folder: RunFolder) -> Forecast:

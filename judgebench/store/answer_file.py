@@ -27,7 +27,7 @@ from judgebench.files import is_utf8, read_object, to_json
 from judgebench.records import Answer
 
 _BLOCK = 1 << 18  # bytes that are read at once
-_HEAD = re.compile(rb'{"item_id":"([^"]*)","group":"([^"]*)",')
+_HEAD = re.compile(rb'{"item_id":"([^"\\]*)","group":"([^"\\]*)",')  # without escapes
 _plain = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -172,10 +172,11 @@ class AnswerFile(Sequence[Answer]):
             row = last
 
     def _head(self, line: bytes, row: int) -> tuple[str, str]:
-        begin = _HEAD.match(line)
-        if begin is not None and b"\\" not in begin[0]:
-            with suppress(UnicodeDecodeError):
-                return begin[1].decode(), begin[2].decode()
+        if found := _HEAD.match(line):
+            try:
+                return found[1].decode(), found[2].decode()
+            except UnicodeDecodeError:
+                pass
         answer = self._answer(line, row)
         return answer.item_id, answer.group
 
