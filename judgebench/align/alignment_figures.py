@@ -64,11 +64,6 @@ def rate_figures(a: Alignment) -> Iterator[Figure]:
         yield Intervals(f"label_rates_{number}", title, tuple(lines), axis, limits=(-0.01, 1.01))
 
 
-def distribution_figure(a: Alignment) -> Figure:
-    """The labels of the human truth."""
-    return Drawing("label_distribution", "Labels of the human truth", partial(draw_distribution, a))
-
-
 def confusion_figures(a: Alignment) -> Iterator[Figure]:
     """The confusion matrices of each real judge."""
     for number, judge in enumerate(a.real_judges, start=1):

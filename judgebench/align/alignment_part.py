@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -13,7 +14,7 @@ from judgebench.align.alignment import Alignment, Disagreement
 from judgebench.align.statistics import MOST_RAW
 from judgebench.records import Status, Verdict, is_slot
 from judgebench.report.words import counted, listed
-from judgebench.results.part import Block, Card, Part
+from judgebench.results.part import Block, Card, Drawing, Part
 from judgebench.results.tables import DASH, Cell, Look, Table
 from judgebench.rubric import Metric
 from judgebench.study.study import JudgeKind
@@ -86,15 +87,13 @@ def _judges_and_labels(a: Alignment) -> Iterator[Block]:
         counts = tuple(tables.confusion_tables(a))
         yield Block("Confusion matrices in numbers", tables=counts, folded=True)
     yield Block("Label use", tables=(tables.label_use_table(a),), folded=True)
-    yield Block(
-        "Labels of the human truth",
-        (
-            "Least severe label first. On a metric where nearly all items share one label, a "
-            "judge that always gives it looks accurate.",
-        ),
-        (tables.distribution_table(a),),
-        (figures.distribution_figure(a),),
+    title = "Labels of the human truth"
+    said = (
+        "Least severe label first. On a metric where nearly all items share one label, a "
+        "judge that always gives it looks accurate."
     )
+    bars = Drawing("label_distribution", title, partial(figures.draw_distribution, a))
+    yield Block(title, (said,), (tables.distribution_table(a),), (bars,))
     if rates := tuple(tables.rate_tables(a)):
         said = (
             "How often each label would be given if humans labelled every answer that the judge "

@@ -512,13 +512,11 @@ def probability_tables(a: Alignment) -> Iterator[Table]:
 
 
 def _temperature_table(a: Alignment, lines: Lines) -> Table:
-    headings = ("Log loss before", "After", "Change", "ECE (debiased) before", "ECE after")
     across: list[tuple[str, Keys]] = [
         ("Temperature, one half", {"statistic": "temperature", "who": "half 1"}),
         ("Other half", {"statistic": "temperature", "who": "half 2"}),
     ]
-    scores = zip(headings, TEMPERATURE_SCORES, strict=True)
-    across += [(heading, {"statistic": key, "who": ""}) for heading, key in scores]
+    across += [(h, {"statistic": key, "who": ""}) for key, h in TEMPERATURE_SCORES.items()]
 
     def cell(keys: Keys) -> Cell:
         found = a.results.find(analysis="temperature", **keys)

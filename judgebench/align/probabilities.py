@@ -101,7 +101,10 @@ DISTRIBUTION_STATISTICS = by_key(
         shown=frozenset({"logarithmic"}),
     ),
 )  # fmt: skip
-TEMPERATURE_SCORES = ("log_loss_before", "log_loss_after", "change", "ece_before", "ece_after")
+TEMPERATURE_SCORES = {
+    "log_loss_before": "Log loss before", "log_loss_after": "After", "change": "Change",
+    "ece_before": "ECE (debiased) before", "ece_after": "ECE after",
+}  # fmt: skip
 _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
 
 

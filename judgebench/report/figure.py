@@ -52,16 +52,13 @@ def drawn(figures: Iterable[Figure]) -> Mapping[str, Mapping[str, bytes]]:
         name = slug(figure.key)
         if name in found:
             name = f"{name}-{len(found) + 1}"
-        found[name] = save_figure(_drawer(figure))
+        if isinstance(figure, Drawing):
+            found[name] = save_figure(figure.draw)
+        elif isinstance(figure, HeatMap):
+            found[name] = save_figure(partial(draw_heat_map, figure))
+        else:
+            found[name] = save_figure(partial(draw_intervals, figure))
     return found
-
-
-def _drawer(figure: Figure) -> Callable[[], Any]:
-    if isinstance(figure, Drawing):
-        return figure.draw
-    if isinstance(figure, HeatMap):
-        return partial(draw_heat_map, figure)
-    return partial(draw_intervals, figure)
 
 
 def draw_heat_map(heat: HeatMap) -> Any:

@@ -64,8 +64,6 @@ class Drawing:
 
 
 Figure = Intervals | HeatMap | Drawing
-
-
 # A text, or its stretches in order, each plain, deleted or inserted.
 Passage = str | Sequence[tuple[Literal["", "del", "ins"], str]]
 

@@ -18,7 +18,6 @@ from judgebench.records import Estimate
 DASH = "–"
 NO_REASON = "no reason was given"
 
-
 # How a cell is coloured where a format has colours; its text says the same in words.
 Look = Literal["", "good", "fair", "bad", "unclear", "none"]
 
