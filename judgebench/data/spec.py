@@ -150,30 +150,16 @@ class DataSpec(_Strict):
 
 def columns_of(file: FileSpec) -> Iterator[tuple[str, bool]]:
     """Every column that is read, and whether its cells hold lists."""
-    for item in file.items:
-        sources = (item.text, item.question, item.system, item.reference, item.group)
-        for name in (*_id_columns(item.item_id), *map(_column_name, sources), *item.metadata):
-            if name is not None:
-                yield name, False
-        for spec in item.labels:
-            yield from _label_columns(spec)
-    for own in file.labels:
-        yield from ((name, False) for name in _id_columns(own.item_id))
-        yield from _label_columns(own)
-
-
-def _label_columns(spec: LabelSpec) -> Iterator[tuple[str, bool]]:
-    for name in (_column_name(spec.annotator), spec.metric):
-        if name is not None:
-            yield name, False
-    for name in (spec.label, *spec.metrics.values()):
-        if name is not None:
-            yield name, spec.list
-
-
-def _id_columns(source: IdSource) -> tuple[str, ...]:
-    return source.hash_of if source.column is None else (source.column,)
-
-
-def _column_name(source: Source | None) -> str | None:
-    return None if source is None else source.column
+    entries: list[ItemSpec | FileLabelSpec] = [*file.items, *file.labels]
+    for entry in entries:
+        names: list[str | None] = [*(entry.item_id.hash_of or (entry.item_id.column,))]
+        labels: tuple[LabelSpec, ...] = (entry,) if isinstance(entry, LabelSpec) else entry.labels
+        if isinstance(entry, ItemSpec):
+            sources = (entry.text, entry.question, entry.system, entry.reference, entry.group)
+            names += [*(source.column for source in sources if source), *entry.metadata]
+        yield from ((name, False) for name in names if name)
+        for spec in labels:
+            single = (spec.annotator.column if spec.annotator else None, spec.metric)
+            yield from ((name, False) for name in single if name)
+            lists = (spec.label, *spec.metrics.values())
+            yield from ((name, spec.list) for name in lists if name)

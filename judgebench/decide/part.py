@@ -159,12 +159,9 @@ def _more_data_table(decisions: Decisions) -> Table:
             counts = (more.items, more.labels, more.severe)
             unknown = Cell(DASH, remark=more.reason or NO_REASON)
             cells = (unknown if count is None else Cell(f"{count:,}") for count in counts)
-            rows.append(
-                (
-                    Cell(d.judge), Cell(decisions.titles[d.metric]), *cells,
-                    Cell(percent(more.clear)), Cell(more.towards.value if more.towards else DASH),
-                )
-            )  # fmt: skip
+            most = more.towards.value if more.towards else DASH
+            about = (Cell(d.judge), Cell(decisions.titles[d.metric]))
+            rows.append((*about, *cells, Cell(percent(more.clear)), Cell(most)))
     return Table(
         "decide_more_data",
         "How much more data would make the unclear decisions clear",
@@ -183,17 +180,15 @@ def _triage_table(decisions: Decisions) -> Table:
     """The recommended threshold of every curve, checked on questions it was not chosen on."""
     rows = []
     for curve in decisions.ordered_curves:
-        choice, reason = curve.choice, curve.reason or NO_REASON
-        nothing = Estimate(None, reason=reason, n=curve.n)
-        rows.append(
-            (
-                Cell(curve.judge), Cell(f"{decisions.titles[curve.metric]}, by {curve.signal}"),
-                Cell(f"{curve.n:,}"), Cell(f"{curve.severe:,}"),
-                Cell(threshold_text(choice.threshold)) if choice else Cell(DASH, remark=reason),
-                Cell(estimate=choice.sent if choice else nothing),
-                Cell(estimate=choice.missed if choice else nothing),
-            )
-        )  # fmt: skip
+        reason, chosen = curve.reason or NO_REASON, curve.choice
+        nothing = Cell(estimate=Estimate(None, reason=reason, n=curve.n))
+        cells = (Cell(DASH, remark=reason), nothing, nothing)
+        if chosen:
+            numbers = Cell(estimate=chosen.sent), Cell(estimate=chosen.missed)
+            cells = (Cell(threshold_text(chosen.threshold)), *numbers)
+        title = f"{decisions.titles[curve.metric]}, by {curve.signal}"
+        counts = Cell(f"{curve.n:,}"), Cell(f"{curve.severe:,}")
+        rows.append((Cell(curve.judge), Cell(title), *counts, *cells))
     return Table(
         "decide_triage",
         "The recommended threshold, and what it sends and misses",
