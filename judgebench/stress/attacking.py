@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer
-from judgebench.rubric import Metric, Rubric
+from judgebench.rubric import Rubric
 from judgebench.runner.bench import settings_of
 from judgebench.runner.extension import Extension, Loaded, Variant
 from judgebench.store.folder import BESIDE, RunFolder
@@ -74,9 +75,7 @@ def _gaps(made: Made) -> str:
 
 
 def _variants(plan: Plan, judges: Sequence[LLMJudge]) -> Iterator[Variant]:
-    for judge in judges:
-        for recipe, answers in plan.asks:
-            yield from variants(judge, recipe, answers)
+    return chain.from_iterable(variants(judge, *ask) for judge in judges for ask in plan.asks)
 
 
 def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> Iterator[Variant]:
@@ -114,12 +113,10 @@ def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> It
 
 def _labels_turned(rubric: Rubric) -> Rubric:
     """The rubric whose prompts list every metric's labels the other way round."""
-    metrics = tuple(m.model_copy(update={"prompt_order": _turned(m)}) for m in rubric.metrics)
+    orders = [(metric.prompt_order or metric.label_texts)[::-1] for metric in rubric.metrics]
+    turned = zip(rubric.metrics, orders, strict=True)
+    metrics = tuple(m.model_copy(update={"prompt_order": order}) for m, order in turned)
     return rubric.model_copy(update={"metrics": metrics})
-
-
-def _turned(metric: Metric) -> tuple[str, ...]:
-    return tuple(reversed(metric.prompt_order or metric.label_texts))
 
 
 # --- read again ----------------------------------------------------------------------------------
@@ -135,7 +132,8 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun | None:
         return None
     altered = read_set(folder.path / BESIDE) if folder.has_beside else []
     answers = folder.indexed_answers()
-    judges, asked = _by_kind(manifest["judges"])
+    asked = {k: about for k, about in manifest["judges"].items() if about["kind"] == "variant"}
+    judges = {k: about for k, about in manifest["judges"].items() if about["kind"] in JUDGE_KINDS}
     settings = settings_of(manifest).section("stress", StressSettings) or StressSettings()
     return StressRun(
         altered,
@@ -145,14 +143,6 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun | None:
         (*manifest["stress"]["notices"], *_unsound(manifest, altered)),
         settings.half_width,
     )
-
-
-def _by_kind(
-    entries: Mapping[str, Mapping[str, Any]],
-) -> tuple[dict[str, Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
-    """Judges, and the same judges asked otherwise."""
-    asked = {name: about for name, about in entries.items() if about["kind"] == "variant"}
-    return {name: about for name, about in entries.items() if about["kind"] in JUDGE_KINDS}, asked
 
 
 def _variant(

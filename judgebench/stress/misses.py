@@ -23,7 +23,11 @@ def misses(pairs: Pairs) -> tuple[list[Miss], int]:
     """
     found = [(place, names) for place in range(len(pairs.items)) if (names := _by(pairs, place))]
     found.sort(key=lambda miss: -len(miss[1]))
-    return [_miss(pairs, *miss) for miss in found[:MOST_MISSES]], len(found)
+    listed = [
+        Miss(item, names, _said(pairs, item.item_id), _said(pairs, item.parent.item_id))
+        for item, names in ((pairs.items[place], names) for place, names in found[:MOST_MISSES])
+    ]
+    return listed, len(found)
 
 
 def _by(pairs: Pairs, place: int) -> tuple[str, ...]:
@@ -39,11 +43,6 @@ def _by(pairs: Pairs, place: int) -> tuple[str, ...]:
         for judge in pairs.real_judges
         if any(0 <= pairs.judged[judge.name][pairs.altered[place], c] < label for c, label in least)
     )
-
-
-def _miss(pairs: Pairs, place: int, missed_by: tuple[str, ...]) -> Miss:
-    item = pairs.items[place]
-    return Miss(item, missed_by, _said(pairs, item.item_id), _said(pairs, item.parent.item_id))
 
 
 def _said(pairs: Pairs, item_id: str) -> Mapping[str, Verdict]:

@@ -133,21 +133,15 @@ def pairs_of(study: Study, run: StressRun) -> Pairs:
     shown = [*study.answers, *(x.parent for x in items), *(x.answer for x in items)]
     texts = indexed(tuple({text.item_id: text for text in shown}.values()))
     truth = np.full((len(texts), len(study.rubric.metrics)), -1, dtype=np.int64)
-    truth[: len(study.answers)] = np.column_stack(
-        [study.humans[m.id].truth for m in study.rubric.metrics]
-    )
+    truths = [study.humans[m.id].truth for m in study.rubric.metrics]
+    truth[: len(study.answers)] = np.column_stack(truths)
     return Pairs(
-        study=study,
-        texts=texts,
-        truth=truth,
-        judges=run.judges,
-        variants=run.variants,
-        items=items,
+        study, texts, truth, run.judges, run.variants, items,
         unaltered=np.arange(len(study.answers)),
         parents=np.array([texts.row(x.parent.item_id) for x in items], dtype=np.int64),
         altered=np.array([texts.row(x.item_id) for x in items], dtype=np.int64),
         judged={j.name: _labels(texts, study.rubric, j.verdicts) for j in run.judges},
-    )
+    )  # fmt: skip
 
 
 def _labels(texts: IndexedAnswers, rubric: Rubric, verdicts: Mapping[str, Verdict]) -> Labels:

@@ -128,18 +128,16 @@ def _probes(stress: StressResult, judge: str) -> Iterator[tuple[str, Cell]]:
         for row in stress.rows.select("invariance", "flipped", judge=judge, metric=EVERY)
         if row["recipe"] not in tricks and row.estimate.value is not None
     }
-    if not rates:
-        yield "Worst probe", Cell(DASH)
-        yield "Its flip rate", Cell(estimate=NOT_MEASURED)
-        yield "Robustness over all probes", Cell(DASH)
-        return
-    worst = max(rates, key=lambda probe: rates[probe].value or 0.0)
-    steady = [1 - (rate.value or 0.0) for rate in rates.values()]
-    mean = format_number(mean_and_sd(steady)[0])
-    yield "Worst probe", Cell(worst if rates[worst].value else "none")
-    yield "Its flip rate", Cell(estimate=rates[worst])
-    told = f"worst {format_number(min(steady))}, mean {mean}"
-    yield "Robustness over all probes", Cell(told, remark=f"{len(steady):,} probes")
+    name, flipped, robust = Cell(DASH), NOT_MEASURED, Cell(DASH)
+    if rates:
+        worst = max(rates, key=lambda probe: rates[probe].value or 0.0)
+        name, flipped = Cell(worst if rates[worst].value else "none"), rates[worst]
+        steady = [1 - (rate.value or 0.0) for rate in rates.values()]
+        told = f"worst {format_number(min(steady))}, mean {format_number(mean_and_sd(steady)[0])}"
+        robust = Cell(told, remark=f"{len(steady):,} probes")
+    yield "Worst probe", name
+    yield "Its flip rate", Cell(estimate=flipped)
+    yield "Robustness over all probes", robust
 
 
 def _worst_trick(stress: StressResult, judge: str) -> tuple[str, Estimate]:

@@ -176,9 +176,9 @@ def _by_rule(making: _Making, name: str) -> Yield:
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
     settings = StressSettings(attacks=(AttackEntry(attack=name),))
     attacks = load_attacks(settings, rubric, rubric)
-    (made,) = make_plan(
-        attacks, making.answers, (), rubric, seed=making.order.seed, sample=making.order.limit
-    ).made
+    order = making.order
+    plan = make_plan(attacks, making.answers, (), rubric, seed=order.seed, sample=order.limit)
+    (made,) = plan.made
     every = [*made.items, *made.rejected]
     new = [i for i in every if not making.has(i.item_id, i.recipe_hash, i.generator)]
     found = Yield(
@@ -195,9 +195,8 @@ def _by_rule(making: _Making, name: str) -> Yield:
 def _ask_second(making: _Making, second: JudgeConfig, found: Yield) -> None:
     """Ask about every violation of the file that no second model has judged yet."""
     file = making.file
-    unchecked = [
-        item for item in file.accepted if item.must_worsen and "second_opinion" not in item.checks
-    ]
+    asked = (item for item in file.accepted if item.must_worsen)
+    unchecked = [item for item in asked if "second_opinion" not in item.checks]
     if not unchecked:
         return
     answered: list[AlteredAnswer] = []

@@ -113,9 +113,8 @@ def change_unit(answer: Answer, rng: Random) -> Edited | Nothing:
     """The unit of one number made a larger or smaller one of its kind; the number stays."""
     units = (*_OTHER_UNITS, *(f"{unit}s" for unit in _OTHER_UNITS))
     found = _quantities(answer.text, units)
-    return _edited(answer, found, _other_unit, rng) or Nothing(
-        "no number with a unit that has a larger or smaller one stands in the text"
-    )
+    nothing = Nothing("no number with a unit that has a larger or smaller one stands in the text")
+    return _edited(answer, found, _other_unit, rng) or nothing
 
 
 def _edited(answer: Answer, found: list[_Quantity], change: _Change, rng: Random) -> Edited | None:
@@ -158,24 +157,18 @@ def _quantities(text: str, units: tuple[str, ...]) -> list[_Quantity]:
     return [
         quantity
         for sentence in sentences(text)
-        if _is_statement(sentence.text)
+        if not sentence.text.endswith("?") and len(content_words(sentence.text)) >= 3
         for match in pattern.finditer(text, sentence.start, sentence.end)
         if (quantity := _quantity(match, sentence)) and not overlaps(match.span(), kept)
     ]
 
 
-def _is_statement(sentence: str) -> bool:
-    return not sentence.endswith("?") and len(content_words(sentence)) >= 3
-
-
 def _quantity(match: re.Match[str], sentence: Sentence) -> _Quantity | None:
     before = match.string[sentence.start : match.start()]
     after = match.string[match.end() : sentence.end]
-    if _PART_OF_MORE.search(before) or _CONVERSION_BEFORE.search(before):
-        return None
-    if _CONVERSION_AFTER.match(after):
-        return None
-    if match[5].lower() in ("hours", "days") and _ALL_THE_TIME.match(after):
+    part = _PART_OF_MORE.search(before) or _CONVERSION_BEFORE.search(before)
+    always = match[5].lower() in ("hours", "days") and _ALL_THE_TIME.match(after)
+    if part or always or _CONVERSION_AFTER.match(after):
         return None
     first, between, second, gap, unit = match.groups()
     numbers = (first,) if second is None else (first, second)
