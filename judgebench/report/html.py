@@ -25,7 +25,7 @@ from judgebench.results.part import (
     Passage,
     blocks_of,
     caveats,
-    first_on_screen,
+    opening,
     report_title,
 )
 from judgebench.results.tables import Table, footnotes
@@ -52,9 +52,13 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
 
 
 def fragment(part: Part) -> str:
-    """The tables that a part shows on a screen, as a piece of a page; for notebooks."""
+    """What a part says first on a screen, as a piece of a page; for notebooks."""
     plain: Any = _environment().get_template("tables.html.jinja").module
-    return "".join(plain.plain(table) for block in first_on_screen(part) for table in block.tables)
+    return "".join(
+        "".join(plain.plain(table) for table in block.tables)
+        + "".join(Markup("<p>{}</p>").format(printable(said)) for said in block.text)
+        for block in opening(part)
+    )
 
 
 def _environment() -> Environment:

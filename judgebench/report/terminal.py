@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judgebench.report.words import printable, wrapped
-from judgebench.results.part import Block, Part, blocks_of, caveats, first_on_screen
+from judgebench.results.part import Block, Part, blocks_of, caveats, opening
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
 
 _STUB = 22  # the width that the first column may take before it is folded
@@ -44,7 +44,7 @@ def as_text(part: Part, width: int = 100) -> str:
     """The first thing that a part has to say on a screen, without colours, and its caveats."""
     out = io.StringIO()
     console = Console(file=out, width=width, no_color=True, force_terminal=False)
-    for block in first_on_screen(part):
+    for block in opening(part):
         _print_block(block, console)
     for note in caveats([part]):
         console.print(Text(f"! {printable(note)}"))

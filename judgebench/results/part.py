@@ -138,9 +138,10 @@ def blocks_of(parts: Sequence[Part], *, lead: bool | None = None) -> list[Block]
     return found
 
 
-def first_on_screen(part: Part) -> list[Block]:
-    """The first block with a table that is meant for a screen; empty where there is none."""
-    return [block for block in blocks_of([part]) if block.on_screen and block.tables][:1]
+def opening(part: Part) -> list[Block]:
+    """What a part says first on a screen: its lead blocks, else its first block with a table."""
+    shown = [block for block in blocks_of([part]) if block.on_screen]
+    return [b for b in shown if b.lead] or [b for b in shown if b.tables][:1]
 
 
 def caveats(parts: Sequence[Part]) -> list[str]:
