@@ -18,7 +18,6 @@ from judgebench.prompt import Prompt
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.recalibration import batch_prior, content_free_prior, without_prior
 from judgebench.study.answers import keys_of
 from judgebench.study.truth import TruthConfig, settle
 
@@ -139,6 +138,9 @@ def calibrated_verdicts(
     are in a batch of one answer). `content_free` is needed by the method of that name, and must
     hold probabilities for every text. Memory: 8 bytes for each answer, metric and label.
     """
+    # Here, for it brings scipy, which every command would otherwise load.
+    from judgebench.stats.recalibration import batch_prior, content_free_prior, without_prior
+
     log_p = _log_probabilities(rubric, judged)
     if config.method == "batch":
         priors = {metric: batch_prior(found) for metric, found in log_p.items()}
