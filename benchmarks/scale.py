@@ -112,7 +112,7 @@ def lines_of(folder: Path) -> Iterator[tuple[str, Taken]]:
     own = str(Path(__file__).resolve())
     yield "read", measured([own, "--only-read", "run.yaml"], folder)
     for name in CONTROLS:
-        command = ["-m", "judgebench.cli.app", "run", f"{name}.yaml", "--run", name]
+        command = ["-m", "judgebench", "run", f"{name}.yaml", "--run", name]
         yield name, measured(command, folder)
     for name in CONTROLS:
         line = name.replace("run", "resume")
