@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate
@@ -188,7 +189,7 @@ class Decisions(Shown):
             self.curves, key=lambda c: (groups.index((c.judge, c.signal)), c.metric != EVERY)
         )
 
-    @property
+    @cached_property
     def results(self) -> Results:
         """The outcomes, their conditions, what more data is needed, triage, juries, tests."""
         return Results(
@@ -200,7 +201,7 @@ class Decisions(Shown):
             )
         )
 
-    @property
+    @cached_property
     def part(self) -> Part:
         from judgebench.decide.part import decisions_part
 

@@ -148,7 +148,7 @@ class Rankings(Shown):
     def results(self) -> Results:
         return self.rows
 
-    @property
+    @cached_property
     def part(self) -> Part:
         from judgebench.ranking.pages import rankings_part
 

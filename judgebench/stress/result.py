@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from judgebench.records import Estimate, Verdict
 from judgebench.results.part import Part
@@ -96,7 +97,7 @@ class StressResult(Shown):
     def results(self) -> Results:
         return self.rows
 
-    @property
+    @cached_property
     def part(self) -> Part:
         from judgebench.stress.part import stress_part
 
