@@ -294,7 +294,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(
         command(bench, run), env=environment(), capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
-    assert "ferries-baseline goes on after epoch" in ended.stdout
+    assert "ferries-baseline resumes after epoch" in ended.stdout
     for name, kept in before.items():
         if "arguments" in name or "judge" in name:
             assert state(run)[name] == kept, name
