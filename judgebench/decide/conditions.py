@@ -28,7 +28,7 @@ from judgebench.stats.intervals import (
 )
 from judgebench.stats.thresholds import Point
 
-NO_OVERLAP = "no item was labelled by two annotators: there is no human to compare with"
+NO_OVERLAP = "on no item can an annotator be compared with others"
 NO_TRUTH = "no item that the judge was asked about has a human truth"
 NO_CONTROL = "there is no control judge to compare with"
 NO_SEVERE = "no item has a severe label as its truth"

@@ -7,14 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from judgebench.decide.beside import alternative_tests, jury_rows
-from judgebench.decide.conditions import (
-    NO_OVERLAP,
-    NO_TRUTH,
-    assist_conditions,
-    findings,
-    stress_conditions,
-)
-from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
+from judgebench.decide.conditions import NO_TRUTH, assist_conditions, findings, stress_conditions
+from judgebench.decide.counts import Bools, HumanSide, StudyCounts, study_counts
 from judgebench.decide.outcome import outcome_of
 from judgebench.decide.plan import more_data
 from judgebench.decide.result import Decision, Decisions, MoreData, Outcome, TriageCurve
@@ -24,7 +18,8 @@ from judgebench.decide.words import reason_for
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
-from judgebench.study.study import Study
+from judgebench.study.study import Humans, Study
+from judgebench.study.truth import Ratings
 
 NOT_ASKED = "The judge was asked about no item that has a human label"
 
@@ -83,7 +78,7 @@ def decisions(
                 *stress_conditions(stress, *about),
             )
             assist = assist_conditions(curves, *about) if counts.has_severity else ()
-            gate, more = _gate(counts, rule), None
+            gate, more = _gate(counts, rule, study.humans[metric.id], study.asked(judge)), None
             outcome = Outcome.CANT_TELL if gate else outcome_of(replace, assist)
             reason, numbers = (f"{gate}.", "") if gate else reason_for(outcome, replace, assist)
             if gate:
@@ -109,14 +104,17 @@ def _side(study: Study, metric: Metric, rule: DecisionRule) -> tuple[IntArray, H
     )  # fmt: skip
 
 
-def _gate(counts: StudyCounts, rule: DecisionRule) -> str:
-    """Why nothing can be said at all, whatever the numbers are; empty where something can."""
+def _gate(counts: StudyCounts, rule: DecisionRule, humans: Humans, asked: Bools) -> str:
+    """Why nothing can be said at all, whatever the numbers are; empty where something can.
+
+    `asked` (items,) says about which of all items the judge was asked.
+    """
     if counts.how_many @ counts.asked[:, 1] == counts.total_asked:
         return f"The judge gave no label on any of {counts.total_asked:,} labelled items"
     if not counts.items.any():
         return NO_TRUTH[:1].upper() + NO_TRUTH[1:]
     if not counts.pairs.any():
-        return NO_OVERLAP[:1].upper() + NO_OVERLAP[1:]
+        return _no_pairs(humans, asked)
     if (counts.items.sum(axis=0) > 0).sum() == 1:
         return "Annotators gave every item the same label: agreement on it says nothing of a judge"
     questions = int(counts.how_many @ (counts.pairs.sum(axis=1) > 0))
@@ -126,3 +124,25 @@ def _gate(counts: StudyCounts, rule: DecisionRule) -> str:
             f"{rule.questions} are required"
         )
     return ""
+
+
+def _no_pairs(humans: Humans, asked: Bools) -> str:
+    """Why no annotator can be compared with others on any item."""
+    if not _labelled_by_two(humans.ratings).any():
+        return "No item was labelled by two annotators: there is no human to compare with"
+    by_two = _labelled_by_two(humans.made)
+    if not by_two.any():
+        left_out = [name for name in humans.ratings.annotators if name not in humans.makers]
+        names = ", ".join(left_out[:3]) + (" and others" if len(left_out) > 3 else "")
+        return (
+            f"Too few annotators are left to compare with: without {names}, no item was labelled "
+            "by two annotators"
+        )
+    if not (by_two & asked[humans.ratings.rows]).any():
+        return "The judge was asked about no item that two annotators labelled"
+    return "With one annotator left out, the others give no truth on any item"
+
+
+def _labelled_by_two(ratings: Ratings) -> Bools:
+    by_two: Bools = np.count_nonzero(ratings.values >= 0, axis=1) >= 2
+    return by_two

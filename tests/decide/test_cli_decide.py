@@ -134,6 +134,15 @@ def test_an_annotator_who_is_not_there_is_told(call, run_folder: Path) -> None: 
     assert "name of a judge" in err
 
 
+def test_with_two_annotators_in_the_judges_place_too_few_are_left(call, run_folder: Path) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = call("decide", run_folder, "--as-judge", "ann", "--as-judge", "bob")
+    assert code == 0
+    assert (
+        "CAN'T TELL for Politeness (ann). Too few annotators are left to compare with: without "
+        "ann, bob, expert and others, no item was labelled by two annotators."
+    ) in " ".join(out.split())
+
+
 def test_the_report_opens_with_the_decisions(call, run_folder: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     code, _, _ = call("report", run_folder, "--as-judge", "expert", "--to", tmp_path / "paper")
     assert code == 0

@@ -184,7 +184,37 @@ def test_one_annotator() -> None:
 def test_no_overlap() -> None:
     half = len(TRUE) // 2
     humans = {"h0": TRUE[:half] + "." * half, "h1": "." * half + TRUE[half:]}
-    _cant_tell(decided(humans, TRUE), "No item was labelled by two annotators")
+    found = decided(humans, TRUE)
+    _cant_tell(found, "No item was labelled by two annotators")
+    gap = condition(found, "humans_accuracy").estimate
+    assert gap.reason == "on no item can an annotator be compared with others"
+
+
+def test_too_few_annotators_are_left_without_those_who_make_no_truth() -> None:
+    humans = {"ann": TRUE, "bob": noisy(TRUE, 0.05, 1)}
+    found = decided(humans, TRUE, annotators=("ann",))
+    _cant_tell(
+        found,
+        "Too few annotators are left to compare with: without bob, no item was labelled by two "
+        "annotators.",
+    )
+    crowd = dict.fromkeys(("ann", "bob", "cem", "dan", "eve"), TRUE)
+    found = decided(crowd, TRUE, annotators=("ann",))
+    _cant_tell(found, "without bob, cem, dan and others, no item")
+
+
+def test_two_annotators_share_only_items_that_the_judge_was_not_asked_about() -> None:
+    humans = {"ann": TRUE, "bob": "." * 40 + TRUE[40:]}
+    study = scoped(humans)
+    judge = verdicts("j", TRUE[:40], answers(40))
+    (found,) = decisions(replace(study, judges=(judge,)), DecisionRule())
+    _cant_tell(found, "The judge was asked about no item that two annotators labelled.")
+
+
+def test_the_others_give_no_truth_on_any_item() -> None:
+    humans = {"ann": "a" * 40, "bob": "b" * 40, "cem": "c" * 40}
+    found = decided(humans, "b" * 40, ties="none")
+    _cant_tell(found, "With one annotator left out, the others give no truth on any item.")
 
 
 def test_one_label_only() -> None:
