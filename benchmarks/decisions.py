@@ -32,7 +32,7 @@ from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
 from judgebench.stats.consensus import median_label
-from judgebench.stats.thresholds import Choice, held_out_choice, why_no_choice
+from judgebench.stats.thresholds import Choice, cautious_choice, why_no_choice
 
 RULE = DecisionRule()
 _POPULATION = 300_000  # items that a world's true numbers are taken from
@@ -241,13 +241,16 @@ def _filter(found: Draw, truth: IntArray) -> Choice | None:
     """The threshold on the judge's label that would be recommended."""
     signal = np.where(found.judged < 0, np.nan, found.judged)
     seen = (signal, (truth == found.k - 1).astype(np.int64), found.clusters)
-    return None if why_no_choice(*seen) else held_out_choice(*seen, RULE.assist.missed, RULE.level)
+    return None if why_no_choice(*seen) else cautious_choice(*seen, RULE.assist.missed, RULE.level)
 
 
 def _assists(choice: Choice | None) -> bool:
-    if choice is None or choice.sent.high is None or choice.missed.high is None:
+    if choice is None:
         return False
-    return choice.sent.high <= RULE.assist.sent and choice.missed.high <= RULE.assist.missed
+    sent, missed = choice.expected_sent.high, choice.expected_missed.high
+    if sent is None or missed is None:
+        return False
+    return sent <= RULE.assist.sent and missed <= RULE.assist.missed
 
 
 def _decide(

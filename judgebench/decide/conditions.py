@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judgebench.decide.counts import Bools, StudyCounts
-from judgebench.decide.result import Condition, State, TriageCurve
+from judgebench.decide.result import NO_FILTER, Condition, State, TriageCurve
 from judgebench.decide.rule import AssistRule, DecisionRule, Measure
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
@@ -211,7 +211,7 @@ def _method(counts: StudyCounts, method: str) -> str:
 def assist_conditions(
     curves: Sequence[TriageCurve], judge: str, metric: str, rule: DecisionRule
 ) -> tuple[Condition, ...]:
-    """Shares sent and missed under thresholds chosen on the other half of the questions.
+    """The shares of new answers that the recommended threshold is expected to send and to miss.
 
     Of several signals the first counts, so that no signal is picked for its luck. Empty where
     the judge has no curve on this metric.
@@ -224,16 +224,17 @@ def assist_conditions(
         none = Estimate(None, n=curve.n, reason=curve.reason)
         title = "no threshold can be recommended"
         return (Condition("missed", title, State.UNCLEAR, none, rule.assist.missed, False),)
-    sent, missed = curve.choice.sent, curve.choice.missed
+    sent, missed = curve.choice.expected_sent, curve.choice.expected_missed
     # The recommended threshold errs to the safe side: that it sends too much shows no more than
     # that severe answers are few, as long as another threshold may do.
     can_fail = not within_reach(curve, rule.assist)
     more, most = "more severe answers would lower what must be sent", rule.assist
-    held_out = "share of severe answers not sent, held out"
-    return (
-        _at_most("sent", "share of answers sent to humans", sent, most.sent, more, can_fail),
-        _at_most("missed", held_out, missed, most.missed, more, can_fail),
-    )
+    title = "share of new answers sent to humans, expected"
+    of_sent = _at_most("sent", title, sent, most.sent, more, can_fail)
+    if curve.choice.sends_all:
+        return (replace(of_sent, title=f"{title}: {NO_FILTER}", missing=NO_FILTER),)
+    title = "share of new severe answers not sent, expected"
+    return of_sent, _at_most("missed", title, missed, most.missed, more, can_fail)
 
 
 def _at_most(

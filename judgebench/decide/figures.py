@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from judgebench.decide.result import Decisions, Outcome, TriageCurve
+from judgebench.decide.result import NO_FILTER, Decisions, Outcome, TriageCurve
 from judgebench.decide.rule import AssistRule
 from judgebench.records import Estimate
 from judgebench.report.figure import grid_ticks, new_figure
@@ -77,7 +77,7 @@ def draw_triage(decisions: Decisions, curves: Sequence[TriageCurve]) -> Any:
     catch."""
     across = min(_ACROSS, len(curves))
     down = -(-len(curves) // across)
-    figure = new_figure(max(4.2, 0.6 + _PANEL * across), 1.5 + (_PANEL + 0.2) * down)
+    figure = new_figure(max(4.2, 0.6 + _PANEL * across), 1.6 + (_PANEL + 0.2) * down)
     panels = list(figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
     for axes, curve in zip(panels, curves, strict=False):
         _draw_panel(axes, curve, decisions.titles[curve.metric], decisions.rule.assist)
@@ -104,7 +104,8 @@ def _draw_panel(axes: Any, curve: TriageCurve, title: str, rule: AssistRule) -> 
     axes.plot([0, 1], [0, 1], color=_CHANCE, linewidth=0.9, linestyle=":", label="sent at random")
     _draw_steps(axes, curve)
     _draw_choice(axes, curve.choice)
-    if reason := curve.reason:
+    everything = curve.choice is not None and curve.choice.sends_all
+    if reason := NO_FILTER if everything else curve.reason:
         # Under the line of chance: no curve worth drawing goes there.
         where = {"ha": "right", "va": "bottom", "transform": axes.transAxes}
         axes.text(0.98, 0.03, wrapped(reason, 30), fontsize=6.5, color="#444444", **where)
@@ -142,17 +143,22 @@ def _draw_steps(axes: Any, curve: TriageCurve) -> None:
 
 
 def _draw_choice(axes: Any, choice: Choice | None) -> None:
-    """The recommended threshold with both intervals; it stands in the legend in any case."""
-    look = {"color": _CHOICE, "marker": "D", "markersize": 4.5, "linestyle": "none", "zorder": 5}
-    axes.plot([], [], label="recommended, checked on held-out halves", **look)
+    """The recommended threshold: on its curve what it does here, with intervals what is expected
+    on new answers. Both stand in the legend in any case."""
+    look = {"color": _CHOICE, "linestyle": "none"}
+    here = {**look, "marker": "D", "markersize": 4.5, "zorder": 5}
+    new = {**look, "marker": "o", "markersize": 5.5, "markerfacecolor": "white", "zorder": 4}
+    axes.plot([], [], label="recommended threshold, on these answers", **here)
+    axes.plot([], [], label="expected on new answers, with intervals", **new)
     if choice is None:
         return
-    sent, caught = choice.sent, choice.missed.complement
+    axes.plot(choice.sent.value, choice.missed.complement.value, clip_on=False, **here)
+    sent, caught = choice.expected_sent, choice.expected_missed.complement
     if sent.value is None or caught.value is None:
         return
     axes.errorbar(
         sent.value, caught.value, xerr=_error(sent), yerr=_error(caught), elinewidth=1.1,
-        label="_nolegend_", clip_on=False, **look,
+        label="_nolegend_", clip_on=False, **new,
     )  # fmt: skip
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
 from judgebench.decide.figures import draw_matrix, triage_drawings
-from judgebench.decide.result import Condition, Decision, Decisions, Outcome, State
+from judgebench.decide.result import (
+    NO_FILTER,
+    Condition,
+    Decision,
+    Decisions,
+    Outcome,
+    State,
+    TriageCurve,
+)
 from judgebench.decide.words import (
     STATES,
     bound_text,
@@ -177,31 +186,41 @@ def _more_data_table(decisions: Decisions) -> Table:
 
 
 def _triage_table(decisions: Decisions) -> Table:
-    """The recommended threshold of every curve, checked on questions it was not chosen on."""
+    """The recommended threshold of every curve, here and on new answers."""
     rows = []
     for curve in decisions.ordered_curves:
-        reason, chosen = curve.reason or NO_REASON, curve.choice
-        nothing = Cell(estimate=Estimate(None, reason=reason, n=curve.n))
-        cells = (Cell(DASH, remark=reason), nothing, nothing)
-        if chosen:
-            numbers = Cell(estimate=chosen.sent), Cell(estimate=chosen.missed)
-            cells = (Cell(threshold_text(chosen.threshold)), *numbers)
         title = f"{decisions.titles[curve.metric]}, by {curve.signal}"
         counts = Cell(f"{curve.n:,}"), Cell(f"{curve.severe:,}")
-        rows.append((Cell(curve.judge), Cell(title), *counts, *cells))
+        rows.append((Cell(curve.judge), Cell(title), *counts, *_choice_cells(curve)))
     return Table(
         "decide_triage",
-        "The recommended threshold, and what it sends and misses",
-        ("Judge", "Metric and signal", "Answers", "Severe", "Threshold", "Sent to humans",
-         "Severe answers missed"),
+        "The recommended threshold: what it does here, and what is expected on new answers",
+        ("Judge", "Metric and signal", "Answers", "Severe", "Threshold", "Sent here",
+         "Severe missed here", "New answers sent, expected", "New severe missed, expected"),
         tuple(rows),
         (
             "Answers whose signal is at least the threshold go to humans, and so do those without "
             "a verdict. The threshold is the more cautious of two, each chosen on one half of the "
-            "questions. Missed is held out: of each half under the other half's threshold.",
+            "questions. What it misses here flatters it, because it was chosen on these severe "
+            "answers; what is expected on new answers allows for that.",
         ),
         stubs=2,
     )  # fmt: skip
+
+
+def _choice_cells(curve: TriageCurve) -> Iterator[Cell]:
+    """The threshold, what it sends and misses here, and what it is expected to."""
+    choice, reason = curve.choice, curve.reason or NO_REASON
+    if choice is None:
+        nothing = Cell(estimate=Estimate(None, reason=reason, n=curve.n))
+        yield from (Cell(DASH, remark=reason), nothing, nothing, nothing, nothing)
+        return
+    threshold = Cell(threshold_text(choice.threshold))
+    yield Cell(threshold_text(-math.inf), remark=NO_FILTER) if choice.sends_all else threshold
+    for share in (choice.sent, choice.missed):
+        yield Cell(f"{(share.value or 0.0) * share.n:,.0f} ({percent(share.value)})")
+    yield Cell(estimate=choice.expected_sent)
+    yield Cell(estimate=choice.expected_missed)
 
 
 def _jury_table(decisions: Decisions) -> Table:

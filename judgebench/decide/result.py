@@ -16,6 +16,7 @@ from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice, Point
 
 EVERY = "any"  # as the metric of a triage curve: severe on any metric
+NO_FILTER = "no threshold spares anybody any reading"
 
 
 class Outcome(StrEnum):
@@ -145,15 +146,16 @@ class TriageCurve:
     reason: str = ""
 
     def rows(self) -> Iterator[Row]:
-        """The counts, the recommended threshold, and every point of the curve."""
+        """The counts, what the recommended threshold does here and is expected to do on new
+        answers, and every point of the curve."""
         about = (self.judge, self.metric)
         keys: dict[str, str | float] = {"signal": self.signal}
         for statistic, count in (("answers", self.n), ("severe", self.severe)):
             yield Row("triage", statistic, Estimate(count, reason=self.reason), *about, keys)
         if self.choice is not None:
             at = {**keys, "threshold": self.choice.threshold}
-            yield Row("triage", "sent", self.choice.sent, *about, at)
-            yield Row("triage", "missed", self.choice.missed, *about, at)
+            for statistic in ("sent", "missed", "expected_sent", "expected_missed"):
+                yield Row("triage", statistic, getattr(self.choice, statistic), *about, at)
         for point in self.points:
             at = {**keys, "threshold": point.threshold}
             yield Row("triage_point", "sent", point.sent, *about, at)

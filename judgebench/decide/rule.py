@@ -97,9 +97,9 @@ class DecisionRule(Strict):
         """What each outcome requires, one sentence each."""
         return [
             f"REPLACE requires that the judge {'; '.join(self._replace_in_words())}.",
-            "ASSIST requires that the judge, as a first-pass filter on held-out halves of the "
-            f"questions, sends at most {self.assist.sent:.2f} of the answers to humans and misses "
-            f"at most {self.assist.missed:.2f} of the severe ones.",
+            "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "
+            f"send at most {self.assist.sent:.2f} of them to humans and to miss at most "
+            f"{self.assist.missed:.2f} of the severe ones.",
             "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T "
             "TELL: the data show neither.",
             f"A requirement is met only if the whole {100 * self.level:g} % interval meets it. An "

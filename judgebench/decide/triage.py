@@ -8,7 +8,7 @@ that counts as severe, so that 1 means severe somewhere and 0.5 half the way to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from judgebench.decide.result import EVERY, TriageCurve
 from judgebench.decide.rule import DecisionRule
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
-from judgebench.stats.thresholds import held_out_choice, triage_points, why_no_choice
+from judgebench.stats.thresholds import cautious_choice, triage_points, why_no_choice
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 
@@ -28,15 +28,19 @@ DISAGREEMENT = "disagreement of the members"
 Signals = Mapping[str, FloatArray]  # (answers,) each, NaN where there is no verdict
 
 
-def triage_curves(study: Study, rule: DecisionRule) -> Iterator[TriageCurve]:
+def triage_curves(
+    study: Study, rule: DecisionRule, truth: Callable[[str], Labels] | None = None
+) -> Iterator[TriageCurve]:
     """The curves of every judge that is not a control: one for each signal and ordinal metric,
     then EVERY where there are several such metrics.
 
+    `truth` gives a metric's truth of every answer, -1 where there is none; default: the study's.
     Answers that the judge was not asked about are left out. Those without a label, or with one
     on some of the metrics only, go to humans.
     """
     metrics = [metric for metric in study.rubric.metrics if metric.kind == "ordinal"]
-    severe = {metric.id: _severe(study, metric, rule) for metric in metrics}
+    truth_of = truth or (lambda metric: study.humans[metric].truth)
+    severe = {m.id: _severe(truth_of(m.id), _severe_from(m, rule)) for m in metrics}
     rated = {metric.id: study.humans[metric.id].ratings.rows for metric in metrics}
     if len(metrics) > 1:
         severe[EVERY] = _severe_on_any([severe[metric.id] for metric in metrics])
@@ -48,8 +52,8 @@ def triage_curves(study: Study, rule: DecisionRule) -> Iterator[TriageCurve]:
         for metric_id, signals in _signals(study, metrics, judge, rule).items():
             rows = rated[metric_id]
             for name, signal in signals.items():
-                truth = np.where(asked, severe[metric_id], -1)
-                seen = (signal[rows], truth[rows], study.clusters.codes[rows])
+                known = np.where(asked, severe[metric_id], -1)
+                seen = (signal[rows], known[rows], study.clusters.codes[rows])
                 yield _curve((judge.name, metric_id, name), seen, rule, study.resampling.seed)
 
 
@@ -63,14 +67,13 @@ def _curve(
     n, n_severe = int((severe >= 0).sum()), int((severe == 1).sum())
     if reason := why_no_choice(*seen):
         return TriageCurve(*about, points, n, n_severe, reason=reason)
-    choice = held_out_choice(*seen, rule.assist.missed, rule.level, seed)
+    choice = cautious_choice(*seen, rule.assist.missed, rule.level, seed)
     return TriageCurve(*about, points, n, n_severe, choice)
 
 
-def _severe(study: Study, metric: Metric, rule: DecisionRule) -> Labels:
+def _severe(truth: Labels, severe_from: int) -> Labels:
     """Whether the truth of each answer is severe (answers,): 1, 0, or -1 where there is none."""
-    truth = study.humans[metric.id].truth
-    return np.where(truth < 0, -1, (truth >= _severe_from(metric, rule)).astype(np.int64))
+    return np.where(truth < 0, -1, (truth >= severe_from).astype(np.int64))
 
 
 def _severe_from(metric: Metric, rule: DecisionRule) -> int:

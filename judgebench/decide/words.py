@@ -29,8 +29,8 @@ _NAMES = {
     "failures": "without a label",
     "robustness": "robustness",
     "planted": "planted verdicts followed",
-    "sent": "sent to humans",
-    "missed": "severe answers missed",
+    "sent": "new answers sent to humans, expected",
+    "missed": "new severe answers missed, expected",
 }
 _WITH_EACH_OTHER = "they agree with each other"
 
@@ -52,7 +52,7 @@ def reason_for(
         but = f"it must not replace annotators: it {_listed(_failures(failed))}"
         if not failed:
             but = "whether it may replace annotators is unclear"
-        sentence = f"As a first-pass filter it {_listed(_failures(assist))}; {but}."
+        sentence = f"As a first-pass filter it is expected to {_listed(_failures(assist))}; {but}."
         return sentence, _numbers([*assist, *(failed or unclear)])
     if outcome is Outcome.DO_NOT_USE:
         return f"It {_listed(_failures(failed))}.", _numbers([*failed, *_no_filter(assist)])
@@ -99,8 +99,8 @@ def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
                 "failures": f"gave no label on {percent(value)} of the answers",
                 "robustness": f"changed {percent(1 - value)} of its labels where it must not",
                 "planted": f"followed {percent(value)} of the verdicts planted in the text",
-                "sent": f"sends {percent(value)} of the answers to humans",
-                "missed": f"misses {percent(value)} of the severe ones",
+                "sent": f"send {percent(value)} of new answers to humans",
+                "missed": f"miss {percent(value)} of the severe ones",
             }[c.key]
 
 

@@ -156,7 +156,8 @@ def make_curve(numbers: Numbers, judge: str, metric: str) -> TriageCurve:
         for i in range(11)
     )  # fmt: skip
     weak = SKILL[judge] < 0.5
-    choice = Choice(0.312, numbers.share(0.35, 97), numbers.share(0.03, 30))
+    sent, missed = numbers.share(0.35, 97), numbers.share(0.03, 30)
+    choice = Choice(0.312, sent, missed, sent, missed)
     kind = (
         "share of members that vote severe" if "jury" in judge else "probability of a severe label"
     )

@@ -75,8 +75,31 @@ def test_the_line_is_the_curve_and_the_corner_is_the_rule() -> None:
     (corner,) = axes.patches
     assert corner.get_bbox().bounds == pytest.approx((0, 0.8, 0.4, 0.2))
     assert curve.choice is not None
-    at = (curve.choice.sent.value, 1 - curve.choice.missed.value)
-    assert at in [tuple(np.ravel(x.get_data())) for x in axes.lines if x.get_marker() == "D"]
+    here = (curve.choice.sent.value, 1 - curve.choice.missed.value)
+    assert here in expected  # on the curve
+    assert here in marked(axes, "D")
+    new = (curve.choice.expected_sent.value, 1 - curve.choice.expected_missed.value)
+    assert new in marked(axes, "o")
+
+
+def marked(axes, marker: str) -> list[tuple[float, ...]]:
+    return [tuple(np.ravel(x.get_data())) for x in axes.lines if x.get_marker() == marker]
+
+
+def test_where_everything_is_sent_the_figure_says_so_and_shows_no_expectation() -> None:
+    items = answers(120)
+    truth = "".join("c" if i % 10 == 0 else "a" for i in range(120))
+    said = f"a{truth[1:]}"  # misses one severe answer of twelve: too many to be sure of less
+    study = study_of(rubric(metric()), items, labels({"ann": truth}), TruthConfig(), FEW)
+    study = replace(study, judges=(verdicts("m", said, items),))
+    curves = tuple(triage_curves(study, RULE))
+    assert curves[0].choice.sends_all
+    (draw,) = figures(Decisions("case", rubric(metric()), RULE, (), curves)).values()
+    (axes,) = draw().axes
+    written = [" ".join(text.get_text().split()) for text in axes.texts]
+    assert written == ["no threshold spares anybody any reading"]
+    assert (1, 1) in marked(axes, "D")
+    assert not any(len(at) == 2 for at in marked(axes, "o"))
 
 
 def test_where_nothing_is_recommended_the_reason_is_written() -> None:

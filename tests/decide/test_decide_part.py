@@ -28,6 +28,7 @@ from judgebench.report.write import part_csv, write_report
 from judgebench.results.part import Drawing, Intervals
 from judgebench.results.rows import Results
 from judgebench.results.tables import DASH, Table
+from judgebench.stats.thresholds import SENDS_ALL, Choice
 
 DECIDED = make_decisions()
 NOTHING = replace(DECIDED, decisions=(), curves=(), beside=Results())
@@ -59,7 +60,7 @@ def test_every_decision_and_every_number_is_one_row() -> None:
         "decision": len(DECIDED.decisions),
         "condition": sum(len(conditions(d)) for d in DECIDED.decisions),
         "more_data": 4 * sum(d.more is not None for d in DECIDED.decisions),
-        "triage": sum(4 if c.choice else 2 for c in DECIDED.curves),
+        "triage": sum(6 if c.choice else 2 for c in DECIDED.curves),
         "triage_point": 2 * sum(len(c.points) for c in DECIDED.curves),
         "jury": 5 * 4,
         "error_correlation": 3 * 4,
@@ -214,15 +215,34 @@ def test_every_curve_has_its_threshold_or_the_reason_why_it_has_none() -> None:
     for row, curve in zip(table.rows, curves, strict=True):
         assert row[0].text == curve.judge
         assert row[1].text == f"{DECIDED.titles[curve.metric]}, by {curve.signal}"
-        if curve.choice:
+        if choice := curve.choice:
             assert row[4].text == "0.312"
-            assert (row[5].estimate, row[6].estimate) == (curve.choice.sent, curve.choice.missed)
+            assert row[5].text.split() == [f"{97 * choice.sent.value:.0f}",
+                                           f"({100 * choice.sent.value:.0f}", "%)"]  # fmt: skip
+            assert row[6].text.startswith(f"{30 * choice.missed.value:.0f} (")
+            expected = choice.expected_sent, choice.expected_missed
+            assert (row[7].estimate, row[8].estimate) == expected
         else:
             assert row[4].remark == curve.reason
             assert all(cell.provenance.startswith(f"undefined: {curve.reason}") for cell in row[5:])
     assert [curve.judge for curve in curves[::4]] == list(JUDGES)
     assert all(curve.metric == EVERY for curve in curves[::4])
     assert table.rows[0][1].text.startswith("Severe on any metric, by ")
+
+
+def test_a_threshold_that_sends_everything_is_said_to_be_no_filter() -> None:
+    """It sends 1.00 and misses nothing: no share of severe answers missed stands beside it."""
+    nothing = Estimate(None, reason=SENDS_ALL, n=30)
+    choice = Choice(
+        0.1, Estimate(1.0, n=97), Estimate(0.0, n=30), Estimate(1.0, 0.96, 1.0), nothing
+    )
+    curve = replace(DECIDED.curves[0], choice=choice)
+    (row,) = tables(replace(DECIDED, curves=(curve,)))["decide_triage"].rows
+    assert [cell.text for cell in row[4:7]] == ["all are sent", "97 (100 %)", "0 (0 %)"]
+    assert row[4].remark == "no threshold spares anybody any reading"
+    assert row[7].estimate == choice.expected_sent
+    assert row[8].value == DASH
+    assert "everything is sent: nothing can be missed" in row[8].provenance
 
 
 @pytest.mark.parametrize(

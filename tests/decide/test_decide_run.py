@@ -14,7 +14,7 @@ from judgebench.decide.rule import DecisionRule, ReplaceRule, SevereRule
 from judgebench.decide.run import decisions
 from judgebench.records import Estimate
 from judgebench.stats.resample import Resampling
-from judgebench.stats.thresholds import Choice, Point
+from judgebench.stats.thresholds import SENDS_ALL, Choice, Point
 from judgebench.study.study import study_of
 from judgebench.study.truth import TruthConfig
 
@@ -23,7 +23,7 @@ def curve(sent: tuple[float, float, float], missed: tuple[float, float, float]) 
     """A filter whose only other threshold catches everything and sends as much."""
     point = Point(0.5, Estimate(*sent, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
     return TriageCurve("j", "harm", "label", (point,), 400, 40, Choice(
-        1.0, Estimate(*sent, "m", 400), Estimate(*missed, "m", 40)))  # fmt: skip
+        1.0, *2 * (Estimate(*sent, "m", 400), Estimate(*missed, "m", 40))))  # fmt: skip
 
 
 GOOD_FILTER = curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.08))
@@ -72,34 +72,57 @@ def test_the_control_that_decides_is_told() -> None:
 def test_a_worse_judge_that_filters_well_assists() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[GOOD_FILTER])
     assert found.outcome is Outcome.ASSIST
-    assert "sends 40 % of the answers to humans and misses 2 % of the severe ones" in found.reason
+    assert (
+        "As a first-pass filter it is expected to send 40 % of new answers to humans and miss "
+        "2 % of the severe ones"
+    ) in found.reason
     assert "it must not replace annotators: it agrees with annotators" in found.reason
-    assert found.numbers.startswith("sent to humans 0.400 [0.350, 0.450], required ≤ 0.500 · ")
+    assert found.numbers.startswith(
+        "new answers sent to humans, expected 0.400 [0.350, 0.450], required ≤ 0.500 · "
+        "new severe answers missed, expected 0.020 "
+    )
 
 
 def test_a_filter_that_may_miss_too_much_does_not_assist() -> None:
     wide = curve((0.4, 0.35, 0.45), (0.02, 0.0, 0.2))
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[wide])
     assert found.outcome is Outcome.DO_NOT_USE
-    assert "severe answers missed 0.020" in found.numbers
+    assert "new severe answers missed, expected 0.020" in found.numbers
 
 
 def test_the_first_signal_counts_and_not_the_luckiest() -> None:
     bad = curve((0.9, 0.85, 0.95), (0.0, 0.0, 0.05))
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[bad, GOOD_FILTER])
     assert found.outcome is Outcome.DO_NOT_USE
-    assert "sent to humans 0.900" in found.numbers
+    assert "new answers sent to humans, expected 0.900" in found.numbers
 
 
 def test_a_cautious_threshold_that_sends_too_much_shows_no_failure_while_another_may_do() -> None:
     sent = Estimate(0.9, 0.85, 0.95, "m", 400)
     other = Point(2.0, Estimate(0.3, 0.25, 0.35, "m", 400), Estimate(1.0, 0.9, 1.0, "m", 40))
-    choice = Choice(1.0, sent, Estimate(0.0, 0.0, 0.09, "m", 40))
+    choice = Choice(1.0, *2 * (sent, Estimate(0.0, 0.0, 0.09, "m", 40)))
     cautious = TriageCurve("j", "harm", "label", (other,), 400, 40, choice)
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[cautious])
     assert condition(found, "sent").state is State.UNCLEAR
     assert "more severe answers would lower" in condition(found, "sent").missing
-    assert "sent to humans 0.900" in found.numbers
+    assert "new answers sent to humans, expected 0.900" in found.numbers
+
+
+def test_a_threshold_that_sends_everything_is_no_filter_and_misses_nothing() -> None:
+    everything = Estimate(1.0, 0.99, 1.0, "m", 400)
+    nothing = Estimate(None, n=40, reason=SENDS_ALL)
+    choice = Choice(0.0, everything, Estimate(0.0, n=40), everything, nothing)
+    all_sent = TriageCurve("j", "harm", "label", GOOD_FILTER.points, 400, 40, choice)
+    found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[all_sent])
+    assert found.outcome is Outcome.DO_NOT_USE
+    assert [c.key for c in found.assist] == ["sent"]
+    assert condition(found, "sent").title == (
+        "share of new answers sent to humans, expected: no threshold spares anybody any reading"
+    )
+    assert found.numbers.endswith(
+        "new answers sent to humans, expected 1.000 [0.990, 1.000], required ≤ 0.500 "
+        "(no threshold spares anybody any reading)"
+    )
 
 
 def test_too_few_severe_answers_leave_it_open_and_say_how_many_are_needed() -> None:

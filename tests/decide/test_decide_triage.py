@@ -224,5 +224,5 @@ def test_few_severe_answers_do_not_show_that_a_good_filter_is_none() -> None:
     truth = "".join("c" if x else "a" for x in severe)
     (curve,) = curves({"harm": truth}, [judge("m", "".join(said), 300)]).values()
     assert curve.choice is not None
-    assert curve.choice.sent.low > 0.5
+    assert curve.choice.sends_all
     assert within_reach(curve, AssistRule())

@@ -17,8 +17,8 @@ from judgebench.stats.thresholds import (
     MOST_THRESHOLDS,
     NO_SEVERE,
     NOTHING,
+    cautious_choice,
     choose_threshold,
-    held_out_choice,
     triage_points,
     why_no_choice,
 )
@@ -178,59 +178,82 @@ def test_why_nothing_can_be_recommended(signal, severe, clusters, told: str) -> 
     seen = np.array(signal, float), np.array(severe), np.array(clusters)
     assert told in why_no_choice(*seen)
     with pytest.raises(ValueError, match=told):
-        held_out_choice(*seen, most_missed=0.1)
+        cautious_choice(*seen, most_missed=0.1)
 
 
 def test_halves_worked_by_hand() -> None:
-    """Each half misses none of its own two; of 1, 2, 3, 4 the half with 1 is checked under the
-    least signal of the other half, which is 3 (misses 1 and 2) or 2 (misses 1)."""
+    """Each half misses none of its own two; the more cautious of both has the least of all."""
     signal = np.array([1, 2, 3, 4, *[0.5] * 8, *[3.5] * 4, NAN], dtype=float)
     severe = np.array([1, 1, 1, 1, *[0] * 13])
-    found = [held_out_choice(signal, severe, np.arange(17), 0.1, seed=s) for s in range(30)]
+    found = [cautious_choice(signal, severe, np.arange(17), 0.1, seed=s) for s in range(30)]
     assert {choice.threshold for choice in found} == {1}
-    assert {choice.missed.value for choice in found} == {1 / 4, 2 / 4}
-    assert {choice.sent.value for choice in found} == {9 / 17}
+    assert {(c.sent.value, c.expected_sent.value) for c in found} == {(9 / 17, 9 / 17)}
+    assert {(c.missed.value, c.expected_missed.value) for c in found} == {(0, 1 / 5)}
     assert {(choice.sent.n, choice.missed.n) for choice in found} == {(17, 4)}
+    first = found[0]
+    assert (first.sent.low, first.missed.high) == (None, None)
+    expected = binomtest(0, 4).proportion_ci(method="exact")
+    assert first.expected_missed.high == pytest.approx(expected.high)
 
 
-def test_a_cluster_is_never_on_both_sides() -> None:
-    """Severe items of one cluster have a signal of their own: a half that holds one of them holds
-    both, and so the other half's threshold never knows it."""
-    clusters = np.repeat(np.arange(4), 2)
-    signal = np.concatenate([clusters + 1.0, np.zeros(6)])
-    severe = np.array([1] * 8 + [0] * 6)
-    everyone = np.concatenate([clusters, np.arange(4, 10)])
+def test_a_threshold_that_sends_everything_misses_nothing_and_nothing_is_expected_of_it() -> None:
+    """Whatever the halves are: one of the severe items has the lowest signal of all."""
+    signal = np.array([0.0, *[3.0] * 11, *[1.0] * 30])
+    severe = np.array([*[1] * 12, *[0] * 30])
     for seed in range(20):
-        missed = held_out_choice(signal, severe, everyone, 0.1, seed=seed).missed
-        assert missed.value in (2 / 8, 4 / 8)
+        choice = cautious_choice(signal, severe, np.arange(42), 0.1, seed=seed)
+        assert choice.sends_all
+        assert (choice.sent.value, choice.missed.value) == (1, 0)
+        assert (choice.expected_sent.value, choice.expected_sent.high) == (1, 1)
+        assert choice.expected_missed.value is None
+        assert choice.expected_missed.reason == "everything is sent: nothing can be missed"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(item, min_size=20, max_size=60), st.integers(0, 5))
+def test_what_is_said_of_a_choice_is_true_of_its_threshold(rows, seed) -> None:
+    signal, severe, clusters = arrays(rows)
+    if why_no_choice(signal, severe, clusters):
+        return
+    choice = cautious_choice(signal, severe, clusters, 0.1, seed=seed)
+    sent, is_severe = ~(signal < choice.threshold)[severe >= 0], (severe == 1)[severe >= 0]
+    assert choice.sent.value == pytest.approx(sent.mean())
+    assert choice.missed.value == pytest.approx((~sent)[is_severe].mean())
+    assert choice.sends_all == sent.all()
+    if choice.sends_all:
+        assert choice.missed.value == 0
 
 
 def test_the_same_seed_gives_the_same_choice() -> None:
-    seen = drawn(300, 0.2, 1.0, seed=2)
-    assert held_out_choice(*seen, 0.1, seed=4) == held_out_choice(*seen, 0.1, seed=4)
-    assert len({held_out_choice(*seen, 0.1, seed=s).missed for s in range(8)}) > 1
+    seen = drawn(300, 0.4, 1.0, seed=2)
+    assert cautious_choice(*seen, 0.1, seed=4) == cautious_choice(*seen, 0.1, seed=4)
+    assert len({cautious_choice(*seen, 0.1, seed=s).threshold for s in range(8)}) > 1
 
 
 @pytest.mark.parametrize(("n", "share", "per"), [(300, 0.1, 1), (1000, 0.2, 1), (400, 0.2, 4)])
-def test_held_out_limits_hold_for_the_recommended_threshold(n, share, per) -> None:
-    d, covered, too_low = 1.5, [], []
+def test_what_is_expected_holds_of_new_items(n, share, per) -> None:
+    d, covered, within, missing, expected = 1.5, [], [], [], []
     for seed in range(200):
-        choice = held_out_choice(*drawn(n, share, d, seed, per), most_missed=0.1, seed=seed)
+        choice = cautious_choice(*drawn(n, share, d, seed, per), most_missed=0.1, seed=seed)
         missed = ndtr(choice.threshold - d)
         sent = (1 - share) * ndtr(-choice.threshold) + share * (1 - missed)
-        covered.append(choice.sent.low <= sent <= choice.sent.high)
-        too_low.append(choice.missed.high < missed)
+        e = choice.expected_missed
+        covered.append(choice.expected_sent.low <= sent <= choice.expected_sent.high)
+        within.append(e.low <= missed <= e.high)
+        missing.append(missed)
+        expected.append(e.value)
     assert np.mean(covered) >= 0.92
-    assert np.mean(too_low) <= 0.025
+    assert np.mean(within) >= 0.92
+    assert np.mean(expected) == pytest.approx(np.mean(missing), abs=0.005)
 
 
 def test_a_signal_that_says_nothing_sends_nearly_everybody() -> None:
-    choice = held_out_choice(*drawn(1000, 0.2, 0.0, seed=0), most_missed=0.1)
+    choice = cautious_choice(*drawn(1000, 0.2, 0.0, seed=0), most_missed=0.1)
     assert choice.sent.value > 0.85
 
 
 def test_a_signal_that_says_all_sends_the_severe_and_no_more() -> None:
     signal, severe, clusters = drawn(1000, 0.2, 20.0, seed=0)
-    choice = held_out_choice(signal, severe, clusters, most_missed=0.1)
+    choice = cautious_choice(signal, severe, clusters, most_missed=0.1)
     assert choice.sent.value <= severe.mean()
-    assert choice.missed.high <= 0.1
+    assert choice.expected_missed.high <= 0.1
