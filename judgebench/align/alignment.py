@@ -81,6 +81,8 @@ class Alignment(Shown):
     n_answers: int
     n_labels: int
     notes: tuple[str, ...]  # counted warnings and caveats, one sentence each
+    n_questions: int = 0
+    run: str = ""  # when the judges ran and with what, where that is known
 
     @property
     def results(self) -> Results:
@@ -161,6 +163,8 @@ def align(study: Study) -> Alignment:
             *rate_notes(study, found.select("rate")),
             *([cut_short] if len(listed) < differing else ()),
         ),
+        n_questions=study.clusters.n,
+        run=study.run,
     )
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from judgebench.align import alignment_figures as figures
 from judgebench.align import alignment_tables as tables
-from judgebench.align.alignment import Alignment, Disagreement
+from judgebench.align.alignment import Alignment, Disagreement, JudgeSummary
 from judgebench.align.statistics import MOST_RAW
 from judgebench.records import Status, Verdict, is_slot
 from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Card, Drawing, Part
 from judgebench.results.tables import DASH, Cell, Look, Table
 from judgebench.rubric import Metric
-from judgebench.study.study import JudgeKind
+from judgebench.study.study import JudgeKind, backend_fact
 
 NO_LABELS = "There are no human labels to align the judges with."
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
@@ -38,18 +38,19 @@ _DIRECTIONS: Mapping[str, tuple[str, str, Look]] = {
 
 def alignment_part(a: Alignment) -> Part:
     """The part of an alignment; without human labels only what the judges did and used."""
-    shown = _blocks(a) if a.n_labels else ()
+    measured = _blocks(a) if a.n_labels else ()
     compared = [*describe(a), *_verdicts_read(a)]
     compared += [] if a.n_labels else [NO_LABELS]
     blocks = (
         Block("What was compared", tuple(compared), on_screen=True),
-        *shown,
+        *measured,
         Block("Judges", tables=(tables.judges_table(a),)),
         Block("Settings of the judges", cards=tuple(_settings(a)), folded=True),
     )
     there = a.judges or a.n_labels
     title = "judges against human labels"
-    return Part("alignment", title, a.results, blocks if there else (), a.notes)
+    shown = blocks if there else ()
+    return Part("alignment", title, a.results, shown, a.notes, tuple(_facts(a)) if there else ())
 
 
 def _blocks(a: Alignment) -> Iterator[Block]:
@@ -105,6 +106,41 @@ def _judges_and_labels(a: Alignment) -> Iterator[Block]:
         said = "Of the judges that gave a probability for every label."
         yield Block("Probabilities", (said,), probabilities[:1], drawn)
         yield Block("More on probabilities", tables=probabilities[1:], folded=True)
+
+
+# --- facts ---------------------------------------------------------------------------------------
+
+
+def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What was judged, by whose labels and by which judges, and when."""
+    asked = counted(a.n_answers, "answer")
+    yield "Answers", (f"{asked} to {counted(a.n_questions, 'question')}",)
+    if a.n_labels:
+        labels = counted(a.n_labels, "label")
+        yield "Human labels", (f"{labels}; truth by {listed(_truth_makers(a))}",)
+    metrics = counted(len(a.rubric.metrics), "metric")
+    yield "Rubric", (f"{a.rubric.name}, version {a.rubric.version}: {metrics}",)
+    real = tuple(f"{judge.name}: {_what_judged(judge)}" for judge in a.real_judges)
+    if len(real) > _MOST_NAMED:
+        real = (*real[:_MOST_NAMED], f"{len(real) - _MOST_NAMED:,} others")
+    yield "Judges", (*real, f"{counted(len(a.controls), *_KINDS['control'])} beside them")
+    if a.run:
+        yield "Run", (a.run,)
+
+
+def _what_judged(judge: JudgeSummary) -> str:
+    """Model and version of a judge as far as they are known: `tiny.gguf, llamacpp 2026.1`."""
+    model = backend_fact(judge.about, "model") or backend_fact(judge.about, "file")
+    if not model:
+        made = judge.about.get("members") or judge.about.get("of") or ()
+        what = str(judge.about.get("judge", _KINDS[judge.kind][0]))
+        return f"{what} of {listed(list(made))}" if made else what
+    facts = [backend_fact(judge.about, key) for key in ("engine", "version")]
+    engine = " ".join(str(fact) for fact in facts if fact)
+    revision = backend_fact(judge.about, "revision")
+    return ", ".join(
+        [str(model), *([f"revision {str(revision)[:12]}"] if revision else []), engine]
+    )
 
 
 # --- sentences ------------------------------------------------------------------------------------

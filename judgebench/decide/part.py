@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
@@ -46,7 +47,10 @@ def decisions_part(decisions: Decisions) -> Part:
     """The part of the decisions; its CSV file is decisions.csv."""
     blocks = (*_opening(decisions), *_evidence(decisions))
     title = "may these judges replace the annotators?"
-    return Part("decisions", title, decisions.results, blocks, decisions.notes)
+    counts = Counter(d.outcome for d in decisions.decisions)
+    outcomes = tuple(f"{outcome.value} {counts[outcome]}" for outcome in Outcome if counts[outcome])
+    facts = (("Outcomes", outcomes),) if outcomes else ()
+    return Part("decisions", title, decisions.results, blocks, decisions.notes, facts)
 
 
 def _opening(decisions: Decisions) -> Iterator[Block]:
@@ -62,7 +66,8 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
 def _evidence(decisions: Decisions) -> Iterator[Block]:
     if decisions.decisions:
         conditions = tuple(_condition_figures(decisions))
-        yield Block("What the decisions rest on", (STATES,), figures=conditions)
+        yield Block("What the decisions rest on", (STATES,))
+        yield Block("Every condition as a figure", figures=conditions, folded=True)
         title = "May the judge replace the annotators?"
         drawing = Drawing("decisions", title, partial(draw_matrix, decisions))
         yield Block("The decisions as a figure", figures=(drawing,), folded=True)

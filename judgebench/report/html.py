@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,13 @@ def to_html(parts: Sequence[Part], name: str, images: Sequence[bytes] = ()) -> s
     """The whole page; `images` are the SVG of every figure, in the order of `figures_of`."""
     script = page_script(_HERE / "page.js")
     sources = (f"data:image/svg+xml;base64,{b64encode(image).decode()}" for image in images)
-    leading = [_section(block, sources) for block in blocks_of(parts, lead=True)]
-    following = [
-        (part.key, [_section(block, sources) for block in blocks_of([part], lead=False)])
-        for part in parts
-    ]
+    leading = _sections(blocks_of(parts, lead=True), sources)
+    following = [(part.key, _sections(blocks_of([part], lead=False), sources)) for part in parts]
     return _environment().get_template("page.html.jinja").render(
         title=report_title(parts, name), name=name, about=parts[0].title if parts else "",
+        facts=[fact for part in parts for fact in part.facts],
         leading=leading, following=following, notes=caveats(parts),
+        before_use="Read this before you rely on them" if leading else "Read this first",
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script), script_hash=script_hash(script),
     )  # fmt: skip
@@ -73,11 +72,16 @@ def _breakable(text: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[/:_.@-])(?=\w)", printable(text)))
 
 
-def _section(block: Block, sources: Any) -> dict[str, Any]:
-    """What the template shows of a block; figures have no source where none were drawn."""
-    figures = [(described(figure), next(sources, "")) for figure in block.figures]
-    data = json_for_page(_cards(block.cards)) if block.cards else None
-    return {"block": block, "figures": figures, "cards": data, "n_cards": len(block.cards)}
+def _sections(blocks: Sequence[Block], sources: Iterator[str]) -> list[dict[str, Any]]:
+    """What the template shows of blocks; figures have no source where none were drawn."""
+    return [
+        {
+            "block": block, "number": number, "n_cards": len(block.cards),
+            "figures": [(described(figure), next(sources, "")) for figure in block.figures],
+            "cards": json_for_page(_cards(block.cards)) if block.cards else None,
+        }
+        for number, block in enumerate(blocks, start=1)
+    ]  # fmt: skip
 
 
 def _cards(cards: Sequence[Card]) -> dict[str, Any]:

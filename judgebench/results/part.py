@@ -89,11 +89,11 @@ class Card:
 class Block:
     """A heading with what stands under it: sentences, tables, figures, cards to browse.
 
-    `lead` blocks stand before the caveats in every format; the terminal shows the tables and
-    sentences of blocks that are `on_screen`; a `folded` block of a page is closed until it is
-    opened, and belongs to the heading before it. `cards`, in their order, stand in the page alone,
-    figures in the page and in files of their own. Tables without rows are left out, and so is a
-    block in which nothing is left.
+    `lead` blocks stand before the caveats in every format, and the first of them in the head of a
+    page; the terminal shows the tables and sentences of blocks that are `on_screen`; a `folded`
+    block of a page is closed until it is opened, and belongs to the heading before it. `cards`, in
+    their order, stand in the page alone, figures in the page and in files of their own. Tables
+    without rows are left out, and so is a block in which nothing is left.
     """
 
     heading: str = ""
@@ -111,7 +111,8 @@ class Part:
     """What one analysis shows. `key` names its CSV file and its anchor in the page.
 
     `title` stands after the name of the study in the report's title: "judges against human labels".
-    `notes` are the caveats. `results` are the rows behind it, which its CSV file holds.
+    `notes` are the caveats. `results` are the rows behind it, which its CSV file holds. `facts` are
+    what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is said.
     """
 
     key: str
@@ -119,6 +120,7 @@ class Part:
     results: Results
     blocks: tuple[Block, ...] = ()
     notes: tuple[str, ...] = ()
+    facts: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def report_title(parts: Sequence[Part], name: str) -> str:

@@ -46,7 +46,17 @@ def open_run(
     others = truth_of_others(truth, as_judges, labels)
     study = study_of(rubric, answers, labels, others, resampling)
     notes = (*_weak_models(judges), *manifest.get("notes", ()))
-    return replace(study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes)
+    return replace(
+        study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
+        run=_run_in_words(manifest),
+    )  # fmt: skip
+
+
+def _run_in_words(manifest: Mapping[str, Any]) -> str:
+    """`2026-11-22, judgebench 0.1.0`: the day on which the run ended, or else began."""
+    day = str(manifest.get("ended") or manifest.get("started", ""))[:10]
+    version = f"judgebench {manifest['judgebench']}" if "judgebench" in manifest else ""
+    return ", ".join(filter(None, (day, version)))
 
 
 def _weak_models(judges: Sequence[JudgeVerdicts]) -> Iterator[str]:

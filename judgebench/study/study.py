@@ -82,8 +82,9 @@ class Study:
     """Answers with their human labels and the verdicts of judges.
 
     `clusters` are those of the items. `judges` holds control judges too. `notes` are sentences that
-    every report repeats. `beside` holds, by the name of a wing, what that wing read from the run
-    folder for itself.
+    every report repeats. `run` says when the judges ran and with what; it is empty without a run
+    folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
+    itself.
     """
 
     rubric: Rubric
@@ -95,6 +96,7 @@ class Study:
     name: str = "study"
     judges: tuple[JudgeVerdicts, ...] = ()
     notes: tuple[str, ...] = ()
+    run: str = ""
     beside: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -58,6 +59,29 @@ def test_findings_print_a_summary_and_show_a_table_in_a_notebook(study: jb.Study
         assert "<table" in findings._repr_html_()
         assert len(repr(findings)) < 10_000
     assert "CAN'T TELL" in str(jb.decide(study))
+
+
+def test_a_report_says_first_what_was_judged_by_whom_and_when(place: Path) -> None:
+    opened = jb.open_run(place / "runs" / "small")
+    given = jb.study(
+        *(place / f"{n}.csv" for n in ("labels", "verdicts", "answers")), rubric=rubric()
+    )
+    facts = [
+        dict(fact for f in jb.analyse(s).values() for fact in f.part.facts) for s in (opened, given)
+    ]
+    for found in facts:
+        counts = [int(said.rsplit(" ", 1)[1]) for said in found["Outcomes"]]
+        assert sum(counts) == len(rubric().metrics)
+        assert found["Answers"] == ("24 answers to 7 questions",)
+        assert found["Human labels"][0].endswith(
+            "truth by annotator-1, annotator-2 and annotator-3"
+        )
+        assert found["Rubric"] == (f"medical-safety, version 1: {len(rubric().metrics)} metrics",)
+    run, tables = facts
+    assert run["Judges"] == ("my-judge: script.jsonl, scripted", "5 control judges beside them")
+    assert tables["Judges"] == ("my-judge: given verdicts", "5 control judges beside them")
+    assert re.fullmatch(rf"20\d\d-\d\d-\d\d, judgebench {jb.__version__}", run["Run"][0])
+    assert "Run" not in tables
 
 
 def test_the_same_numbers_from_tables_and_from_the_run_that_gave_them(place: Path) -> None:

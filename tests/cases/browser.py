@@ -74,6 +74,16 @@ class Tab:
             text = {"text": key} if len(key) == 1 and kind == "keyDown" else {}
             await self.call("Input.dispatchKeyEvent", type=kind, key=key, **text)
 
+    async def screen(self, width: int) -> None:
+        """Look at the page through a window of that width, under 500 on a telephone."""
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        await self.call("Emulation.setDeviceMetricsOverride", **size)
+
+    async def scheme(self, name: str, media: str = "") -> None:
+        """`light` or `dark`, on a screen or in `print`."""
+        chosen = {"name": "prefers-color-scheme", "value": name}
+        await self.call("Emulation.setEmulatedMedia", media=media, features=[chosen])
+
     def requests(self) -> list[str]:
         sent = [e for e in self.events if e["method"] == "Network.requestWillBeSent"]
         return [e["params"]["request"]["url"] for e in sent]
