@@ -103,3 +103,12 @@ def test_geval_asks_once_a_metric_and_twice_where_it_writes_its_steps() -> None:
     table = told("one_pass.py", "--quick")
     assert re.search(r"GEval, steps given +16 ", table)
     assert re.search(r"GEval, criteria alone +32 ", table)
+
+
+def test_a_planned_study_suffices_in_a_world_of_good_judges() -> None:
+    table = told("planning.py", "--quick", "--world", "good, 50 items")
+    row = re.search(
+        r"^\| good, 50 items \| 50 \| 5 \|.* (\d+) ± \d+ % \| \d+ ± \d+ % \|$", table, re.M
+    )
+    assert row is not None
+    assert int(row[1]) >= 60

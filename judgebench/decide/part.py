@@ -10,6 +10,7 @@ from itertools import groupby
 
 from judgebench.decide.figures import draw_matrix, triage_drawings
 from judgebench.decide.result import (
+    MORE_DATA,
     NO_FILTER,
     Condition,
     Decision,
@@ -170,7 +171,7 @@ def _more_data_table(decisions: Decisions) -> Table:
     rows = []
     for d in decisions.decisions:
         if (more := d.more) is not None:
-            counts = (more.items, more.labels, more.severe)
+            counts = (getattr(more, name) for name in MORE_DATA if name != "clear")
             unknown = Cell(DASH, remark=more.reason or NO_REASON)
             cells = (unknown if count is None else Cell(f"{count:,}") for count in counts)
             most = more.towards.value if more.towards else DASH
@@ -179,12 +180,15 @@ def _more_data_table(decisions: Decisions) -> Table:
     return Table(
         "decide_more_data",
         "How much more data would make the unclear decisions clear",
-        ("Judge", "Metric", "More answers", "Human labels for them", "Severe among them",
-         "Studies that end clear", "Most of them with"),
+        ("Judge", "Metric", "Answers now", "Questions now", "More answers", "More questions",
+         "Human labels for them", "Severe among them", "Studies that end clear",
+         "Most of them with"),
         tuple(rows),
         (
-            "Simulated from the estimates at hand, with human labels as frequent as now. The last "
-            "two columns are of simulated studies of that size.",
+            "Simulated from the estimates at hand, with human labels as frequent as now. Answers "
+            "to one question are no more than one piece of evidence where they go together: then "
+            "more questions are needed, not more answers to these. The last two columns are of "
+            "simulated studies of that size.",
         ),
         stubs=2,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,27 +28,33 @@ def more_data(
     the clusters. Human labels for each item and failures are as frequent as now. What the labels
     cannot tell (robustness) is taken as it stands.
     """
+    answers, asked = counts.total_asked, counts.asked[:, 0] > 0
+    questions = round(float(counts.how_many @ asked))
+    now = MoreData(answers_now=answers, questions_now=questions)
     if blocked := _blocked(counts, rule, conditions):
-        return MoreData(reason=blocked)
+        return replace(now, reason=blocked)
     clusters = round(float(counts.how_many.sum()))
     least, most = 0, clusters * (rule.plan.most - 1)
     share, towards = _simulate(counts, rule, conditions, most, seed)
     if share < rule.plan.chance:
-        few = f"only {share:.0%} of simulated studies end clear"
-        reason = f"even with {rule.plan.most} times the items {few}"
-        return MoreData(clear=share, towards=towards, reason=reason)
-    found = share, towards
+        times = f"{rule.plan.most} times the {'items' if questions == answers else 'questions'}"
+        reason = f"even with {times} only {100 * share:.0f} % of simulated studies end clear"
+        return replace(now, clear=share, towards=towards, reason=reason)
+    now = replace(now, clear=share, towards=towards)
     while most - least > max(1, clusters // 20):
         middle = (least + most) // 2
         share, towards = _simulate(counts, rule, conditions, middle, seed)
         if share >= rule.plan.chance:
-            most, found = middle, (share, towards)
+            most, now = middle, replace(now, clear=share, towards=towards)
         else:
             least = middle
     factor = most / clusters
     totals = (counts.how_many @ x for x in (counts.asked[:, 0], counts.labels, counts.severe[:, 0]))
     items, labels, severe = (int(np.ceil(factor * total)) for total in totals)
-    return MoreData(items, labels, severe if counts.has_severity else None, *found)
+    return replace(
+        now, items=items, labels=labels, severe=severe if counts.has_severity else None,
+        questions=int(np.ceil(factor * questions)),
+    )  # fmt: skip
 
 
 def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition]) -> str:

@@ -16,6 +16,9 @@ from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice, Point
 
 EVERY = "any"  # as the metric of a triage curve: severe on any metric
+MORE_DATA = (
+    "answers_now", "questions_now", "items", "questions", "labels", "severe", "clear",
+)  # fmt: skip
 NO_FILTER = "no threshold spares anybody any reading"
 
 
@@ -75,11 +78,12 @@ class Condition:
 class MoreData:
     """How much more data would make a decision clear, by simulation from what there is.
 
-    `items` more answers with human labels as there are now, `labels` human labels for them,
-    `severe` severe answers among them. All are None where the decision stays unclear with as much
-    as the rule's plan allows, or where nothing can be simulated: `reason` says which. `clear` is
-    the share of simulated studies of that size that end clear, `towards` the outcome that most of
-    these have.
+    `items` more answers with human labels as there are now, `questions` that they belong to,
+    `labels` human labels for them, `severe` severe answers among them. All are None where the
+    decision stays unclear with as much as the rule's plan allows, or where nothing can be
+    simulated: `reason` says which. `clear` is the share of simulated studies of that size that end
+    clear, `towards` the outcome that most of these have. `answers_now` and `questions_now` are
+    those that the decision rests on.
     """
 
     items: int | None = None
@@ -88,6 +92,14 @@ class MoreData:
     clear: float | None = None
     towards: Outcome | None = None
     reason: str = ""
+    questions: int | None = None
+    answers_now: int | None = None
+    questions_now: int | None = None
+
+    @property
+    def few_questions(self) -> bool:
+        """Whether answers share questions, so that there are fewer of these to learn from."""
+        return (self.questions_now or 0) < (self.answers_now or 0)
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,7 @@ class Decision:
             yield from (c.row(self.judge, self.metric, outcome) for c in conditions)
         if self.more is not None:
             keys = {"outcome": self.more.towards or ""}
-            for statistic in ("items", "labels", "severe", "clear"):
+            for statistic in MORE_DATA:
                 needed = Estimate(getattr(self.more, statistic), reason=self.more.reason)
                 yield Row("more_data", statistic, needed, self.judge, self.metric, keys)
 

@@ -189,9 +189,16 @@ def more_sentence(decision: Decision) -> str:
     if more.items is None:
         reason = (more.reason or NO_REASON).rstrip(".")
         return f"More data: {reason[0].lower()}{reason[1:]}."
-    severe = "" if more.severe is None else f", {more.severe:,} of them severe"
-    labels = "" if more.labels is None else f" ({more.labels:,} labels{severe})"
-    needed = f"About {more.items:,} more answers with human labels{labels} would settle it"
+    severe = "" if more.severe is None else f", {more.severe:,} of them severe,"
+    labels = "" if more.labels is None else f"{more.labels:,} "
+    about = f"answers{severe} with {labels}human labels"
+    needed = f"About {more.items:,} more {about} would settle it"
+    if more.few_questions and more.questions and more.questions_now:
+        total = more.questions_now + more.questions
+        needed = (
+            f"{more.answers_now:,} answers, but only {more.questions_now:,} questions: {total:,} "
+            f"are needed. The {more.questions:,} more have about {more.items:,} {about}"
+        )
     if more.clear is None:
         return f"{needed}."
     towards = f", most of them with {more.towards.value}" if more.towards else ""

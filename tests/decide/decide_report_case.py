@@ -93,7 +93,8 @@ def make_decision(numbers: Numbers, judge: str, metric: str, place: int) -> Deci
     conditions = replace_conditions(numbers, SKILL[judge], severe)
     filters = assist_conditions(numbers, SKILL[judge], severe)
     outcome = outcome_of(conditions, filters)
-    more = MoreData(120, 360, 14, 0.84, Outcome.REPLACE) if outcome is Outcome.CANT_TELL else None
+    needed = MoreData(120, 360, 14, 0.84, Outcome.REPLACE, "", 75, 97, 61)
+    more = needed if outcome is Outcome.CANT_TELL else None
     reason, told = reason_for(outcome, conditions, filters)
     return Decision(judge, metric, outcome, reason, told, conditions, filters, more)
 

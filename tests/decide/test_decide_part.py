@@ -59,7 +59,7 @@ def test_every_decision_and_every_number_is_one_row() -> None:
     assert found["analysis"].value_counts().to_dict() == {
         "decision": len(DECIDED.decisions),
         "condition": sum(len(conditions(d)) for d in DECIDED.decisions),
-        "more_data": 4 * sum(d.more is not None for d in DECIDED.decisions),
+        "more_data": 7 * sum(d.more is not None for d in DECIDED.decisions),
         "triage": sum(6 if c.choice else 2 for c in DECIDED.curves),
         "triage_point": 2 * sum(len(c.points) for c in DECIDED.curves),
         "jury": 5 * 4,
@@ -187,11 +187,12 @@ def test_more_data_is_told_for_unclear_decisions_only() -> None:
     assert len(table.rows) == len(unclear) > 0
     known = [row for row in table.rows if row[2].text != DASH]
     assert all(
-        [cell.text for cell in row[2:]] == ["120", "360", "14", "84 %", "REPLACE"] for row in known
+        [cell.text for cell in row[2:]] == ["97", "61", "120", "75", "360", "14", "84 %", "REPLACE"]
+        for row in known
     )
     unknown = [row for row in table.rows if row[2].text == DASH]
     assert len(unknown) == len(JUDGES)
-    assert all(row[2].remark == "a second annotator is needed first" for row in unknown)
+    assert all(row[4].remark == "a second annotator is needed first" for row in unknown)
 
 
 def test_more_data_reads_as_a_sentence() -> None:
@@ -199,8 +200,16 @@ def test_more_data_reads_as_a_sentence() -> None:
         return more_sentence(Decision("j", "m", Outcome.CANT_TELL, reason, more=more))
 
     assert told(MoreData(10, 30, 2, 0.8, Outcome.ASSIST)) == (
-        "About 10 more answers with human labels (30 labels, 2 of them severe) would settle it; "
+        "About 10 more answers, 2 of them severe, with 30 human labels would settle it; "
         "80 % of simulated studies of that size end clear, most of them with ASSIST."
+    )
+    alike = MoreData(10, 30, questions=10, answers_now=50, questions_now=50)
+    assert told(alike) == "About 10 more answers with 30 human labels would settle it."
+    few = MoreData(176, 528, 40, 0.84, Outcome.REPLACE, "", 22, 399, 50)
+    assert told(few) == (
+        "399 answers, but only 50 questions: 72 are needed. The 22 more have about 176 answers, "
+        "40 of them severe, with 528 human labels; 84 % of simulated studies of that size end "
+        "clear, most of them with REPLACE."
     )
     assert told(MoreData(2000)) == "About 2,000 more answers with human labels would settle it."
     assert told(MoreData(reason="it stays unclear.")) == "More data: it stays unclear."

@@ -6,6 +6,7 @@ from decide_case import decided, noisy
 
 from judgebench.decide.result import Outcome, State
 from judgebench.decide.rule import DecisionRule, PlanRule
+from judgebench.decide.words import more_sentence
 
 TRUE = "aaaaaabbbc" * 8
 HUMANS = {f"h{i}": noisy(TRUE, 0.06, i) for i in range(3)}
@@ -45,6 +46,33 @@ def test_what_is_not_within_reach_is_said() -> None:
     assert more is not None
     assert more.items is None
     assert "even with 2 times the items only" in more.reason
+
+
+def test_where_answers_share_questions_questions_are_counted_too() -> None:
+    groups = "".join(chr(ord("A") + i // 4) for i in range(len(TRUE)))
+    found = decided(HUMANS, TRUE, groups=groups)
+    more = found.more
+    assert more is not None
+    assert (more.answers_now, more.questions_now) == (80, 20)
+    assert more.items == 4 * more.questions
+    sentence = more_sentence(found)
+    assert sentence.startswith(
+        f"80 answers, but only 20 questions: {20 + more.questions} are needed. "
+        f"The {more.questions} more have about {more.items} answers, "
+    )
+    hopeless = decided(
+        HUMANS, noisy(TRUE, 0.08, 5), groups=groups,
+        rule=DecisionRule(plan=PlanRule(chance=0.99, most=2)),
+    ).more  # fmt: skip
+    assert hopeless is not None
+    assert "even with 2 times the questions only" in hopeless.reason
+
+
+def test_where_each_answer_has_its_own_question_only_answers_are_spoken_of() -> None:
+    found = decided(HUMANS, TRUE)
+    assert found.more is not None
+    assert found.more.questions == found.more.items
+    assert more_sentence(found).startswith(f"About {found.more.items} more answers, ")
 
 
 def test_without_a_severe_answer_nothing_can_be_simulated() -> None:

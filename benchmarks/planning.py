@@ -1,0 +1,167 @@
+"""How often a planned study suffices: worlds of decisions.py, with the data that a plan asks for.
+
+A world whose studies are mostly clear is made smaller, by four, until enough of them end in CAN'T
+TELL; without any it is left out. Each of those studies is planned
+(`more_data`), as many further questions as the plan says are drawn from the same world, and the
+larger study is decided. The plan promises that a share `plan.chance` ends clear; reported is the
+share that does, and the share that ends with the outcome that the plan named. First-pass filters
+are left out.
+
+    python benchmarks/planning.py            # 150 plans a world, minutes
+    python benchmarks/planning.py --quick    # 5 plans
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+
+import numpy as np
+from decisions import RULE, WORLDS, Draw, World, draw, settled, study
+
+from judgebench.decide.conditions import findings
+from judgebench.decide.counts import StudyCounts
+from judgebench.decide.plan import more_data
+from judgebench.decide.result import Condition, Outcome
+
+PILOT = 20  # studies that show how often a world ends in CAN'T TELL
+OFTEN = 0.3  # of the studies
+SMALLEST = 40  # items
+HEADS = (
+    "world", "items", "unclear studies", "of these planned", "times as large (median)", "promised",
+    "ended clear", "as named",
+)  # fmt: skip
+PATIENCE = 8  # studies drawn for each plan, at most
+
+
+@dataclass
+class Tally:
+    """What became of a world's plans."""
+
+    unclear: int = 0
+    planned: int = 0
+    clear: int = 0
+    as_named: int = 0
+    promised: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)  # how many times as large the study becomes
+
+
+def outcome_of(conditions: Sequence[Condition]) -> Outcome:
+    """REPLACE, DO NOT USE or CAN'T TELL by what REPLACE requires of the labels."""
+    states = {c.state.value for c in conditions}
+    if states == {"met"}:
+        return Outcome.REPLACE
+    return Outcome.DO_NOT_USE if "not met" in states else Outcome.CANT_TELL
+
+
+def decided(found: Draw, rng: np.random.Generator) -> tuple[StudyCounts, list[Condition]]:
+    """The study's counts and its conditions."""
+    counts: StudyCounts = study(found, rng)[0]
+    one = counts.how_many[None, :]
+    return counts, [f.condition(RULE.level, 0) for f in findings(counts, RULE, one)]
+
+
+def joined(first: Draw, second: Draw) -> Draw:
+    """Both as one study; no question is in both."""
+    after = replace(second, clusters=second.clusters + first.clusters[-1] + 1)
+    arrays = [f.name for f in fields(Draw) if isinstance(getattr(first, f.name), np.ndarray)]
+    return replace(
+        first, **{name: np.concatenate([getattr(d, name) for d in (first, after)])
+                  for name in arrays},
+    )  # fmt: skip
+
+
+def run_world(world: World, plans: int, seed: int) -> tuple[World, Tally]:
+    """The world at the size that was planned in, and what became of that many plans."""
+    rng = np.random.default_rng([seed, *world.name.encode()])
+    world = settled(world)
+    while True:
+        pilot = [decided(draw(world, world.items, rng), rng)[1] for _ in range(PILOT)]
+        if sum(outcome_of(c) is Outcome.CANT_TELL for c in pilot) >= OFTEN * PILOT:
+            return world, _planned(world, plans, rng)
+        if world.items // 4 < SMALLEST:
+            return world, Tally()
+        world = replace(world, items=world.items // 4)
+
+
+def _planned(world: World, plans: int, rng: np.random.Generator) -> Tally:
+    tally = Tally()
+    for drawn in range(PATIENCE * plans):
+        if tally.unclear == plans:
+            break
+        first = draw(world, world.items, rng)
+        counts, conditions = decided(first, rng)
+        if outcome_of(conditions) is not Outcome.CANT_TELL:
+            continue
+        tally.unclear += 1
+        more = more_data(counts, RULE, conditions, drawn)
+        if more.items is None or more.clear is None:
+            continue
+        questions = math.ceil(more.items / world.a_question)
+        larger = joined(first, draw(world, questions * world.a_question, rng))
+        ends = outcome_of(decided(larger, rng)[1])
+        tally.planned += 1
+        tally.clear += ends is not Outcome.CANT_TELL
+        tally.as_named += ends is more.towards
+        tally.promised.append(more.clear)
+        tally.times.append(1 + more.items / world.items)
+    return tally
+
+
+def table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
+    """A row for each world that was planned in, and one for all, in Markdown."""
+    yield f"| {' | '.join(HEADS)} |"
+    yield f"|---|{'--:|' * (len(HEADS) - 1)}"
+    total = Tally()
+    for world, tally in results:
+        if tally.unclear:
+            yield _row(world.name, f"{world.items:,}", tally)
+        for name, value in vars(tally).items():
+            setattr(total, name, getattr(total, name) + value)
+    yield _row("all", "", total)
+
+
+def _row(name: str, items: str, tally: Tally) -> str:
+    n = tally.planned
+    cells = [name, items, f"{tally.unclear:,}", _percent(n, tally.unclear)]
+    if not n:
+        return f"| {' | '.join([*cells, *'––––'])} |"
+    cells += [f"{np.median(tally.times):.1f}", f"{100 * np.mean(tally.promised):.0f} %"]
+    cells += [_with_error(tally.clear, n), _with_error(tally.as_named, n)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _percent(count: int, of: int) -> str:
+    return f"{100 * count / of:.0f} %" if of else "–"
+
+
+def _with_error(count: int, n: int) -> str:
+    """`81 ± 3 %`, with one standard error of so many draws."""
+    p = count / n
+    return f"{100 * p:.0f} ± {100 * math.sqrt(p * (1 - p) / n):.0f} %"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--plans", type=int, default=150, help="unclear studies a world")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--world", default="", help="only worlds whose name holds this")
+    parser.add_argument("--quick", action="store_true", help="5 unclear studies a world")
+    asked = parser.parse_args()
+    plans = 5 if asked.quick else asked.plans
+    worlds = [world for world in WORLDS if asked.world in world.name]
+    with ProcessPoolExecutor(asked.workers) as pool:
+        results = list(pool.map(partial(run_world, plans=plans, seed=asked.seed), worlds))
+    print(f"up to {plans} plans a world, seed {asked.seed}; promised is {RULE.plan.chance:.0%}\n")
+    print("\n".join(table(results)))
+
+
+if __name__ == "__main__":
+    main()
