@@ -73,6 +73,7 @@ def study(
     >>> [judge.name for judge in study.judges if judge.kind == "judge"]
     ['my-judge']
     """
+    from judgebench.data.findings import REPEATED
     from judgebench.data.load import read_given
     from judgebench.study.as_judge import gaps, judges_of
 
@@ -86,7 +87,8 @@ def study(
     found = study_of(measured, given.answers, given.labels, config, resampling)
     judges = judges_of(given.verdicts, given.unread, found.answers)
     controls = _control_judges(found, given)
-    notes = [f"In the data: {warning}." for warning in given.warnings]
+    told = (warning for warning in given.warnings if warning.kind != REPEATED)
+    notes = (*(f"In the data: {warning}." for warning in told), *found.notes)
     by_name = sorted((*judges, *controls), key=lambda judge: judge.name)  # as in a run folder
     judged = replace(found, judges=tuple(by_name))
     return replace(judged, notes=(*notes, *gaps(judged)))
@@ -359,6 +361,7 @@ def check(files: Sequence[str | Path], rubric: str | Path = "medical-safety") ->
     >>> import judgebench as jb
     >>> print(jb.check(["bench.yaml"]))
     bench.yaml: a benchmark of 24 answers with 189 human labels, 1 judges and 5 control judges
+    warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
     No errors.
     """
     from judgebench.check import check_all

@@ -34,7 +34,10 @@ def check_all(files: Sequence[Path], rubric: str, data_folder: Path | None = Non
     outcome, data = Outcome(), []
     for path in files:
         try:
-            if kind := _kind(path):
+            kind = _kind(path)
+            if kind is _BENCH:
+                _check_bench(outcome, path)
+            elif kind:
                 outcome.facts.append(f"{path}: {kind.check(path, rubric)}")
             else:
                 data.append(path)
@@ -84,16 +87,18 @@ def _check_data(
             outcome.facts.append(f"  {metric}: {told}")
 
 
-def _check_bench(path: Path, rubric: str) -> str:
+def _check_bench(outcome: Outcome, path: Path) -> None:
     from judgebench.runner.bench import load_bench
 
     value = load_yaml(path)
     for section in sections():
         if section.fits(value):
-            return section.check(path)
+            outcome.facts.append(f"{path}: {section.check(path)}")
+            return
     bench = load_bench(path)
     bench.close()
-    return bench.in_words
+    outcome.facts.append(f"{path}: {bench.in_words}")
+    outcome.warnings += bench.dataset.warnings
 
 
 def _check_rubric(path: Path, rubric: str) -> str:
@@ -118,17 +123,18 @@ def _check_judge(path: Path, rubric: str) -> str:
 
 
 def _check_nothing(path: Path, rubric: str) -> str:
-    raise AssertionError("data files are checked together")
+    raise AssertionError("data files are checked together, benchmarks with their data")
 
 
 _JUDGE = FileKind("judge", _check_judge, keys=("backend",))
 _DATA = FileKind("data", _check_nothing, keys=("files",))
+_BENCH = FileKind("bench", _check_nothing, keys=("rubric", "data"))
 _KINDS = (
     _DATA,
     FileKind("jury", _check_judge, keys=("jury",)),
     FileKind("rubric", _check_rubric, keys=("instructions",)),
     FileKind("calibration", _check_judge, keys=("calibrate",)),
-    FileKind("bench", _check_bench, keys=("rubric", "data")),
+    _BENCH,
     FileKind("prompt", _check_prompt, fits=lambda path: path.suffix == ".jinja"),
 )
 

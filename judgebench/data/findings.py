@@ -18,12 +18,14 @@ ERRORS = frozenset((
     "unreadable_file", "unrecognised_file",
 ))  # fmt: skip
 
+REPEATED = "repeated_answer"
+
 # What can safely be corrected or left out is a warning, counted and reported.
 WARNINGS = frozenset((
     "blank_label", "blank_question", "blank_row", "byte_order_mark", "duplicate_item",
     "duplicate_label", "float_label", "ignored_label", "invisible_characters",
-    "label_without_item", "skipped_item", "slot_name", "spreadsheet_text", "stripped_space",
-    "unchecked_items", "unnamed_column", "unread_verdict", "unused_column",
+    "label_without_item", REPEATED, "skipped_item", "slot_name", "spreadsheet_text",
+    "stripped_space", "unchecked_items", "unnamed_column", "unread_verdict", "unused_column",
 ))  # fmt: skip
 
 # After one of these, rows are missing, so that it is unknown which ids exist.

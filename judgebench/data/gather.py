@@ -9,17 +9,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import IO, Literal, NamedTuple
 
+import numpy as np
+
 from judgebench.data.cells import spreadsheet_damage
-from judgebench.data.findings import Findings, nearest, shorten
+from judgebench.data.findings import REPEATED, Findings, nearest, shorten
 from judgebench.errors import DiskFailed
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
-from judgebench.store.answer_file import AnswerFile, answer_line
+from judgebench.store.answer_file import AnswerFile, Facts, answer_line
 from judgebench.study.answers import IdTable
+from judgebench.study.repeats import Repeats, repeats_of
 
 MOST_IN_MEMORY = 4 << 20  # bytes of answers; more are kept in a file
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _NEAR_AMONG = 5_000  # known ids among which it is looked up
+_EXAMPLES = 3  # repeats that are named
 
 Who = Literal["annotator", "judge"]
 
@@ -134,6 +138,8 @@ class Collected:
             if self._has(key.item_id) or not self.ignore_unknown:
                 self.findings.add("conflicting_label", message, place, column, label)
         self._check_items()
+        if self.who == "annotator" and not self.without_texts:
+            self._report_repeats()
 
     def _check_items(self) -> None:
         if self.findings.lost_rows or self.without_texts or not self.labels:
@@ -154,6 +160,14 @@ class Collected:
             elif place not in reported:
                 reported.add(place)
                 self._report_unknown(key.item_id, place, guess=len(reported) <= _GUESSES)
+
+    def _report_repeats(self) -> None:
+        found, id_of = self._answers.repeats(), self._answers.item_id
+        if note := found.note():
+            pairs = np.stack([found.rows, found.firsts], axis=1)[:_EXAMPLES].tolist()
+            named = [f"{shorten(id_of(row))} repeats {shorten(id_of(of))}" for row, of in pairs]
+            more = ", …" if len(found.rows) > _EXAMPLES else ""
+            self.findings.add(REPEATED, f"{note} ({', '.join(named)}{more})", ("", None))
 
     def _has(self, item_id: str) -> bool:
         return self._rows.find(item_id) >= 0
@@ -198,11 +212,11 @@ class AnswerSpool:
         self._few: list[Answer] = []
         self._file: IO[bytes] | None = None
         self._starts = array("q", [0])
-        self._hashes, self._lengths = array("Q"), array("q")
+        self._facts = Facts.of_none()
         self._flushed = 0
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self._facts.hashes)
 
     def __getitem__(self, row: int) -> Answer:
         return self._few[row] if self._file is None else self._filed(row)[row]
@@ -215,14 +229,17 @@ class AnswerSpool:
         """Keep one more."""
         line, hashed = answer_line(answer)
         self._starts.append(self._starts[-1] + len(line))
-        self._hashes.append(hashed)
-        self._lengths.append(len(answer.text))
+        self._facts.add(answer, hashed)
         if self._file is not None:
             self._write(self._file, line)
         else:
             self._few.append(answer)
             if self._starts[-1] > self._most_in_memory:
                 self._spill()
+
+    def repeats(self) -> Repeats:
+        """Those that repeat the question and text of another."""
+        return repeats_of(self._facts.likenesses, len(self))
 
     def done(self) -> Sequence[Answer]:
         """The answers: a tuple of a few, an AnswerFile of many. None may be added afterwards."""
@@ -246,7 +263,7 @@ class AnswerSpool:
             except OSError as error:
                 raise _disk_failed(error) from error
             self._flushed = len(self)
-        return AnswerFile(self._file, self._starts, (self._hashes, self._lengths))
+        return AnswerFile(self._file, self._starts, self._facts)
 
     def _write(self, file: IO[bytes], line: bytes) -> None:
         try:

@@ -23,7 +23,7 @@ from judgebench.records import Answer, Dataset, HumanLabel, Origin, content_hash
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
 
-_READER = 1  # to be raised whenever the same files are read differently
+_READER = 2  # to be raised whenever the same files are read differently
 # What is usual where tables are not written for judgebench, and changes nothing.
 _USUAL = ("blank_label", "blank_question", "duplicate_item")
 

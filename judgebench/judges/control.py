@@ -21,7 +21,7 @@ from judgebench.judges.judge import Task
 from judgebench.records import Answer, HumanLabel, Status, Verdict, canonical_json, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import IntArray
-from judgebench.study.answers import head_of, ids_and_groups, text_lengths
+from judgebench.study.answers import head_of, ids_and_groups, joined_groups, text_lengths
 
 Control = Literal[
     "constant-majority", "constant-fixed", "random", "prior", "longest-answer", "constant-severe"
@@ -148,9 +148,10 @@ def _fraction(*parts: object) -> float:
 class Fit:
     """What controls learn from answers and human labels, in a few bytes per answer.
 
-    The questions are split into two halves: whole groups are in one half, and the halves differ by
-    one group at most. `priors` say for half 0 and half 1 how often humans gave each label in the
-    other half. `fitted_on` is a hash of all that the controls depend on.
+    The questions are split into two halves: whole clusters (`IndexedAnswers.clusters`) are in one
+    half, and the halves differ by one of them at most. `priors` say for half 0 and half 1 how often
+    humans gave each label in the other half. `fitted_on` is a hash of all that the controls depend
+    on.
     """
 
     def __init__(
@@ -158,6 +159,7 @@ class Fit:
     ) -> None:
         self.rubric, self.seed = rubric, seed
         self._answers = answers
+        self._joined = joined_groups(answers)
         ids: list[str] = []
         self._groups = _Places(self._hashed_groups(ids))
         self._by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int32)
@@ -167,7 +169,7 @@ class Fit:
 
     def half(self, group: str) -> int:
         """0 or 1. Raises KeyError for a group of other answers."""
-        return self._groups.find(_hash(self.seed, "half", group), group) % 2
+        return self._groups.find(self._hash_of(group), group) % 2
 
     def share_longer(self, item_id: str) -> float:
         """Which share of the answers is longer, or as long and before this one by its id.
@@ -222,7 +224,10 @@ class Fit:
         """The hash of every answer's group; the item ids go into `ids` in passing."""
         for item_id, group in ids_and_groups(self._answers):
             ids.append(item_id)
-            yield _hash(self.seed, "half", group)
+            yield self._hash_of(group)
+
+    def _hash_of(self, group: str) -> bytes:
+        return _hash(self.seed, "half", self._joined.get(group, group))
 
 
 def _digest(*parts: object) -> bytes:

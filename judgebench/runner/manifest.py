@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import judgebench
+from judgebench.data.findings import REPEATED
 from judgebench.judges.judge import Judge
 from judgebench.records import Answer
 from judgebench.runner.bench import Bench
@@ -59,7 +60,8 @@ def _entry(kind: str, judge: Judge, **more: object) -> dict[str, Any]:
 
 
 def _data_notes(bench: Bench) -> Iterator[str]:
-    warnings = bench.dataset.warnings
+    # A study counts its repeated answers itself: it may hold fewer.
+    warnings = [warning for warning in bench.dataset.warnings if warning.kind != REPEATED]
     for warning in warnings[:MOST_NOTES]:
         yield f"In the data: {replace(warning, file=Path(warning.file).name)}."
     if len(warnings) > MOST_NOTES:

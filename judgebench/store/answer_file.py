@@ -14,17 +14,18 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from json import JSONEncoder, loads
 from json.encoder import encode_basestring as _quoted
 from pathlib import Path
-from typing import IO, overload
+from typing import IO, NamedTuple, overload
 
 from pydantic_core import from_json
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import is_utf8, read_object, to_json
 from judgebench.records import Answer
+from judgebench.study.repeats import likeness
 
 _BLOCK = 1 << 18  # bytes that are read at once
 _HEAD = re.compile(rb'{"item_id":"([^"\\]*)","group":"([^"\\]*)",')  # without escapes
@@ -39,8 +40,27 @@ def write_answers(file: IO[bytes], answers: Iterable[Answer]) -> None:
         file.writelines(answer_line(answer)[0] for answer in answers)
 
 
+class Facts(NamedTuple):
+    """What is kept of every answer: its content hash as a number, the length of its text, and the
+    likeness of question and text."""
+
+    hashes: array[int]
+    lengths: array[int]
+    likenesses: array[int]
+
+    @classmethod
+    def of_none(cls) -> Facts:
+        return cls(array("Q"), array("q"), array("Q"))
+
+    def add(self, answer: Answer, content_hash: int) -> None:
+        """Add those of one more answer."""
+        self.hashes.append(content_hash)
+        self.lengths.append(len(answer.text))
+        self.likenesses.append(likeness(answer.question, answer.text))
+
+
 class AnswerFile(Sequence[Answer]):
-    """The answers in a file of lines, which must not change. Memory: 20 bytes an answer.
+    """The answers in a file of lines, which must not change. Memory: 32 bytes an answer.
 
     Any thread may read, several at once. Whoever reads a line that holds no answer gets a
     SetupError that names it.
@@ -50,12 +70,12 @@ class AnswerFile(Sequence[Answer]):
         self,
         file: IO[bytes],
         starts: array[int],
-        facts: tuple[array[int], array[int]] | None = None,
+        facts: Facts | None = None,
         first_row: int = 0,
     ) -> None:
         """`starts` (answers + 1,) says where each line begins, and where the last one ends.
 
-        `facts` are the content hashes as numbers and the lengths of the texts, if they are known.
+        `facts` are known from before, or are read from the answers once they are needed.
         """
         self._file = file  # closed with the last one who reads from it
         self._starts = starts
@@ -73,18 +93,18 @@ class AnswerFile(Sequence[Answer]):
             raise SetupError(Problem("no such file", file=str(path)))
         file = path.open("rb")
         if index is not None:
-            n = (len(index) // 8 - 1) // 3
-            bounds = (("q", 0, n + 1), ("Q", n + 1, 2 * n + 1), ("q", 2 * n + 1, 3 * n + 1))
-            parts = (_numbers(code, index[8 * first : 8 * end]) for code, first, end in bounds)
-            starts, hashes, lengths = parts
-            return cls(file, starts, (hashes, lengths))
+            n = (len(index) // 8 - 1) // 4
+            edges = pairwise((0, *(8 * (k * n + 1) for k in range(1, 5))))
+            parts = (index[first:end] for first, end in edges)
+            starts, *facts = map(_numbers, "qQqQ", parts)
+            return cls(file, starts, Facts(*facts))
         starts = array("q", accumulate(map(len, file), initial=0))
         if len(starts) > 1 and os.pread(file.fileno(), 1, starts[-1] - 1) != b"\n":
             starts.pop()
         return cls(file, starts)
 
     def index_bytes(self) -> bytes:
-        """Line beginnings in a copy, content hashes, lengths of texts: 24 bytes an answer."""
+        """Line beginnings in a copy and the facts: 32 bytes an answer."""
         first = self._starts[0]
         starts = array("q", (start - first for start in self._starts))
         return b"".join(
@@ -111,7 +131,7 @@ class AnswerFile(Sequence[Answer]):
         if rows.step != 1:
             return tuple(self[row] for row in rows)
         start, stop = rows.start, max(rows.start, rows.stop)
-        known = self._facts and (self._facts[0][start:stop], self._facts[1][start:stop])
+        known = self._facts and Facts(*(fact[start:stop] for fact in self._facts))
         return AnswerFile(
             self._file, self._starts[start : stop + 1], known, self._first_row + start
         )
@@ -122,16 +142,20 @@ class AnswerFile(Sequence[Answer]):
 
     def head(self, row: int) -> tuple[str, str, str]:
         """One answer's item id, group and content hash."""
-        return (*self._head(self._line(row), row), f"{self._known()[0][row]:016x}")
+        return (*self._head(self._line(row), row), f"{self._known().hashes[row]:016x}")
 
     def keys(self) -> Iterator[tuple[str, str]]:
         """Every item id with its content hash, in order."""
-        hashes = (f"{number:016x}" for number in self._known()[0])
+        hashes = (f"{number:016x}" for number in self._known().hashes)
         return ((item_id, next(hashes)) for item_id, _ in self.ids_and_groups())
 
     def text_lengths(self) -> Iterator[int]:
         """How many characters each text has, in order."""
-        return iter(self._known()[1])
+        return iter(self._known().lengths)
+
+    def likenesses(self) -> Iterator[int]:
+        """The likeness of each question and text, in order."""
+        return iter(self._known().likenesses)
 
     def is_all_of(self, path: Path) -> bool:
         """Whether these are the lines of that very file, every one."""
@@ -147,13 +171,12 @@ class AnswerFile(Sequence[Answer]):
             size = min(_BLOCK, self._starts[-1] - begin)
             file.write(os.pread(self._file.fileno(), size, begin))
 
-    def _known(self) -> tuple[array[int], array[int]]:
+    def _known(self) -> Facts:
         if self._facts is None:
-            hashes, lengths = array("Q"), array("q")
+            facts = Facts.of_none()
             for answer in self:
-                hashes.append(int(answer.content_hash, 16))
-                lengths.append(len(answer.text))
-            self._facts = hashes, lengths
+                facts.add(answer, int(answer.content_hash, 16))
+            self._facts = facts
         return self._facts
 
     def _line(self, row: int) -> bytes:

@@ -45,7 +45,7 @@ def open_run(
     humans = annotators_as_judges(as_judges, rubric, answers, labels)
     others = truth_of_others(truth, as_judges, labels)
     study = study_of(rubric, answers, labels, others, resampling)
-    notes = (*_weak_models(judges), *manifest.get("notes", ()))
+    notes = (*_weak_models(judges), *manifest.get("notes", ()), *study.notes)
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
         run=_run_in_words(manifest),

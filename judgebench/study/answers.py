@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol, overload, runtime_checkable
 
@@ -12,6 +12,7 @@ import numpy as np
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
 from judgebench.stats.arrays import Clusters
+from judgebench.study.repeats import Repeats, likeness, repeats_of
 
 _FREE = -1
 
@@ -91,6 +92,8 @@ class KnownAnswers(Protocol):
 
     def text_lengths(self) -> Iterator[int]: ...
 
+    def likenesses(self) -> Iterator[int]: ...
+
 
 def keys_of(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
     """The item id and the content hash of every answer, in order."""
@@ -119,6 +122,22 @@ def text_lengths(answers: Sequence[Answer]) -> Iterator[int]:
     if isinstance(answers, KnownAnswers):
         return answers.text_lengths()
     return (len(answer.text) for answer in answers)
+
+
+def likenesses(answers: Sequence[Answer]) -> Iterator[int]:
+    """The likeness of each question and text, in order."""
+    if isinstance(answers, KnownAnswers):
+        return answers.likenesses()
+    return (likeness(answer.question, answer.text) for answer in answers)
+
+
+def joined_groups(answers: Sequence[Answer], repeats: Repeats | None = None) -> Mapping[str, str]:
+    """The groups that are one cluster with another, each with the name that stands for all of
+    them."""
+    found = repeats or repeats_of(likenesses(answers), len(answers))
+    if not len(found.rows):  # as nearly always: the answers need not be gone through
+        return {}
+    return found.joined_groups(group for _, group in ids_and_groups(answers))
 
 
 class IndexedAnswers(Sequence[Answer]):
@@ -155,10 +174,18 @@ class IndexedAnswers(Sequence[Answer]):
         return (item_id for item_id, _ in ids_and_groups(self.all))
 
     @cached_property
+    def repeats(self) -> Repeats:
+        """The answers that repeat the question and text of another."""
+        return repeats_of(likenesses(self.all), len(self))
+
+    @cached_property
     def clusters(self) -> Clusters:
-        """The groups, numbered in the order in which they occur."""
+        """The groups, numbered in the order in which they occur. Groups that have an answer in
+        common, by question and text, are one."""
+        joined = joined_groups(self.all, self.repeats)
         groups: dict[str, int] = {}
-        numbers = (groups.setdefault(group, len(groups)) for _, group in ids_and_groups(self.all))
+        names = (joined.get(group, group) for _, group in ids_and_groups(self.all))
+        numbers = (groups.setdefault(name, len(groups)) for name in names)
         codes = np.fromiter(numbers, dtype=np.int64, count=len(self))
         return Clusters(codes, len(groups))
 

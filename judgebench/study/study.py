@@ -150,7 +150,8 @@ def study_of(
     ratings = ratings_by_metric(rubric.metrics, found.row, counted())
     chosen = set(config.choose(annotators))
     humans = {m.id: _humans(m, ratings[m.id], chosen, config, found) for m in rubric.metrics}
-    return Study(rubric, found, humans, n_labels, config, resampling)
+    notes = (f"{note}.",) if (note := found.repeats.note()) else ()
+    return Study(rubric, found, humans, n_labels, config, resampling, notes=notes)
 
 
 def _humans(

@@ -183,7 +183,7 @@ def test_the_signature_tells_of_all_that_verdicts_depend_on(control) -> None:
 def one_metric(counts: dict[str, int], n: int = 400) -> tuple[list[Answer], list[HumanLabel]]:
     """Answers of equally many groups, whose labels on `solves_problem` are in these shares."""
     texts = [text for text, count in counts.items() for _ in range(count)]
-    items = [Answer(f"i{i}", "w" * ((i * 13) % 101), group=f"g{i}") for i in range(n)]
+    items = [Answer(f"i{i}", "w" * ((i * 13) % 101), question=f"q{i}") for i in range(n)]
     human = [HumanLabel(a.item_id, "ann", SOLVES.id, texts[i % len(texts)])
              for i, a in enumerate(items)]  # fmt: skip
     return items, human

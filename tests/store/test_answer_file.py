@@ -18,7 +18,8 @@ from judgebench.data.gather import AnswerSpool
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.records import Answer
 from judgebench.store.answer_file import AnswerFile, answer_line, write_answers
-from judgebench.study.answers import head_of, ids_and_groups, keys_of, text_lengths
+from judgebench.study.answers import head_of, ids_and_groups, keys_of, likenesses, text_lengths
+from judgebench.study.repeats import likeness
 
 TEXT = st.text(st.characters(), max_size=20)  # with lone surrogates and control characters
 ANSWER = st.builds(
@@ -66,6 +67,7 @@ def test_a_file_of_answers_is_the_sequence_that_was_put_in(
         assert list(keys_of(whole)) == [(a.item_id, a.content_hash) for a in part]
         assert list(ids_and_groups(whole)) == [(a.item_id, a.group) for a in part]
         assert list(text_lengths(whole)) == [len(a.text) for a in part]
+        assert list(likenesses(whole)) == [likeness(a.question, a.text) for a in part]
         assert [head_of(whole, row) for row in range(len(part))] == [
             (a.item_id, a.group, a.content_hash) for a in part
         ]
@@ -85,6 +87,7 @@ def test_a_plain_sequence_has_the_same_keys() -> None:
     assert list(keys_of(answers)) == list(keys_of(filed))
     assert list(ids_and_groups(answers)) == list(ids_and_groups(filed))
     assert list(text_lengths(answers)) == list(text_lengths(filed))
+    assert list(likenesses(answers)) == list(likenesses(filed))
     assert head_of(answers, 2) == head_of(filed, 2)
 
 
@@ -114,6 +117,7 @@ def test_what_was_written_is_read_with_and_without_an_index(tmp_path: Path) -> N
     indexed = AnswerFile.open(tmp_path / "answers.jsonl", plain.index_bytes())
     assert list(plain) == list(indexed) == answers
     assert list(keys_of(plain)) == list(keys_of(indexed)) == list(keys_of(answers))
+    assert list(likenesses(plain)) == list(likenesses(indexed)) == list(likenesses(answers))
     sink = io.BytesIO()
     write_answers(sink, plain)
     assert sink.getvalue() == (tmp_path / "answers.jsonl").read_bytes()
