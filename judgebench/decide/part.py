@@ -186,9 +186,8 @@ def _more_data_table(decisions: Decisions) -> Table:
         tuple(rows),
         (
             "Simulated from the estimates at hand, with human labels as frequent as now. Answers "
-            "to one question are no more than one piece of evidence where they go together: then "
-            "more questions are needed, not more answers to these. The last two columns are of "
-            "simulated studies of that size.",
+            "to the same question go together: what is needed is more questions, not more answers "
+            "to these. The last two columns are of simulated studies of that size.",
         ),
         stubs=2,
     )  # fmt: skip

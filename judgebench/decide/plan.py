@@ -37,7 +37,8 @@ def more_data(
     least, most = 0, clusters * (rule.plan.most - 1)
     share, towards = _simulate(counts, rule, conditions, most, seed)
     if share < rule.plan.chance:
-        times = f"{rule.plan.most} times the {'items' if questions == answers else 'questions'}"
+        few = f"{questions:,} questions ({answers:,} answers)"
+        times = f"{rule.plan.most} times the {few if now.few_questions else 'items'}"
         reason = f"even with {times} only {100 * share:.0f} % of simulated studies end clear"
         return replace(now, clear=share, towards=towards, reason=reason)
     now = replace(now, clear=share, towards=towards)

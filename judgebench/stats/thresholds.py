@@ -29,7 +29,8 @@ MOST_THRESHOLDS = 100
 NOTHING = math.inf  # the threshold that sends none but the items without a verdict
 LEAST_CLUSTERS = 2  # with severe items, in each half
 NO_SEVERE = "no item is severe: what would be missed is unknown"
-SENDS_ALL = "everything is sent: nothing can be missed"
+SENDS_ALL = "everything is sent, so nothing can be missed"
+ALLOWS_FOR_CHOICE = "of a threshold chosen on the same severe items (Wilks, 1941)"
 HERE_ONLY = "a count of the items at hand has no interval"
 
 Bools = NDArray[np.bool_]
@@ -218,7 +219,8 @@ def cautious_choice(
     sent = _share(signal >= threshold, clusters, level, missing)
     missed = _share((signal < threshold)[is_severe], clusters[is_severe], level, missing)
     n = missed.n
-    expected = replace(missed, value=(round((missed.value or 0.0) * n) + 1) / (n + 1))
+    value = (round((missed.value or 0.0) * n) + 1) / (n + 1)
+    expected = replace(missed, value=value, method=f"{missed.method}, {ALLOWS_FOR_CHOICE}")
     if sent.value == 1:
         expected = Estimate(None, n=n, n_missing=missing, reason=SENDS_ALL, level=level)
     return Choice(threshold, _count(sent), _count(missed), sent, expected)

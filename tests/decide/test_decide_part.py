@@ -251,7 +251,7 @@ def test_a_threshold_that_sends_everything_is_said_to_be_no_filter() -> None:
     assert row[4].remark == "no threshold spares anybody any reading"
     assert row[7].estimate == choice.expected_sent
     assert row[8].value == DASH
-    assert "everything is sent: nothing can be missed" in row[8].provenance
+    assert "everything is sent, so nothing can be missed" in row[8].provenance
 
 
 @pytest.mark.parametrize(

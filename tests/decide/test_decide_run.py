@@ -116,9 +116,9 @@ def test_a_threshold_that_sends_everything_is_no_filter_and_misses_nothing() -> 
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[all_sent])
     assert found.outcome is Outcome.DO_NOT_USE
     assert [c.key for c in found.assist] == ["sent"]
-    assert condition(found, "sent").title == (
-        "share of new answers sent to humans, expected: no threshold spares anybody any reading"
-    )
+    sent = condition(found, "sent")
+    assert sent.title == "share of new answers sent to humans, expected"
+    assert sent.missing == "no threshold spares anybody any reading"
     assert found.numbers.endswith(
         "new answers sent to humans, expected 1.000 [0.990, 1.000], required ≤ 0.500 "
         "(no threshold spares anybody any reading)"

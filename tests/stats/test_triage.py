@@ -206,7 +206,7 @@ def test_a_threshold_that_sends_everything_misses_nothing_and_nothing_is_expecte
         assert (choice.sent.value, choice.missed.value) == (1, 0)
         assert (choice.expected_sent.value, choice.expected_sent.high) == (1, 1)
         assert choice.expected_missed.value is None
-        assert choice.expected_missed.reason == "everything is sent: nothing can be missed"
+        assert choice.expected_missed.reason == "everything is sent, so nothing can be missed"
 
 
 @settings(max_examples=50, deadline=None)
