@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def align(study: Study) -> Alignment:
         name=study.name,
         rubric=rubric,
         truth_rule={m.id: study.config.in_words(m) for m in rubric.metrics},
-        annotators=tuple(sorted({a for h in study.humans.values() for a in h.makers})),
+        annotators=study.makers,
         judges=judges,
         found=found,
         disagreements=tuple(listed),
@@ -166,6 +167,15 @@ def align(study: Study) -> Alignment:
         n_questions=study.clusters.n,
         run=study.run,
     )
+
+
+def accuracies(study: Study) -> Iterator[Row]:
+    """The accuracy of every judge, and the human ceiling, of each metric: the rows of an alignment
+    with them, without the cost of its others."""
+    for metric in study.rubric.metrics:
+        for judge in study.judges:
+            yield from (row for row in islice(scores(study, judge, metric), 1))
+        yield from (row for row in islice(ceiling(study, metric), 1) if row["who"] == "all")
 
 
 def _rows(study: Study, judges: Sequence[JudgeSummary]) -> Iterator[Row]:

@@ -11,8 +11,9 @@ from typing import Any
 from judgebench.align import alignment_figures as figures
 from judgebench.align import alignment_tables as tables
 from judgebench.align.alignment import Alignment, Disagreement, JudgeSummary
+from judgebench.align.caveats import MOST_NAMED, compared_with, named
 from judgebench.align.statistics import MOST_RAW
-from judgebench.records import Status, Verdict, is_slot
+from judgebench.records import Status, Verdict
 from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Card, Drawing, Part
 from judgebench.results.tables import DASH, Cell, Look, Table
@@ -26,7 +27,6 @@ _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
     "calibration": ("calibrated judge", "calibrated judges"),
     "control": ("control judge", "control judges"),
 }
-_MOST_NAMED = 12
 # How a judge's label stands to the human truth: sign, words to filter by, look of the cell.
 _DIRECTIONS: Mapping[str, tuple[str, str, Look]] = {
     "severe": ("▲", "judge more severe", "bad"),
@@ -117,12 +117,12 @@ def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "Answers", (f"{asked} to {counted(a.n_questions, 'question')}",)
     if a.n_labels:
         labels = counted(a.n_labels, "label")
-        yield "Human labels", (f"{labels}; truth by {listed(_truth_makers(a))}",)
+        yield "Human labels", (f"{labels}; truth by {listed(named(a.annotators))}",)
     metrics = counted(len(a.rubric.metrics), "metric")
     yield "Rubric", (f"{a.rubric.name}, version {a.rubric.version}: {metrics}",)
     real = tuple(f"{judge.name}: {_what_judged(judge)}" for judge in a.real_judges)
-    if len(real) > _MOST_NAMED:
-        real = (*real[:_MOST_NAMED], f"{len(real) - _MOST_NAMED:,} others")
+    if len(real) > MOST_NAMED:
+        real = (*real[:MOST_NAMED], f"{len(real) - MOST_NAMED:,} others")
     yield "Judges", (*real, f"{counted(len(a.controls), *_KINDS['control'])} beside them")
     if a.run:
         yield "Run", (a.run,)
@@ -150,9 +150,8 @@ def describe(a: Alignment) -> list[str]:
     """What was compared, in a few plain sentences."""
     kinds = Counter(judge.kind for judge in a.judges)
     found = [counted(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
-    makers = f"; the truth is made by {listed(_truth_makers(a))}" if a.annotators else ""
     said = [
-        f"{counted(a.n_answers, 'answer')} and {counted(a.n_labels, 'human label')}{makers}.",
+        compared_with(a.n_answers, a.n_labels, a.annotators),
         f"Rubric {a.rubric.name}, version {a.rubric.version}: "
         f"{counted(len(a.rubric.metrics), 'metric')}.",
         f"{listed(found)}.",
@@ -166,16 +165,6 @@ def describe(a: Alignment) -> list[str]:
     if a.n_labels and not kinds["control"]:
         said.append("There is no control judge, so no judge can be called good by this report.")
     return said
-
-
-def _truth_makers(a: Alignment) -> list[str]:
-    """People by name, and lists of labels whose people nobody knows by their common name."""
-    people = [name for name in a.annotators if not is_slot(name)]
-    slots = Counter(name.split("#")[0] for name in a.annotators if is_slot(name))
-    named = people[:_MOST_NAMED]
-    if len(people) > _MOST_NAMED:
-        named.append(f"{len(people) - _MOST_NAMED:,} others")
-    return [*named, *(f"{name} (up to {n} labels per answer)" for name, n in slots.items())]
 
 
 def _truth_sentences(a: Alignment) -> Iterator[str]:

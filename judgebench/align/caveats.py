@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from judgebench.align.statistics import FEW_LABELS, MOST_ANNOTATORS_IN_PAIRS
 from judgebench.records import is_slot
+from judgebench.report.words import counted, listed
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
 from judgebench.study.study import Humans, Study
 from judgebench.study.truth import truth_model
+
+MOST_NAMED = 12
+
+
+def compared_with(n_answers: int, n_labels: int, makers: Sequence[str]) -> str:
+    """`66 answers and 1,370 human labels; the truth is made by Ann and Ben.`"""
+    said = f"{counted(n_answers, 'answer')} and {counted(n_labels, 'human label')}"
+    return f"{said}; the truth is made by {listed(named(makers))}." if makers else f"{said}."
+
+
+def named(makers: Sequence[str]) -> list[str]:
+    """People by name, and lists of labels whose people nobody knows by their common name."""
+    people = [name for name in makers if not is_slot(name)]
+    slots = Counter(name.split("#")[0] for name in makers if is_slot(name))
+    known = people[:MOST_NAMED]
+    if len(people) > MOST_NAMED:
+        known.append(f"{len(people) - MOST_NAMED:,} others")
+    return [*known, *(f"{name} (up to {n} labels per answer)" for name, n in slots.items())]
 
 
 def data_notes(study: Study) -> Iterator[str]:

@@ -14,7 +14,8 @@ import typer
 
 from judgebench import __version__
 from judgebench.cli import score as cli_score
-from judgebench.cli.benchmark import Asked, benchmark, open_console, show_problems
+from judgebench.cli.benchmark import Asked, benchmark
+from judgebench.cli.commands import Commands
 from judgebench.cli.options import (
     BenchPath,
     Budget,
@@ -22,19 +23,18 @@ from judgebench.cli.options import (
     DryRun,
     EngineOption,
     Limit,
+    RubricOption,
     RunOption,
     ShardOption,
     WorkersOption,
 )
+from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose, show_problems
 from judgebench.errors import JudgebenchError, RunError, SetupError
 from judgebench.features import wings
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # rich alone would take a quarter of a second to import
-    help="Can this LLM judge replace, or assist, your human annotators?\n\n"
-    "Start with `judgebench demo`, then write your own bench.yaml.",
+app = Commands(
+    "Can this LLM judge replace, or assist, your human annotators?\n\n"
+    "Start with `judgebench demo`, then `judgebench init FILE` with answers or labels of your own."
 )
 
 
@@ -47,21 +47,27 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Options of judgebench itself."""
 
 
 @app.command(epilog="Example: judgebench demo --run runs/demo")
-def demo(run: RunOption = None) -> None:
+def demo(
+    run: RunOption = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
     """Judge a synthetic set with a small embedded model. Start here."""
     from judgebench.backends.weights import fetch as fetch_weights
 
-    console = open_console()
-    console.print("The demo's answers and labels are synthetic and not clinically reviewed.")
+    output = Output(verbose, quiet, as_json)
+    output.console().print("The demo's answers and labels are synthetic, not clinically reviewed.")
     fetch_weights("smollm2")
-    benchmark(Asked(Path("demo"), run))
+    benchmark(Asked(Path("demo"), run, output=output))
 
 
 @app.command(epilog="Example: judgebench run bench.yaml --limit 20 --budget 2.50")
@@ -75,6 +81,9 @@ def run(
     shard: ShardOption = None,
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Judge every answer that has no verdict yet, then compare with the annotators and report.
 
@@ -84,7 +93,8 @@ def run(
     from judgebench.runner import Sharing
     from judgebench.store.folder import Shard
 
-    asked = Asked(bench, run, limit, budget, data_folder, dry_run)
+    output = Output(verbose, quiet, as_json)
+    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output)
     own = Shard.parse(shard) if shard else None
     benchmark(asked, sharing=Sharing(own, engine, workers))
 
@@ -94,18 +104,17 @@ def check(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="YAML files of any kind, prompts, data files, sets of altered answers."
+            metavar="FILE",
+            help="YAML files of any kind, prompts, data files, sets of altered answers.",
         ),
     ],
-    rubric: Annotated[
-        str, typer.Option(help="The rubric of the data files: a path or a shipped name.")
-    ] = "medical-safety",
+    rubric: RubricOption = "medical-safety",
     data_folder: DataFolder = None,
 ) -> None:
     """Report every problem in files, with file and row. Calls no model."""
     from judgebench.check import check_all
 
-    console = open_console()
+    console = ONE_SCREEN.console()
     outcome = check_all(files, rubric, data_folder)
     for line in outcome.facts:
         console.print(line, highlight=False, markup=False)
@@ -126,7 +135,7 @@ app.command(epilog="Example: judgebench report runs/demo --to paper/tables")(cli
 def list_(
     what: Annotated[
         str | None,
-        typer.Argument(help="One kind, such as rubrics or prompts. Default: everything."),
+        typer.Argument(metavar="KIND", help="Such as rubrics or prompts. Default: everything."),
     ] = None,
 ) -> None:
     """List what ships: rubrics, prompts, attacks, examples, controls and more."""
@@ -141,10 +150,12 @@ def list_(
 @app.command(epilog="Example: judgebench fetch smollm2")
 def fetch(
     name: Annotated[
-        str, typer.Argument(help="Name of the weights; see `judgebench list weights`.")
+        str,
+        typer.Argument(metavar="NAME", help="Name of the weights; see `judgebench list weights`."),
     ],
     to: Annotated[
-        Path | None, typer.Option(help="Folder. Default: judgebench's cache folder.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to. Default: judgebench's cache folder."),
     ] = None,
 ) -> None:
     """Download the weights of an embedded model and check their SHA-256."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -14,17 +13,15 @@ import typer
 
 from judgebench.cli.options import INTERRUPTED
 from judgebench.cli.score import report_and_print
+from judgebench.cli.show import ONE_SCREEN, Output, show_problems
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judgebench.errors import Problem
     from judgebench.runner import Sharing
     from judgebench.runner.bench import Bench
     from judgebench.runner.extension import Extend
     from judgebench.store.folder import RunFolder
-
-MOST_PROBLEMS_SHOWN = 50  # of one kind
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,7 @@ class Asked:
     budget: float | None = None
     data_folder: Path | None = None
     dry_run: bool = False
+    output: Output = ONE_SCREEN
 
 
 def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
@@ -44,7 +42,7 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
     from judgebench.runner.bench import default_run_folder, load_bench
     from judgebench.store.folder import RunFolder
 
-    console = open_console()
+    console = asked.output.console()
     bench = load_bench(
         asked.bench,
         limit=asked.limit,
@@ -62,7 +60,7 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
     finally:
         bench.close()
     if sharing is None or sharing.shard is None or folder.manifest().get("state") == "finished":
-        report_and_print(folder.path, console)
+        report_and_print(folder.path, asked.output)
 
 
 def _judge(
@@ -131,22 +129,3 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
         table.add_row(f.judge, *(f"{n:,}" for n in counts), cost)
     console.print(table)
     console.print("No model was called, nothing was written.")
-
-
-def open_console() -> Console:
-    """The terminal that a command prints to."""
-    from rich.console import Console
-
-    return Console()
-
-
-def show_problems(console: Console, problems: Sequence[Problem], word: str) -> None:
-    """Every problem on a line of its own; beyond 50 of one kind, the rest is counted."""
-    shown: dict[str, int] = {}
-    for problem in problems:
-        shown[problem.kind] = shown.get(problem.kind, 0) + 1
-        if shown[problem.kind] <= MOST_PROBLEMS_SHOWN:
-            console.print(f"{word}: {problem}", highlight=False, markup=False, soft_wrap=True)
-    for kind, count in shown.items():
-        if count > MOST_PROBLEMS_SHOWN:
-            console.print(f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}")

@@ -11,58 +11,89 @@ import typer
 
 INTERRUPTED = 130  # exit code after Ctrl-C
 
-BenchPath = Annotated[Path, typer.Argument(help="bench.yaml, or the name of a shipped example.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first N answers.")]
-Budget = Annotated[
-    float | None,
-    typer.Option(min=0, help="Most US dollars that this run folder may cost in total."),
+# The same thing has the same name, the same word for its value and the same help everywhere.
+BenchPath = Annotated[
+    Path,
+    typer.Argument(metavar="BENCH", help="A bench.yaml, or the name of a shipped example."),
 ]
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Judge part K of N of the answers, while other processes judge the rest: 2/8."
-    ),
-]
-EngineOption = Annotated[
-    Literal["threads", "ray"], typer.Option(help="`ray` spreads the answers over a Ray cluster.")
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="Ray workers. Default: one per GPU, without GPUs one per machine."),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Estimate calls, tokens and cost; call no model.")
-]
+RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, such as runs/demo.")]
 RunOption = Annotated[
     Path | None,
-    typer.Option("--run", help="The run folder. Default: runs/NAME in the current folder."),
+    typer.Option(
+        "--run", metavar="RUN", help="The run folder. Default: runs/NAME in the current folder."
+    ),
 ]
 DataFolder = Annotated[
     Path | None,
     typer.Option(
-        "--data-folder", help="The folder of the data files, if it is not the one in the YAML."
+        "--data-folder", metavar="FOLDER", help="Where the data files are, if not as the YAML says."
     ),
 ]
-RunDir = Annotated[Path, typer.Argument(help="The run folder, such as runs/demo.")]
+RubricOption = Annotated[
+    str, typer.Option("--rubric", metavar="RUBRIC", help="A rubric: a file or a shipped name.")
+]
+Limit = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Use only the first N answers.")
+]
+Seed = Annotated[
+    int, typer.Option(metavar="N", help="The same seed draws the same.", show_default=True)
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        min=0, metavar="USD", help="Most US dollars that this run folder may cost in total."
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be done and cost; call no model.")
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="K/N",
+        help="Judge part K of N of the answers, while other processes judge the rest: 2/8.",
+    ),
+]
+EngineOption = Annotated[
+    Literal["threads", "ray"],
+    typer.Option(metavar="threads|ray", help="`ray` spreads the answers over a Ray cluster."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Ray workers. Default: one per GPU, without GPUs one per machine."
+    ),
+]
 Rule = Annotated[
     str | None,
-    typer.Option("--truth", help="median, majority, dawid_skene or each. Default: as in the run."),
+    typer.Option(
+        "--truth",
+        metavar="RULE",
+        help="median, majority, dawid_skene or each. Default: as in the run.",
+    ),
 ]
-Ties = Annotated[str | None, typer.Option(help="lower, upper or none. Default: as in the run.")]
+Ties = Annotated[
+    str | None,
+    typer.Option(metavar="TIES", help="lower, upper or none. Default: as in the run."),
+]
 Annotators = Annotated[
     list[str] | None,
     typer.Option(
-        "--annotator", help="Whose labels make the truth: a name or a pattern. Repeatable."
+        "--annotator",
+        metavar="NAME",
+        help="Whose labels make the truth: a name or a pattern. Repeatable.",
     ),
 ]
 AsJudge = Annotated[
     list[str] | None,
     typer.Option(
-        help="Treat this annotator as a judge and compare them with the others. Repeatable."
+        metavar="NAME",
+        help="Treat this annotator as a judge and compare them with the others. Repeatable.",
     ),
 ]
 DecisionRuleOption = Annotated[
-    str | None, typer.Option("--rule", help="The decision rule: a YAML file.")
+    str | None,
+    typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file."),
 ]
 
 

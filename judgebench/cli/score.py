@@ -17,11 +17,11 @@ from judgebench.cli.options import (
     Scoring,
     Ties,
 )
+from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from collections.abc import Mapping
 
-    from judgebench.results.part import Part
     from judgebench.study.study import Study
 
 
@@ -35,11 +35,10 @@ def open_study(run: Path, scoring: Scoring = AS_IN_THE_RUN) -> Study:
     return api.open_run(run, truth=given, as_judges=scoring.as_judges)
 
 
-def _parts(study: Study, scoring: Scoring = AS_IN_THE_RUN) -> list[Part]:
-    """What all analyses show."""
-    from judgebench import api
-
-    return api.parts(api.analyse(study, scoring.rule))
+def page_of(run: Path) -> Mapping[str, Path]:
+    """Where the page of the run's report is, once there is one."""
+    page = run / "report" / "report.html"
+    return {"html": page} if page.is_file() else {}
 
 
 def align(
@@ -49,41 +48,48 @@ def align(
     annotator: Annotators = None,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare judges and annotators again, from the run folder alone, and print the tables."""
-    from rich.console import Console
+    from judgebench import api
 
-    from judgebench.report.terminal import print_parts
-
+    output = Output(verbose, quiet, as_json)
     scoring = Scoring(truth, ties, annotator, as_judge or (), rule)
     study = open_study(run, scoring)
-    print_parts(_parts(study, scoring), Console(), study.name)
+    show(api.analyse(study, scoring.rule), study.name, output, page_of(run))
 
 
 def report(
     run: RunDir,
-    to: Annotated[Path | None, typer.Option(help="Where to write. Default: RUN/report.")] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write. Default: RUN/report."),
+    ] = None,
     truth: Rule = None,
     ties: Ties = None,
     annotator: Annotators = None,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the report of a run: one HTML page, Markdown, LaTeX, CSV and figures."""
-    from judgebench import api
-
+    output = Output(verbose, quiet, as_json)
     study = open_study(run, Scoring(truth, ties, annotator, as_judge or (), rule))
-    for path in api.report(study, to or run / "report", rule).values():
-        typer.echo(path)
+    _report(study, to or run / "report", output, rule)
 
 
-def report_and_print(run: Path, console: Console) -> None:
-    """What ends a run: the report's files, and the tables on the screen."""
-    from judgebench.report.terminal import print_parts
+def report_and_print(run: Path, output: Output) -> None:
+    """What ends a run: the report's files, and what they hold on the screen."""
+    _report(open_study(run), run / "report", output)
+
+
+def _report(study: Study, to: Path, output: Output, rule: str | None = None) -> None:
+    from judgebench import api
     from judgebench.report.write import write_report
 
-    study = open_study(run)
-    shown = _parts(study)
-    written = write_report(shown, run / "report", name=study.name)
-    print_parts(shown, console, study.name)
-    console.print(f"Report: {written['html']}", highlight=False, markup=False, soft_wrap=True)
+    found = api.analyse(study, rule)
+    show(found, study.name, output, write_report(api.parts(found), to, name=study.name))

@@ -15,7 +15,8 @@ from judgebench.cli.options import (
     Scoring,
     Ties,
 )
-from judgebench.cli.score import open_study
+from judgebench.cli.score import open_study, page_of
+from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 
 NOT_REACHED = 3  # exit code where an outcome that --require names was not reached
 
@@ -25,8 +26,8 @@ def decide(
     require: Annotated[
         list[str] | None,
         typer.Option(
-            help="OUTCOME:METRIC or OUTCOME:METRIC:JUDGE; the exit code is "
-            f"{NOT_REACHED} if it is not reached. Repeatable."
+            metavar="OUTCOME:METRIC[:JUDGE]",
+            help=f"The exit code is {NOT_REACHED} if this is not reached. Repeatable.",
         ),
     ] = None,
     rule: DecisionRuleOption = None,
@@ -34,24 +35,25 @@ def decide(
     truth: Rule = None,
     ties: Ties = None,
     annotator: Annotators = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
     A required ASSIST is also met by REPLACE; without a judge's name, any judge may meet it.
     """
-    from rich.console import Console
-
     from judgebench import api
     from judgebench.decide.outcome import demands, unreached
-    from judgebench.report.terminal import print_parts
 
+    output = Output(verbose, quiet, as_json)
     study = open_study(run, Scoring(truth, ties, annotator, as_judge or (), rule))
     decisions = api.decide(study, rule)
     asked = demands(require or (), decisions)
-    console = Console()
-    print_parts([decisions.part], console)
     missed = unreached(asked, decisions)
+    beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
+    show({"decide": decisions}, study.name, output, page_of(run), **beside)
     for demand in missed:
-        console.print(f"not reached: {demand}", style="red", highlight=False, markup=False)
+        output.console().print(f"not reached: {demand}", style="red", highlight=False, markup=False)
     if missed:
         raise typer.Exit(NOT_REACHED)

@@ -10,6 +10,7 @@ from itertools import groupby
 
 from judgebench.decide.figures import draw_matrix, triage_drawings
 from judgebench.decide.result import (
+    MORE_DATA,
     NO_FILTER,
     Condition,
     Decision,
@@ -18,25 +19,20 @@ from judgebench.decide.result import (
     State,
     TriageCurve,
 )
+from judgebench.decide.screen import OUTCOME_LOOKS, screen_blocks
 from judgebench.decide.words import (
     STATES,
     bound_text,
-    more_sentence,
     outcomes_sentence,
     percent,
     threshold_text,
+    why,
 )
 from judgebench.records import Estimate
 from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
 
 NO_DECISIONS = "There is no judge with human labels to compare it with: nothing was decided."
-OUTCOME_LOOKS: Mapping[Outcome, Look] = {
-    Outcome.REPLACE: "good",
-    Outcome.ASSIST: "fair",
-    Outcome.DO_NOT_USE: "bad",
-    Outcome.CANT_TELL: "unclear",
-}
 _STATE_LOOKS: Mapping[State, Look] = {
     State.MET: "good", State.NOT_MET: "bad", State.UNCLEAR: "unclear",
 }  # fmt: skip
@@ -50,7 +46,8 @@ def decisions_part(decisions: Decisions) -> Part:
     counts = Counter(d.outcome for d in decisions.decisions)
     outcomes = tuple(f"{outcome.value} {counts[outcome]}" for outcome in Outcome if counts[outcome])
     facts = (("Outcomes", outcomes),) if outcomes else ()
-    return Part("decisions", title, decisions.results, blocks, decisions.notes, facts)
+    screen = tuple(screen_blocks(decisions)) or blocks[:1]
+    return Part("decisions", title, decisions.results, blocks, decisions.notes, facts, screen)
 
 
 def _opening(decisions: Decisions) -> Iterator[Block]:
@@ -90,8 +87,7 @@ def _judges(decisions: Decisions) -> list[str]:
 
 def _reason(decisions: Decisions, d: Decision) -> str:
     """The decision, its reason and what data it needs; on a second line its numbers."""
-    said = f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge})."
-    sentence = " ".join(part for part in (said, d.reason or NO_REASON, more_sentence(d)) if part)
+    sentence = f"{d.outcome.value} for {decisions.titles[d.metric]} ({d.judge}). {why(d)}"
     return f"{sentence}\n  {d.numbers}" if d.numbers else sentence
 
 
@@ -170,19 +166,16 @@ def _more_data_table(decisions: Decisions) -> Table:
     rows = []
     for d in decisions.decisions:
         if (more := d.more) is not None:
-            found = (_now_and_more(more.answers_now, more.items),
-                     _now_and_more(more.questions_now, more.questions),
-                     _count(more.labels), _count(more.severe))  # fmt: skip
-            unknown = more.reason or NO_REASON
-            remark = unknown if more.items is None else "no label of this metric is severe"
-            cells = (Cell(text, remark=remark * text.endswith(DASH)) for text in found)
+            counts = (getattr(more, name) for name in MORE_DATA if name != "clear")
+            unknown = Cell(DASH, remark=more.reason or NO_REASON)
+            cells = (unknown if count is None else Cell(f"{count:,}") for count in counts)
             most = more.towards.value if more.towards else DASH
             about = (Cell(d.judge), Cell(decisions.titles[d.metric]))
             rows.append((*about, *cells, Cell(percent(more.clear)), Cell(most)))
     return Table(
         "decide_more_data",
         "How much more data would make the unclear decisions clear",
-        ("Judge", "Metric", "Answers now + more", "Questions now + more",
+        ("Judge", "Metric", "Answers now", "Questions now", "More answers", "More questions",
          "Human labels for them", "Severe among them", "Studies that end clear",
          "Most of them with"),
         tuple(rows),
@@ -195,25 +188,18 @@ def _more_data_table(decisions: Decisions) -> Table:
     )  # fmt: skip
 
 
-def _now_and_more(now: int | None, more: int | None) -> str:
-    return DASH if now is None else f"{_count(now)} + {_count(more)}"
-
-
-def _count(number: int | None) -> str:
-    return DASH if number is None else f"{number:,}"
-
-
 def _triage_table(decisions: Decisions) -> Table:
     """The recommended threshold of every curve, here and on new answers."""
     rows = []
     for curve in decisions.ordered_curves:
         title = f"{decisions.titles[curve.metric]}, by {curve.signal}"
-        rows.append((Cell(curve.judge), Cell(title), *_choice_cells(curve)))
+        counts = Cell(f"{curve.n:,}"), Cell(f"{curve.severe:,}")
+        rows.append((Cell(curve.judge), Cell(title), *counts, *_choice_cells(curve)))
     return Table(
         "decide_triage",
         "The recommended threshold: what it does here, and what is expected on new answers",
-        ("Judge", "Metric and signal", "Threshold", "Sent here", "Severe missed here",
-         "New answers sent, expected", "New severe missed, expected"),
+        ("Judge", "Metric and signal", "Answers", "Severe", "Threshold", "Sent here",
+         "Severe missed here", "New answers sent, expected", "New severe missed, expected"),
         tuple(rows),
         (
             "Answers whose signal is at least the threshold go to humans, and so do those without "
@@ -229,15 +215,13 @@ def _choice_cells(curve: TriageCurve) -> Iterator[Cell]:
     """The threshold, what it sends and misses here, and what it is expected to."""
     choice, reason = curve.choice, curve.reason or NO_REASON
     if choice is None:
-        here = (Cell(f"{DASH} of {count:,}") for count in (curve.n, curve.severe))
         nothing = Cell(estimate=Estimate(None, reason=reason, n=curve.n))
-        yield from (Cell(DASH, remark=reason), *here, nothing, nothing)
+        yield from (Cell(DASH, remark=reason), nothing, nothing, nothing, nothing)
         return
     threshold = Cell(threshold_text(choice.threshold))
     yield Cell(threshold_text(-math.inf), remark=NO_FILTER) if choice.sends_all else threshold
     for share in (choice.sent, choice.missed):
-        count = round((share.value or 0.0) * share.n)
-        yield Cell(f"{count:,} of {share.n:,} ({percent(share.value)})")
+        yield Cell(f"{(share.value or 0.0) * share.n:,.0f} ({percent(share.value)})")
     yield Cell(estimate=choice.expected_sent)
     yield Cell(estimate=choice.expected_missed)
 

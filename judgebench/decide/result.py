@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate
@@ -178,7 +179,8 @@ class TriageCurve:
 class Decisions(Shown):
     """Everything that `judgebench decide` says.
 
-    `beside` are the rows of juries, error correlations and alternative tests.
+    `beside` are the rows of accuracies, juries, error correlations and alternative tests.
+    `compared` says in a sentence what the judges were compared with.
     """
 
     name: str
@@ -189,6 +191,7 @@ class Decisions(Shown):
     beside: Results = field(default_factory=Results)
     judges: Mapping[str, str] = field(default_factory=dict)  # name -> kind, controls left out
     notes: tuple[str, ...] = ()
+    compared: str = ""
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -214,6 +217,12 @@ class Decisions(Shown):
                 *self.beside,
             )
         )
+
+    def records(self) -> list[dict[str, Any]]:
+        """The decisions, each with its reason, accuracy, conditions and what data it needs."""
+        from judgebench.decide.screen import record
+
+        return [record(self, decision) for decision in self.decisions]
 
     @cached_property
     def part(self) -> Part:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from judgebench.align.alignment import accuracies
+from judgebench.align.caveats import compared_with
 from judgebench.decide.beside import alternative_tests, jury_rows
 from judgebench.decide.conditions import NO_TRUTH, assist_conditions, findings, stress_conditions
 from judgebench.decide.counts import Bools, HumanSide, StudyCounts, study_counts
@@ -34,11 +36,14 @@ def decide(
     """
     rule.check(study.rubric)
     curves = tuple(triage_curves(study, rule))
-    beside = Results((*jury_rows(study), *alternative_tests(study, rule.alternative_test)))
+    beside = Results(
+        (*accuracies(study), *jury_rows(study), *alternative_tests(study, rule.alternative_test))
+    )
     return Decisions(
         study.name, study.rubric, rule, tuple(decisions(study, rule, curves, stress)), curves,
         beside, {judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
         tuple(_notes(study, stress)),
+        compared_with(len(study.answers), study.n_labels, study.makers),
     )  # fmt: skip
 
 

@@ -178,6 +178,11 @@ def bound_text(c: Condition) -> str:
     return f"{'at least' if c.at_least else 'at most'} {c.bound:,g}"
 
 
+def why(d: Decision) -> str:
+    """Why a decision is as it is, and what data it needs."""
+    return " ".join(filter(None, (d.reason or NO_REASON, more_sentence(d))))
+
+
 def more_sentence(decision: Decision) -> str:
     """How much more data would make a decision clear, and how surely; or why that is unknown.
 

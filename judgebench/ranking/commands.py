@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.options import INTERRUPTED
+from judgebench.cli.commands import Commands
+from judgebench.cli.options import (
+    INTERRUPTED,
+    BenchPath,
+    Budget,
+    DataFolder,
+    DryRun,
+    RunOption,
+    Seed,
+)
+from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,57 +31,36 @@ if TYPE_CHECKING:
 
 NOT_SUITABLE = 3  # exit code where --require-suitable was asked for and a task is not
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Rank systems by how much their arguments help to decide.",
-)
-
-DataFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--data-folder", help="The folder of the data files, if it is not the one in the YAML."
-    ),
-]
+app = Commands("Rank systems by how much their arguments help to decide.")
 
 
 @app.command(epilog="Example: judgebench rank run bench.yaml --dry-run")
 def run(
-    bench: Annotated[
-        Path,
-        typer.Argument(help="bench.yaml with the key `proxy`, or the name of a shipped example."),
-    ] = Path("rank"),
-    run: Annotated[
-        Path | None,
-        typer.Option("--run", help="The run folder. Default: runs/NAME in the current folder."),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(min=0, help="Most US dollars for arguments and verdicts in total."),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say what would be written and trained; call no model."),
-    ] = False,
+    bench: BenchPath = Path("rank"),
+    run: RunOption = None,
+    budget: Budget = None,
+    dry_run: DryRun = False,
     data_folder: DataFolder = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Let models write arguments, train evaluators, judge, rank and report.
 
-    Without an argument, the shipped example runs with embedded models. Safe to interrupt; rerun to
-    resume.
+    The bench.yaml has the key `proxy`. Without an argument, the shipped example runs with embedded
+    models. Safe to interrupt; rerun to resume.
     """
-    from rich.console import Console
-
     from judgebench.cli.score import report_and_print
     from judgebench.ranking.human_files import given_ranks
     from judgebench.ranking.rank_bench import load_rank_bench
     from judgebench.runner.bench import default_run_folder
     from judgebench.store.folder import RunFolder
 
+    output = Output(verbose, quiet, as_json)
     loaded = load_rank_bench(bench, data_folder)
     ranks = given_ranks(loaded)
     folder = RunFolder(run or default_run_folder(loaded.config))
-    console = Console()
+    console = output.console()
     lines = [f"{loaded.config.name}: run folder {folder.path}", *_ahead(loaded)]
     lines += [f"! {warning}" for warning in (ranks.warnings if ranks else ())]
     lines += ["No model was called or trained, nothing was written."] * dry_run
@@ -79,7 +68,7 @@ def run(
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if not dry_run:
         _rank(console, loaded, folder, budget)
-        report_and_print(folder.path, console)
+        report_and_print(folder.path, output)
 
 
 def _ahead(bench: RankBench) -> Iterator[str]:
@@ -115,31 +104,39 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
         raise typer.Exit(INTERRUPTED) from None
 
 
-@app.command(epilog="Example: judgebench rank sheet runs/mine --experts anna --experts ben")
+@app.command(epilog="Example: judgebench rank sheet runs/mine --expert anna --expert ben")
 def sheet(
     run: Annotated[
-        Path | None, typer.Argument(help="The folder of a ranking run, such as runs/mine.")
+        Path | None, typer.Argument(metavar="RUN", help="A run folder, such as runs/mine.")
     ] = None,
-    items: Annotated[
-        int | None, typer.Option(min=1, help="N items of each task, drawn at random.")
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="N items of each task, drawn at random."),
     ] = 5,  # as many as the paper had ranked before it judged a task
     every: Annotated[bool, typer.Option("--all", help="All items instead of a sample.")] = False,
-    experts: Annotated[
+    expert: Annotated[
         list[str] | None,
-        typer.Option(help="An expert who ranks. Repeatable. Default: expert-1 and expert-2."),
+        typer.Option(metavar="NAME", help="Who ranks. Repeatable. Default: expert-1 and expert-2."),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of sampling and shuffling, with --task also of the split.")
-    ] = 0,
+    seed: Seed = 0,
     to: Annotated[
-        Path | None, typer.Option(help="Where to write. Default: RUN/human, without a run ./human.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where to write. Default: RUN/human, without a run ./human."
+        ),
     ] = None,
     arguments: Annotated[
         list[Path] | None,
-        typer.Option(help="Instead of a run: arguments, one JSON object per line. Repeatable."),
+        typer.Option(
+            metavar="FILE",
+            help="Instead of a run: arguments, one JSON object per line. Repeatable.",
+        ),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="The task of these arguments: a YAML file or a shipped name.")
+        str | None,
+        typer.Option(
+            metavar="TASK", help="The task of these arguments: a YAML file or a shipped name."
+        ),
     ] = None,
     data_folder: DataFolder = None,
 ) -> None:
@@ -153,8 +150,8 @@ def sheet(
 
     found = _ranked_items(run, arguments or [], task, seed, data_folder)
     folder = to or (run / "human" if run else Path("human"))
-    names = experts or ["expert-1", "expert-2"]
-    written = write_sheets(found, names, folder, n=None if every else items, seed=seed)
+    names = expert or ["expert-1", "expert-2"]
+    written = write_sheets(found, names, folder, n=None if every else sample, seed=seed)
     for name, n in written.items.items():
         typer.echo(f"{name}: {counted(n, 'item')} on every sheet")
     if n := written.passed_over:
@@ -169,49 +166,62 @@ def sheet(
 def suitability(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Completed sheets, their folder, or tables of ranks from elsewhere."),
+        typer.Argument(
+            metavar="FILE",
+            help="Completed sheets, their folder, or tables of ranks from elsewhere.",
+        ),
     ],
     key: Annotated[
-        Path | None, typer.Option(help="Default: sheet-key.json beside a sheet or one folder up.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Default: sheet-key.json beside a sheet or one folder up."
+        ),
     ] = None,
     min_alpha: Annotated[
         float | None,
-        typer.Option(min=-1, max=1, help="Least alpha of a suitable task. Default: 2/3."),
+        typer.Option(
+            min=-1, max=1, metavar="ALPHA", help="Least alpha of a suitable task. Default: 2/3."
+        ),
     ] = None,
     leave_out: Annotated[
-        list[str] | None, typer.Option(help="Leave out items with this label. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="Leave out items with this label. Repeatable."),
     ] = None,
-    resamples: Annotated[int, typer.Option(min=100)] = 2000,
-    seed: int = 0,
-    to: Annotated[Path | None, typer.Option(help="Also write Markdown to this file.")] = None,
+    resamples: Annotated[
+        int, typer.Option(min=100, metavar="N", help="Resamples of the bootstrap.")
+    ] = 2000,
+    seed: Seed = 0,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write Markdown to this file.")
+    ] = None,
     require_suitable: Annotated[
         bool,
         typer.Option(
             "--require-suitable", help=f"Exit code {NOT_SUITABLE} unless every task is suitable."
         ),
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Test whether experts agree enough on arguments for a task to be used in a ranking.
 
     Five items ranked by two experts are enough for a first test.
     """
-    from rich.console import Console
-
     from judgebench.files import write_atomically
     from judgebench.ranking.human_files import read_ranks
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
     from judgebench.report.markdown import to_markdown
-    from judgebench.report.terminal import print_parts
     from judgebench.stats.resample import Resampling
 
+    output = Output(verbose, quiet, as_json)
     ranks = read_ranks(files, key).without(leave_out or ())
     bar = MIN_ALPHA if min_alpha is None else min_alpha
     found = suitability_of(ranks, Resampling(resamples=resamples, seed=seed), bar)
-    print_parts([found.part], Console())
     if to is not None:
         write_atomically(to, to_markdown([found.part], "").encode())
-        typer.echo(to)
+    show({"suitability": found}, "", output, {"markdown": to} if to else None)
     if require_suitable and any(task.fitness is not Fitness.SUITABLE for task in found.tasks):
         raise typer.Exit(NOT_SUITABLE)
 

@@ -98,6 +98,7 @@ class Suitability(Shown):
             results=rows,
             blocks=(*verdicts, Block("What it rests on", tables=tables, on_screen=True)),
             notes=self.notes,
+            screen=(*verdicts, Block(text=self.notes)),
         )
 
 

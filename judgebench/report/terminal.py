@@ -10,18 +10,27 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judgebench.report.words import printable, wrapped
-from judgebench.results.part import Block, Part, blocks_of, caveats, opening
+from judgebench.results.part import Block, Part, blocks_of, caveats, one_screen, opening
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
 
-_STUB = 22  # the width that the first column may take before it is folded
+# Widths of the stubs and of the other columns before they are folded; the first that fits is used.
+_FOLDS = ((28, 22), (22, 14), (20, 10))
+_BESIDE = 3  # what padding and the line between columns take
+_STUB = 22  # the widths in a table that is printed in several blocks of columns
 _COLOURS: Mapping[str, str] = {"good": "green", "fair": "cyan", "bad": "red", "unclear": "yellow"}
-_VALUE = 16  # the width of a value over its interval, with padding
+_VALUE = 14  # of a value over its interval
+
+
+def print_screen(parts: Sequence[Part], console: Console, name: str = "") -> None:
+    """Print what the parts show first, on one screen, without caveats."""
+    _print_name(name, console)
+    for block in one_screen(parts):
+        _print_block(block, console)
 
 
 def print_parts(parts: Sequence[Part], console: Console, name: str = "") -> None:
     """Print the blocks that are meant for a screen; the files of the report hold the rest."""
-    if name:
-        console.print(Text(printable(name), style="bold"))
+    _print_name(name, console)
     for block in blocks_of(parts):
         if block.on_screen:
             _print_block(block, console)
@@ -29,6 +38,11 @@ def print_parts(parts: Sequence[Part], console: Console, name: str = "") -> None
         console.print()
     for note in notes:
         console.print(Text(f"! {printable(note)}", style="yellow"))
+
+
+def _print_name(name: str, console: Console) -> None:
+    if name:
+        console.print(Text(printable(name), style="bold"))
 
 
 def _print_block(block: Block, console: Console) -> None:
@@ -52,36 +66,57 @@ def as_text(part: Part, width: int = 100) -> str:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """The table in blocks of columns that fit the console, and its notes under it."""
+    """The table, in blocks of columns where it does not fit the console, and its notes under it."""
     notes = footnotes(table)
-    room = console.width - table.stubs * _STUB
-    for i, part in enumerate(split_columns(table, max(1, room // _VALUE))):
+    for i, grid in enumerate(_grids(table, notes, console.width)):
         console.print()
         title = table.title if i == 0 else f"{table.title} (continued)"
         console.print(Text(printable(title), style="bold"))
-        console.print(_grid(part, notes))
+        console.print(grid)
     for sentence in notes.sentences(table):
         console.print(Text(printable(sentence), style="dim"))
     for text, mark in notes.marks.items():
         console.print(Text(f"{mark}: {printable(text)}", style="dim"))
 
 
-def _grid(table: Table, notes: Footnotes) -> RichTable:
+def _grids(table: Table, notes: Footnotes, width: int) -> list[RichTable]:
+    """The whole table, folded as little as its width needs; else several of its columns each."""
+    for fold in _FOLDS:
+        columns = _columns(table, notes, *fold)
+        widest = (max(len(line) for text in c for line in text.plain.split("\n")) for c in columns)
+        if sum(widest) + _BESIDE * len(columns) <= width:
+            return [_grid(columns, table.stubs)]
+    most = max(1, (width - table.stubs * _STUB) // (_VALUE + _BESIDE - 1))
+    parts = split_columns(table, most)
+    return [_grid(_columns(part, notes, _STUB, _STUB), table.stubs) for part in parts]
+
+
+def _grid(columns: Sequence[Sequence[Text]], stubs: int) -> RichTable:
     grid = RichTable(show_edge=False, header_style="bold")
-    for i, column in enumerate(table.columns):
-        left = i < table.stubs
-        heading = Text(wrapped(column, _STUB if left else _VALUE - 2))
-        grid.add_column(heading, justify="left" if left else "right", overflow="fold")
-    for row in table.rows:
-        grid.add_row(*(_cell(cell, notes.mark(cell)) for cell in row))
+    for i, (heading, *_) in enumerate(columns):
+        grid.add_column(heading, justify="left" if i < stubs else "right", overflow="fold")
+    for row in list(zip(*columns, strict=True))[1:]:
+        grid.add_row(*row)
     return grid
 
 
-def _cell(cell: Cell, mark: str) -> Text:
+def _columns(table: Table, notes: Footnotes, stub: int, value: int) -> list[list[Text]]:
+    """Heading and cells of each column, folded at these widths."""
+    found = []
+    for i, heading in enumerate(table.columns):
+        room = stub if i < table.stubs else value
+        head = Text(wrapped(heading, min(room, _VALUE) if i >= table.stubs else room))
+        cells = (_cell(row[i], notes.mark(row[i]), room) for row in table.rows)
+        found.append([head, *cells])
+    return found
+
+
+def _cell(cell: Cell, mark: str, room: int) -> Text:
     """The value with its mark, and under it the interval."""
     text = Text()
     style = "bold" if cell.best else _COLOURS.get(cell.look, "")
-    text.append(wrapped(cell.value, _STUB), style=style)
+    lines = (wrapped(line, room) for line in cell.value.split("\n"))
+    text.append("\n".join(lines), style=style)
     if mark:
         text.append(f" {mark}", style="dim")
     if cell.interval:

@@ -113,6 +113,7 @@ class Part:
     `title` stands after the name of the study in the report's title: "judges against human labels".
     `notes` are the caveats. `results` are the rows behind it, which its CSV file holds. `facts` are
     what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is said.
+    `screen` is what a terminal shows of it unless everything is asked for.
     """
 
     key: str
@@ -121,6 +122,7 @@ class Part:
     blocks: tuple[Block, ...] = ()
     notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    screen: tuple[Block, ...] = ()
 
 
 def report_title(parts: Sequence[Part], name: str) -> str:
@@ -144,6 +146,13 @@ def opening(part: Part) -> list[Block]:
     """What a part says first on a screen: its lead blocks, else its first block with a table."""
     shown = [block for block in blocks_of([part]) if block.on_screen]
     return [b for b in shown if b.lead] or [b for b in shown if b.tables][:1]
+
+
+def one_screen(parts: Sequence[Part]) -> list[Block]:
+    """What a terminal shows first: the screens of the parts, else the opening of the first part."""
+    if found := [block for part in parts for block in part.screen]:
+        return found
+    return opening(parts[0]) or [b for b in blocks_of(parts[:1]) if b.on_screen] if parts else []
 
 
 def caveats(parts: Sequence[Part]) -> list[str]:

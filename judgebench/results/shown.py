@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from judgebench.results.part import Part
+from judgebench.results.part import Part, caveats
 from judgebench.results.rows import Results
 
 if TYPE_CHECKING:
@@ -28,6 +31,10 @@ class Shown:
         """One row for each number."""
         return self.results.to_frame()
 
+    def records(self) -> list[dict[str, Any]]:
+        """What JSON shows of these findings: one mapping for each number, null where undefined."""
+        return [row.plain() for row in self.results]
+
     def __str__(self) -> str:
         from judgebench.report.terminal import as_text
 
@@ -40,3 +47,21 @@ class Shown:
         from judgebench.report.html import fragment
 
         return fragment(self.part)
+
+
+def to_json(found: Mapping[str, Shown], name: str, **beside: Any) -> str:
+    """All findings as JSON: the name of the study, the records of each part under its key, the
+    notes, and whatever else is to stand beside. An undefined number is null with a `reason`."""
+    parts = {shown.part.key: shown.records() for shown in found.values()}
+    notes = caveats([shown.part for shown in found.values()])
+    whole = {"name": name, **parts, "notes": notes, **beside}
+    return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    """The value with infinite numbers, which JSON has no way to write, as texts."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgebench.cli.commands import Commands
 from judgebench.cli.options import (
     INTERRUPTED,
     BenchPath,
@@ -15,28 +16,27 @@ from judgebench.cli.options import (
     DataFolder,
     DryRun,
     Limit,
+    RubricOption,
     RunOption,
+    Seed,
 )
+from judgebench.cli.show import AsJson, Output, Quiet, Verbose
 
 if TYPE_CHECKING:
     from judgebench.judges.config import JudgeConfig
     from judgebench.stress.probes.make import Yield
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Make, check and review sets of altered answers for `judgebench stress`.",
-)
+app = Commands("Make, check and review sets of altered answers for `judgebench stress`.")
 
 SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object per line.")]
-RubricName = Annotated[str, typer.Option("--rubric", help="A rubric: a path or a shipped name.")]
 
 
 def stress(
     bench: BenchPath = Path("stress"),
     run: RunOption = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="At most N altered answers per recipe.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="At most N altered answers per recipe, at random."),
     ] = None,
     reviewed: Annotated[
         bool, typer.Option("--reviewed", help="Count only violations that reviewers accepted.")
@@ -45,6 +45,9 @@ def stress(
     budget: Budget = None,
     dry_run: DryRun = False,
     data_folder: DataFolder = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Judge altered answers: some alterations must worsen the verdict, others must not change it.
 
@@ -54,7 +57,8 @@ def stress(
     from judgebench.cli.benchmark import Asked, benchmark
     from judgebench.stress.attacking import Attacking
 
-    asked = Asked(bench, run, limit, budget, data_folder, dry_run)
+    output = Output(verbose, quiet, as_json)
+    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output)
     benchmark(asked, Attacking(sample=sample, reviewed=reviewed))
 
 
@@ -63,32 +67,41 @@ def stress(
 )
 def make(
     recipe: Annotated[
-        str, typer.Argument(help="A recipe: a path or a name; see `judgebench list attacks`.")
+        str,
+        typer.Argument(
+            metavar="RECIPE", help="A recipe: a file or a name; see `judgebench list attacks`."
+        ),
     ],
-    data: Annotated[list[Path], typer.Option(help="Sound answers. Repeatable.")],
+    data: Annotated[list[Path], typer.Option(metavar="FILE", help="Sound answers. Repeatable.")],
     by: Annotated[
-        Path | None, typer.Option(help="The model that writes: the YAML file of a judge.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The model that writes: the YAML file of a judge."),
     ] = None,
     second: Annotated[
-        Path | None, typer.Option(help="A second model that must agree: the YAML file of a judge.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A second model that must agree: the YAML file of a judge."
+        ),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option(help="The set. Default: RECIPE.jsonl in the current folder.")
+        Path | None,
+        typer.Option(
+            metavar="SET", help="Where to write. Default: RECIPE.jsonl in the current folder."
+        ),
     ] = None,
-    rubric: RubricName = "medical-safety",
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Alter N answers, drawn at random.")
+    rubric: RubricOption = "medical-safety",
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="At most N answers, drawn at random."),
     ] = None,
-    seed: int = 0,
-    data_folder: Annotated[
-        Path | None, typer.Option("--data-folder", help="The folder of the data files.")
-    ] = None,
+    seed: Seed = 0,
+    data_folder: DataFolder = None,
 ) -> None:
     """Alter answers by one recipe, check each, and add it to a set.
 
     Safe to interrupt; rerun to resume.
     """
-    from judgebench.cli.benchmark import open_console
+    from judgebench.cli.show import ONE_SCREEN
     from judgebench.data import load_data
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
@@ -97,8 +110,8 @@ def make(
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    order = SetOrder(_judge(by), _judge(second), seed, limit)
-    with ProgressDisplay(open_console()) as display:
+    order = SetOrder(_judge(by), _judge(second), seed, sample)
+    with ProgressDisplay(ONE_SCREEN.console()) as display:
         try:
             found = make_set(recipe, answers, whole, target, order, display)
         except KeyboardInterrupt:
@@ -108,7 +121,7 @@ def make(
 
 
 @app.command(epilog="Example: judgebench attack check consensus-violations.jsonl")
-def check(path: SetPath, rubric: RubricName = "medical-safety") -> None:
+def check(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     """Check every altered answer of a set again and report what fails. Calls no model."""
     from judgebench.report.words import counted
     from judgebench.rubric import load_rubric
@@ -129,7 +142,7 @@ def check(path: SetPath, rubric: RubricName = "medical-safety") -> None:
 
 
 @app.command(epilog="Example: judgebench attack review consensus-violation.jsonl")
-def review(path: SetPath, rubric: RubricName = "medical-safety") -> None:
+def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     """Write the sheet in which people accept or reject altered answers: CSV and a local page.
 
     Decisions that stand in an earlier sheet beside the set are kept; a shipped set is copied here

@@ -38,7 +38,9 @@ _ABOUT_MISSES = (
 
 def stress_part(stress: StressResult) -> Part:
     """The part of the stress test; its CSV file is stress.csv."""
-    return Part("stress", "judges under stress", stress.rows, tuple(_blocks(stress)), stress.notes)
+    blocks = tuple(_blocks(stress))
+    title = "judges under stress"
+    return Part("stress", title, stress.rows, blocks, stress.notes, screen=blocks[:1])
 
 
 def _blocks(stress: StressResult) -> Iterator[Block]:

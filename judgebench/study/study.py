@@ -112,6 +112,11 @@ class Study:
     def clusters(self) -> Clusters:
         return self.answers.clusters
 
+    @property
+    def makers(self) -> tuple[str, ...]:
+        """Who makes the truth of any metric."""
+        return tuple(sorted({a for humans in self.humans.values() for a in humans.makers}))
+
     def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
         """The judge's label index of each item, -1 where there is none or it abstained."""
         return label_indices(judge.verdicts, metric, self.answers)

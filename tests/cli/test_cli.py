@@ -67,7 +67,7 @@ def test_run_align_report(call, bench: Path, tmp_path: Path) -> None:  # type: i
     assert "says-polite" in out
     assert "0.500" in out
     assert str(run / "report" / "report.html") in out
-    code, out, _ = call("align", run, "--truth", "majority", "--annotator", "a")
+    code, out, _ = call("align", run, "--truth", "majority", "--annotator", "a", "-v")
     assert code == 0
     assert "majority" in out
     code, out, _ = call("report", run, "--to", tmp_path / "paper")

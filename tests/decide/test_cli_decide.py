@@ -49,7 +49,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_metric_and_judge_has_an_outcome_with_its_reason(call, run_folder: Path) -> None:  # type: ignore[no-untyped-def]
-    code, out, _ = call("decide", run_folder, "--as-judge", "expert", "--as-judge", "trainee")
+    code, out, _ = call("decide", run_folder, "--as-judge", "expert", "--as-judge", "trainee", "-v")
     assert code == 0
     told = " ".join(out.split())
     assert "REPLACE for Politeness (expert). It agrees with annotators as often as" in told
@@ -135,7 +135,7 @@ def test_an_annotator_who_is_not_there_is_told(call, run_folder: Path) -> None: 
 
 
 def test_with_two_annotators_in_the_judges_place_too_few_are_left(call, run_folder: Path) -> None:  # type: ignore[no-untyped-def]
-    code, out, _ = call("decide", run_folder, "--as-judge", "ann", "--as-judge", "bob")
+    code, out, _ = call("decide", run_folder, "--as-judge", "ann", "--as-judge", "bob", "-v")
     assert code == 0
     assert (
         "CAN'T TELL for Politeness (ann). Too few annotators are left to compare with: without "

@@ -105,7 +105,7 @@ def test_what_was_left_out_is_told(call: Call, here: Path) -> None:
     fill(sheets / "ben.csv", lambda row: "" if row["item"] == "1" else by_reason(row))
     code, out, _ = call("rank", "suitability", sheets, "--to", "fit.md")
     assert code == 0
-    assert "! claims: ben left 1 item without any rank" in out
+    assert "claims: ben left 1 item without any rank" in out
     assert "- claims: ben left 1 item without any rank" in Path("fit.md").read_text()
     assert "6 items ranked by two experts or more, 1 not" in out
 
@@ -131,12 +131,12 @@ def test_sheets_are_written_from_a_run(
 ) -> None:
     monkeypatch.setattr(RunFolder, "existing", RunFolder)
     monkeypatch.setattr(judgebench.ranking.sheet, "items_of_run", lambda run: items(9))
-    code, out, _ = call("rank", "sheet", "runs/mine", "--experts", "anna", "--seed", 3)
+    code, out, _ = call("rank", "sheet", "runs/mine", "--expert", "anna", "--seed", 3)
     assert code == 0
     assert "claims: 5 items on every sheet" in out
     assert "runs/mine/human/sheets/anna.csv" in out
     assert Path("runs/mine/human/sheet-key.json").is_file()
-    code, out, _ = call("rank", "sheet", "runs/mine", "--experts", "anna", "--seed", 3)
+    code, out, _ = call("rank", "sheet", "runs/mine", "--expert", "anna", "--seed", 3)
     assert "kept, not overwritten: runs/mine/human/sheets/anna.csv" in out
     code, _, err = call("rank", "sheet", "runs/mine", "--all")
     assert (code, "belongs to sheets of other items" in err) == (2, True)
@@ -148,7 +148,7 @@ def test_sheets_are_written_from_a_run(
 def test_sheets_are_written_from_plain_files(call: Call, here: Path) -> None:
     own_task()
     asked = ("rank", "sheet", "--task", "task.yaml", "--arguments", "given.jsonl")
-    code, out, err = call(*asked, "--items", 3)
+    code, out, err = call(*asked, "--sample", 3)
     assert (code, err) == (0, "")
     assert "claims: 3 items on every sheet" in out
     key = read_key(Path("human/sheet-key.json"))

@@ -1,0 +1,108 @@
+"""How a command shows what it found: one screen, everything, nothing, or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgebench.errors import SetupError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from judgebench.errors import Problem
+    from judgebench.results.shown import Shown
+
+MOST_PROBLEMS_SHOWN = 50  # of one kind
+
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Print all tables, the numbers behind each reason, and all caveats."
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print errors only; the exit code says the rest.")
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print outcomes, reasons, conditions and numbers as JSON."),
+]
+
+
+@dataclass(frozen=True)
+class Output:
+    """How much is printed. Raises SetupError where two ways are asked for."""
+
+    verbose: bool = False
+    quiet: bool = False
+    json: bool = False
+
+    def __post_init__(self) -> None:
+        if self.verbose + self.quiet + self.json > 1:
+            raise SetupError("choose one of --verbose, --quiet and --json")
+
+    def console(self) -> Console:
+        """Where a command prints what is not JSON, so that JSON stands alone."""
+        from rich.console import Console
+
+        return Console(stderr=self.json, quiet=self.quiet)
+
+
+ONE_SCREEN = Output()
+
+
+def show(
+    found: Mapping[str, Shown],
+    name: str,
+    output: Output,
+    written: Mapping[str, Path] | None = None,
+    **beside: object,
+) -> None:
+    """Print findings and where their report was `written`; JSON also holds what is `beside`."""
+    from judgebench import api
+    from judgebench.report.terminal import print_parts, print_screen
+    from judgebench.report.words import counted
+    from judgebench.results.part import caveats
+    from judgebench.results.shown import to_json
+
+    if output.json:
+        paths = {key: str(path) for key, path in (written or {}).items()}
+        typer.echo(to_json(found, name, **({"report": paths} if written else {}), **beside))
+        return
+    parts, console = api.parts(found), output.console()
+    (print_parts if output.verbose else print_screen)(parts, console, name)
+    console.print()
+    for line in _paths(written or {}, output):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if not output.verbose:
+        notes = caveats(parts)
+        more = f", {counted(len(notes), 'caveat')}" if notes else ""
+        console.print(f"More with -v: all tables, the numbers behind each reason{more}.")
+
+
+def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
+    """Where the page is and how many files stand beside it; all paths where much is asked for."""
+    if output.verbose:
+        return list(map(str, written.values()))
+    if not written:
+        return []
+    page, others = written.get("html", next(iter(written.values()))), len(written) - 1
+    beside = f" and {others} other files in {page.parent}" if others else ""
+    return [f"Report: {page}{beside}"]
+
+
+def show_problems(console: Console, problems: Sequence[Problem], word: str) -> None:
+    """Every problem on a line of its own; beyond 50 of one kind, the rest is counted."""
+    shown: dict[str, int] = {}
+    for problem in problems:
+        shown[problem.kind] = shown.get(problem.kind, 0) + 1
+        if shown[problem.kind] <= MOST_PROBLEMS_SHOWN:
+            console.print(f"{word}: {problem}", highlight=False, markup=False, soft_wrap=True)
+    for kind, count in shown.items():
+        if count > MOST_PROBLEMS_SHOWN:
+            console.print(f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}")

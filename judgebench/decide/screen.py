@@ -1,0 +1,139 @@
+"""What a terminal shows of the decisions, and what their JSON holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from judgebench.decide.result import Condition, Decision, Decisions, Outcome
+from judgebench.decide.words import why
+from judgebench.records import Estimate
+from judgebench.report.words import counted, listed
+from judgebench.results.part import Block
+from judgebench.results.rows import Row
+from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table, format_number
+
+OUTCOME_LOOKS: Mapping[Outcome, Look] = {
+    Outcome.REPLACE: "good",
+    Outcome.ASSIST: "fair",
+    Outcome.DO_NOT_USE: "bad",
+    Outcome.CANT_TELL: "unclear",
+}
+_NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no control judge"))
+_MOST_ON_ONE_LINE = 2  # judges, whose outcome and accuracy share a line
+_ROOM = 24  # lines of a screen for the rows of the table and for sentences of two lines each
+_LEAST_SENTENCES = 4
+
+
+def screen_blocks(decisions: Decisions) -> Iterator[Block]:
+    """What was compared, the outcomes with the agreement of each judge, and why not REPLACE;
+    nothing where nothing was decided."""
+    if decisions.decisions:
+        compared = (decisions.compared,) if decisions.compared else ()
+        table = _table(decisions)
+        lines = sum(1 + row[1].text.count("\n") for row in table.rows)
+        yield Block(text=compared, tables=(table,))
+        most = max(_LEAST_SENTENCES, (_ROOM - lines) // 2)
+        yield Block("Why not REPLACE", tuple(_sentences(decisions, most)))
+
+
+def _table(decisions: Decisions) -> Table:
+    """Metrics down; judges across, outcome and accuracy; then what the accuracy is held against."""
+    made = {(d.judge, d.metric): d.outcome for d in decisions.decisions}
+    judges = list(dict.fromkeys(judge for judge, _ in made))
+    metrics = list(dict.fromkeys(metric for _, metric in made))
+    between = " " if len(judges) <= _MOST_ON_ONE_LINE else "\n"
+    rows, controls = [], set()
+    for metric in metrics:
+        control, ceiling = _best_control(decisions, metric), _ceiling(decisions, metric)
+        controls |= {control.judge} - {""}
+        cells = (
+            _cell(made.get((judge, metric)), _accuracy(decisions, judge, metric), between)
+            for judge in judges
+        )
+        beside = (Cell(format_number(e.value)) for e in (control.estimate, ceiling))
+        rows.append((Cell(decisions.titles[metric]), *cells, *beside))
+    said = "The number: how often the judge gives the label of the truth (accuracy)"
+    strongest = f" ({listed(sorted(controls))})" if controls else ""
+    return Table(
+        "decide_screen",
+        "May the judge replace the annotators?",
+        ("Metric", *judges, "Best control", "Human ceiling"),
+        tuple(rows),
+        (
+            f"{said}, beside the best content-blind judge{strongest} and one annotator against "
+            "the others.",
+        ),
+    )
+
+
+def _cell(outcome: Outcome | None, accuracy: Estimate, between: str) -> Cell:
+    if outcome is None:
+        return Cell(DASH)
+    said = f"{outcome.value}{between}{format_number(accuracy.value)}"
+    return Cell(said, look=OUTCOME_LOOKS[outcome])
+
+
+def _accuracy(decisions: Decisions, judge: str, metric: str) -> Estimate:
+    return decisions.beside.find("accuracy", "score", judge=judge, metric=metric)
+
+
+def _ceiling(decisions: Decisions, metric: str) -> Estimate:
+    return decisions.beside.find("accuracy", "ceiling", metric=metric, who="all")
+
+
+def _best_control(decisions: Decisions, metric: str) -> Row:
+    """The accuracy of the most accurate control judge; of no judge where there is none."""
+    rows = decisions.beside.select("score", "accuracy", metric=metric)
+    known = [r for r in rows if r.judge not in decisions.judges and r.estimate.value is not None]
+    return max(known, key=lambda r: r.estimate.value or 0.0, default=_NO_CONTROL)
+
+
+def _sentences(decisions: Decisions, most: int) -> Iterator[str]:
+    """One for what is not REPLACE; decisions with the same words in one sentence."""
+    groups: dict[tuple[Outcome, str], list[Decision]] = {}
+    for d in decisions.decisions:
+        if d.outcome is not Outcome.REPLACE:
+            groups.setdefault((d.outcome, d.reason or NO_REASON), []).append(d)
+    for (outcome, reason), same in list(groups.items())[:most]:
+        yield f"{outcome.value} for {_which(decisions, same)}. {reason}"
+    left = sum(len(same) for same in list(groups.values())[most:])
+    if left:
+        yield f"… and {counted(left, 'more decision')}, for other reasons."
+
+
+def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
+    """`Tone and Bias (judge-1); Tone (judge-2)`."""
+    by_judge = sorted(same, key=lambda d: list(decisions.judges).index(d.judge))
+    return "; ".join(
+        f"{listed([decisions.titles[d.metric] for d in made])} ({judge})"
+        for judge, made in groupby(by_judge, lambda d: d.judge)
+    )
+
+
+def record(decisions: Decisions, d: Decision) -> dict[str, Any]:
+    """A decision with all that it rests on, as plain values; an undefined number is None with a
+    `reason`."""
+    control = _best_control(decisions, d.metric)
+    return {
+        "judge": d.judge,
+        "metric": d.metric,
+        "outcome": d.outcome.value,
+        "reason": why(d),
+        "accuracy": asdict(_accuracy(decisions, d.judge, d.metric)),
+        "best_control": {"judge": control.judge or None, **asdict(control.estimate)},
+        "human_ceiling": asdict(_ceiling(decisions, d.metric)),
+        "conditions": [
+            {"required_for": outcome.value, **_flat(c)}
+            for outcome, made in ((Outcome.REPLACE, d.replace), (Outcome.ASSIST, d.assist))
+            for c in made
+        ],
+        "more_data": asdict(d.more) if d.more else None,
+    }
+
+
+def _flat(c: Condition) -> dict[str, Any]:
+    fields = asdict(c)
+    return {**fields.pop("estimate"), **fields}

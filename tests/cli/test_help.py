@@ -1,0 +1,82 @@
+"""The help of every command: plain words, and the same name, word and help for the same thing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from judgebench.cli.app import app
+
+TYPES = re.compile(
+    r"\b(TEXT|PATH|INTEGER|FLOAT|BOOLEAN|FILENAME|DIRECTORY|UUID|DATETIME)\b|<[a-z][^>]*>"
+    r"|Optional|Annotated|Literal|list\[|None\b|\bstr\b|\bint\b"
+)
+# Options whose value is another thing in one command than in another.
+DIFFERENT = {"--to", "--sample", "--key"}
+
+
+def commands(group: Any, name: str = "judgebench") -> Iterator[tuple[str, Any]]:
+    """Every group and command, with what is typed to call it."""
+    yield name, group
+    for key, below in getattr(group, "commands", {}).items():
+        yield from commands(below, f"{name} {key}")
+
+
+EVERY = dict(commands(get_command(app)))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_help_shows_no_python_types_and_minus_h_is_help(call, name: str) -> None:  # type: ignore[no-untyped-def]
+    words = name.split()[1:]
+    code, out, err = call(*words, "-h")
+    assert (code, err) == (0, "")
+    assert call(*words, "--help") == (0, out, "")
+    assert not [match.group(0) for match in TYPES.finditer(out)]
+
+
+def test_what_takes_a_value_says_what_the_value_is() -> None:
+    for name, command in EVERY.items():
+        for param in command.params:
+            if not getattr(param, "is_flag", False) and "completion" not in str(param.name):
+                assert param.metavar, f"{name}: {param.name} has no metavar"
+                assert getattr(param, "help", ""), f"{name}: {param.name} has no help"
+
+
+def test_the_same_option_has_the_same_value_and_the_same_help_everywhere() -> None:
+    said: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for command in EVERY.values():
+        for param in command.params:
+            for option in param.opts if param.param_type_name == "option" else ():
+                said[option].add((str(param.metavar), str(param.help)))
+    several = {option: found for option, found in said.items() if len(found) > 1}
+    assert several.keys() <= DIFFERENT
+    assert len({metavar for metavar, _ in said["--sample"]}) == 1
+
+
+def test_every_command_that_prints_results_has_verbose_quiet_and_json() -> None:
+    printing = ("demo", "run", "decide", "align", "report", "stress", "rank run")
+    for name in printing:
+        options = {o for param in EVERY[f"judgebench {name}"].params for o in param.opts}
+        assert {"-v", "--verbose", "-q", "--quiet", "--json"} <= options, name
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_the_version_is_shown(call, option: str) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = call(option)
+    assert (code, out.split()[0]) == (0, "judgebench")
+
+
+def test_the_module_is_the_command_and_shells_are_completed() -> None:
+    def python(*words: str) -> str:
+        asked = [sys.executable, "-m", "judgebench", *words]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+
+    assert python("-V").startswith("judgebench ")
+    assert "completion" in python("--show-completion", "bash")
