@@ -10,7 +10,6 @@ from itertools import groupby
 
 from judgebench.decide.figures import draw_matrix, triage_drawings
 from judgebench.decide.result import (
-    MORE_DATA,
     NO_FILTER,
     Condition,
     Decision,
@@ -166,16 +165,19 @@ def _more_data_table(decisions: Decisions) -> Table:
     rows = []
     for d in decisions.decisions:
         if (more := d.more) is not None:
-            counts = (getattr(more, name) for name in MORE_DATA if name != "clear")
-            unknown = Cell(DASH, remark=more.reason or NO_REASON)
-            cells = (unknown if count is None else Cell(f"{count:,}") for count in counts)
+            found = (_now_and_more(more.answers_now, more.items),
+                     _now_and_more(more.questions_now, more.questions),
+                     _count(more.labels), _count(more.severe))  # fmt: skip
+            unknown = more.reason or NO_REASON
+            remark = unknown if more.items is None else "no label of this metric is severe"
+            cells = (Cell(text, remark=remark * text.endswith(DASH)) for text in found)
             most = more.towards.value if more.towards else DASH
             about = (Cell(d.judge), Cell(decisions.titles[d.metric]))
             rows.append((*about, *cells, Cell(percent(more.clear)), Cell(most)))
     return Table(
         "decide_more_data",
         "How much more data would make the unclear decisions clear",
-        ("Judge", "Metric", "Answers now", "Questions now", "More answers", "More questions",
+        ("Judge", "Metric", "Answers now + more", "Questions now + more",
          "Human labels for them", "Severe among them", "Studies that end clear",
          "Most of them with"),
         tuple(rows),
@@ -188,18 +190,25 @@ def _more_data_table(decisions: Decisions) -> Table:
     )  # fmt: skip
 
 
+def _now_and_more(now: int | None, more: int | None) -> str:
+    return DASH if now is None else f"{_count(now)} + {_count(more)}"
+
+
+def _count(number: int | None) -> str:
+    return DASH if number is None else f"{number:,}"
+
+
 def _triage_table(decisions: Decisions) -> Table:
     """The recommended threshold of every curve, here and on new answers."""
     rows = []
     for curve in decisions.ordered_curves:
         title = f"{decisions.titles[curve.metric]}, by {curve.signal}"
-        counts = Cell(f"{curve.n:,}"), Cell(f"{curve.severe:,}")
-        rows.append((Cell(curve.judge), Cell(title), *counts, *_choice_cells(curve)))
+        rows.append((Cell(curve.judge), Cell(title), *_choice_cells(curve)))
     return Table(
         "decide_triage",
         "The recommended threshold: what it does here, and what is expected on new answers",
-        ("Judge", "Metric and signal", "Answers", "Severe", "Threshold", "Sent here",
-         "Severe missed here", "New answers sent, expected", "New severe missed, expected"),
+        ("Judge", "Metric and signal", "Threshold", "Sent here", "Severe missed here",
+         "New answers sent, expected", "New severe missed, expected"),
         tuple(rows),
         (
             "Answers whose signal is at least the threshold go to humans, and so do those without "
@@ -215,13 +224,15 @@ def _choice_cells(curve: TriageCurve) -> Iterator[Cell]:
     """The threshold, what it sends and misses here, and what it is expected to."""
     choice, reason = curve.choice, curve.reason or NO_REASON
     if choice is None:
+        here = (Cell(f"{DASH} of {count:,}") for count in (curve.n, curve.severe))
         nothing = Cell(estimate=Estimate(None, reason=reason, n=curve.n))
-        yield from (Cell(DASH, remark=reason), nothing, nothing, nothing, nothing)
+        yield from (Cell(DASH, remark=reason), *here, nothing, nothing)
         return
     threshold = Cell(threshold_text(choice.threshold))
     yield Cell(threshold_text(-math.inf), remark=NO_FILTER) if choice.sends_all else threshold
     for share in (choice.sent, choice.missed):
-        yield Cell(f"{(share.value or 0.0) * share.n:,.0f} ({percent(share.value)})")
+        count = round((share.value or 0.0) * share.n)
+        yield Cell(f"{count:,} of {share.n:,} ({percent(share.value)})")
     yield Cell(estimate=choice.expected_sent)
     yield Cell(estimate=choice.expected_missed)
 

@@ -187,12 +187,12 @@ def test_more_data_is_told_for_unclear_decisions_only() -> None:
     assert len(table.rows) == len(unclear) > 0
     known = [row for row in table.rows if row[2].text != DASH]
     assert all(
-        [cell.text for cell in row[2:]] == ["97", "61", "120", "75", "360", "14", "84 %", "REPLACE"]
+        [cell.text for cell in row[2:]] == ["97 + 120", "61 + 75", "360", "14", "84 %", "REPLACE"]
         for row in known
     )
     unknown = [row for row in table.rows if row[2].text == DASH]
     assert len(unknown) == len(JUDGES)
-    assert all(row[4].remark == "a second annotator is needed first" for row in unknown)
+    assert all(row[2].remark == "a second annotator is needed first" for row in unknown)
 
 
 def test_more_data_reads_as_a_sentence() -> None:
@@ -225,14 +225,15 @@ def test_every_curve_has_its_threshold_or_the_reason_why_it_has_none() -> None:
         assert row[0].text == curve.judge
         assert row[1].text == f"{DECIDED.titles[curve.metric]}, by {curve.signal}"
         if choice := curve.choice:
-            assert row[4].text == "0.312"
-            assert row[5].text.split() == [f"{97 * choice.sent.value:.0f}",
-                                           f"({100 * choice.sent.value:.0f}", "%)"]  # fmt: skip
-            assert row[6].text.startswith(f"{30 * choice.missed.value:.0f} (")
+            assert row[2].text == "0.312"
+            share = choice.sent.value
+            assert row[3].text == f"{97 * share:.0f} of 97 ({100 * share:.0f} %)"
+            assert row[4].text.startswith(f"{30 * choice.missed.value:.0f} of 30 (")
             expected = choice.expected_sent, choice.expected_missed
-            assert (row[7].estimate, row[8].estimate) == expected
+            assert (row[5].estimate, row[6].estimate) == expected
         else:
-            assert row[4].remark == curve.reason
+            assert row[2].remark == curve.reason
+            assert [cell.text for cell in row[3:5]] == ["– of 97", "– of 30"]
             assert all(cell.provenance.startswith(f"undefined: {curve.reason}") for cell in row[5:])
     assert [curve.judge for curve in curves[::4]] == list(JUDGES)
     assert all(curve.metric == EVERY for curve in curves[::4])
@@ -247,11 +248,11 @@ def test_a_threshold_that_sends_everything_is_said_to_be_no_filter() -> None:
     )
     curve = replace(DECIDED.curves[0], choice=choice)
     (row,) = tables(replace(DECIDED, curves=(curve,)))["decide_triage"].rows
-    assert [cell.text for cell in row[4:7]] == ["all are sent", "97 (100 %)", "0 (0 %)"]
-    assert row[4].remark == "no threshold spares anybody any reading"
-    assert row[7].estimate == choice.expected_sent
-    assert row[8].value == DASH
-    assert "everything is sent, so nothing can be missed" in row[8].provenance
+    assert [c.text for c in row[2:5]] == ["all are sent", "97 of 97 (100 %)", "0 of 30 (0 %)"]
+    assert row[2].remark == "no threshold spares anybody any reading"
+    assert row[5].estimate == choice.expected_sent
+    assert row[6].value == DASH
+    assert "everything is sent, so nothing can be missed" in row[6].provenance
 
 
 @pytest.mark.parametrize(
