@@ -99,8 +99,9 @@ class MoreData:
 
     @property
     def few_questions(self) -> bool:
-        """Whether answers share questions, so that there are fewer of these to learn from."""
-        return (self.questions_now or 0) < (self.answers_now or 0)
+        """Whether so many answers share questions that it is these that are needed; a few pairs
+        among hundreds of answers matter little."""
+        return (self.questions_now or 0) < 0.9 * (self.answers_now or 0)
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,8 @@ def test_more_data_reads_as_a_sentence() -> None:
     )
     alike = MoreData(10, 30, questions=10, answers_now=50, questions_now=50)
     assert told(alike) == "About 10 more answers with 30 human labels would settle it."
+    nearly = MoreData(10, 30, questions=10, answers_now=861, questions_now=860)
+    assert told(nearly) == told(alike)
     few = MoreData(176, 528, 40, 0.84, Outcome.REPLACE, "", 22, 399, 50)
     assert told(few) == (
         "399 answers, but only 50 questions: 72 are needed. The 22 more have about 176 answers, "
