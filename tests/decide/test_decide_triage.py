@@ -81,6 +81,14 @@ def test_the_rule_says_from_which_label_on_an_answer_is_severe() -> None:
     assert (curve.n, curve.severe) == (5, 3)
 
 
+def test_what_is_severe_may_be_given_by_another_truth() -> None:
+    study = study_of(rubric(HARM), answers(5), labels({"ann": "aabcc"}), TruthConfig(), FEW)
+    study = replace(study, judges=(judge("m", "abbac", 5),))
+    others = {"harm": np.array([2, 2, 2, 0, -1])}
+    (curve,) = triage_curves(study, DecisionRule(), others.__getitem__)
+    assert (curve.n, curve.severe) == (4, 3)
+
+
 def test_without_a_label_to_humans_and_without_a_question_out_of_the_count() -> None:
     partly = judge("m", "ab.?c", 5)
     asked = {k: v for k, v in partly.verdicts.items() if k != "i0"}
