@@ -12,6 +12,7 @@ import numpy as np
 from judgebench.align.alignment import Alignment
 from judgebench.align.alignment_tables import (
     BLANKS,
+    CEILING,
     RATES,
     count_of,
     curves,
@@ -19,7 +20,7 @@ from judgebench.align.alignment_tables import (
     score_table,
 )
 from judgebench.align.statistics import Declared
-from judgebench.report.figure import DARK, new_figure, slug
+from judgebench.report.figure import SMALL, ink_on, new_figure, slug
 from judgebench.report.words import wrapped
 from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
 from judgebench.rubric import Metric
@@ -28,21 +29,24 @@ _RATE_KINDS: Mapping[str, LaneKind] = {"human": "human", "ppi": "judge", "verdic
 
 
 def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
-    """One statistic as a heat map, and as intervals of judges, controls and the human ceiling."""
-    table = score_table(a, declared)
+    """One statistic as a heat map of every judge and control, and as intervals of the judges beside
+    the best control and the human ceiling."""
+    table, key = score_table(a, declared), declared.key
     kinds: list[LaneKind] = ["judge" for _ in a.real_judges]
     kinds += ["control" for _ in a.controls]
     kinds += ["human" for _ in table.columns[1 + len(kinds) :]]
     title = f"{declared.heading} with interval, failures left out"
     lines = []
-    for row in table.rows:
-        columns = zip(table.columns[1:], kinds, row[1:], strict=True)
-        lanes = (Lane(name, kind, c.estimate) for name, kind, c in columns if c.estimate)
-        lines.append((row[0].text, tuple(lanes)))
-    drawn = f"judges_and_controls_{declared.key}"
+    for metric in a.rubric.metrics:
+        lanes = [Lane(j.name, "judge", a.score(key, j.name, metric.id)) for j in a.real_judges]
+        if best := a.best_control(key, metric.id):
+            lanes.append(Lane("Best control", "control", best[1]))
+        if "human" in kinds:
+            lanes.append(Lane(CEILING, "human", a.ceiling(key, metric.id)))
+        lines.append((metric.title, tuple(lanes)))
     return (
-        HeatMap(f"heat_map_{declared.key}", title, table, ("", *kinds)),
-        Intervals(drawn, title, tuple(lines), axis=declared.heading),
+        HeatMap(f"heat_map_{key}", title, table, ("", *kinds)),
+        Intervals(f"judges_and_controls_{key}", title, tuple(lines), axis=declared.heading),
     )
 
 
@@ -61,13 +65,16 @@ def rate_figures(a: Alignment) -> Iterator[Figure]:
                 lines.append((f"{metric.title}: {label}", tuple(lanes)))
         axis = "Rate among the answers that the judge labelled"
         title = f"True rates of the labels: {judge}"
-        yield Intervals(f"label_rates_{number}", title, tuple(lines), axis, limits=(-0.01, 1.01))
+        yield Intervals(
+            f"label_rates_{number}", title, tuple(lines), axis, limits=(-0.01, 1.01),
+            down="Metric: label",
+        )  # fmt: skip
 
 
 def confusion_figures(a: Alignment) -> Iterator[Figure]:
     """The confusion matrices of each real judge."""
     for number, judge in enumerate(a.real_judges, start=1):
-        title = f"{judge.name}: human label down, judge's label across"
+        title = f"{judge.name} beside the human truth; framed where both agree"
         key = f"confusion_{number}_{slug(judge.name)[:40]}"
         yield Drawing(key, title, partial(draw_confusions, a, judge.name, title))
 
@@ -80,25 +87,29 @@ def reliability_figures(a: Alignment) -> Iterator[Figure]:
 
 
 def draw_distribution(a: Alignment) -> Any:
-    """The share of each label in the human truth, least severe first; a bar per blank policy."""
-    bars = [
-        (metric, words, found)
-        for metric in a.rubric.metrics
-        for blanks, words in BLANKS.items()
-        if (found := a.results.select("distribution", "count", metric=metric.id, blanks=blanks))
-    ]
-    figure = new_figure(8.2, 0.9 + 0.42 * len(bars))
+    """The share of each label in the human truth, least severe first; a second bar of a metric only
+    where blank cells make a difference."""
+    bars: dict[tuple[str, ...], tuple[str, list[tuple[str, float]]]] = {}
+    for metric in a.rubric.metrics:
+        for blanks, words in BLANKS.items():
+            about = {"metric": metric.id, "blanks": blanks}
+            if not (found := a.results.select("distribution", "count", **about)):
+                continue
+            counts, n = [count_of(row.estimate) for row in found], found[0].estimate.n
+            shares = [
+                (row["human_label"], k / max(1, n)) for row, k in zip(found, counts, strict=True)
+            ]
+            same = (metric.id, *map(str, counts))
+            said = "" if same in bars or sum(b[0] == metric.id for b in bars) == 0 else f"{words}, "
+            bars.setdefault(same, (f"{wrapped(metric.title, 26)}\n{said}n = {n:,}", shares))
+    figure = new_figure(9.4, 1.0 + 0.5 * len(bars))
     axes = figure.subplots()
-    for y, (_, _, found) in enumerate(bars):
-        counts = [(row["human_label"], count_of(row.estimate)) for row in found]
-        _stacked_bar(axes, y, [(text, n / max(1, found[0].estimate.n)) for text, n in counts])
-    names = [
-        f"{wrapped(metric.title, 28)}\n{words}, n = {found[0].estimate.n:,}"
-        for metric, words, found in bars
-    ]
-    axes.set_yticks(range(len(bars)), names, fontsize=6.5)
+    for y, (_, shares) in enumerate(bars.values()):
+        _stacked_bar(axes, y, shares)
+    axes.set_yticks(range(len(bars)), [name for name, _ in bars.values()])
     axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.set_xlim(0, 1)
+    axes.set_ylabel("Metric")
     axes.set_xlabel("Share of the items with a human truth; light to dark in the rubric's order")
     return figure
 
@@ -113,23 +124,22 @@ def _stacked_bar(axes: Any, y: int, shares: list[tuple[str, float]]) -> None:
         colour = colormaps["Blues"](0.18 + 0.72 * depth)  # from light to dark
         axes.barh(y, share, 0.74, left=left, color=colour, edgecolor="white")
         text = f"{label} {100 * share:.0f}\u00a0%"
-        inside = wrapped(text, max(4, int(share * 76)))
+        inside = wrapped(text, max(4, int(share * 66)))
         longest = max(len(line) for line in inside.split("\n"))
-        if share and inside.count("\n") < 2 and longest <= share * 80:
-            ink = "white" if depth > DARK else "black"
-            place = {"ha": "center", "va": "center", "fontsize": 6.5}
-            axes.text(left + share / 2, y, inside, color=ink, **place)
+        if share and inside.count("\n") < 2 and longest <= share * 70:
+            place = {"ha": "center", "va": "center", "fontsize": SMALL}
+            axes.text(left + share / 2, y, inside, color=ink_on(colour), **place)
         else:
             outside.append(text)
         left += share
-    axes.text(1.01, y, wrapped("; ".join(outside), 40), va="center", fontsize=6.5)
+    axes.text(1.01, y, wrapped("; ".join(outside), 36), va="center", fontsize=SMALL)
 
 
 def draw_confusions(a: Alignment, judge: str, title: str) -> Any:
     """A matrix per metric, human label down, the judge's label across, missing last."""
     metrics = a.rubric.metrics
     most = max(len(metric.labels) for metric in metrics)
-    size = (1.9 + 0.72 * most, 1.1 + 0.46 * most)
+    size = (2.0 + 0.86 * most, 1.5 + 0.5 * most)
     figure, panels = _panels(title, len(metrics), 2, size, (0.0, 0.5))
     for axes, metric in zip(panels, metrics, strict=True):
         rows = a.results.select("confusion", "count", judge=judge, metric=metric.id)
@@ -148,22 +158,29 @@ def _panels(
     panels = list(figure.subplots(down, across, squeeze=False).flat)
     for axes in panels[n:]:
         axes.set_visible(False)
-    figure.suptitle(wrapped(title, int(13 * figure.get_figwidth())), fontsize=9)
+    figure.suptitle(wrapped(title, int(12 * figure.get_figwidth())), fontsize=10)
     return figure, panels[:n]
 
 
 def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
+    from matplotlib.patches import Rectangle
+
     labels = metric.label_texts
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
     for (i, j), count in np.ndenumerate(counts):
-        colour = "white" if shares[i, j] > DARK else "black"
-        axes.text(j, i, f"{count:,}", ha="center", va="center", color=colour)
-    columns = [*labels, "No label"]
-    axes.set_xticks(range(len(columns)), [wrapped(c, 15) for c in columns], fontsize=6)
-    axes.set_yticks(range(len(labels)), [wrapped(c, 20) for c in labels], fontsize=6.5)
+        ink = ink_on(image.to_rgba(shares[i, j]))
+        axes.text(j, i, f"{count:,}", ha="center", va="center", color=ink)
     axes.axvline(len(labels) - 0.5, color="white", linewidth=3)
-    axes.set_title(wrapped(metric.title, 40), loc="left", fontsize=8)
+    for i in range(len(labels)):  # where judge and humans agree
+        frame = {"fill": False, "edgecolor": "#D55E00", "linewidth": 1.6, "zorder": 3}
+        axes.add_patch(Rectangle((i - 0.47, i - 0.47), 0.94, 0.94, **frame))
+    columns = [*labels, "No label"]
+    axes.set_xticks(range(len(columns)), [wrapped(c, 13) for c in columns], fontsize=SMALL)
+    axes.set_yticks(range(len(labels)), [wrapped(c, 18) for c in labels], fontsize=SMALL)
+    axes.set_xlabel("Label of the judge")
+    axes.set_ylabel("Human truth")
+    axes.set_title(wrapped(metric.title, 40), loc="left", fontsize=9)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
@@ -178,9 +195,9 @@ def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
         error = a.results.find("ece_debiased", "probability", **about)
         n = sum(right.n for _, right in points)
         name = wrapped(a.title(metric), 34)
-        axes.set_title(f"{name}\nECE {error:.2f}, n = {n:,}", loc="left", fontsize=7.5)
-    figure.supxlabel("Mean probability of the likeliest label", fontsize=8)
-    figure.supylabel("Share right, with exact interval", fontsize=8)
+        axes.set_title(f"{name}\nECE {error:.2f}, n = {n:,}", loc="left", fontsize=9)
+    figure.supxlabel("Mean probability of the likeliest label", fontsize=9)
+    figure.supylabel("Share right, with exact interval", fontsize=9)
     return figure
 
 

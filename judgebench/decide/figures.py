@@ -11,7 +11,7 @@ from typing import Any
 from judgebench.decide.result import NO_FILTER, Decisions, Outcome, TriageCurve
 from judgebench.decide.rule import AssistRule
 from judgebench.records import Estimate
-from judgebench.report.figure import grid_ticks, new_figure
+from judgebench.report.figure import SMALL, grid_ticks, new_figure
 from judgebench.report.words import wrapped
 from judgebench.results.part import Drawing
 from judgebench.results.tables import DASH
@@ -28,20 +28,21 @@ _LOOKS: Mapping[Outcome | None, tuple[str, str]] = {
 }
 _LINE, _TARGET, _CHOICE, _CHANCE = "#0072B2", "#009E73", "#D55E00", "#767676"
 _ACROSS = 3  # panels side by side
-_PANEL = 2.5  # inches
+_PANEL = 2.7  # inches
 
 
 def draw_matrix(decisions: Decisions) -> Any:
     """One chip for each metric and judge: the outcome by colour and by word."""
     found = {(d.metric, d.judge): d.outcome for d in decisions.decisions}
     metrics, judges = (list(dict.fromkeys(pair[i] for pair in found)) for i in (0, 1))
-    figure = new_figure(2.6 + 1.25 * len(judges), 1.15 + 0.36 * len(metrics))
+    figure = new_figure(2.8 + 1.3 * len(judges), 1.35 + 0.36 * len(metrics))
     axes = figure.subplots()
     for i, metric in enumerate(metrics):
         for j, judge in enumerate(judges):
             _chip(axes, i, j, found.get((metric, judge)))
     axes.set(xlim=(-0.5, len(judges) - 0.5), ylim=(len(metrics) - 0.5, -0.5))
-    grid_ticks(axes, judges, [wrapped(decisions.titles[metric], 34) for metric in metrics])
+    titles = [wrapped(decisions.titles[metric], 34) for metric in metrics]
+    grid_ticks(axes, judges, titles, ("Judge", "Metric"))
     title = "May the judge replace the annotators?"
     figure.suptitle(wrapped(title, int(11 * figure.get_figwidth())), x=0.02, ha="left", fontsize=11)
     return figure
@@ -94,7 +95,7 @@ def draw_triage(decisions: Decisions, curves: Sequence[TriageCurve]) -> Any:
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(
         handles, names, loc="outside lower center", ncols=2 if across > 1 else 1,
-        frameon=False, fontsize=7,
+        frameon=False,
     )  # fmt: skip
     return figure
 
@@ -108,9 +109,9 @@ def _draw_panel(axes: Any, curve: TriageCurve, title: str, rule: AssistRule) -> 
     if reason := NO_FILTER if everything else curve.reason:
         # Under the line of chance: no curve worth drawing goes there.
         where = {"ha": "right", "va": "bottom", "transform": axes.transAxes}
-        axes.text(0.98, 0.03, wrapped(reason, 30), fontsize=6.5, color="#444444", **where)
+        axes.text(0.98, 0.03, wrapped(reason, 30), fontsize=SMALL, color="#444444", **where)
     counts = f"n = {curve.n:,}, severe {curve.severe:,}"
-    axes.set_title(f"{wrapped(title, 36)}\n{counts}", loc="left", fontsize=8)
+    axes.set_title(f"{wrapped(title, 36)}\n{counts}", loc="left", fontsize=9)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     for set_ticks in (axes.set_xticks, axes.set_yticks):
         set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])

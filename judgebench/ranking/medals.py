@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from judgebench.ranking.rankings import OneRanking, RankedTask
-from judgebench.report.figure import grid_ticks, new_figure
+from judgebench.report.figure import SMALL, grid_ticks, ink_on, new_figure
 from judgebench.report.words import wrapped
 from judgebench.results.tables import Cell, Look, Table
 
@@ -23,8 +23,7 @@ ARGUMENT_COLOURS = (
 )  # fmt: skip
 CONTROL_COLOURS = ("#d0d4d8", "#8d949b", "#eceef0", "#5d646b")
 _WARN = "#a33b00"
-_LIGHT = 0.42  # grounds that are lighter carry dark letters
-_ONE, _TIED = 0.56, 0.36  # inches of a system alone, and of each that ties
+_ONE, _TIED = 0.68, 0.46  # inches of a system alone, and of each that ties
 _PANELS = ("Real arguments only", "With the control cases (dashed)")
 
 
@@ -159,7 +158,7 @@ def draw_medals(
     grids = [grid for grid in grids if grid]
     heights = [sum(map(_height, grid.values())) for grid in grids]
     widest = max(len(row) for grid in grids for row in grid.values())
-    figure = new_figure(max(4.5, 1.9 + 1.08 * widest), 0.8 + 0.55 * len(grids) + sum(heights))
+    figure = new_figure(max(4.5, 2.0 + 1.3 * widest), 0.8 + 0.55 * len(grids) + sum(heights))
     panels = figure.subplots(len(grids), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, grid, title in zip(panels, grids, _PANELS, strict=False):
         _draw_grid(axes, grid, widest, colours)
@@ -187,7 +186,7 @@ def _draw_grid(axes: Any, grid: MedalGrid, widest: int, colours: Mapping[str, st
                 _draw_system(axes, placed, ground, (column, start + k * part, part))
     axes.set(xlim=(-0.5, widest - 0.5), ylim=(top[-1], 0))
     width = max(map(len, grid.values()))
-    grid_ticks(axes, [ordinal(i) for i in range(1, width + 1)], [])
+    grid_ticks(axes, [ordinal(i) for i in range(1, width + 1)], [], ("Place", "Ranked by"))
     middles = [(a + b) / 2 for a, b in pairwise(top)]
     axes.set_yticks(middles, [wrapped(name, 24) for name in grid])
 
@@ -195,12 +194,9 @@ def _draw_grid(axes: Any, grid: MedalGrid, widest: int, colours: Mapping[str, st
 def _draw_system(axes: Any, placed: Placed, ground: str, at: tuple[int, float, float]) -> None:
     """A box in the system's colour with its name; a control case is framed by dashes. `at` is its
     column, top and height."""
-    from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
     column, y, height = at
-    red, green, blue = to_rgb(ground)
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue  # weights of ITU-R BT.709
     fooled = placed.above > 0
     frame: dict[str, Any] = {
         "edgecolor": _WARN if fooled else "#5d646b" if placed.is_control else "none",
@@ -213,7 +209,6 @@ def _draw_system(axes: Any, placed: Placed, ground: str, at: tuple[int, float, f
     words = "\n".join(filter(None, (wrapped(placed.system, 17), ", ".join(about))))
     axes.text(
         column, y + height / 2, words, ha="center", va="center",
-        color="black" if luminance > _LIGHT else "white",
-        fontsize=min(7.0, 40 * height / (1 + words.count("\n"))),
+        color=ink_on(ground), fontsize=SMALL,
         fontstyle="italic" if placed.is_control else "normal",
     )  # fmt: skip

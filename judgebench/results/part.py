@@ -32,7 +32,7 @@ class Lane:
 class Intervals:
     """Points with their intervals: a band for each line, a lane for each judge, control or human.
 
-    `bounds` are vertical lines, by what they mean.
+    `bounds` are vertical lines, by what they mean; `down` is the title of the lines.
     """
 
     key: str
@@ -41,6 +41,7 @@ class Intervals:
     axis: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
     limits: tuple[float, float] | None = None
+    down: str = "Metric"
 
 
 @dataclass(frozen=True, slots=True)

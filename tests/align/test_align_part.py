@@ -14,7 +14,12 @@ from aligned import align
 
 from judgebench.align import Alignment
 from judgebench.align import alignment_tables as tables
-from judgebench.align.alignment_figures import confusion_figures, rate_figures, reliability_figures
+from judgebench.align.alignment_figures import (
+    confusion_figures,
+    draw_distribution,
+    rate_figures,
+    reliability_figures,
+)
 from judgebench.align.alignment_part import describe
 from judgebench.align.statistics import MOST_RAW, STATISTICS
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Verdict
@@ -507,3 +512,35 @@ def test_label_use_counts_the_same_items_for_humans_and_judges() -> None:
     assert [cell.text for cell in found.rows[-1][1:]] == [
         "No label", DASH, "0 of 3 (0.0 %)", "0 of 3 (0.0 %)",
     ]  # fmt: skip
+
+
+def test_confusion_matrices_frame_where_judge_and_humans_agree(realistic: Alignment) -> None:
+    from matplotlib.patches import Rectangle
+
+    (figure,) = list(confusion_figures(realistic))[:1]
+    panels = [axes for axes in figure.draw().axes if axes.get_visible()]
+    for panel, m in zip(panels, realistic.rubric.metrics, strict=True):
+        frames = [p for p in panel.patches if isinstance(p, Rectangle)]
+        middles = [(p.get_x() + p.get_width() / 2, p.get_y() + p.get_height() / 2) for p in frames]
+        assert middles == [(i, i) for i in range(len(m.labels))]
+        assert (panel.get_xlabel(), panel.get_ylabel()) == ("Label of the judge", "Human truth")
+
+
+def test_bars_of_a_metric_are_shown_twice_only_where_blank_cells_make_a_difference(
+    realistic: Alignment,
+) -> None:
+    counts = {
+        (m.id, blanks): tuple(
+            row.estimate.value
+            for row in realistic.results.select("distribution", "count", metric=m.id, blanks=blanks)
+        )
+        for m in realistic.rubric.metrics
+        for blanks in ("missing", "least_severe")
+    }
+    differ = [
+        m for m in realistic.rubric.metrics
+        if counts[m.id, "least_severe"] not in ((), counts[m.id, "missing"])
+    ]  # fmt: skip
+    names = [t.get_text() for t in draw_distribution(realistic).axes[0].get_yticklabels()]
+    assert len(set(names)) == len(names) == len(realistic.rubric.metrics) + len(differ)
+    assert sum("blank = least severe" in name for name in names) == len(differ)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
@@ -8,9 +9,13 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from part_case import UNDEFINED, hostile_part, make_part
 
-from judgebench.report.figure import described, drawn
+from judgebench.align import Alignment
+from judgebench.report.figure import described, draw_heat_map, draw_intervals, drawn, ink_on
+from judgebench.report.fonts import fonts_for, without_a_font
 from judgebench.results.part import HeatMap, Intervals, Scale, figures_of
 from judgebench.results.tables import Cell
 
@@ -71,6 +76,62 @@ def test_two_figures_of_one_key_have_two_files_and_the_same_figure_the_same_file
     found = drawn([drawing, drawing])
     assert len(found) == 2
     assert found["alignment_drawing"] == next(iter(drawn([drawing]).values()))
+
+
+def test_all_text_of_a_figure_has_at_least_11_pixels(alignment: Alignment) -> None:
+    """An SVG is shown in its own size, where a point is 4/3 pixels."""
+    for name, saved in drawn(figures_of([alignment.part, make_part("x")])).items():
+        sizes = re.findall(r"font(?:-size)?: (?:\S+ )*?([\d.]+)px", saved["svg"].decode())
+        assert sizes
+        assert min(map(float, sizes)) * 4 / 3 >= 11, name
+
+
+def test_every_figure_has_titles_on_both_axes(realistic: Alignment) -> None:
+    for figure in figures_of([realistic.part]):
+        if isinstance(figure, HeatMap):
+            shown = draw_heat_map(figure)
+        else:
+            shown = draw_intervals(figure) if isinstance(figure, Intervals) else figure.draw()
+        across = [shown.get_supxlabel(), *(axes.get_xlabel() for axes in shown.axes)]
+        down = [shown.get_supylabel(), *(axes.get_ylabel() for axes in shown.axes)]
+        assert any(across), figure.key
+        assert any(down), figure.key
+
+
+@given(st.tuples(*[st.floats(0, 1)] * 3))
+def test_letters_stand_out_from_any_colour(colour: tuple[float, float, float]) -> None:
+    def light(rgb: tuple[float, ...]) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    ground, ink = light(colour), {"black": 0.0, "white": 1.0}[ink_on(colour)]
+    assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("title", ["语气与礼貌程度", "الضرر المحتمل", "הטיה אפשרית"])
+def test_every_script_is_drawn_or_its_lack_is_said(title: str) -> None:
+    _, lanes, _ = figures_of([make_part()])
+    assert isinstance(lanes, Intervals)
+    saved = drawn([replace(lanes, lines=((title, lanes.lines[0][1]),))])["alignment_lanes"]
+    svg = saved["svg"].decode()
+    families, missing = fonts_for(set(title) - {" "})
+    assert title in svg
+    assert bool(missing) == ("No font on this machine has" in svg)
+    assert all(f"'{family}'" in svg for family in families)
+    assert all(f"U+{ord(c):04X}" in svg for c in missing[:8])
+
+
+def test_characters_without_a_font_are_named_under_the_figure() -> None:
+    _, lanes, _ = figures_of([make_part()])
+    assert isinstance(lanes, Intervals)
+    odd = drawn([replace(lanes, lines=(("odd \U0010fffd", lanes.lines[0][1]),))])
+    words = " ".join(ET.fromstring(odd["alignment_lanes"]["svg"]).itertext())
+    said = "No font on this machine has U+10FFFD: drawn as boxes. Install one that has, such as"
+    assert said in " ".join(words.split())
+    assert without_a_font(["\u0f51"]) == (
+        "No font on this machine has U+0F51 (TIBETAN): drawn as boxes. Install one that has, such "
+        "as Noto Sans."
+    )
 
 
 def test_pyplot_is_left_alone() -> None:
