@@ -173,7 +173,12 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
         axes.text(j, i, f"{count:,}", ha="center", va="center", color=ink)
     axes.axvline(len(labels) - 0.5, color="white", linewidth=3)
     for i in range(len(labels)):  # where judge and humans agree
-        frame = {"fill": False, "edgecolor": "#D55E00", "linewidth": 1.6, "zorder": 3}
+        frame: dict[str, Any] = {
+            "fill": False,
+            "edgecolor": "#D55E00",
+            "linewidth": 1.6,
+            "zorder": 3,
+        }
         axes.add_patch(Rectangle((i - 0.47, i - 0.47), 0.94, 0.94, **frame))
     columns = [*labels, "No label"]
     axes.set_xticks(range(len(columns)), [wrapped(c, 13) for c in columns], fontsize=SMALL)
