@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from judgebench.errors import DiskFailed as DiskFailed
     from judgebench.errors import EndpointDown as EndpointDown
     from judgebench.errors import JudgebenchError as JudgebenchError
+    from judgebench.errors import JudgesStopped as JudgesStopped
     from judgebench.errors import MissingExtra as MissingExtra
     from judgebench.errors import Problem as Problem
     from judgebench.errors import RunError as RunError
@@ -67,8 +68,8 @@ _HOMES = {
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),
     "errors": (
-        "BudgetSpent", "DiskFailed", "EndpointDown", "JudgebenchError", "MissingExtra", "Problem",
-        "RunError", "RunLocked", "SetupError",
+        "BudgetSpent", "DiskFailed", "EndpointDown", "JudgebenchError", "JudgesStopped",
+        "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
     ),
     "judges.judge": ("Judge", "Task"),
     "records": ("Answer", "Estimate", "HumanLabel", "Status", "Usage", "Verdict"),

@@ -237,15 +237,22 @@ def report(
 ) -> Mapping[str, Path]:
     """Write the report of a study: one HTML page, Markdown, LaTeX, CSV and figures.
 
-    Returns the path of each file. Raises DiskFailed where one cannot be written.
+    Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
+    is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one
+    cannot be written.
 
     >>> import judgebench as jb
     >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
     'report.html'
     """
+    from judgebench.report.place import place_for
     from judgebench.report.write import write_report
 
-    return write_report(parts(analyse(study, rule)), Path(folder), name=study.name)
+    shown = parts(analyse(study, rule))
+    place, told = place_for(Path(folder), study.n_judged)
+    if told:
+        warnings.warn(told, stacklevel=2)
+    return write_report(shown, place, name=study.name)
 
 
 def parts(found: Mapping[str, Shown]) -> list[Part]:

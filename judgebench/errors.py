@@ -6,13 +6,14 @@ JudgebenchError
 └── RunError            a retry may help: the endpoint, the network, the disk
     ├── BudgetSpent     the user's budget is used up; everything done is kept
     ├── EndpointDown    an endpoint stopped answering; what was not answered is not lost
+    ├── JudgesStopped   some judges stopped and are left out; the others are done
     ├── DiskFailed      the disk is full or not writable; what was written stays readable
     └── RunLocked       another process writes to this run folder
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -80,6 +81,18 @@ class BudgetSpent(RunError):
 
 class EndpointDown(RunError):
     """An endpoint did not answer in time; rerun to resume with what it left unanswered."""
+
+
+class JudgesStopped(RunError):
+    """Some judges stopped before they were done; `left_out` says why, by name. The others are done
+    and can be scored."""
+
+    def __init__(self, left_out: Mapping[str, str]) -> None:
+        self.left_out = left_out
+        super().__init__(
+            "left out, because not every answer is judged: "
+            + "; ".join(f"{name} ({reason})" for name, reason in left_out.items())
+        )
 
 
 class DiskFailed(RunError):

@@ -14,6 +14,7 @@ import typer
 from judgebench.cli.options import INTERRUPTED
 from judgebench.cli.score import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, show_problems
+from judgebench.errors import JudgesStopped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +43,7 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
     from judgebench.runner.bench import default_run_folder, load_bench
     from judgebench.store.folder import RunFolder
 
-    console = asked.output.console()
+    console, stopped = asked.output.console(), None
     bench = load_bench(
         asked.bench,
         limit=asked.limit,
@@ -57,10 +58,17 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
             _print_forecast(console, bench, folder)
             return
         _judge(console, bench, folder, asked.budget, sharing)
+    except JudgesStopped as error:  # the others have earned their report
+        stopped = error
     finally:
         bench.close()
     if sharing is None or sharing.shard is None or folder.manifest().get("state") == "finished":
         report_and_print(folder.path, asked.output)
+        if not bench.judges:
+            _say_no_judge(console, bench, folder)
+    if stopped:
+        typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {_this_command()}", err=True)
+        raise typer.Exit(1)
 
 
 def _judge(
@@ -98,13 +106,30 @@ def _judge(
             typer.echo(line, err=True)
         typer.echo(
             f"Stopped. Verdicts so far are kept in {folder.path}. To resume, rerun:\n"
-            f"  {shlex.join(['judgebench', *sys.argv[1:]])}\n"
+            f"  {_this_command()}\n"
             f"To score what there is: judgebench align {shlex.quote(str(folder.path))}",
             err=True,
         )
         if stopped.at_once:
             _leave_at_once()
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _say_no_judge(console: Console, bench: Bench, folder: RunFolder) -> None:
+    """What can be done about a benchmark without a judge."""
+    run = shlex.quote(str(folder.path))
+    console.print(
+        f"! {bench.file.name} names no judge: this report is about annotators and control judges "
+        "alone. To compare a judge,\n"
+        "  - add an entry under `judges:`;\n"
+        "  - or, if its verdicts are in a file: jb.study(labels, verdicts, rubric=...) in Python;\n"
+        f"  - or compare an annotator with the others: judgebench decide {run} --as-judge NAME",
+        highlight=False, markup=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+def _this_command() -> str:
+    return shlex.join(["judgebench", *sys.argv[1:]])
 
 
 def _leave_at_once() -> NoReturn:

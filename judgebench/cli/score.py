@@ -89,7 +89,11 @@ def report_and_print(run: Path, output: Output) -> None:
 
 def _report(study: Study, to: Path, output: Output, rule: str | None = None) -> None:
     from judgebench import api
+    from judgebench.report.place import place_for
     from judgebench.report.write import write_report
 
     found = api.analyse(study, rule)
-    show(found, study.name, output, write_report(api.parts(found), to, name=study.name))
+    place, told = place_for(to, study.n_judged)
+    show(found, study.name, output, write_report(api.parts(found), place, name=study.name))
+    if told:
+        output.console().print(f"! {told}.", highlight=False, markup=False, soft_wrap=True)

@@ -130,7 +130,8 @@ class Writers:
 
 @dataclass(frozen=True)
 class Work:
-    """What all judges of a run share. With a `shard`, only its part is done."""
+    """What all judges of a run share. With a `shard`, only its part is done. `outcomes` holds why a
+    judge stopped, by its name; "" where it is done."""
 
     folder: RunFolder
     progress: Progress
@@ -138,6 +139,7 @@ class Work:
     stop: StopSign
     shard: Shard | None = None
     writers: Writers = field(default_factory=Writers)
+    outcomes: dict[str, str] = field(default_factory=dict)
 
     @property
     def part(self) -> str:

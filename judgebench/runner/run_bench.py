@@ -10,7 +10,15 @@ from typing import Any, Literal
 
 from judgebench.backends import kind_of
 from judgebench.data import is_kept, keep_data
-from judgebench.errors import DiskFailed, Problem, RunLocked, SetupError
+from judgebench.errors import (
+    BudgetSpent,
+    DiskFailed,
+    JudgebenchError,
+    JudgesStopped,
+    Problem,
+    RunLocked,
+    SetupError,
+)
 from judgebench.judges import derived
 from judgebench.judges.config import CalibrationConfig, JuryConfig
 from judgebench.judges.derived import ContentFree, Judged
@@ -85,7 +93,9 @@ def run(
     """Bring every judge's verdicts up to date with the benchmark.
 
     Raises Interrupted (a KeyboardInterrupt), BudgetSpent or an error of a backend; whatever was
-    answered by then is written and is not asked again. Raises DiskFailed where it cannot be.
+    answered by then is written and is not asked again. Where other judges are done, the error is
+    JudgesStopped, and the run folder can be scored without those that are not. Raises DiskFailed
+    where it cannot be written.
     """
     sharing.check(bench, budget)
     shard = sharing.shard
@@ -98,8 +108,16 @@ def run(
         work = Work(folder, shown, budget_of(bench, folder, budget), stop, shard)
         answers = indexed(bench.dataset.answers)
         with _ending(manifest, work):
-            with ctrl_c(stop, shown.say), _cut_off(work):
-                run_lanes(_lanes(bench, answers, work, sharing), stop, shown)
+            try:
+                with ctrl_c(stop, shown.say), _cut_off(work):
+                    run_lanes(_lanes(bench, answers, work, sharing), stop, shown)
+            except (BudgetSpent, DiskFailed):
+                raise
+            except JudgebenchError as error:
+                if shard or not (left_out := _leave_out(bench, work, manifest)):
+                    raise
+                _derive(bench, answers, work, manifest)
+                raise JudgesStopped(left_out) from error
             if shard is None:
                 _derive(bench, answers, work, manifest)
     if shard:
@@ -178,10 +196,38 @@ def _lanes(
 def _judge_in_turn(
     bench: Bench, judges: Sequence[Judge], answers: IndexedAnswers, work: Work
 ) -> None:
+    errors = []
     for judge in judges:
-        judge_answers(judge, answers, work)
-        _judge_beside(bench, judge, work)
+        try:
+            judge_answers(judge, answers, work)
+            _judge_beside(bench, judge, work)
+            work.outcomes[judge.name] = ""
+        except JudgebenchError as error:  # the next engine may do better
+            work.outcomes[judge.name] = "; ".join(str(error).splitlines())
+            errors.append(error)
         judge.close()
+    if errors:
+        raise errors[0]
+
+
+def _leave_out(bench: Bench, work: Work, manifest: dict[str, Any]) -> dict[str, str]:
+    """Why each judge that is not done is left out of the manifest; empty, and nothing is left out,
+    where none is done."""
+    names = [judge.name for judge in (*bench.judges, *bench.others)]
+    left_out = {n: work.outcomes.get(n, "not reached") for n in names if work.outcomes.get(n, "-")}
+    if len(left_out) == len(names):
+        return {}
+    entries: Entries = manifest["judges"]
+    manifest["judges"] = {
+        name: about
+        for name, about in entries.items()
+        if name not in left_out and about.get("of") not in left_out
+    }
+    manifest["notes"] += [
+        f"{name} is left out: it stopped before it had judged every answer ({reason})."
+        for name, reason in left_out.items()
+    ]
+    return left_out
 
 
 def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
@@ -190,6 +236,7 @@ def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: in
     for judge in bench.judges:
         judge_on_ray(judge, answers, work, workers)
         _judge_beside(bench, judge, work)
+        work.outcomes[judge.name] = ""
 
 
 def _judge_beside(bench: Bench, judge: Judge, work: Work) -> None:
@@ -238,14 +285,20 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
     """Write the verdicts of juries and calibrations, and add both to the manifest.
 
     They follow from the judges' verdicts without asking for any answer again; their files are made
-    anew each time.
+    anew each time. One that needs a judge that was left out is left out too.
     """
     entries: Entries = manifest["judges"]
-    for jury in bench.juries:
+
+    def has(name: str, needed: Iterable[str]) -> bool:
+        if lacking := [judge for judge in needed if judge not in entries]:
+            manifest["notes"].append(f"{name} is left out: it needs {', '.join(lacking)}.")
+        return not lacking
+
+    for jury in (jury for jury in bench.juries if has(jury.name, jury.jury)):
         members = {name: entries[name]["signature"] for name in jury.jury}
         entries[jury.name] = _entry("jury", derived.jury_about(jury, bench.rubric, members))
         _write(work.folder, jury.name, _jury(jury, bench, answers, work.folder, entries))
-    for calibration in bench.calibrations:
+    for calibration in (c for c in bench.calibrations if has(c.name, [c.calibrate])):
         free = _content_free(bench, calibration, work.folder)
         signature = entries[calibration.calibrate]["signature"]
         basis = free.answers if free else answers.all

@@ -17,7 +17,7 @@ from judgebench.store.folder import BESIDE, RunFolder
 from judgebench.store.open import verdicts_of
 from judgebench.stress.pairs import StressRun, VariantVerdicts
 from judgebench.stress.probes.altered import AlteredAnswer
-from judgebench.stress.probes.attacks import StressSettings, load_attacks
+from judgebench.stress.probes.attacks import StressSettings, read_attacks
 from judgebench.stress.probes.plan import Made, Plan, make_plan
 from judgebench.stress.probes.recipe import Ask, Recipe
 from judgebench.stress.probes.sets import read_set, to_set_line
@@ -42,24 +42,43 @@ class Attacking:
         given = {"sample": self.sample} if self.sample else {}
         reviewed = self.reviewed or settings.reviewed
         settings = settings.model_copy(update={**given, "reviewed": reviewed})
-        attacks = load_attacks(settings, loaded.rubric, loaded.judged, loaded.file.parent)
+        where = loaded.file.parent
+        attacks, left_out = read_attacks(settings, loaded.rubric, loaded.judged, where)
         data = loaded.dataset
         answers, labels = (data.answers, data.labels) if data else ((), ())
         seed, sample = loaded.config.seed, settings.sample
         plan = make_plan(attacks, answers, labels, loaded.judged, seed=seed, sample=sample)
-        items = plan.items
+        items, told = plan.items, tuple(_left_out(left_out, loaded.judged))
         return Extension(
             wing=self.wing,
             answers=plan.parents,
             beside=tuple(item.answer for item in items),
             lines=[to_set_line(item) for item in items],
             rejected=[to_set_line(item) for item in plan.rejected],
-            about=plan.describe(),
+            about=plan.describe(told),
             settings={"stress": settings},
             variants=partial(_variants, plan),
             controls=("constant-severe",),
             counted=f"{len(items):,} altered answer{'' if len(items) == 1 else 's'}",
-            told=tuple(filter(None, map(_gaps, plan.made))),
+            told=(*_no_violation(items), *told, *filter(None, map(_gaps, plan.made))),
+        )
+
+
+def _no_violation(items: Sequence[AlteredAnswer]) -> Iterator[str]:
+    """That the main question of a stress test stays open, where it does."""
+    if not any(item.must_worsen for item in items):
+        yield (
+            "No altered answer is a violation: this stress test shows whether verdicts hold, not "
+            "whether a judge detects violations."
+        )
+
+
+def _left_out(names: Sequence[str], judged: Rubric) -> Iterator[str]:
+    if names:
+        yield (
+            f"Left out, because they do not fit the metrics of {judged.name} that are judged: "
+            f"{', '.join(names)}. To use one, name it under stress.attacks with a must_worsen of "
+            "your own."
         )
 
 

@@ -117,6 +117,13 @@ class Study:
         """Who makes the truth of any metric."""
         return tuple(sorted({a for humans in self.humans.values() for a in humans.makers}))
 
+    @property
+    def n_judged(self) -> int:
+        """About how many answers a judge was asked; all answers where there is no judge but
+        controls."""
+        asked = [self.asked(judge) for judge in self.judges if judge.kind != "control"]
+        return int(np.any(asked, axis=0).sum()) if asked else len(self.answers)
+
     def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
         """The judge's label index of each item, -1 where there is none or it abstained."""
         return label_indices(judge.verdicts, metric, self.answers)

@@ -102,7 +102,15 @@ def shipped_attacks() -> tuple[str, ...]:
 def load_attacks(
     settings: StressSettings, rubric: Rubric, judged: Rubric, relative_to: Path | None = None
 ) -> tuple[Attack, ...]:
-    """Every attack of a stress test, checked against the rubric and the metrics that are judged.
+    """The attacks of `read_attacks`, without the names of those left out."""
+    return read_attacks(settings, rubric, judged, relative_to)[0]
+
+
+def read_attacks(
+    settings: StressSettings, rubric: Rubric, judged: Rubric, relative_to: Path | None = None
+) -> tuple[tuple[Attack, ...], tuple[str, ...]]:
+    """Every attack of a stress test, checked against the rubric and the metrics that are judged;
+    and the names of those left out.
 
     Raises SetupError with every problem of every attack: no such file, an unknown metric or
     label, a recipe that needs a model, an attack on metrics that nobody judges. Where the user
@@ -110,6 +118,7 @@ def load_attacks(
     """
     read = _Reading(rubric, judged, relative_to, settings.reviewed)
     found: list[Attack] = []
+    left_out: list[str] = []
     problems: list[Problem] = []
     for entry in settings.entries:
         try:
@@ -117,6 +126,7 @@ def load_attacks(
         except SetupError as error:
             # Of those that nobody named only a set is missed, where sheets beside sets count.
             missed = settings.reviewed and entry.attack in SHIPPED_SETS
+            left_out.append(entry.attack)
             problems += error.problems if settings.attacks or missed else []
     names = Counter(attack.name for attack in found)
     problems += [
@@ -126,7 +136,7 @@ def load_attacks(
     ]
     if problems:
         raise SetupError(problems)
-    return tuple(found)
+    return tuple(found), tuple(left_out)
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,8 @@ class Plan:
         """What failed a check, of every attack."""
         return [item for made in self.made for item in made.rejected]
 
-    def describe(self) -> dict[str, Any]:
-        """What the manifest says of it."""
+    def describe(self, told: Sequence[str] = ()) -> dict[str, Any]:
+        """What the manifest says of it, with what else was `told` of the attacks."""
         asked = [
             {
                 "name": recipe.name, "version": recipe.version, "hash": recipe.content_hash,
@@ -72,7 +72,8 @@ class Plan:
             }
             for recipe, answers in self.asks
         ]  # fmt: skip
-        notices = dict.fromkeys(n for made in self.made for n in made.attack.notices)
+        of_sets = (notice for made in self.made for notice in made.attack.notices)
+        notices = dict.fromkeys((*told, *of_sets))
         recipes = [*(made.describe() for made in self.made), *asked]
         return {"recipes": recipes, "notices": list(notices)}
 

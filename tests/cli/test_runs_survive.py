@@ -1,0 +1,190 @@
+"""What a run leaves behind when part of it fails, is smaller than before, or has no judge."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+from loopback import Loopback, said, status
+
+import judgebench as jb
+
+REPLY = json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"})
+ITEMS = 12
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = [f"i{i},Is this reply {i} fine?,reply {i}" for i in range(ITEMS)]
+    (tmp_path / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]) + "\n")
+    rows = [f"i{i},{who},{'Polite' if i % 3 else 'Impolite'}" for i in range(ITEMS) for who in "ab"]
+    (tmp_path / "labels.csv").write_text("\n".join(["item_id,annotator,politeness", *rows]) + "\n")
+    (tmp_path / "script.jsonl").write_text(json.dumps({"text": REPLY}) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+GOOD = {"name": "good", "backend": "scripted:script.jsonl"}
+
+
+def remote(url: str, name: str = "remote") -> dict[str, object]:
+    settings = {"base_url": url, "max_retries": 1, "concurrency": 4, "down_for_s": 0.3}
+    return {"name": name, "backend": "openai-compatible:m", "settings": settings}
+
+
+def write(place: Path, *judges: object, **more: object) -> Path:
+    bench = {
+        "name": "tiny", "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
+        "judges": list(judges), "report": {"resamples": 100}, **more,
+    }  # fmt: skip
+    (place / "bench.yaml").write_text(yaml.safe_dump(bench))
+    return place / "bench.yaml"
+
+
+def nobody_listens() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+
+
+def names(run: Path) -> set[str]:
+    return {judge.name for judge in jb.open_run(run).judges if judge.kind != "control"}
+
+
+# --- one dead judge ------------------------------------------------------------------------------
+
+
+def test_one_dead_judge_does_not_cost_the_others_their_report(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    gone = nobody_listens()
+    juries = (
+        {"name": "both", "jury": ["good", "remote"]},
+        {"name": "own", "jury": ["good", "random"]},
+    )
+    bench = write(place, GOOD, remote(gone), *juries)
+    code, out, err = call("run", bench, "--run", "run")
+    assert code == 1
+    assert "Report: run/report/report.html" in out
+    told = "stopped: left out, because not every answer is judged: remote (no server answers at"
+    assert f"{told} {gone}: " in err
+    assert f"To resume, rerun:\n  judgebench run {shlex.quote(str(bench))} --run run\n" in err
+    assert names(place / "run") == {"good", "own"}
+    page = (place / "run" / "report" / "tables.md").read_text()
+    assert "remote is left out: it stopped before it had judged every answer (" in page
+    assert "both is left out: it needs remote." in page
+
+    with Loopback([said(REPLY)]) as server:
+        write(place, GOOD, remote(server.base_url), *juries)
+        code, _, err = call("run", bench, "--run", "run")
+    assert (code, err) == (0, "")
+    assert names(place / "run") == {"good", "remote", "both", "own"}
+    assert "left out: it" not in (place / "run" / "report" / "tables.md").read_text()
+
+
+def test_what_a_judge_said_before_it_died_is_kept(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    answered = 3
+    with Loopback(lambda body, n: said(REPLY) if n < 3 or recovered else status(500)) as server:
+        recovered = False
+        bench = write(place, GOOD, remote(server.base_url))
+        code, _, err = call("run", bench, "--run", "run")
+        assert code == 1
+        assert "has answered nothing for 0.3 s" in err
+        assert names(place / "run") == {"good"}
+        asked, recovered = len(server.bodies), True
+        assert call("run", bench, "--run", "run")[0] == 0
+        assert len(server.bodies) == asked + ITEMS - answered
+    assert names(place / "run") == {"good", "remote"}
+
+
+def test_without_any_judge_that_is_done_there_is_no_report(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    code, _, err = call("run", write(place, remote(nobody_listens())), "--run", "run")
+    assert code == 2
+    assert "no server answers" in err
+    assert not (place / "run" / "report").exists()
+
+
+def test_python_is_told_which_judges_are_left_out(place: Path) -> None:
+    write(place, GOOD, remote(nobody_listens()))
+    with pytest.raises(jb.JudgesStopped) as stopped:
+        jb.run("bench.yaml", "run")
+    assert list(stopped.value.left_out) == ["remote"]
+    assert names(place / "run") == {"good"}
+
+
+# --- a smaller report beside a larger one --------------------------------------------------------
+
+
+def test_a_run_on_fewer_answers_leaves_the_larger_report_alone(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    bench = write(place, GOOD)
+    assert call("run", bench, "--run", "run")[0] == 0
+    before = {p: p.read_bytes() for p in (place / "run" / "report").rglob("*") if p.is_file()}
+    code, out, _ = call("run", bench, "--run", "run", "--limit", 5)
+    assert code == 0
+    assert "Report: run/report-5-answers/report.html" in out
+    assert (
+        "! run/report holds the report of 12 answers and was left as it is: this one, of 5, is in "
+        "run/report-5-answers."
+    ) in out
+    assert {p: p.read_bytes() for p in before} == before
+    told = "run/report holds the report of 12 answers and was left as it is: this one, of 5, is in"
+    code, out, _ = call("report", "run", "--to", "run/report")
+    assert code == 0
+    assert f"! {told} run/report-5-answers." in out
+    with pytest.warns(UserWarning, match=told):
+        jb.report(jb.open_run("run"), "run/report")
+    assert "run/report-5-answers/report.html" in out
+    code, out, err = call("run", bench, "--run", "run")
+    assert (code, err) == (0, "")
+    assert "Report: run/report/report.html" in out
+    assert "was left as it is" not in out
+
+
+def test_a_report_of_as_many_answers_replaces_the_old_one(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    call("run", write(place, GOOD), "--run", "run")
+    for _ in range(2):
+        code, out, err = call("report", "run", "--to", "paper", "--truth", "majority")
+        assert (code, err) == (0, "")
+        assert "paper/report.html" in out
+    (place / "paper" / "report.json").write_text("[")  # damaged: the folder is taken as new
+    assert call("report", "run", "--to", "paper")[0] == 0
+    assert json.loads((place / "paper" / "report.json").read_text()) == {"answers": ITEMS}
+
+
+# --- no judge ------------------------------------------------------------------------------------
+
+
+def test_a_run_without_judges_says_what_can_be_done(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = call("run", write(place), "--run", "run")
+    assert code == 0
+    assert (
+        "! bench.yaml names no judge: this report is about annotators and control judges alone. "
+        "To compare a judge,\n"
+        "  - add an entry under `judges:`;\n"
+        "  - or, if its verdicts are in a file: jb.study(labels, verdicts, rubric=...) in Python;\n"
+        "  - or compare an annotator with the others: judgebench decide run --as-judge NAME\n"
+    ) in out
+    assert call("decide", "run", "--as-judge", "a")[0] == 0
+
+
+# --- a stress test without violations ------------------------------------------------------------
+
+
+def test_a_stress_test_without_violations_says_so_first(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = call("stress", write(place, GOOD), "--run", "run", "--sample", 2)
+    assert code == 0
+    second = (
+        "Left out, because they do not fit the metrics of support-tone that are judged: "
+        "consensus-violations, contraindication, diagnostic-test, dose-by-ten, drug-inside-class, "
+        "drug-outside-class, number, pathogen-class, risk-group, unit. To use one, name it under "
+        "stress.attacks with a must_worsen of your own."
+    )
+    assert " ".join(out.split()).startswith(
+        "No altered answer is a violation: this stress test shows whether verdicts hold, not "
+        f"whether a judge detects violations. {second}"
+    )
+    page = (place / "run" / "report" / "tables.md").read_text().replace("\\_", "_")
+    assert "There is no violation at all: whether a judge detects one was not tested." in page
+    assert second in page
