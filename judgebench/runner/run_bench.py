@@ -114,7 +114,9 @@ def run(
             except (BudgetSpent, DiskFailed):
                 raise
             except JudgebenchError as error:
-                if shard or not (left_out := _leave_out(bench, work, manifest)):
+                # What is wrong with a Python object is an error of the program that made it.
+                broken = any(work.outcomes.get(judge.name) for judge in bench.others)
+                if shard or broken or not (left_out := _leave_out(bench, work, manifest)):
                     raise
                 _derive(bench, answers, work, manifest)
                 raise JudgesStopped(left_out) from error
