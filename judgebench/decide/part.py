@@ -18,7 +18,7 @@ from judgebench.decide.result import (
     State,
     TriageCurve,
 )
-from judgebench.decide.screen import OUTCOME_LOOKS, screen_blocks
+from judgebench.decide.screen import OUTCOME_LOOKS, paper_table, screen_blocks
 from judgebench.decide.words import (
     STATES,
     bound_text,
@@ -46,7 +46,10 @@ def decisions_part(decisions: Decisions) -> Part:
     outcomes = tuple(f"{outcome.value} {counts[outcome]}" for outcome in Outcome if counts[outcome])
     facts = (("Outcomes", outcomes),) if outcomes else ()
     screen = tuple(screen_blocks(decisions)) or blocks[:1]
-    return Part("decisions", title, decisions.results, blocks, decisions.notes, facts, screen)
+    paper = (paper_table(decisions),) if outcomes else ()
+    return Part(
+        "decisions", title, decisions.results, blocks, decisions.notes, facts, screen, paper
+    )
 
 
 def _opening(decisions: Decisions) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""What a terminal shows of the decisions, and what their JSON holds."""
+"""The decisions at a glance: for a terminal, for a paper, and as JSON."""
 
 from __future__ import annotations
 
@@ -67,6 +67,30 @@ def _table(decisions: Decisions) -> Table:
             "the others.",
         ),
     )
+
+
+def paper_table(decisions: Decisions) -> Table:
+    """A line for each judge and metric: outcome, accuracy, what the accuracy is held against."""
+    judges = list(dict.fromkeys(d.judge for d in decisions.decisions))
+    rows = tuple(
+        (
+            Cell(d.judge), Cell(decisions.titles[d.metric]), Cell(d.outcome.value),
+            Cell(estimate=_accuracy(decisions, d.judge, d.metric)),
+            Cell(format_number(_best_control(decisions, d.metric).estimate.value)),
+            Cell(format_number(_ceiling(decisions, d.metric).value)),
+        )
+        for d in sorted(decisions.decisions, key=lambda d: judges.index(d.judge))
+    )  # fmt: skip
+    note = (
+        "Accuracy: share of the answers to which the judge gives the label of the human truth. "
+        "Best control: the most accurate judge that reads nothing. Human ceiling: one annotator "
+        "against the others."
+    )
+    return Table(
+        "main", "May the judges replace the annotators?",
+        ("Judge", "Metric", "Outcome", "Accuracy", "Best control", "Human ceiling"),
+        rows, (note,), stubs=2,
+    )  # fmt: skip
 
 
 def _cell(outcome: Outcome | None, accuracy: Estimate, between: str) -> Cell:

@@ -1,22 +1,26 @@
-r"""The tables as LaTeX that pastes into a paper: booktabs and longtable are all they need.
+r"""The tables as LaTeX that pastes into a paper: one file each, a main table, and an appendix.
 
-Wide tables are cut into blocks of columns that fit the text width of a plain `article`; LaTeX
-breaks long ones between pages. Works with pdflatex: letters and signs that it cannot set without
-further packages are written as commands, and what is left as `[U+4E2D]`.
+The main table is decimal-aligned (dcolumn); the others are longtables, cut into blocks of columns
+that fit the text width of a plain `article`. Works with pdflatex and what every TeX installation
+has: letters and signs that it cannot set without further packages are written as commands, and what
+is left as `[U+4E2D]`.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
 from judgebench.report.words import printable
 from judgebench.results.part import Block, Part, blocks_of
-from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
+from judgebench.results.tables import DASH, Cell, Footnotes, Table, footnotes, split_columns
 
-_HEAD = r"""% Made by judgebench. Needs \usepackage{booktabs,longtable} in the preamble, no more.
-"""
+_HEAD = "% Made by judgebench. Needs \\usepackage{booktabs,dcolumn,longtable} in the preamble.\n"
+# Where the files of the tables lie, seen from the paper; a paper beside them defines it as empty.
+_FOLDER = "\\providecommand{\\judgebenchtables}{latex/}\n"
 
 _SPECIAL = {
     "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -39,6 +43,7 @@ _SPECIAL = {
     "🥇": "1st", "🥈": "2nd", "🥉": "3rd",
 }  # fmt: skip
 _GREEK = "αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"  # the letters that mathematics has a command for
+_MINUS = re.compile(r"(?<![^\s\[(,;:=])-(?=\d)")  # a sign, no hyphen and no dash between numbers
 _ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
     "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d",
@@ -52,23 +57,46 @@ _GAP = 2
 _STUB_WIDTH = {1: 24, 2: 22, 3: 20}
 
 
-def to_latex(parts: Sequence[Part]) -> str:
-    """The sentences and tables of every block."""
-    return "\n".join([_HEAD, *(piece for block in blocks_of(parts) for piece in _block(block))])
+def to_latex(parts: Sequence[Part]) -> dict[str, str]:
+    """File name -> content: `main.tex` where the parts have tables for a paper, `appendix.tex` with
+    the sentences of every block, which reads in the files of all tables."""
+    files: dict[str, str] = {}
+    if paper := [table for part in parts for table in part.paper]:
+        files["main.tex"] = "\n".join([_HEAD, *map(_paper_table, paper)])
+    appendix = [_HEAD + _FOLDER]
+    for block in blocks_of(parts):
+        if block.text:
+            appendix.append(_said(block))
+        for table in block.tables:
+            name = f"{_key(table)}.tex"
+            files[name] = _HEAD + _table(table)
+            appendix.append(f"\\input{{\\judgebenchtables {name}}}\n")
+    return {**files, "appendix.tex": "\n".join(appendix)}
 
 
-def _block(block: Block) -> Iterator[str]:
-    if block.text:
-        heading = rf"\textbf{{{_breakable(block.heading.rstrip('.'))}.}} " if block.heading else ""
-        said = " ".join(map(_breakable, block.text))
-        yield f"\\par{{\\sloppy\\noindent {heading}{said}\\par}}\n"
-    for table in block.tables:
-        yield _table(table)
+def _said(block: Block) -> str:
+    """The heading and the sentences of a block; several are a list."""
+    heading = f"{_breakable(block.heading.rstrip('.'))}." if block.heading else ""
+    heading = rf"\textbf{{{heading}}} " if heading else ""
+    said = list(map(_breakable, block.text))
+    if len(said) == 1:
+        return f"\\par{{\\sloppy\\noindent {heading}{said[0]}\\par}}\n"
+    items = "\n".join(rf"\item {one}" for one in said)
+    return (
+        f"\\par{{\\sloppy\\noindent {heading}\n"
+        f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}\\par}}\n"
+    )
+
+
+def _key(table: Table) -> str:
+    """What names a table in a label and as a file."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", table.key).strip("-")
 
 
 def escape(text: str) -> str:
     """`text` on one line, as LaTeX that prints it as it is."""
     line = unicodedata.normalize("NFC", " ".join(printable(text).split()))
+    line = _MINUS.sub("−", line)
     return "".join(_pieces(line)).replace("--", "-{}-").replace("--", "-{}-")
 
 
@@ -131,7 +159,7 @@ def _longtable(table: Table, notes: Footnotes, stub: int, value: int, first: boo
     sides = [_side(i < table.stubs) for i in range(len(table.columns))]
     names = (f"{s}\\scriptsize {_breakable(c)}" for s, c in zip(sides, table.columns, strict=True))
     head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
-    label = f"tab:judgebench-{table.key.replace('_', '-')}"
+    label = f"tab:judgebench-{_key(table)}"
     again = rf"\caption[]{{{escape(table.title)} (continued)}} \tabularnewline"
     title = rf"\caption{{{escape(table.title)}}}\label{{{label}}} \tabularnewline"
     rows = (
@@ -163,9 +191,98 @@ def _side(stub: bool) -> str:
 
 def _breakable(text: str) -> str:
     """Escaped text that may break after the signs in a model's name, and inside endless words."""
-    parts = re.split(r"(?<=[/:_.@-])(?=\w)", text)
+    parts = re.split(r"(?<=[/:_.@-])(?<!\d\.)(?=\w)", _MINUS.sub("−", text))
     broken = [r"\penalty500{}".join(map(escape, re.split(_LONG_WORD, part))) for part in parts]
     return r"\hspace{0pt}" + r"\penalty50{}".join(broken)
 
 
+# --- the table for a paper --------------------------------------------------------------------
+
+_PAGE = 40  # rows; a longer table breaks between pages
+_STUB = "p{34mm}"
+
+
+def _paper_table(table: Table) -> str:
+    """Numbers aligned by their points, a column for the intervals, a line for each first stub where
+    there are two; what single numbers rest on is left to the appendix."""
+    first = table.stubs - 1  # the column that names the rows
+    columns = [_paper_column(table, i) for i in range(first + 1, len(table.columns))]
+    spec = _STUB + "".join(spec for spec, _, _ in columns)
+    names = [rf"\raggedright {escape(table.columns[first])}"]
+    names += [name for _, heads, _ in columns for name in heads]
+    head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
+    lines: list[str] = []
+    for group, rows in groupby(table.rows, key=lambda row: row[0].value if first else ""):
+        if group:
+            gap = "\\addlinespace\n" if lines else ""
+            lines.append(
+                rf"{gap}\multicolumn{{{len(names)}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
+            )
+        for row in rows:
+            cells = [rf"\raggedright {_breakable(row[first].value)}"]
+            for (_, _, show), cell in zip(columns, row[first + 1 :], strict=True):
+                cells += show(cell)
+            lines.append(" & ".join(cells))
+    body = "".join(f"{line} \\tabularnewline\n" for line in lines)
+    caption = rf"\caption{{{escape(table.title)}}}\label{{tab:judgebench-{_key(table)}}}"
+    notes = " ".join(map(escape, [*table.notes, *_rests_on(table)]))
+    under = rf"{{\par\smallskip\noindent\raggedright\scriptsize {notes}\par}}"
+    small = "\\footnotesize\\setlength{\\tabcolsep}{1.4mm}\n"
+    if len(lines) > _PAGE:
+        return (
+            f"{{{small}\\begin{{longtable}}{{@{{}}{spec}@{{}}}}\n{caption} \\tabularnewline\n"
+            f"{head}\\endhead\n\\bottomrule\n\\endfoot\n{body}\\end{{longtable}}\n{under}}}\n"
+        )
+    return (
+        f"\\begin{{table}}\n\\centering{small}{caption}\n\\medskip\n\n"
+        f"\\begin{{tabular}}{{@{{}}{spec}@{{}}}}\n{head}{body}\\bottomrule\n\\end{{tabular}}\n{under}\n"
+        "\\end{table}\n"
+    )
+
+
+_Column = tuple[str, list[str], Callable[[Cell], list[str]]]
+
+
+def _paper_column(table: Table, i: int) -> _Column:
+    """How a column is set, its headings, and how a cell of it is written; two columns where there
+    are intervals."""
+    cells = [row[i] for row in table.rows]
+    name = r"\\{}".join(map(escape, table.columns[i].split()))
+    name = rf"\shortstack{{{name}}}"
+    if not all(_NUMBER.fullmatch(cell.value) or cell.value == DASH for cell in cells):
+        return "l", [name], lambda cell: [escape(cell.value)]
+    heads = [rf"\multicolumn{{1}}{{c}}{{{name}}}"]
+    levels = {cell.estimate.level for cell in cells if cell.estimate and cell.interval}
+    if not levels:
+        return "D{.}{.}{-1}", heads, lambda cell: [_aligned(cell)]
+    interval = rf"\multicolumn{{1}}{{c}}{{{100 * levels.pop():g}~\% interval}}"
+    return "D{.}{.}{-1}l", [*heads, interval], lambda c: [_aligned(c), _interval(c)]
+
+
+def _aligned(cell: Cell) -> str:
+    """A number for a column of mathematics; dashes are set aside."""
+    if cell.value == DASH:
+        return r"\multicolumn{1}{c}{\textendash{}}"
+    value = cell.value.replace(",", "{,}")
+    return rf"\multicolumn{{1}}{{c}}{{\textbf{{{escape(cell.value)}}}}}" if cell.best else value
+
+
+def _interval(cell: Cell) -> str:
+    return f"${cell.interval}$" if cell.interval else ""
+
+
+def _rests_on(table: Table) -> Iterator[str]:
+    """One sentence on what the estimates rest on."""
+    found = [cell.estimate for row in table.rows for cell in row if cell.estimate]
+    counts = sorted({e.n for e in found if e.value is not None})
+    if counts:
+        n = f"n = {counts[0]:,}" + (f" to {counts[-1]:,}" if len(counts) > 1 else "")
+        methods = Counter(e.method for e in found if e.low is not None and e.method)
+        method = f"; intervals: {methods.most_common(1)[0][0]}" if methods else ""
+        yield f"{n}{method}; the appendix says what each number rests on."
+    if any(e.value is None for e in found):
+        yield f"{DASH}: undefined, for the reason in the appendix."
+
+
+_NUMBER = re.compile(r"[+-]?[\d,]+(\.\d+)?")
 _LONG_WORD = re.compile(r"(?<=\w{8})(?=\w{2})")

@@ -23,9 +23,9 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?(e[+-]?\d+)?|inf)", re.ASCII)
 def write_report(parts: Sequence[Part], folder: Path, *, name: str = "") -> Mapping[str, Path]:
     """Write every file of the report into `folder` and return their paths.
 
-    The keys are `markdown`, `latex`, `html`, for each part the name of its CSV file and for each
-    figure its path inside `folder`, such as `plots/label_distribution.png`. A file is the old one
-    or the new one, never half of either.
+    The keys are `markdown`, `html`, for each part the name of its CSV file, and for LaTeX and each
+    figure the path inside `folder`, such as `latex/appendix.tex`, `plots/label_distribution.png`. A
+    file is the old one or the new one, never half of either.
     """
     written: dict[str, Path] = {}
     for key, inside, content in _files(parts, name):
@@ -41,7 +41,8 @@ def _files(parts: Sequence[Part], name: str) -> Iterator[tuple[str, str, bytes]]
     for part in parts:
         yield f"{part.key}.csv", f"{part.key}.csv", part_csv(part).encode()
     yield "markdown", "tables.md", to_markdown(parts, name).encode()
-    yield "latex", "tables.tex", to_latex(parts).encode()
+    for file, text in to_latex(parts).items():
+        yield f"latex/{file}", f"latex/{file}", text.encode()
     figures = drawn(figures_of(parts))
     images = [saved["svg"] for saved in figures.values()]
     yield "html", "report.html", to_html(parts, name, images).encode()

@@ -114,7 +114,8 @@ class Part:
     `title` stands after the name of the study in the report's title: "judges against human labels".
     `notes` are the caveats. `results` are the rows behind it, which its CSV file holds. `facts` are
     what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is said.
-    `screen` is what a terminal shows of it unless everything is asked for.
+    `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables that
+    a paper would show.
     """
 
     key: str
@@ -124,6 +125,7 @@ class Part:
     notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     screen: tuple[Block, ...] = ()
+    paper: tuple[Table, ...] = ()
 
 
 def report_title(parts: Sequence[Part], name: str) -> str:

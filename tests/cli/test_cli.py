@@ -72,7 +72,7 @@ def test_run_align_report(call, bench: Path, tmp_path: Path) -> None:  # type: i
     assert "majority" in out
     code, out, _ = call("report", run, "--to", tmp_path / "paper")
     assert code == 0
-    assert (tmp_path / "paper" / "tables.tex").is_file()
+    assert (tmp_path / "paper" / "latex" / "main.tex").is_file()
     assert (tmp_path / "paper" / "alignment.csv").is_file()
 
 

@@ -1,0 +1,42 @@
+"""The tables of a report in a paper, set by pdflatex."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from judgebench.report.latex import to_latex
+from judgebench.results.part import Part
+
+needs_latex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="needs pdflatex, which is not installed"
+)
+PAPER = (
+    "\\documentclass{article}\n\\usepackage{booktabs,dcolumn,longtable}\n\\begin{document}\nText.\n"
+    "%s\n\\end{document}\n"
+)
+
+
+def compile_tables(parts: Sequence[Part], folder: Path) -> str:
+    """The log of a paper that reads in the main table, where there is one, and the appendix."""
+    (folder / "latex").mkdir(exist_ok=True)
+    files = to_latex(parts)
+    for name, content in files.items():
+        (folder / "latex" / name).write_text(content, encoding="utf-8")
+    read = [name for name in ("main.tex", "appendix.tex") if name in files]
+    return compile_paper("\n".join(rf"\input{{latex/{name}}}" for name in read), folder)
+
+
+def compile_paper(body: str, folder: Path) -> str:
+    """The log of pdflatex, run twice. Fails where a page cannot be made."""
+    (folder / "paper.tex").write_text(PAPER % body, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    for _ in range(2):
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False)
+        log = done.stdout.decode("latin-1")
+        assert done.returncode == 0, log[-2000:]
+    return log
