@@ -83,7 +83,7 @@ def paper_table(decisions: Decisions) -> Table:
     )  # fmt: skip
     note = (
         "Accuracy: share of the answers to which the judge gives the label of the human truth. "
-        "Best control: the most accurate judge that reads nothing. Human ceiling: one annotator "
+        "Best control: the most accurate content-blind judge. Human ceiling: one annotator "
         "against the others."
     )
     return Table(
