@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from judgebench.align import alignment_figures as figures
@@ -59,8 +58,10 @@ def _blocks(a: Alignment) -> Iterator[Block]:
     yield Block(tables=(tables.accuracy_table(a),), on_screen=True)
     if any(declared.key == "severe_recall" for declared in statistics):
         yield Block("Severe labels", tables=(tables.severe_table(a),), on_screen=True)
-    drawn = (figures.score_figures(a, d) for d in statistics if "drawn" in d.shown)
-    yield Block("Alignment with the human labels", figures=tuple(chain.from_iterable(drawn)))
+    drawn = [figures.score_figures(a, d) for d in statistics if "drawn" in d.shown]
+    intervals = tuple(intervals for _, intervals in drawn)
+    yield Block("Alignment with the human labels", figures=intervals)
+    yield Block("Every judge and control", figures=tuple(heat for heat, _ in drawn), folded=True)
     every = tuple(tables.score_table(a, declared) for declared in statistics)
     yield Block("Every statistic", tables=every, folded=True)
     failed = {declared.key: tables.failures_table(a, declared) for declared in statistics}

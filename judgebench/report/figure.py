@@ -117,10 +117,17 @@ def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
 def draw_intervals(shown: Intervals) -> Any:
     """A band for each line, with a point and its interval for each lane."""
     looks = _looks([lane for _, lanes in shown.lines for lane in lanes])
-    most = max((len(lanes) for _, lanes in shown.lines), default=1)
+    names = [
+        _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
+        for line, lanes in shown.lines
+    ]
+    heights = [
+        max(0.16 * (1.5 + name.count("\n")), 0.14 + 0.09 * len(lanes))
+        for name, (_, lanes) in zip(names, shown.lines, strict=True)
+    ]
     across = 1 if max((len(look["label"]) for look in looks.values()), default=0) > 30 else 2
     entries = -(-(len(looks) + len(shown.bounds)) // across)
-    figure = new_figure(5.6, 1.3 + 0.2 * entries + len(shown.lines) * (0.3 + 0.09 * most))
+    figure = new_figure(5.6, 1.3 + 0.2 * entries + len(names) * max(heights, default=0.3))
     axes = figure.subplots()
     for y, (_, lanes) in enumerate(shown.lines):
         axes.axhspan(y - 0.5, y + 0.5, color="#f4f4f4" if y % 2 else "white", zorder=0)
@@ -131,10 +138,6 @@ def draw_intervals(shown: Intervals) -> Any:
         axes.plot([], [], linestyle="none", **look)
     for (words, bound), line in zip(shown.bounds.items(), _LINES * 9, strict=False):
         axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=line, label=words)
-    names = [
-        _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
-        for line, lanes in shown.lines
-    ]
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_ylabel(shown.down)
