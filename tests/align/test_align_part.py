@@ -445,8 +445,8 @@ def test_a_handful_of_answers_is_no_error(n: int) -> None:
 
 def test_what_is_drawn(tiny: Alignment, hostile: Alignment) -> None:
     assert [figure.key for figure in figures_of([tiny.part])] == [
-        "heat_map_accuracy", "judges_and_controls_accuracy", "heat_map_weighted_kappa",
-        "judges_and_controls_weighted_kappa", "confusion_1_m", "label_distribution",
+        "judges_and_controls_accuracy", "judges_and_controls_weighted_kappa",
+        "heat_map_accuracy", "heat_map_weighted_kappa", "confusion_1_m", "label_distribution",
     ]  # fmt: skip
     assert {key for key, d in STATISTICS.items() if "drawn" in d.shown} == {
         "accuracy", "weighted_kappa",
