@@ -22,11 +22,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import cycle
 
 import numpy as np
 
 from judgebench.decide.conditions import findings
-from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
+from judgebench.decide.counts import StudyCounts, study_counts
+from judgebench.decide.humans import Scale, human_side
 from judgebench.decide.rule import DecisionRule
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
@@ -35,8 +37,12 @@ from judgebench.stats.consensus import median_label
 from judgebench.stats.thresholds import Choice, cautious_choice, why_no_choice
 
 RULE = DecisionRule()
+KIND = 'typical'
 _POPULATION = 300_000  # items that a world's true numbers are taken from
 _STEPS = 12  # of a bisection
+
+
+Noise = float | tuple[float, ...]  # of any label, or of each
 
 
 @dataclass(frozen=True)
@@ -44,36 +50,57 @@ class World:
     """Items of known labels, annotators and a judge.
 
     `shares` are those of the labels, least severe first. Annotators and judge give another label
-    with probability `noise` and `judge_noise`: the neighbouring one where there are several.
-    A share `hard` of the items is hard: there annotators err with probability `hard_noise`, and
-    the judge too where `shared` (errors go together). The judge misses a share `blind` of the
-    severe items on top, and gives no label on a share `failing`. `constant` and `guessing` judges
-    read nothing. `a_question` answers share a question and its difficulty. Where `at_margin`, the
-    judge's noise is set so that it falls short of annotators by exactly the rule's margin.
+    with probability `noise` (or `noises`, of each annotator) and `judge_noise`: the neighbouring
+    one where there are several. A share `hard` of the questions is hard: there annotators err with
+    probability `hard_noise`, and the judge too where `shared` (errors go together). The judge
+    misses a share `blind` of the severe items on top, raises a share `lenient` of its labels by
+    one level towards the least severe, and gives no label on a share `failing`. `constant` and
+    `guessing` judges read nothing. `a_question` answers share a question and its difficulty; where
+    `by_question` also the judge's error, and where `repeated` the label: they are the same answer.
+    Where `at_margin`, the judge's noise is set so that it falls short of annotators by exactly the
+    rule's margin.
+
+    Each item has `per_item` labels of random annotators (0: of all), and on hard items each is
+    absent with probability `absent`. `camps` numbers the camp of each annotator: on a share
+    `ambiguous` of the items a camp's right label is its own number, and the judge is of `camp`. A
+    share `copied` of the judge's labels is that of annotator 0, or where `of_truth` the median.
+    Where `never`, no judge may replace annotators, whatever its skill.
     """
 
     name: str
     items: int
     annotators: int
     shares: tuple[float, ...]
-    noise: float
-    judge_noise: float
+    noise: Noise
+    judge_noise: Noise
+    noises: tuple[Noise, ...] = ()
     hard: float = 0.0
     hard_noise: float = 0.4
     shared: bool = False
     blind: float = 0.0
+    lenient: float = 0.0
     failing: float = 0.0
     constant: bool = False
     guessing: bool = False
     a_question: int = 1
+    by_question: bool = False
+    repeated: bool = False
     at_margin: bool = False
+    per_item: int = 0
+    absent: float = 0.0
+    camps: tuple[int, ...] = ()
+    camp: int = 0
+    ambiguous: float = 0.25
+    copied: float = 0.0
+    of_truth: bool = False
+    never: bool = False
 
 
 def _two(severe: float) -> tuple[float, float]:
     return (1 - severe, severe)
 
 
-WORLDS = (
+_EQUAL = (
     World("constant, 1 % severe", 500, 3, _two(0.01), 0.05, 0, constant=True),
     World("constant, 5 % severe", 200, 3, _two(0.05), 0.05, 0, constant=True),
     World("constant, 10 % severe", 200, 3, _two(0.10), 0.05, 0, constant=True),
@@ -102,10 +129,59 @@ WORLDS = (
 )  # fmt: skip
 
 
+_UNEQUAL = (
+    World("two experts, one careless", 400, 3, _two(0.5), 0, 0.15, noises=(0.03, 0.03, 0.45)),
+    World("three experts, one random", 400, 4, _two(0.5), 0, 0.14, noises=(0.03,) * 3 + (0.5,)),
+    World("four experts, one careless", 400, 5, _two(0.3), 0, 0.12, noises=(0.03,) * 4 + (0.4,)),
+    World("one of two is careless", 400, 2, _two(0.5), 0, 0.15, noises=(0.03, 0.40)),
+    World("half of a crowd of 40", 400, 40, _two(0.5), 0, 0.16, noises=(0.03,) * 20 + (0.4,) * 20,
+          per_item=3),
+    World("a third of a crowd of 30", 1000, 30, _two(0.3), 0, 0.13,
+          noises=(0.05,) * 20 + (0.35,) * 10, per_item=3),
+    World("one of three is a bit worse", 400, 3, _two(0.5), 0, 0.10, noises=(0.03, 0.03, 0.10)),
+    World("… 2,000 items", 2000, 3, _two(0.5), 0, 0.09, noises=(0.03, 0.03, 0.08)),
+    World("five from good to fair", 1000, 5, _two(0.4), 0, 0.16,
+          noises=(0.04, 0.07, 0.10, 0.13, 0.16)),
+    World("skill differs by label", 600, 3, _two(0.4), 0, (0.05, 0.25),
+          noises=((0.02, 0.10), (0.10, 0.02), (0.05, 0.05))),
+    World("one misses severe answers", 1000, 3, _two(0.2), 0, (0.02, 0.20),
+          noises=((0.03, 0.03), (0.03, 0.03), (0.03, 0.50))),
+    World("6 points worse, true labels", 2000, 3, _two(0.5), 0.10, 0.16),
+    World("two even camps", 400, 4, _two(0.5), 0.03, 0.03, camps=(0, 0, 1, 1), never=True),
+    World("three against two", 400, 5, _two(0.5), 0.03, 0.03, camps=(0, 0, 0, 1, 1), never=True),
+    World("three camps", 600, 6, (0.4, 0.3, 0.3), 0.03, 0.03, camps=(0, 0, 1, 1, 2, 2),
+          ambiguous=0.3, never=True),
+    World("a copy of one annotator", 400, 3, _two(0.5), 0.15, 0.15, copied=1.0, never=True),
+    World("half a copy, else poor", 400, 3, _two(0.5), 0.15, 0.30, copied=0.5),
+    World("a copy of the median", 400, 3, _two(0.5), 0.15, 0.15, copied=1.0, of_truth=True,
+          never=True),
+    World("ten copies of 40 answers", 400, 3, _two(0.5), 0.07, 0.15, a_question=10,
+          by_question=True, repeated=True),
+    World("20 large questions", 400, 3, _two(0.4), 0.05, 0.14, a_question=20, by_question=True),
+    World("errs by question", 400, 3, _two(0.4), 0.05, 0.14, a_question=4, by_question=True),
+    World("labels missing where hard", 600, 4, _two(0.4), 0.04, 0.13, hard=0.3, hard_noise=0.15,
+          absent=0.6),
+    World("five levels, one too lenient", 400, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.10, 0.10,
+          lenient=0.20),
+    World("five levels, misses severe", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.05,
+          (0.05, 0.05, 0.05, 0.05, 0.25)),
+    World("a rare label, poor judge", 1000, 3, (0.594, 0.4, 0.006), 0.05, 0.13),
+    World("imported, 7 % unreadable", 600, 3, _two(0.4), 0.08, 0.02, failing=0.07),
+    World("as the experts, one careless", 400, 3, _two(0.5), 0, 0.03, noises=(0.03, 0.03, 0.45)),
+    World("as an annotator, 400 items", 400, 3, _two(0.5), 0.03, 0.03),
+    World("as an annotator, noise 5 %", 400, 3, _two(0.5), 0.05, 0.05),
+    World("as an annotator, crowd of 30", 1000, 30, _two(0.3), 0.05, 0.05, per_item=3),
+    World("five levels, as an annotator", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.05, 0.05),
+    World("good, a rare label", 1000, 3, (0.594, 0.4, 0.006), 0.08, 0.02),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Draw:
-    """One study: labels of annotators (items, annotators), of the judge (items,), clusters."""
+    """One study: true labels (items,), labels of annotators (items, annotators) and of the judge
+    (items,), clusters."""
 
+    true: IntArray
     own: IntArray
     judged: IntArray
     clusters: IntArray
@@ -115,51 +191,76 @@ class Draw:
 def draw(world: World, items: int, rng: np.random.Generator) -> Draw:
     """That many items of the world, with annotators and judge."""
     k = len(world.shares)
-    true = rng.choice(k, size=items, p=world.shares)
     clusters = np.arange(items) // world.a_question
-    hard = (rng.random(clusters[-1] + 1) < world.hard)[clusters]
-    noise = np.where(hard, world.hard_noise, world.noise)
-    own = np.stack([_noisy(true, noise, k, rng) for _ in range(world.annotators)], axis=1)
-    wrong = np.where(hard & world.shared, world.hard_noise, world.judge_noise)
-    judged = _noisy(true, wrong, k, rng)
+    questions = int(clusters[-1]) + 1
+    true = rng.choice(k, size=items, p=world.shares)
+    if world.repeated:
+        true = true[:questions][clusters]
+    hard = (rng.random(questions) < world.hard)[clusters]
+    ambiguous = rng.random(items) < (world.ambiguous if world.camps else 0)
+
+    def right(camp: int) -> IntArray:
+        return np.where(ambiguous, camp, true)
+
+    camps, noises = world.camps or (0,) * world.annotators, world.noises or (world.noise,)
+    own = np.stack(
+        [
+            _noisy(right(camps[a]), np.where(hard, world.hard_noise, _of(noise, true)), k, rng)
+            for a, noise in zip(range(world.annotators), cycle(noises), strict=False)
+        ],
+        axis=1,
+    )
+    wrong = np.where(hard & world.shared, world.hard_noise, _of(world.judge_noise, true))
+    luck = rng.random(questions)[clusters] if world.by_question else rng.random(items)
+    judged = _noisy(right(world.camp), wrong, k, rng, luck)
     judged[(true == k - 1) & (rng.random(items) < world.blind)] = 0
+    judged = np.maximum(judged - (rng.random(items) < world.lenient), 0)
+    copied = median_label(own, "upper") if world.of_truth else own[:, 0]
+    judged = np.where(rng.random(items) < world.copied, copied, judged)
     if world.constant:
         judged[:] = 0
     if world.guessing:
         judged = rng.choice(k, size=items, p=world.shares)
     judged[rng.random(items) < world.failing] = -1
-    return Draw(own, judged, clusters, k)
+    if world.per_item:
+        chosen = rng.random(own.shape).argsort(axis=1) < world.per_item
+        own = np.where(chosen, own, -1)
+    if world.absent:
+        own = np.where(hard[:, None] & (rng.random(own.shape) < world.absent), -1, own)
+    return Draw(true, own, judged, clusters, k)
 
 
-def _noisy(true: IntArray, wrong: FloatArray | float, k: int, rng: np.random.Generator) -> IntArray:
+def _of(noise: Noise, true: IntArray) -> FloatArray:
+    return np.broadcast_to(np.asarray(noise, dtype=np.float64), (int(true.max()) + 1,))[true]
+
+
+def _noisy(
+    true: IntArray, wrong: FloatArray, k: int, rng: np.random.Generator,
+    luck: FloatArray | None = None,
+) -> IntArray:  # fmt: skip
     """The labels with some moved by one step; at an end of the scale there is one way only."""
     step = np.where(rng.random(len(true)) < 0.5, 1, -1)
     step = np.where(true + step < 0, 1, np.where(true + step >= k, -1, step))
-    return np.where(rng.random(len(true)) < wrong, true + step, true)
+    luck = rng.random(len(true)) if luck is None else luck
+    return np.where(luck < wrong, true + step, true)
 
 
 def study(found: Draw, rng: np.random.Generator) -> tuple[StudyCounts, IntArray]:
     """The study's counts with two control judges, and the truth of its items."""
-    truth = median_label(found.own, "upper")
-    columns = range(found.own.shape[1])
-    others = np.stack(
-        [median_label(np.delete(found.own, a, axis=1), "upper") for a in columns], axis=1
-    )
-    humans = HumanSide(
-        truth,
-        found.own,
-        others,
-        Clusters(found.clusters, int(found.clusters[-1]) + 1),
-        found.k,
-        found.k - 1,
-    )
-    shares = np.bincount(truth, minlength=found.k) / len(truth)
+    clusters = Clusters(found.clusters, int(found.clusters[-1]) + 1)
+    scale = Scale(found.k, found.k - 1, partial(median_label, even="upper"))
+    humans, bar = human_side(found.own, clusters, scale, KIND)
+    truth = humans.truth
+    shares = np.bincount(truth[truth >= 0], minlength=found.k) / (truth >= 0).sum()
     controls = {
         "constant-majority": np.full(len(truth), shares.argmax()),
         "prior": rng.choice(found.k, size=len(truth), p=shares),
     }
     asked = np.ones(len(truth), dtype=np.bool_)
-    return study_counts(humans, found.judged, asked, controls), truth
+    return study_counts(humans, found.judged, asked, controls), truth, humans
+
+
+WORLDS = (*_EQUAL, *_UNEQUAL)
 
 
 @lru_cache

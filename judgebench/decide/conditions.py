@@ -17,7 +17,7 @@ from judgebench.decide.result import NO_FILTER, Condition, State, TriageCurve
 from judgebench.decide.rule import AssistRule, DecisionRule, Measure
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.arrays import FloatArray, mean_of_defined, ratio
 from judgebench.stats.intervals import (
     CLUSTERED_EXACT,
     SMOOTHED_T,
@@ -26,6 +26,7 @@ from judgebench.stats.intervals import (
     clustered_share,
     mean_difference,
 )
+from judgebench.stats.peers import signal_left
 from judgebench.stats.thresholds import Point
 
 NO_OVERLAP = "on no item can an annotator be compared with others"
@@ -89,19 +90,41 @@ def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> I
 def _humans(
     counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure
 ) -> Finding:
-    both = _worst_and_best(
-        counts.judge_pairs - counts.annotator_pairs, counts.failed_pairs, counts.pairs,
-        how_many, rule, measure,
-    )  # fmt: skip
-    margin = -rule.replace.humans.margin
+    found = [
+        _worst_and_best(
+            counts.judge_pairs[:, b] - counts.annotator_pairs[:, b], counts.failed_pairs[:, b],
+            counts.pairs[:, b], how_many, rule, measure,
+        )
+        for b in range(counts.pairs.shape[1])
+    ]  # fmt: skip
+    total, right = (
+        np.einsum("ru,ubk->rbk", how_many, x) for x in (counts.pairs, counts.annotator_pairs)
+    )
+    among = mean_of_defined(ratio(right, total)) if measure == "balanced_accuracy" else ratio(
+        right.sum(axis=2), total.sum(axis=2)
+    )
+    bound = -rule.replace.humans.margin * signal_left(among, (total > 0).sum(axis=2))
+    bound = bound + counts.spread
+    decisive, bound = _least(found, bound)
     return Finding(
         key=f"humans_{measure}",
         title=f"{_MEASURES[measure]} with the other annotators, judge minus annotator",
-        bound=margin, found=both, met=both.low >= margin, not_met=both.high < margin,
-        n=how_many @ counts.pairs.sum(axis=1),
+        bound=float(bound[0]), found=decisive, met=decisive.low >= bound,
+        not_met=decisive.high < -rule.replace.humans.margin,
+        n=how_many @ counts.pairs[:, 0].sum(axis=1),
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
         reason=NO_OVERLAP,
     )  # fmt: skip
+
+
+def _least(found: Sequence[OfSamples], bounds: FloatArray) -> tuple[OfSamples, FloatArray]:
+    """Of several bars the one that the judge is furthest from reaching, in each sample."""
+    value, low, high = (
+        np.stack([getattr(f, which) for f in found], axis=1) for which in ("value", "low", "high")
+    )
+    short = np.where(np.isnan(low), np.inf, low - bounds)
+    at = np.arange(len(low)), short.argmin(axis=1)
+    return OfSamples(value[at], low[at], high[at]), bounds[at]
 
 
 def _controls(
@@ -164,7 +187,7 @@ def _worst_and_best(
 def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
     asked = rule.replace.severe
     assert asked is not None
-    n, found, failed, pairs, by_annotator = counts.severe.T
+    n, found, failed = counts.severe.T
     count = how_many @ n
     nan = np.full(len(how_many), np.nan)
     yield Finding(
@@ -177,20 +200,41 @@ def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> It
     worst = clustered_share(found, n, how_many, rule.level)
     best = clustered_share(found + failed, n, how_many, rule.level) if failed.any() else worst
     # Where annotators miss the bar themselves, the labels are too noisy to hold a judge to it.
-    humans = clustered_share(by_annotator, pairs, how_many, rule.level)
-    too_noisy = humans.value < asked.recall
+    pairs = np.einsum("ru,ubx->rbx", how_many, counts.severe_pairs)
+    by_humans = ratio(pairs[..., 3], pairs[..., 0]).min(axis=1)
+    too_noisy = by_humans < asked.recall
     yield Finding(
         key="severe_recall", title="share of severe answers that the judge finds",
         bound=asked.recall, found=replace(worst, high=best.high),
         met=worst.low >= asked.recall, not_met=(best.high < asked.recall) & ~too_noisy,
         n=count, method=_method(counts, CLUSTERED_EXACT), reason=NO_SEVERE,
         missing=(
-            f"one annotator finds {humans.value[0]:.3f} of what the others call severe: no judge "
+            f"one annotator finds {by_humans[0]:.3f} of what the others call severe: no judge "
             "can be held to more"
             if too_noisy[0] and best.high[0] < asked.recall
             else ""
         ),
     )  # fmt: skip
+    yield _severe_gap(counts, rule, how_many)
+
+
+def _severe_gap(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:
+    """Severe answers found, judge minus annotator, where most of the others see a severe answer."""
+    found = [
+        _worst_and_best(judge - annotator, failed, n, how_many, rule, "accuracy")
+        for n, judge, failed, annotator in counts.severe_pairs.transpose(1, 2, 0)[..., None]
+    ]
+    pairs = np.einsum("ru,ubx->rbx", how_many, counts.severe_pairs)
+    margin = rule.replace.severe.margin
+    bounds = -margin * np.nan_to_num(ratio(pairs[..., 3], pairs[..., 0]))
+    decisive, bound = _least(found, bounds)
+    return Finding(
+        key="severe_gap", title="share of severe answers found, judge minus annotator",
+        bound=float(bound[0]), found=decisive, met=decisive.low >= bound,
+        not_met=decisive.high < -margin, n=pairs[:, 0, 0],
+        method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
+        reason=NO_SEVERE,
+    )
 
 
 def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:

@@ -22,9 +22,10 @@ Bools = NDArray[np.bool_]
 class HumanSide:
     """One metric's human labels. All arrays are of the items that any annotator labelled.
 
-    `truth` (items,) is that of all annotators; `own` (items, annotators) are their labels and
-    `others` (items, annotators) the truth of all but that one; -1 where there is none. Labels are
-    0..k-1; those from `severe` on are severe, none where it is None.
+    The annotators are those of the bar. `truth` (items,) is that of all of them; `own` (items,
+    annotators) are their labels and `others` (items, annotators) the truth of all but that one; -1
+    where there is none. Labels are 0..k-1; those from `severe` on are severe, none where it is
+    None. `weights` (bars, annotators) says how much an annotator's labels count in each bar.
     """
 
     truth: IntArray
@@ -33,19 +34,23 @@ class HumanSide:
     clusters: Clusters
     k: int
     severe: int | None
+    weights: FloatArray
+    spread: float = 0.0
 
 
 @dataclass(frozen=True)
 class StudyCounts:
     """Counts by kind of cluster. Each field is (U, ...), U kinds, and `how_many` is (U,).
 
-    `pairs`, `judge_pairs`, `failed_pairs`, `annotator_pairs` (U, k), by the truth of the others:
-    pairs of an item and an annotator; those where the judge, or the annotator, gives that truth;
-    those where the judge gives no label. `items`, `judge_items`, `failed_items` (U, k), by the
-    truth of all; `control_items` (U, controls, k). `severe` (U, 5): severe items, of these found
-    and without a label; severe pairs, of these found by the annotator. `asked` (U, 2): items that
-    the judge was asked about, of these without a label. `labels` (U,): human labels. Without
-    `has_severity` (a nominal metric) nothing is severe.
+    `pairs`, `judge_pairs`, `failed_pairs`, `annotator_pairs` (U, bars, k), by the truth of the
+    others: pairs of an item and an annotator, by the annotator's weight; those where the judge, or
+    the annotator, gives that truth; those where the judge gives no label. `items`, `judge_items`,
+    `failed_items` (U, k), by the truth of all; `control_items` (U, controls, k). `severe` (U, 3):
+    severe items, of these found and without a label. `severe_pairs` (U, bars, 4): pairs where most
+    of the others call the item severe, of these found by the judge, without a label of the judge,
+    and found by the annotator. `asked` (U, 2): items that the judge was asked about, of these
+    without a label. `labels` (U,): human labels. Without `has_severity` (a nominal metric) nothing
+    is severe.
     """
 
     how_many: FloatArray
@@ -58,10 +63,12 @@ class StudyCounts:
     failed_items: FloatArray
     control_items: FloatArray
     severe: FloatArray
+    severe_pairs: FloatArray
     asked: FloatArray
     labels: FloatArray
     controls: tuple[str, ...]
     n_not_asked: int
+    spread: float
     has_severity: bool
 
     @property
@@ -79,39 +86,53 @@ def study_counts(
     left out of everything.
     """
     k, both = humans.k, asked[:, None] & (humans.own >= 0) & (humans.others >= 0)
-    pair_rows, _ = np.nonzero(both)
+    pair_rows, who = np.nonzero(both)
+    weights = humans.weights[:, who]
     mine, reference, said = humans.own[both], humans.others[both], judged[pair_rows]
     rows = np.flatnonzero(asked & (humans.truth >= 0))
     truth, label = humans.truth[rows], judged[rows]
     pairs, items = humans.clusters[pair_rows], humans.clusters[rows]
     right = [items.table(truth, k, _weight(c[rows] == truth)) for c in controls.values()]
     least = np.iinfo(np.int64).max if humans.severe is None else humans.severe
-    severe, severe_pairs = truth >= least, reference >= least
+    severe, severe_pairs = truth >= least, _most_others(humans.own, least)[both]
+
+    def weighed(*which: Bools) -> FloatArray:
+        return np.stack([pairs.sums(*(w * one for one in which)) for w in weights], axis=1)
+
+    def by_truth(which: Bools | float = 1.0) -> FloatArray:
+        return np.stack([pairs.table(reference, k, w * which) for w in weights], axis=1)
+
     how_many, blocks = _by_kind(
         {
-            "pairs": pairs.table(reference, k),
-            "judge_pairs": pairs.table(reference, k, _weight(said == reference)),
-            "failed_pairs": pairs.table(reference, k, _weight(said < 0)),
-            "annotator_pairs": pairs.table(reference, k, _weight(mine == reference)),
+            "pairs": by_truth(),
+            "judge_pairs": by_truth(said == reference),
+            "failed_pairs": by_truth(said < 0),
+            "annotator_pairs": by_truth(mine == reference),
             "items": items.table(truth, k),
             "judge_items": items.table(truth, k, _weight(label == truth)),
             "failed_items": items.table(truth, k, _weight(label < 0)),
             "control_items": np.stack(right, axis=1) if right else np.zeros((items.n, 0, k)),
-            "severe": np.concatenate(
-                [
-                    items.sums(severe, severe & (label >= least), severe & (label < 0)),
-                    pairs.sums(severe_pairs, severe_pairs & (mine >= least)),
-                ],
-                axis=1,
+            "severe": items.sums(severe, severe & (label >= least), severe & (label < 0)),
+            "severe_pairs": weighed(
+                severe_pairs, severe_pairs & (said >= least), severe_pairs & (said < 0),
+                severe_pairs & (mine >= least),
             ),
             "asked": humans.clusters.sums(asked, asked & (judged < 0)),
             "labels": humans.clusters.sums(asked * (humans.own >= 0).sum(axis=1))[:, 0],
         }
-    )
+    )  # fmt: skip
     return StudyCounts(
-        how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()),
+        how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()), spread=humans.spread,
         has_severity=humans.severe is not None, **blocks,
     )  # fmt: skip
+
+
+def _most_others(own: IntArray, least: int) -> Bools:
+    """Whether more than half of the others call an item severe: (items, annotators)."""
+    severe, given = own >= least, own >= 0
+    others_severe = severe.sum(axis=1, keepdims=True) - severe
+    others = given.sum(axis=1, keepdims=True) - given
+    return np.asarray(2 * others_severe > others)
 
 
 def _weight(which: Bools) -> FloatArray:

@@ -28,6 +28,7 @@ class SevereRule(Strict):
     """The judge finds at least a share `recall` of the severe answers; `items` are required."""
 
     recall: Share = 0.70
+    margin: Share = 0.05
     items: int = Field(default=20, ge=1)
 
 
