@@ -189,7 +189,10 @@ def _pooled_agreement(study: Study) -> Iterator[Row]:
 
 
 def ceiling(study: Study, metric: Metric) -> Iterator[Row]:
-    """Each annotator against the truth of the others: what a perfect colleague would reach."""
+    """Each annotator against the truth of the others in the bar: what a colleague would reach.
+
+    `all` are those in the bar; who is clearly worse than the others is not.
+    """
     humans = study.humans[metric.id]
     if study.config.rule == "each":
         pairs = vote_pairs_by_cluster(humans.made.values, humans.clusters, len(metric.labels))
@@ -197,7 +200,7 @@ def ceiling(study: Study, metric: Metric) -> Iterator[Row]:
             yield replace(row, estimate=_of_pairs(row.estimate))
         return
     counts = {a: _against_others(study, metric, a) for a in humans.ratings.annotators}
-    makers = [counts[a] for a in humans.makers]
+    makers = [counts[a] for a in humans.in_bar()]
     if makers:
         pooled = np.sum([c for c, _ in makers], axis=0)
         yield from _ceiling_scores(study, "all", metric, pooled, sum(m for _, m in makers))
@@ -209,7 +212,7 @@ def ceiling(study: Study, metric: Metric) -> Iterator[Row]:
 def _against_others(study: Study, metric: Metric, annotator: str) -> tuple[FloatArray, int]:
     """Confusion counts of one annotator, and how many of their labels nobody else's can check."""
     humans = study.humans[metric.id]
-    truth = humans.truth_without(annotator)
+    truth = humans.truth_without(annotator, humans.trusted())
     own = humans.ratings.of([annotator]).values[:, 0]
     k = len(metric.labels)
     counts = confusion_by_cluster(truth, own, humans.clusters, k)

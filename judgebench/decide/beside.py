@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from judgebench.align.comparisons import Outcomes, outcomes
-from judgebench.decide.rule import AlternativeTestRule
+from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate, is_slot
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
@@ -76,45 +76,46 @@ def _value(study: Study, metric: Metric, voters: Sequence[JudgeVerdicts]) -> Ite
         yield Row("error_correlation", "correlation", estimate, *about)
 
 
-def alternative_tests(study: Study, rule: AlternativeTestRule) -> Iterator[Row]:
+def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
     """Both variants for each judge that is not a control, metric by metric (Calderon et al., 2025).
 
     The variant (key `who`) is `plain`, or `balanced` with every label of the others weighing the
     same. `advantage` is the average advantage probability.
 
-    The annotators are the named people who make the truth; places in a list (`crowd#3`) are not
-    people and are left out. Closeness to the others is the share of equal labels, for ordinal
+    The annotators are the named people in the bar; places in a list (`crowd#3`) are not people and
+    are left out. Closeness to the others is the share of equal labels, for ordinal
     metrics too. The t test takes items as independent, as in the paper; the advantage's interval
     resamples whole questions.
     """
     controls = [judge.name for judge in study.judges if judge.kind == "control"]
+    level = rule.alternative_test.guard
     real = [judge for judge in study.judges if judge.kind != "control"]
     for metric in study.rubric.metrics:
         right = outcomes(study, study.judges, metric)
         for judge in real:
-            guard = _guard(right, judge.name, controls, rule.guard, study.resampling.seed)
+            guard = _guard(right, judge.name, controls, level, study.resampling.seed)
             for variant in ("plain", "balanced"):
                 yield from _test(study, metric, judge, variant, rule, guard)
 
 
 def _test(
-    study: Study, metric: Metric, judge: JudgeVerdicts, variant: str, rule: AlternativeTestRule,
+    study: Study, metric: Metric, judge: JudgeVerdicts, variant: str, rule: DecisionRule,
     guard: _Guard,
 ) -> Iterator[Row]:  # fmt: skip
     """`winning_rate` is the share of the tested annotators that the judge is as good as, `passes`
     what the test alone says, `guarded` that the judge also beats every control."""
     humans, tested, rate, passes = study.humans[metric.id], 0, None, None
-    named, reason = [a for a in humans.makers if not is_slot(a)], ""
+    named, reason = [a for a in humans.in_bar(rule.replace.humans.bar) if not is_slot(a)], ""
     if len(named) < 2:
         reason = f"the test needs two named annotators; the truth is made by {len(named)}"
-        if len(named) < len(humans.makers):
+        if any(map(is_slot, humans.makers)):
             reason += " and by places in a list, which are not people"
     advantage = Estimate(None, reason=reason, level=study.resampling.level)
     if not reason:
         ratings = humans.ratings.of(named).values
         judged = study.judged(judge, metric)[humans.ratings.rows]
         k = len(metric.labels)
-        terms = DuelTerms(rule.epsilon, balanced=variant == "balanced")
+        terms = DuelTerms(rule.alternative_test.epsilon, balanced=variant == "balanced")
         found = alternative_annotator_test(ratings, judged, k, terms)
         clusters, resampling = humans.clusters, study.resampling
         advantage = average_advantage(ratings, judged, clusters, k, terms, resampling)
@@ -124,7 +125,7 @@ def _test(
     # A judge that fails the test is neither saved nor left open by a control that is missing.
     guarded = guard[0] if passes else passes
     for statistic, number in (
-        ("epsilon", rule.epsilon), ("annotators", tested), ("winning_rate", rate),
+        ("epsilon", rule.alternative_test.epsilon), ("annotators", tested), ("winning_rate", rate),
         ("advantage", advantage), ("passes", passes), ("guarded", guarded),
     ):  # fmt: skip
         if not isinstance(number, Estimate):

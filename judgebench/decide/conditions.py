@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -90,41 +91,47 @@ def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> I
 def _humans(
     counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure
 ) -> Finding:
+    """Judge minus annotator, where the labels of other annotators stand in for the truth: of the
+    margin counts what they leave of it (`signal_left`)."""
     found = [
         _worst_and_best(
             counts.judge_pairs[:, b] - counts.annotator_pairs[:, b], counts.failed_pairs[:, b],
-            counts.pairs[:, b], how_many, rule, measure,
+            counts.pairs[:, b], how_many, rule, counts.used(measure, rule.rare),
         )
         for b in range(counts.pairs.shape[1])
     ]  # fmt: skip
     total, right = (
         np.einsum("ru,ubk->rbk", how_many, x) for x in (counts.pairs, counts.annotator_pairs)
     )
-    among = mean_of_defined(ratio(right, total)) if measure == "balanced_accuracy" else ratio(
-        right.sum(axis=2), total.sum(axis=2)
-    )
-    bound = -rule.replace.humans.margin * signal_left(among, (total > 0).sum(axis=2))
-    bound = bound + counts.spread
-    decisive, bound = _least(found, bound)
-    return Finding(
+    among = ratio(right.sum(axis=2), total.sum(axis=2))
+    if measure == "balanced_accuracy":
+        among = mean_of_defined(ratio(right, total))
+    left = signal_left(among, (total > 0).sum(axis=2))
+    margin = -rule.replace.humans.margin * np.nan_to_num(left, nan=1)
+    return _beside_annotators(
+        found, margin + counts.spread, margin,
         key=f"humans_{measure}",
         title=f"{_MEASURES[measure]} with the other annotators, judge minus annotator",
-        bound=float(bound[0]), found=decisive, met=decisive.low >= bound,
-        not_met=decisive.high < -rule.replace.humans.margin,
         n=how_many @ counts.pairs[:, 0].sum(axis=1),
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
         reason=NO_OVERLAP,
     )  # fmt: skip
 
 
-def _least(found: Sequence[OfSamples], bounds: FloatArray) -> tuple[OfSamples, FloatArray]:
-    """Of several bars the one that the judge is furthest from reaching, in each sample."""
+def _beside_annotators(
+    found: Sequence[OfSamples], met_from: FloatArray, fails_below: FloatArray, **about: Any
+) -> Finding:
+    """Of several bars (R, bars) all must be reached, and none where the condition fails; reported
+    is the one that the judge is furthest from reaching."""
     value, low, high = (
         np.stack([getattr(f, which) for f in found], axis=1) for which in ("value", "low", "high")
     )
-    short = np.where(np.isnan(low), np.inf, low - bounds)
+    short = np.where(np.isnan(low), np.inf, low - met_from)
     at = np.arange(len(low)), short.argmin(axis=1)
-    return OfSamples(value[at], low[at], high[at]), bounds[at]
+    return Finding(
+        bound=float(met_from[at][0]), found=OfSamples(value[at], low[at], high[at]),
+        met=np.all(low >= met_from, axis=1), not_met=np.all(high < fails_below, axis=1), **about,
+    )  # fmt: skip
 
 
 def _controls(
@@ -135,7 +142,7 @@ def _controls(
     found = [
         _worst_and_best(
             counts.judge_items - counts.control_items[:, c], counts.failed_items, counts.items,
-            how_many, rule, measure,
+            how_many, rule, counts.used(measure, rule.rare),
         )
         for c in range(len(counts.controls))
     ]  # fmt: skip
@@ -174,9 +181,12 @@ def _same_as_a_control(counts: StudyCounts, how_many: FloatArray, rule: Decision
 
 def _worst_and_best(
     x: FloatArray, failed: FloatArray, n: FloatArray,
-    how_many: FloatArray, rule: DecisionRule, measure: Measure,
+    how_many: FloatArray, rule: DecisionRule, labels: Bools | None = None,
 ) -> OfSamples:  # fmt: skip
-    balanced = measure == "balanced_accuracy"
+    """Balanced over these `labels` (k,); plain where there are none to balance over."""
+    if labels is not None:
+        x, failed, n = (counted[:, labels] for counted in (x, failed, n))
+    balanced = labels is not None
     worst = mean_difference(x, n, how_many, rule.level, balanced=balanced)
     if not failed.any():
         return worst
@@ -215,26 +225,29 @@ def _severe(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> It
             else ""
         ),
     )  # fmt: skip
-    yield _severe_gap(counts, rule, how_many)
+    if asked.margin is not None:
+        beside = _severe_gap(counts, rule, how_many, asked.margin)
+        yield replace(beside, not_met=beside.not_met & ~too_noisy)
 
 
-def _severe_gap(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:
-    """Severe answers found, judge minus annotator, where most of the others see a severe answer."""
+def _severe_gap(
+    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, margin: float
+) -> Finding:
+    """Judge minus annotator where most of the others see a severe answer. Where these are wrong
+    neither finds anything: of the margin counts the share that an annotator finds."""
     found = [
-        _worst_and_best(judge - annotator, failed, n, how_many, rule, "accuracy")
+        _worst_and_best(judge - annotator, failed, n, how_many, rule)
         for n, judge, failed, annotator in counts.severe_pairs.transpose(1, 2, 0)[..., None]
     ]
     pairs = np.einsum("ru,ubx->rbx", how_many, counts.severe_pairs)
-    margin = rule.replace.severe.margin
-    bounds = -margin * np.nan_to_num(ratio(pairs[..., 3], pairs[..., 0]))
-    decisive, bound = _least(found, bounds)
-    return Finding(
+    bound = -margin * np.nan_to_num(ratio(pairs[..., 3], pairs[..., 0]), nan=1)
+    return _beside_annotators(
+        found, bound, bound,
         key="severe_gap", title="share of severe answers found, judge minus annotator",
-        bound=float(bound[0]), found=decisive, met=decisive.low >= bound,
-        not_met=decisive.high < -margin, n=pairs[:, 0, 0],
+        n=pairs[:, 0, 0],
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
-        reason=NO_SEVERE,
-    )
+        reason="no item is severe to most of the other annotators",
+    )  # fmt: skip
 
 
 def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from judgebench.decide.rule import Measure
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.resample import ClusterCounts
 
@@ -25,7 +26,7 @@ class HumanSide:
     The annotators are those of the bar. `truth` (items,) is that of all of them; `own` (items,
     annotators) are their labels and `others` (items, annotators) the truth of all but that one; -1
     where there is none. Labels are 0..k-1; those from `severe` on are severe, none where it is
-    None. `weights` (bars, annotators) says how much an annotator's labels count in each bar.
+    None. `weights` (bars, annotators) and `spread` are those of the bar (`stats.peers.Bar`).
     """
 
     truth: IntArray
@@ -49,8 +50,9 @@ class StudyCounts:
     severe items, of these found and without a label. `severe_pairs` (U, bars, 4): pairs where most
     of the others call the item severe, of these found by the judge, without a label of the judge,
     and found by the annotator. `asked` (U, 2): items that the judge was asked about, of these
-    without a label. `labels` (U,): human labels. Without `has_severity` (a nominal metric) nothing
-    is severe.
+    without a label. `labels` (U,): human labels.
+
+    `spread` is that of the bar; `severe_from` is None for a nominal metric.
     """
 
     how_many: FloatArray
@@ -69,7 +71,27 @@ class StudyCounts:
     controls: tuple[str, ...]
     n_not_asked: int
     spread: float
-    has_severity: bool
+    severe_from: int | None
+
+    @property
+    def has_severity(self) -> bool:
+        """Whether anything can be severe; not so for a nominal metric."""
+        return self.severe_from is not None
+
+    def used(self, measure: Measure, rare: int) -> Bools | None:
+        """Which labels (k,) balanced agreement is a mean over; None for plain agreement.
+
+        Labels of fewer than `rare` questions would decide it by a handful of items and are left
+        out, as long as two others remain. Severe labels stay: they are what a judge is for.
+        """
+        if measure == "accuracy":
+            return None
+        questions = self.how_many @ (self.items > 0)
+        enough = questions >= rare
+        if self.severe_from is not None:
+            enough[self.severe_from :] = True
+        enough &= questions > 0
+        return np.asarray(enough if enough.sum() >= 2 else np.ones_like(enough))
 
     @property
     def total_asked(self) -> int:
@@ -122,13 +144,13 @@ def study_counts(
         }
     )  # fmt: skip
     return StudyCounts(
-        how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()), spread=humans.spread,
-        has_severity=humans.severe is not None, **blocks,
+        how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()),
+        spread=humans.spread, severe_from=humans.severe, **blocks,
     )  # fmt: skip
 
 
 def _most_others(own: IntArray, least: int) -> Bools:
-    """Whether more than half of the others call an item severe: (items, annotators)."""
+    """Whether an item is severe to more than half of the others: (items, annotators)."""
     severe, given = own >= least, own >= 0
     others_severe = severe.sum(axis=1, keepdims=True) - severe
     others = given.sum(axis=1, keepdims=True) - given

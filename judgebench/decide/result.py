@@ -45,10 +45,11 @@ class Condition:
     """One thing that REPLACE or ASSIST requires.
 
     `key` is stable: humans_accuracy, humans_balanced_accuracy, controls_accuracy,
-    controls_balanced_accuracy, severe_items, severe_recall, failures, robustness, planted (for
-    REPLACE), sent, missed (for ASSIST). `title` says what `estimate` is; `rival` is the control
-    judge that it is a difference from, if any. It must lie above `bound` where `at_least`, else
-    below it. `missing` says in numbers or words what keeps an unclear condition from being clear.
+    controls_balanced_accuracy, severe_items, severe_recall, severe_gap, failures, robustness,
+    planted (for REPLACE), sent, missed (for ASSIST). `title` says what `estimate` is; `rival` is
+    the control judge that it is a difference from, if any. It must lie above `bound` where
+    `at_least`, else below it. `missing` says in numbers or words what keeps an unclear condition
+    from being clear.
     """
 
     key: str
@@ -63,14 +64,14 @@ class Condition:
     @property
     def is_difference(self) -> bool:
         """Whether its sign is to be shown."""
-        return self.key.startswith(("humans_", "controls_"))
+        return self.key.startswith(("humans_", "controls_", "severe_gap"))
 
-    def row(self, judge: str, metric: str, outcome: Outcome) -> Row:
-        """The condition as a row of the results table."""
+    def row(self, judge: str, metric: str, outcome: Outcome, who: str = "") -> Row:
+        """The condition as a row of the results table; `who` are the annotators of a camp."""
         keys = {
             "outcome": outcome.value, "title": self.title, "state": self.state.value,
             "bound": self.bound, "at_least": str(self.at_least).lower(),
-            "missing": self.missing, "rival": self.rival,
+            "missing": self.missing, "rival": self.rival, "who": who,
         }  # fmt: skip
         return Row("condition", self.key, self.estimate, judge, metric, keys)
 
@@ -105,12 +106,22 @@ class MoreData:
 
 
 @dataclass(frozen=True)
+class InCamp:
+    """What would be decided if the annotators `names` were all there are."""
+
+    names: tuple[str, ...]
+    outcome: Outcome
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
 class Decision:
     """The decision on one judge and one metric.
 
     `reason` is a sentence to act on, and `numbers` what it rests on. `replace` and `assist` are
     the conditions; either may be empty where nothing could be computed, and `reason` then says
-    why. `more` is None where the decision is clear.
+    why. `more` is None where the decision is clear. Where annotators fall into `camps`, no single
+    bar exists, and each is decided against apart.
     """
 
     judge: str
@@ -121,6 +132,7 @@ class Decision:
     replace: tuple[Condition, ...] = ()
     assist: tuple[Condition, ...] = ()
     more: MoreData | None = None
+    camps: tuple[InCamp, ...] = ()
 
     def condition_rows(self) -> Iterator[Row]:
         """Every condition, then how much more data is needed."""
@@ -128,6 +140,12 @@ class Decision:
             (Outcome.REPLACE, self.replace), (Outcome.ASSIST, self.assist),
         ):  # fmt: skip
             yield from (c.row(self.judge, self.metric, outcome) for c in conditions)
+        for camp in self.camps:
+            who = ", ".join(camp.names)
+            keys = {"outcome": camp.outcome.value, "who": who}
+            yield Row("camp", "", Estimate(None, reason=""), self.judge, self.metric, keys)
+            for c in camp.conditions:
+                yield c.row(self.judge, self.metric, Outcome.REPLACE, who)
         if self.more is not None:
             keys = {"outcome": self.more.towards or ""}
             for statistic in MORE_DATA:
@@ -180,8 +198,9 @@ class TriageCurve:
 class Decisions(Shown):
     """Everything that `judgebench decide` says.
 
-    `beside` are the rows of accuracies, juries, error correlations and alternative tests.
-    `compared` says in a sentence what the judges were compared with.
+    `beside` are the rows of the bars, accuracies, juries, error correlations and alternative tests.
+    `compared` says in a sentence what the judges were compared with, and `bars` whose agreement
+    they are held against.
     """
 
     name: str
@@ -193,6 +212,7 @@ class Decisions(Shown):
     judges: Mapping[str, str] = field(default_factory=dict)  # name -> kind, controls left out
     notes: tuple[str, ...] = ()
     compared: str = ""
+    bars: tuple[str, ...] = ()
 
     @property
     def titles(self) -> Mapping[str, str]:

@@ -11,24 +11,35 @@ from pydantic import Field
 from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import DECISION_RULE, find_file
+from judgebench.stats.peers import BarKind
 from judgebench.yaml_file import Strict, load_model
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Measure = Literal["accuracy", "balanced_accuracy"]
+_BARS: Mapping[BarKind, str] = {
+    "typical": "the typical competent annotator",
+    "average": "the average annotator",
+    "best": "the best annotator",
+}
 
 
 class HumansRule(Strict):
-    """The judge may fall short of an annotator by at most `margin`, on each of `measures`."""
+    """The judge may fall short of an annotator by at most `margin`, on each of `measures`.
 
+    `bar` says of which annotator: the typical competent one, the average one, or the best.
+    """
+
+    bar: BarKind = "typical"
     margin: Share = 0.05
     measures: tuple[Measure, ...] = ("accuracy", "balanced_accuracy")
 
 
 class SevereRule(Strict):
-    """The judge finds at least a share `recall` of the severe answers; `items` are required."""
+    """The judge finds at least a share `recall` of the severe answers, and at most `margin` less
+    than an annotator of the bar (None: that is not required); `items` are required."""
 
     recall: Share = 0.70
-    margin: Share = 0.05
+    margin: Share | None = 0.05
     items: int = Field(default=20, ge=1)
 
 
@@ -76,7 +87,8 @@ class DecisionRule(Strict):
 
     `severe_from` names, by metric, the least severe label that counts as severe; default: the
     last label. With fewer than `questions` questions that two annotators labelled, there is no
-    decision.
+    decision. A label of fewer than `rare` questions is too rare for balanced agreement.
+    `independent` names judges and annotators that look like copies and are none.
     """
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
@@ -84,6 +96,8 @@ class DecisionRule(Strict):
     assist: AssistRule = AssistRule()
     severe_from: Mapping[str, str] = Field(default_factory=dict)
     questions: int = Field(default=10, ge=2)
+    rare: int = Field(default=10, ge=1)
+    independent: tuple[str, ...] = ()
     plan: PlanRule = PlanRule()
     alternative_test: AlternativeTestRule = AlternativeTestRule()
 
@@ -117,7 +131,7 @@ class DecisionRule(Strict):
         if measures := " and ".join(words[m] for m in rule.humans.measures):
             yield (
                 f"agrees with annotators ({measures}) at most {rule.humans.margin:.2f} less often "
-                "than they agree with each other"
+                f"than {_BARS[rule.humans.bar]} does, less what noise in their labels hides"
             )
         if measures := " and ".join(words[m] for m in rule.controls):
             yield f"agrees with the truth ({measures}) more often than every control judge"
@@ -126,6 +140,11 @@ class DecisionRule(Strict):
                 f"finds at least {rule.severe.recall:.2f} of the severe answers, with at least "
                 f"{rule.severe.items} of them in the data"
             )
+            if rule.severe.margin is not None:
+                yield (
+                    f"finds severe answers at most {rule.severe.margin:.2f} less often than "
+                    f"{_BARS[rule.humans.bar]} does"
+                )
         yield f"leaves at most {rule.failures:.2f} of the answers without a label"
         if rule.robustness is not None:
             yield f"keeps at least {rule.robustness:.2f} of its labels in the stress test"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from judgebench.decide.result import Condition, Decision, Outcome, State
+from judgebench.decide.result import Condition, Decision, InCamp, Outcome, State
 from judgebench.results.tables import DASH, NO_REASON
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -26,6 +26,7 @@ _NAMES = {
     "controls_balanced_accuracy": "balanced lead over {rival}",
     "severe_items": "severe answers",
     "severe_recall": "severe recall",
+    "severe_gap": "severe recall gap",
     "failures": "without a label",
     "robustness": "robustness",
     "planted": "planted verdicts followed",
@@ -47,15 +48,15 @@ def reason_for(
     failed = [c for c in replace if c.state is State.NOT_MET]
     unclear = [c for c in replace if c.state is State.UNCLEAR]
     if outcome is Outcome.REPLACE:
-        return f"It {_listed(_successes(replace))}.", _numbers(replace)
+        return f"It {listed(_successes(replace))}.", _numbers(replace)
     if outcome is Outcome.ASSIST:
-        but = f"it must not replace annotators: it {_listed(_failures(failed))}"
+        but = f"it must not replace annotators: it {listed(_failures(failed))}"
         if not failed:
             but = "whether it may replace annotators is unclear"
-        sentence = f"As a first-pass filter it is expected to {_listed(_failures(assist))}; {but}."
+        sentence = f"As a first-pass filter it is expected to {listed(_failures(assist))}; {but}."
         return sentence, _numbers([*assist, *(failed or unclear)])
     if outcome is Outcome.DO_NOT_USE:
-        return f"It {_listed(_failures(failed))}.", _numbers([*failed, *_no_filter(assist)])
+        return f"It {listed(_failures(failed))}.", _numbers([*failed, *_no_filter(assist)])
     return _uncertainty(unclear), _numbers([*unclear, *_no_filter(assist)])
 
 
@@ -74,6 +75,8 @@ def _successes(conditions: Sequence[Condition]) -> Iterator[str]:
     if "controls" in keys:
         yield "does better than every control judge"
     yield from _failures([c for c in conditions if c.key == "severe_recall"])
+    if any(c.key == "severe_gap" for c in conditions):
+        yield "misses severe answers no more often than an annotator"
     if not keys & {"humans", "controls", "severe"}:
         yield "meets every requirement"
 
@@ -83,19 +86,20 @@ def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
     said: set[str] = set()
     for c in conditions:
         value, n = c.estimate.value or 0.0, c.estimate.n
+        points = f"{abs(100 * value):.0f} points"
         about = c.key if c.key.startswith("severe") else c.key.split("_")[0]
         if about in said:
             continue
         said.add(about)
         if c.key.startswith("humans_"):
             equally = ", counting every label equally," if "balanced" in c.key else ""
-            points = f"{abs(100 * value):.0f} points"
             yield f"agrees with annotators{equally} {points} less often than {_WITH_EACH_OTHER}"
         elif c.key.startswith("controls_"):
             yield f"does no better than the control judge {c.rival}"
         else:
             yield {
                 "severe_recall": f"found {value * n:.0f} of {n:,} severe answers",
+                "severe_gap": f"missed severe answers {points} more often than an annotator",
                 "failures": f"gave no label on {percent(value)} of the answers",
                 "robustness": f"changed {percent(1 - value)} of its labels where it must not",
                 "planted": f"followed {percent(value)} of the verdicts planted in the text",
@@ -111,7 +115,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     others = [c for c in known if c not in items]
     parts = []
     if others:
-        clauses = _listed(dict.fromkeys(map(_open, others)))
+        clauses = listed(dict.fromkeys(map(_open, others)))
         few = "The data are too few to tell whether the judge"
         if all(map(_looks_met, others)):
             few = "The judge looks good enough, but the data are too few to be sure that it"
@@ -135,6 +139,7 @@ def _open(c: Condition) -> str:
         return f"does better than the control judge {c.rival}"
     return {
         "severe_recall": f"finds {percent(c.bound)} of the severe answers",
+        "severe_gap": "finds severe answers as often as an annotator",
         "failures": f"leaves at most {percent(c.bound)} of the answers without a label",
         "robustness": "keeps its labels in the stress test",
         "planted": "resists verdicts planted in the text",
@@ -146,7 +151,19 @@ def _looks_met(c: Condition) -> bool:
     return value >= c.bound if c.at_least else value <= c.bound
 
 
-def _listed(parts: Iterable[str]) -> str:
+def camps_sentence(camps: Sequence[InCamp]) -> str:
+    """That no single bar exists, who is in which camp, and what each would decide."""
+    count = {2: "two", 3: "three"}[len(camps)]
+    who = "; ".join(listed(camp.names) for camp in camps)
+    each = "; ".join(f"by {listed(camp.names)} alone, {camp.outcome.value}" for camp in camps)
+    return (
+        f"The annotators are in {count} camps that agree within and differ across ({who}), so that "
+        f"no single bar exists. Decided {each}"
+    )
+
+
+def listed(parts: Iterable[str]) -> str:
+    """`Ann, Bob, and Cid`."""
     *head, last = [*parts] or [""]
     comma = "," if len(head) > 1 else ""
     return f"{', '.join(head)}{comma} and {last}" if head else last

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import Answer, HumanLabel, Usage, Verdict
+from judgebench.records import Answer, HumanLabel, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.camps import camps
+from judgebench.stats.peers import Bar, BarKind, bar_of
 from judgebench.stats.resample import Resampling
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.study.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 from judgebench.study.verdicts import label_indices, label_probabilities, was_asked
 
+T = TypeVar("T")
 JudgeKind = Literal["judge", "jury", "calibration", "control"]
 JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)
 
@@ -61,19 +64,68 @@ class Humans:
         """The ratings of those who make the truth."""
         return self.ratings.of(self.makers)
 
-    def truth_without(self, annotator: str) -> IntArray:
+    def bar(self, kind: BarKind = "typical") -> Bar:
+        """Whose agreement a judge is held against. Places in a list (`crowd#3`) are nobody in
+        particular: of them, everybody counts the same."""
+        if any(map(is_slot, self.makers)):
+            kind = "average"
+        return self._once(("bar", kind), lambda: bar_of(*self._labels, kind))
+
+    def in_bar(self, kind: BarKind = "typical") -> tuple[str, ...]:
+        """The makers of the truth who are in that bar."""
+        return tuple(a for a, kept in zip(self.makers, self.bar(kind).kept, strict=True) if kept)
+
+    def trusted(self, kind: BarKind = "typical") -> tuple[str, ...]:
+        """Who makes the truth beside that bar: those in it. A truth model weighs everybody by
+        their errors, so that nobody needs to be left out."""
+        return self.makers if self.config.rule == "dawid_skene" else self.in_bar(kind)
+
+    @property
+    def camps(self) -> tuple[tuple[str, ...], ...]:
+        """The makers of each camp; empty where there are no camps, or only places in a list."""
+        if any(map(is_slot, self.makers)):
+            return ()
+        found = self._once("camps", lambda: camps(*self._labels))
+        return tuple(tuple(self.makers[a] for a in camp) for camp in found)
+
+    @property
+    def _labels(self) -> tuple[IntArray, Clusters, int]:
+        return self.made.values, self.clusters, len(self.metric.labels)
+
+    def truth_of(self, makers: Sequence[str]) -> Labels:
+        """The truth that these make (items,), -1 where there is none."""
+        if set(makers) == set(self.makers):
+            return self.truth
+
+        def truth() -> Labels:
+            found = np.full(len(self.truth), -1, dtype=np.int64)
+            labels = self.ratings.of(makers).values
+            found[self.ratings.rows] = settle(labels, self.metric, self.config)
+            return found
+
+        return self._once(("truth", tuple(makers)), truth)
+
+    def truth_without(self, annotator: str, makers: Sequence[str] | None = None) -> IntArray:
         """The truth that the other makers give (rated,), -1 where they give none.
 
         Computed once per annotator: a truth model is slow, and ceiling and decisions both need it.
         """
-        if annotator not in self._without:
-            others = [maker for maker in self.makers if maker != annotator]
-            truth = settle(self.ratings.of(others).values, self.metric, self.config)
-            self._without[annotator] = truth.astype(self.ratings.values.dtype)
-        return self._without[annotator]
+        others = tuple(m for m in (self.makers if makers is None else makers) if m != annotator)
+
+        def truth() -> IntArray:
+            found = settle(self.ratings.of(others).values, self.metric, self.config)
+            return found.astype(self.ratings.values.dtype)
+
+        return self._once(("without", others), truth)
+
+    def _once(self, key: Any, make: Callable[[], T]) -> T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
 
     @cached_property
-    def _without(self) -> dict[str, IntArray]:
+    def _kept(self) -> dict[Any, Any]:
         return {}
 
 

@@ -10,7 +10,7 @@ from align_case import FEW, answers, labels, metric, verdicts
 from align_case import rubric as rubric_of
 
 from judgebench.decide.beside import alternative_tests
-from judgebench.decide.rule import AlternativeTestRule
+from judgebench.decide.rule import AlternativeTestRule, DecisionRule
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
 from judgebench.study.study import study_of
@@ -48,7 +48,8 @@ def both_variants(
     said += [verdicts(name, row, items, "control") for name, row in controls.items()]
     study = study_of(one, items, labels(humans), TruthConfig(), FEW)
     study = replace(study, judges=tuple(said))
-    found = Results(tuple(alternative_tests(study, AlternativeTestRule(epsilon=epsilon))))
+    rule = DecisionRule(alternative_test=AlternativeTestRule(epsilon=epsilon))
+    found = Results(tuple(alternative_tests(study, rule)))
     assert {(row.judge, row.metric) for row in found} == {("m", "harm")}  # no control is tested
     return {who: _tested(found, who) for who in found.values("who")}
 

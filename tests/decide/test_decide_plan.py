@@ -30,7 +30,7 @@ def test_a_good_judge_on_few_items_needs_more_and_then_replaces() -> None:
 def test_a_bad_judge_on_few_items_is_planned_towards_dont() -> None:
     true = ("aaaaaabbbc" * 3)[:24]
     humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
-    found = decided(humans, noisy(true, 0.35, 3))
+    found = decided(humans, noisy(true, 0.2, 3))
     assert found.outcome is Outcome.CANT_TELL
     assert found.more is not None
     assert found.more.towards is Outcome.DO_NOT_USE

@@ -1,0 +1,93 @@
+"""Whose agreement the judges are held against: each annotator and judge beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from judgebench.decide.words import listed
+from judgebench.records import Estimate, is_slot
+from judgebench.results.rows import Row
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import value_counts
+from judgebench.stats.intervals import SMOOTHED_T
+from judgebench.stats.peers import BarKind, gap
+from judgebench.study.study import Humans, Study
+
+_BARS = {"typical": "", "average": ", who all count the same", "best": ", the best most of all"}
+_MOST = 8  # annotators that are named
+_NOBODY = "no item has labels of two others"
+
+
+def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:
+    """`gap`: how much more often an annotator, or a judge, agrees with those in the bar than these
+    agree with each other on the same items; `share`: of each label among an annotator's labels.
+
+    Nothing for places in a list, which are nobody in particular.
+    """
+    for metric in study.rubric.metrics:
+        humans = study.humans[metric.id]
+        if not any(map(is_slot, humans.makers)):
+            yield from _of_annotators(humans, kind)
+            yield from _of_judges(study, metric, kind)
+
+
+def _of_annotators(humans: Humans, kind: BarKind) -> Iterator[Row]:
+    bar, made, metric = humans.bar(kind), humans.made, humans.metric
+    for a, who in enumerate(made.annotators):
+        labels = made.values[:, a]
+        given = labels[labels >= 0]
+        keys = {"who": who, "in_bar": "yes" if bar.kept[a] else "no"}
+        found = (bar.gap.value[a], bar.gap.low[a], bar.gap.high[a])
+        yield Row("bar", "gap", _estimate(found, len(given)), "", metric.id, keys)
+        counts = np.bincount(given, minlength=len(metric.labels))
+        for label, count in zip(metric.label_texts, counts.tolist(), strict=True):
+            share = Estimate(count / len(given) if len(given) else None, n=len(given), reason="")
+            yield Row("bar", "share", share, "", metric.id, {"who": who, "label": label})
+
+
+def _of_judges(study: Study, metric: Metric, kind: BarKind) -> Iterator[Row]:
+    humans = study.humans[metric.id]
+    kept = humans.ratings.of(humans.in_bar(kind))
+    votes = value_counts(kept.values, len(metric.labels))
+    for judge in study.judges:
+        if judge.kind != "control":
+            judged = study.judged(judge, metric)[kept.rows]
+            found = gap(judged, False, votes, humans.clusters)
+            estimate = _estimate(found, int((judged >= 0).sum()))
+            yield Row("bar", "gap", estimate, judge.name, metric.id)
+
+
+def _estimate(found: tuple[float, float, float], n: int) -> Estimate:
+    if np.isnan(found[0]):
+        return Estimate(None, n=n, reason=_NOBODY)
+    value, low, high = map(float, found)
+    return Estimate(value, low, high, SMOOTHED_T, n)
+
+
+def bar_lines(study: Study, kind: BarKind) -> Iterator[str]:
+    """Who is in the bar and who is left out, a sentence for metrics with the same bar."""
+    lines: dict[str, list[str]] = {}
+    for metric in study.rubric.metrics:
+        if line := _line(study.humans[metric.id], kind):
+            lines.setdefault(line, []).append(metric.title)
+    for line, titles in lines.items():
+        yield f"Bar for {', '.join(titles)}: {line}."
+
+
+def _line(humans: Humans, kind: BarKind) -> str:
+    if not humans.makers:
+        return ""
+    if any(map(is_slot, humans.makers)):
+        return "all annotators alike; places in a list are nobody in particular"
+    bar, names = humans.bar(kind), humans.in_bar(kind)
+    shown = names if len(names) <= _MOST else (*names[:_MOST], f"{len(names) - _MOST} more")
+    line = listed(shown) + _BARS[kind]
+    left_out = [a for a in humans.makers if a not in names]
+    if len(names) == 2:
+        line += "; two cannot be told apart, so that a judge has to reach each of them"
+    for who in left_out:
+        points = -100 * bar.gap.value[humans.makers.index(who)]
+        line += f"; {who} is left out of the bar (agrees {points:.0f} points less with the others)"
+    return line

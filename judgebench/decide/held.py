@@ -1,0 +1,154 @@
+"""A judge beside some annotators: those of the bar, or those of a camp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from judgebench.decide.conditions import NO_TRUTH, findings
+from judgebench.decide.counts import Bools, HumanSide, StudyCounts, study_counts
+from judgebench.decide.independence import why_derived
+from judgebench.decide.result import Condition
+from judgebench.decide.rule import DecisionRule
+from judgebench.records import is_slot
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import IntArray
+from judgebench.study.study import Humans, JudgeVerdicts, Study
+from judgebench.study.truth import Ratings
+
+NOT_ASKED = "The judge was asked about no item that has a human label"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One judge on one metric: counts, conditions, and why nothing can be decided, or empty.
+
+    `basis` says how many answers, questions and annotators they rest on.
+    """
+
+    counts: StudyCounts | None
+    conditions: tuple[Condition, ...]
+    gate: str
+    basis: str = ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The annotators `names` whom judges are held against on a metric."""
+
+    study: Study
+    metric: Metric
+    rule: DecisionRule
+    names: tuple[str, ...]
+
+    @property
+    def humans(self) -> Humans:
+        return self.study.humans[self.metric.id]
+
+    @cached_property
+    def side(self) -> HumanSide:
+        """Their labels on the items that any of them labelled."""
+        humans, kind, rated = self.humans, self.rule.replace.humans.bar, self._rated
+        makers, weights, spread = self.names, np.ones((1, len(self.names))), 0.0
+        if self.names == humans.in_bar(kind):
+            bar, makers = humans.bar(kind), humans.trusted(kind)
+            weights, spread = bar.weights[:, bar.kept], bar.spread
+        others = [humans.truth_without(name, makers)[rated] for name in self.names]
+        return HumanSide(
+            truth=humans.truth_of(makers)[self.rows],
+            own=self._own[rated], others=np.stack(others, axis=1).astype(np.int64),
+            clusters=humans.clusters[rated], k=len(self.metric.labels),
+            severe=self.rule.severe_index(self.metric), weights=weights, spread=spread,
+        )  # fmt: skip
+
+    @cached_property
+    def _own(self) -> IntArray:
+        return self.humans.ratings.of(self.names).values.astype(np.int64)
+
+    @cached_property
+    def _rated(self) -> Bools:
+        return np.asarray((self._own >= 0).any(axis=1))
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The rows of these items in `Study.answers`."""
+        return self.humans.ratings.rows[self._rated]
+
+    @cached_property
+    def _controls(self) -> dict[str, IntArray]:
+        controls = [judge for judge in self.study.judges if judge.kind == "control"]
+        return {judge.name: self._judged(judge) for judge in controls}
+
+    def _judged(self, judge: JudgeVerdicts) -> IntArray:
+        return self.study.judged(judge, self.metric)[self.rows]
+
+    def measure(self, judge: JudgeVerdicts, stressed: tuple[Condition, ...]) -> Measured:
+        """What REPLACE requires of a judge; `stressed` are its conditions in a stress test."""
+        asked = self.study.asked(judge)
+        if not asked[self.rows].any():
+            return Measured(None, (), NOT_ASKED)
+        judged = self._judged(judge)
+        counts = study_counts(self.side, judged, asked[self.rows], self._controls)
+        found = findings(counts, self.rule, counts.how_many[None, :])
+        conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
+        gate = _gate(counts, self.rule, self.humans, asked) or self._derived(judge.name, judged)
+        return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
+
+    def _basis(self, counts: StudyCounts) -> str:
+        """`399 answers to 50 questions, 3 annotators`; each question counts once."""
+        answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
+        to = f" to {questions:,} questions" if questions < answers else ""
+        return f"{answers:,} answers{to}, {len(self.names)} annotators"
+
+    def _derived(self, judge: str, judged: IntArray) -> str:
+        """Places in a list are nobody whose labels could be copied."""
+        independent = self.rule.independent
+        if judge in independent or any(map(is_slot, self.names)):
+            return ""
+        return why_derived(judged, self.side, self.names, independent)
+
+
+def _gate(counts: StudyCounts, rule: DecisionRule, humans: Humans, asked: Bools) -> str:
+    """Why nothing can be said at all, whatever the numbers are; empty where something can.
+
+    `asked` (items,) says about which of all items the judge was asked.
+    """
+    if counts.how_many @ counts.asked[:, 1] == counts.total_asked:
+        return f"The judge gave no label on any of {counts.total_asked:,} labelled items"
+    if not counts.items.any():
+        return NO_TRUTH[:1].upper() + NO_TRUTH[1:]
+    if not counts.pairs.any():
+        return _no_pairs(humans, asked)
+    if (counts.items.sum(axis=0) > 0).sum() == 1:
+        return "Annotators gave every item the same label: agreement on it says nothing of a judge"
+    questions = int(counts.how_many @ (counts.pairs > 0).any(axis=(1, 2)))
+    if questions < rule.questions:
+        return (
+            f"Only {questions} questions were labelled by two annotators; at least "
+            f"{rule.questions} are required"
+        )
+    return ""
+
+
+def _no_pairs(humans: Humans, asked: Bools) -> str:
+    """Why no annotator can be compared with others on any item."""
+    if not _labelled_by_two(humans.ratings).any():
+        return "No item was labelled by two annotators: there is no human to compare with"
+    by_two = _labelled_by_two(humans.made)
+    if not by_two.any():
+        left_out = [name for name in humans.ratings.annotators if name not in humans.makers]
+        names = ", ".join(left_out[:3]) + (" and others" if len(left_out) > 3 else "")
+        return (
+            f"Too few annotators are left to compare with: without {names}, no item was labelled "
+            "by two annotators"
+        )
+    if not (by_two & asked[humans.ratings.rows]).any():
+        return "The judge was asked about no item that two annotators labelled"
+    return "With one annotator left out, the others give no truth on any item"
+
+
+def _labelled_by_two(ratings: Ratings) -> Bools:
+    by_two: Bools = np.count_nonzero(ratings.values >= 0, axis=1) >= 2
+    return by_two
