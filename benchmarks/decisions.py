@@ -65,8 +65,9 @@ class World:
     probability `hard_noise`, and the judge too where `shared` (errors go together). The judge
     misses a share `blind` of the severe items on top, moves a share `lenient` of its labels by
     one level towards the least severe, and gives no label on a share `failing`. `constant` and
-    `guessing` judges never read an answer. `a_question` answers share a question and its difficulty; where
-    `by_question` also the judge's error, and where `repeated` the label: they are the same answer.
+    `guessing` judges never read an answer. `a_question` answers share a question and its
+    difficulty; where `by_question` also the judge's error, and where `repeated` the label: they are
+    the same answer.
     Where `at_margin`, the judge's noise is set so that it falls short of annotators by exactly the
     rule's margin.
 

@@ -45,7 +45,9 @@ def decide(
     return Decisions(
         study.name, study.rubric, rule, tuple(decisions(study, rule, curves, stress)), curves,
         beside, {judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
-        tuple(_notes(study, stress)), compared_with(len(study.answers), study.n_labels, study.makers), tuple(bar_lines(study, kind)),
+        tuple(_notes(study, stress)),
+        compared_with(len(study.answers), study.n_labels, study.makers),
+        tuple(bar_lines(study, kind)),
     )  # fmt: skip
 
 
