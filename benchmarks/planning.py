@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import numpy as np
-from decisions import RULE, WORLDS, Draw, World, draw, settled, study
+from decisions import RULE, WORLDS, Draw, World, draw, settled, side_of, study
 
 from judgebench.decide.conditions import findings
 from judgebench.decide.counts import StudyCounts
@@ -60,7 +60,7 @@ def outcome_of(conditions: Sequence[Condition]) -> Outcome:
 
 def decided(found: Draw, rng: np.random.Generator) -> tuple[StudyCounts, list[Condition]]:
     """The study's counts and its conditions."""
-    counts: StudyCounts = study(found, rng)[0]
+    counts: StudyCounts = study(found, side_of(found)[0], rng)
     one = counts.how_many[None, :]
     return counts, [f.condition(RULE.level, 0) for f in findings(counts, RULE, one)]
 
@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="5 unclear studies a world")
     asked = parser.parse_args()
     plans = 5 if asked.quick else asked.plans
-    worlds = [world for world in WORLDS if asked.world in world.name]
+    worlds = [w for w in WORLDS if asked.world in w.name and not w.never]
     with ProcessPoolExecutor(asked.workers) as pool:
         results = list(pool.map(partial(run_world, plans=plans, seed=asked.seed), worlds))
     print(f"up to {plans} plans a world, seed {asked.seed}; promised is {RULE.plan.chance:.0%}\n")
