@@ -56,7 +56,7 @@ class Facts(NamedTuple):
         """Add those of one more answer."""
         self.hashes.append(content_hash)
         self.lengths.append(len(answer.text))
-        self.likenesses.append(likeness(answer.question, answer.text))
+        self.likenesses.append(likeness(answer))
 
 
 class AnswerFile(Sequence[Answer]):

@@ -128,7 +128,7 @@ def likenesses(answers: Sequence[Answer]) -> Iterator[int]:
     """The likeness of each question and text, in order."""
     if isinstance(answers, KnownAnswers):
         return answers.likenesses()
-    return (likeness(answer.question, answer.text) for answer in answers)
+    return map(likeness, answers)
 
 
 def joined_groups(answers: Sequence[Answer], repeats: Repeats | None = None) -> Mapping[str, str]:

@@ -13,24 +13,31 @@ from itertools import compress
 
 import numpy as np
 
+from judgebench.records import Answer
 from judgebench.rubric import normalise
 from judgebench.stats.arrays import IntArray
 
-LEAST_TEXT = 20  # bytes that a text without a question must have to be known by them
+# Bytes that a text without a question must have to be known by them: less where nothing else is
+# known of the item. Stock replies recur in many groups and would make them all one.
+LEAST_TEXT, LEAST_IN_GROUP = 20, 200
 _LOWER = bytes(range(256)).lower()
 _SPACES = b" \t\n\r\v\f\x1c\x1d\x1e\x1f"
 _OUTER = b"\"'`*.[]"  # what `normalise` strips
 
 
-def likeness(question: str, text: str) -> int:
+def likeness(answer: Answer) -> int:
     """A number of 64 bits that answers share where question and text are the same, but for white
     space and what `normalise` removes; 0 where they say too little to tell.
 
     That is so of an item without a text, of which only labels may be known, and of a short text
     without a question, such as "yes".
     """
-    said, asked = _bare(text), _bare(question)
-    if not said or (not asked and len(said) < LEAST_TEXT):
+    said, asked = _bare(answer.text), _bare(answer.question)
+    if not asked:
+        needed = LEAST_TEXT if answer.group == answer.item_id else LEAST_IN_GROUP
+        if len(said) < needed:
+            return 0
+    elif not said:
         return 0
     return int.from_bytes(blake2b(b"%b\0%b" % (asked, said), digest_size=8).digest(), "big")
 

@@ -67,7 +67,7 @@ def test_a_file_of_answers_is_the_sequence_that_was_put_in(
         assert list(keys_of(whole)) == [(a.item_id, a.content_hash) for a in part]
         assert list(ids_and_groups(whole)) == [(a.item_id, a.group) for a in part]
         assert list(text_lengths(whole)) == [len(a.text) for a in part]
-        assert list(likenesses(whole)) == [likeness(a.question, a.text) for a in part]
+        assert list(likenesses(whole)) == [likeness(a) for a in part]
         assert [head_of(whole, row) for row in range(len(part))] == [
             (a.item_id, a.group, a.content_hash) for a in part
         ]

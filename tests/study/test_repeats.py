@@ -61,6 +61,10 @@ def clusters(study: Study) -> set[frozenset[int]]:
 BY_POT = {frozenset(range(pot, QUESTIONS * TIMES, QUESTIONS)) for pot in range(QUESTIONS)}
 
 
+def of(question: str, text: str) -> int:
+    return likeness(Answer("i", text, question))
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -72,13 +76,13 @@ BY_POT = {frozenset(range(pot, QUESTIONS * TIMES, QUESTIONS)) for pot in range(Q
     ],
 )  # fmt: skip
 def test_spelling_does_not_hide_a_repeat(one: tuple[str, str], other: tuple[str, str]) -> None:
-    assert likeness(*one) == likeness(*other) != 0
+    assert of(*one) == of(*other) != 0
 
 
 def test_what_differs_or_says_too_little_repeats_nothing() -> None:
     said = [("Why?", "1.5 mg"), ("Why?", "15 mg"), ("How?", "1.5 mg"), ("", "Why? 1.5 mg, I think")]
-    assert len({likeness(*pair) for pair in said}) == 4
-    assert likeness("", "yes") == likeness("Why?", "") == likeness("", " \u200b") == 0
+    assert len({of(*pair) for pair in said}) == 4
+    assert of("", "yes") == of("Why?", "") == of("", " \u200b") == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=30))
@@ -121,8 +125,14 @@ def test_labels_without_texts_do_not_become_one_group() -> None:
 
 def test_a_short_text_without_a_question_joins_nothing_and_a_long_one_does() -> None:
     short = [Answer(f"i{n}", "yes") for n in range(3)]
-    long = [Answer(f"j{n}", "The tea in this pot is warm.", group=f"g{n}") for n in range(2)]
+    long = [Answer(f"j{n}", "The tea in this pot is warm.") for n in range(2)]
     assert indexed([*short, *long]).clusters.codes.tolist() == [0, 1, 2, 3, 3]
+
+
+def test_a_stock_reply_without_a_question_does_not_join_groups_and_a_whole_text_does() -> None:
+    stock = [Answer(f"i{n}", "Sorry, I don't know that one.", group=f"g{n}") for n in range(3)]
+    whole = [Answer(f"j{n}", "The tea in this pot is warm. " * 10, group=f"h{n}") for n in range(2)]
+    assert indexed([*stock, *whole]).clusters.codes.tolist() == [0, 1, 2, 3, 3]
 
 
 def test_no_control_learns_from_a_repeat_of_what_it_judges() -> None:
