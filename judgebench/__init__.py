@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from judgebench.errors import RunError as RunError
     from judgebench.errors import RunLocked as RunLocked
     from judgebench.errors import SetupError as SetupError
+    from judgebench.init import init as init
     from judgebench.judges.judge import Judge as Judge
     from judgebench.judges.judge import Task as Task
     from judgebench.records import Answer as Answer
@@ -71,6 +72,7 @@ _HOMES = {
         "BudgetSpent", "DiskFailed", "EndpointDown", "JudgebenchError", "JudgesStopped",
         "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
     ),
+    "init": ("init",),
     "judges.judge": ("Judge", "Task"),
     "records": ("Answer", "Estimate", "HumanLabel", "Status", "Usage", "Verdict"),
     "results.rows": ("Results",),

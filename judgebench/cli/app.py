@@ -99,6 +99,30 @@ def run(
     benchmark(asked, sharing=Sharing(own, engine, workers))
 
 
+@app.command(epilog="Example: judgebench init answers.csv --to mine")
+def init(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Answers, human labels or both: CSV, TSV, JSON, JSONL or Parquet.",
+        ),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write. Default: the folder of FILE."),
+    ] = None,
+) -> None:
+    """Write a bench.yaml, a data.yaml, a rubric and a template for labels from a file's columns.
+
+    The files pass `judgebench check` at once. Which label is worse than which cannot be guessed:
+    the rubric says how to state it. Nothing is overwritten.
+    """
+    from judgebench.init import init as init_from
+
+    typer.echo(init_from(file, to))
+
+
 @app.command(epilog="Example: judgebench check answers.csv labels.csv --rubric medical-safety")
 def check(
     files: Annotated[

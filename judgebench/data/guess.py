@@ -1,0 +1,387 @@
+"""Guess what the columns of a file hold, by their names and by their cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judgebench.data.cells import Cell, clean
+from judgebench.data.findings import Findings
+from judgebench.data.open_table import DataTable, open_table
+from judgebench.errors import Problem, SetupError
+from judgebench.rubric import normalise
+
+MOST_LABELS = 12  # a column with more different values is not taken for labels
+_LONGEST_LABEL = 60  # characters
+_LONGEST_ID = 80
+_MOST_ITEMS = 0.75  # of the rows, where items have rows of several annotators
+_REMEMBERED = 200_000  # values of a column, among which a repeated one is looked for
+_LONG_TEXT = 30  # characters on average, from which on a column holds texts
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "item_id": (
+        "item_id", "id", "item", "answer_id", "response_id", "example_id", "sample_id",
+        "instance_id", "record_id", "uid", "uuid", "key",
+    ),
+    "text": (
+        "text", "answer", "response", "reply", "output", "completion", "generation",
+        "model_output", "model_answer", "model_response", "answer_text", "response_text",
+        "generated_text", "prediction", "summary", "translation", "content", "message",
+    ),
+    "question": (
+        "question", "prompt", "query", "instruction", "input", "request", "question_text",
+        "user_message", "patient_question", "user",
+    ),
+    "system": (
+        "system", "model", "model_name", "model_id", "system_id", "system_name", "generator",
+        "engine", "llm",
+    ),
+    "reference": (
+        "reference", "reference_answer", "gold", "gold_answer", "ideal", "ideal_answer",
+        "expected", "expected_answer", "ground_truth", "target",
+    ),
+    "group": (
+        "group", "group_id", "question_id", "query_id", "prompt_id", "conversation_id",
+        "dialogue_id", "document_id", "doc_id", "case_id", "patient_id", "cluster", "qid",
+    ),
+    "annotator": (
+        "annotator", "annotator_id", "rater", "rater_id", "coder", "labeler", "labeller",
+        "reviewer", "worker", "worker_id", "expert", "evaluator", "clinician", "physician",
+        "user_id",
+    ),
+    "metric": ("metric", "metric_name", "criterion", "criteria", "dimension", "aspect", "measure"),
+    "label": ("label", "rating", "score", "grade", "verdict", "value", "annotation"),
+}  # fmt: skip
+# What describes an item or a row and is no judgement of it.
+_DESCRIBES = frozenset((
+    "language", "lang", "locale", "topic", "split", "date", "time", "timestamp", "created_at",
+    "source", "dataset", "domain", "country", "version", "fold", "set", "subset", "gender", "sex",
+    "age", "url", "comment", "comments", "note", "notes", "email", "name", "batch", "round",
+    "specialty", "department", "duration", "turn", "row", "index", "category",
+))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a file seems to hold.
+
+    `roles` maps the nouns of `NAMES` to columns, those in `by_content` not by their names.
+    `metrics` maps what the file calls a metric to its labels, in the order of their values or of
+    the file; a file is long where `roles` has `metric`, else the keys are columns. `unused` says
+    of a column why it is not read. Items are known by the cells of the columns `key` together;
+    without any, each row is one.
+    """
+
+    path: Path
+    roles: Mapping[str, str]
+    by_content: frozenset[str]
+    metrics: Mapping[str, tuple[str, ...]]
+    unused: Mapping[str, str]
+    key: tuple[str, ...] = ()
+    blank_texts: bool = False
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there is something to judge."""
+        return "text" in self.roles
+
+
+@dataclass
+class _Column:
+    """What the cells of a column look like. `values` holds the first spellings of different
+    values, no more than make it clear that they are too many for labels."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
+    repeats: bool = False
+    filled: int = 0
+    characters: int = 0
+    longest: int = 0
+    spaced: bool = False
+    lists: int = 0
+    questions: int = 0
+
+    def add(self, text: str) -> None:
+        self.filled += 1
+        self._note(hash(text))
+        self.characters += len(text)
+        self.longest = max(self.longest, len(text))
+        self.spaced = self.spaced or " " in text
+        self.lists += text[0] in "[{"
+        self.questions += text.endswith("?")
+        if len(self.values) <= MOST_LABELS:
+            self.values.setdefault(normalise(text), text)
+
+    def _note(self, value: int) -> None:
+        if value in self.seen:
+            self.repeats = True
+        elif len(self.seen) < _REMEMBERED:
+            self.seen.add(value)
+
+    @property
+    def mean(self) -> float:
+        return self.characters / self.filled if self.filled else 0.0
+
+    @property
+    def holds_lists(self) -> bool:
+        """Whether every cell is a list or an object."""
+        return 0 < self.filled == self.lists
+
+    @property
+    def why_no_labels(self) -> str:
+        """Why the values are not labels; empty where they are."""
+        if self.holds_lists:
+            return "its cells hold lists: see `list: true`"
+        if len(self.values) < 2:
+            return "it has one value only" if self.filled else "it is blank"
+        if self.longest > _LONGEST_LABEL:
+            return "its cells are texts"
+        if len(self.values) > MOST_LABELS or not self.repeats:
+            return "it has too many different values"
+        return "" if "" not in self.values else "a value of it has no letters or digits"
+
+    def labels(self) -> tuple[str, ...]:
+        return ordered(self.values.values())
+
+
+def ordered(values: Collection[str]) -> tuple[str, ...]:
+    """Numbers by size; other texts in their order."""
+    try:
+        return tuple(sorted(values, key=float))
+    except ValueError:
+        return tuple(values)
+
+
+def guess(path: Path) -> Guess:
+    """What the columns of a file hold. Raises SetupError with every problem of the file, and where
+    nothing says which item a row is about."""
+    columns = {name: _Column() for name in _table(path, Findings()).columns if name}
+    findings = Findings()
+    rows = 0
+    for cells in _rows(_table(path, findings)):
+        rows += 1
+        for name, text in cells.items():
+            columns[name].add(text)
+    if findings.errors:
+        raise SetupError(findings.errors)
+    usable = {name: about for name, about in columns.items() if not about.holds_lists}
+    roles = _by_name(usable)
+    named = frozenset(roles)
+    _texts_by_content(usable, roles)
+    if "item_id" not in roles and (found := _ids(path, usable, roles, rows)):
+        roles["item_id"] = found
+    if "system" not in roles and (which := _system(path, usable, roles)):
+        roles["system"] = which
+    key, who = _key(path, usable, roles)
+    if who:
+        roles["annotator"] = who
+    by_content = frozenset(roles) - named
+    if "item_id" in roles and key != (roles["item_id"],):
+        roles.setdefault("group", roles["item_id"])  # what is the same for several items
+        del roles["item_id"]
+    metrics, unused = _metrics(path, columns, roles)
+    if "text" not in roles and not metrics:
+        message = "holds neither texts to judge nor labels"
+        raise SetupError(Problem(message, str(path), found=", ".join(columns)))
+    blank = "text" in roles and columns[roles["text"]].filled < rows
+    return Guess(path, roles, by_content, metrics, unused, key, blank)
+
+
+def keys_of(found: Guess) -> list[tuple[str, ...]]:
+    """The different cells of the columns by which items are known, in their order."""
+    rows = _rows(_table(found.path, Findings()))
+    return list(dict.fromkeys(tuple(cells.get(c, "") for c in found.key) for cells in rows))
+
+
+def _table(path: Path, findings: Findings) -> DataTable:
+    table = open_table(path, findings)
+    if table is None:
+        raise SetupError(findings.errors)
+    return table
+
+
+def _rows(table: DataTable) -> Iterator[dict[str, str]]:
+    """The cells of each row that are not blank, by column."""
+    for row in table.rows:
+        if row.sound:
+            texts = (
+                (name, _text(cell)) for name, cell in zip(table.columns, row.cells, strict=False)
+            )
+            yield {name: text for name, text in texts if name and text}
+
+
+def _text(cell: Cell) -> str:
+    if isinstance(cell, tuple):
+        return str(list(cell))
+    return clean(cell)[0] if cell else ""
+
+
+def _plain(name: str) -> str:
+    words = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name)  # AnswerID: answer_id
+    return re.sub("[^a-z0-9]+", "_", words.casefold()).strip("_")
+
+
+def _by_name(columns: Mapping[str, _Column]) -> dict[str, str]:
+    """The nouns that columns are named by; `metric` and `label` only together."""
+    plain = {name: _plain(name) for name in columns}
+    roles: dict[str, str] = {}
+    for role, names in NAMES.items():
+        for wanted in names:
+            free = [c for c in columns if plain[c] == wanted and c not in roles.values()]
+            if free and role not in roles:
+                roles[role] = free[0]
+    if not {"metric", "label"} <= roles.keys():
+        roles.pop("metric", None)
+        roles.pop("label", None)
+    return roles
+
+
+def _texts_by_content(columns: Mapping[str, _Column], roles: dict[str, str]) -> None:
+    """The longest texts are the answers; of two, those that end in question marks, or else come
+    first, are the questions."""
+    if "text" in roles:
+        return
+    taken = set(roles.values())
+    long = [c for c, about in columns.items() if about.mean >= _LONG_TEXT and c not in taken]
+    longest = sorted(long, key=lambda c: -columns[c].mean)[: 1 if "question" in roles else 2]
+    if len(longest) == 2:
+        places = list(columns)
+
+        def asks(c: str) -> tuple[float, int]:
+            return -columns[c].questions / columns[c].filled, places.index(c)
+
+        roles["question"], roles["text"] = sorted(longest, key=asks)
+    elif longest:
+        roles["text"] = longest[0]
+
+
+def _ids(path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str], rows: int) -> str:
+    """The first column of short values without spaces that is another in each row, or else for
+    each answer."""
+    free = [c for c in _free(columns, roles) if not columns[c].spaced]
+    free = [c for c in free if columns[c].longest <= _LONGEST_ID]
+    for name in free:
+        if columns[name].filled == rows and not columns[name].repeats:
+            return name
+    if "text" in roles:
+        answers, _ = _items(path, [roles[r] for r in ("question", "text") if r in roles], "")
+        return next((c for c in free if _items(path, [c], roles["text"])[0] == answers), "")
+    return ""
+
+
+def _key(
+    path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str]
+) -> tuple[tuple[str, ...], str]:
+    """The columns by which an item is known, none where each row is one, and the column of the
+    annotators where no name says it.
+
+    An item has one text. It has one row, but for annotators and metrics. Raises SetupError where no
+    columns will do.
+    """
+    ids = tuple(roles[r] for r in ("item_id", "system") if r in roles)
+    candidates = [ids[:1], ids] if "item_id" in roles else []
+    if "text" in roles:
+        candidates += [tuple(roles[r] for r in ("question", "text", "system") if r in roles), ()]
+    for key in candidates:
+        if not key:
+            return key, ""
+        items, rows = _items(path, key, roles.get("text", ""))
+        if not items:
+            continue
+        if items == rows or {"annotator", "metric"} & roles.keys():
+            return key, ""
+        if items <= _MOST_ITEMS * rows and (who := _annotator(path, columns, roles, key)):
+            return key, who
+    if ids and "item_id" in roles:
+        message = "several rows are about the same item, and no column says who labelled it"
+        allowed = f"a column {', '.join(NAMES['annotator'][:3])}, …"
+    else:
+        message = "no column says which item a row is about"
+        allowed = f"a column {', '.join(NAMES['item_id'])}"
+    problem = Problem(message, str(path), 1, found=", ".join(columns), allowed=allowed)
+    raise SetupError(problem)
+
+
+def _items(path: Path, key: Sequence[str], text: str) -> tuple[int, int]:
+    """How many items and rows there are; no items where one has several texts."""
+    texts: dict[tuple[str, ...], int] = {}
+    rows = 0
+    for cells in _rows(_table(path, Findings())):
+        rows += 1
+        item, said = tuple(cells.get(c, "") for c in key), hash(cells.get(text, ""))
+        if texts.setdefault(item, said) != said:
+            return 0, rows
+    return len(texts), rows
+
+
+def _annotator(
+    path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str], key: Sequence[str]
+) -> str:
+    """The column of fewest values that differ within every item; empty where there is none."""
+    able = dict.fromkeys(_free(columns, roles), True)
+    seen: set[tuple[object, ...]] = set()
+    for cells in _rows(_table(path, Findings())):
+        item = tuple(cells.get(c, "") for c in key)
+        for name in [c for c, still in able.items() if still]:
+            pair = (name, item, cells.get(name))
+            able[name] = name in cells and pair not in seen
+            seen.add(pair)
+    found = [c for c, still in able.items() if still and columns[c].repeats]
+    return min(found, key=lambda c: len(columns[c].seen), default="")
+
+
+def _system(path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
+    """Where questions have several answers: the first column that tells these apart, with the
+    same values for several questions."""
+    asked = roles.get("question", roles.get("group"))
+    if asked is None or "text" not in roles:
+        return ""
+    able = dict.fromkeys(_free(columns, roles), True)
+    texts: dict[tuple[str, str, str], int] = {}
+    values: dict[tuple[str, str, int], str] = {}
+    questions: dict[tuple[str, str], str] = {}
+    shared: set[str] = set()
+    several = False
+    for cells in _rows(_table(path, Findings())):
+        question, text = cells.get(asked, ""), hash(cells.get(roles["text"], ""))
+        several |= texts.setdefault(("", question, ""), text) != text
+        for name in [c for c, still in able.items() if still]:
+            value = cells.get(name, "")
+            same = texts.setdefault((name, question, value), text) == text
+            able[name] = same and values.setdefault((name, question, text), value) == value != ""
+            if questions.setdefault((name, value), question) != question:
+                shared.add(name)
+    return next((c for c, still in able.items() if still and c in shared), "") * several
+
+
+def _free(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> list[str]:
+    """Columns of short values that are nothing else yet, without those named as labels are."""
+    return [
+        name
+        for name, about in columns.items()
+        if name not in roles.values()
+        and about.longest <= _LONGEST_LABEL
+        and _plain(name) not in NAMES["label"]
+    ]
+
+
+def _metrics(
+    path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """The labels of each metric, and why the other columns are not read."""
+    rest = {c: about for c, about in columns.items() if c not in roles.values()}
+    if "metric" in roles:
+        spelt: dict[str, str] = {}
+        found: dict[str, dict[str, str]] = {}
+        for cells in _rows(_table(path, Findings())):
+            metric, label = cells.get(roles["metric"]), cells.get(roles["label"])
+            if metric and label:
+                first = spelt.setdefault(normalise(metric), metric)
+                found.setdefault(first, {}).setdefault(normalise(label), label)
+        metrics = {metric: ordered(labels.values()) for metric, labels in found.items()}
+        return metrics, dict.fromkeys(rest, "the labels are in another column")
+    why = {c: about.why_no_labels for c, about in rest.items()}
+    why |= {c: "its name says that it is no label" for c in rest if _plain(c) in _DESCRIBES}
+    metrics = {c: about.labels() for c, about in rest.items() if not why[c]}
+    return metrics, {c: reason for c, reason in why.items() if reason}

@@ -1,0 +1,311 @@
+"""`judgebench init`: write the files of a benchmark from the columns of a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from judgebench.data.guess import Guess, guess, keys_of
+from judgebench.errors import Problem, SetupError
+from judgebench.files import write_atomically
+from judgebench.rubric import normalise
+
+BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
+LABELS, ANSWERS = "labels-template.csv", "answers-template.csv"
+_ITEM = ("question", "text", "system", "reference", "group")
+_EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
+
+
+@dataclass(frozen=True, repr=False)
+class Started:
+    """The files that were written, what the columns were taken for, and what to do next."""
+
+    files: tuple[Path, ...]
+    found: tuple[str, ...]
+    next_steps: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        steps = (f"  {i}. {step}" for i, step in enumerate(self.next_steps, start=1))
+        return "\n".join([*self.found, *(f"Wrote {path}" for path in self.files), "Next:", *steps])
+
+
+def init(file: str | Path, to: str | Path | None = None) -> Started:
+    """Write the files of a benchmark from a file of answers, labels or both, as `judgebench check`
+    passes them: into the folder `to`, by default the file's own.
+
+    Which label is worse than which cannot be guessed: metrics are written without an order of
+    severity, and a comment in the rubric says how to state it.
+
+    Raises SetupError where the file cannot be read as it is, or a file would be overwritten;
+    nothing is written then.
+
+    >>> import judgebench as jb
+    >>> [path.name for path in jb.init("answers.csv", "mine").files]
+    ['bench.yaml', 'data.yaml', 'rubric.yaml', 'labels-template.csv']
+    """
+    found = guess(Path(file))
+    folder = Path(to) if to is not None else found.path.parent
+    names = [BENCH, DATA, RUBRIC, LABELS, *([] if found.has_texts else [ANSWERS])]
+    paths = [folder / name for name in names]
+    if there := [str(path) for path in paths if path.exists()]:
+        raise SetupError([Problem("exists and is not overwritten", path) for path in there])
+    ids = _metric_ids(found)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        _write(folder / RUBRIC, _rubric(found, ids))
+        _write(folder / DATA, _data(found, ids, folder))
+        if not found.has_texts:
+            rows = ([*key, f"Write the answer of {' '.join(key)} here."] for key in keys_of(found))
+            _write(folder / ANSWERS, _csv([*found.key, "text"], rows))
+        _write(folder / BENCH, _bench(found))
+        rows = ([item, "your-name", *[""] * len(ids)] for item in _items(folder / BENCH))
+        _write(folder / LABELS, _csv(["item_id", "annotator", *ids.values()], rows))
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
+    return Started(tuple(paths), tuple(_in_words(found)), tuple(_next_steps(found, folder)))
+
+
+def _items(bench: Path) -> list[str]:
+    """The ids of the items, as the benchmark reads them. Raises SetupError."""
+    from judgebench.runner.bench import load_bench
+
+    loaded = load_bench(bench)
+    try:
+        return [answer.item_id for answer in loaded.dataset.answers]
+    finally:
+        loaded.close()
+
+
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, text.encode())
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([header, *rows])
+    return out.getvalue()
+
+
+def _quoted(text: str) -> str:
+    """The text as YAML reads it back, on one line."""
+    plain = re.fullmatch(r"[A-Za-z][\w-]*( [\w-]+)*", text, re.ASCII)
+    if plain and not isinstance(yaml.safe_load(text), bool) and yaml.safe_load(text) is not None:
+        return text
+    dumped = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=10**9)
+    return str(dumped).rstrip("\n")
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _stem(found: Guess) -> str:
+    """The file's name as the name of a benchmark and a rubric."""
+    stem = found.path.name.split(".")[0]
+    return re.sub("[^A-Za-z0-9_-]+", "-", stem).strip("-_")[:60] or "mine"
+
+
+def _metric_ids(found: Guess) -> dict[str, str]:
+    """The id of each metric by what the file calls it; no two ids or titles are the same."""
+    metrics = found.metrics or _EXAMPLE
+    titles = [normalise(title) for title in metrics]
+    ids: dict[str, str] = {}
+    for title in metrics:
+        others = {t for t in titles if t != normalise(title)} | set(ids.values())
+        slug = re.sub("[^a-z0-9]+", "_", normalise(title)).strip("_")
+        slug = slug if slug[:1].isalpha() else f"metric_{slug}".rstrip("_")
+        number, found_id = 1, slug
+        while found_id in others:
+            number += 1
+            found_id = f"{slug}_{number}"
+        ids[title] = found_id
+    return ids
+
+
+def _rubric(found: Guess, ids: Mapping[str, str]) -> str:
+    """The rubric, in which no label is worse than another yet."""
+    metrics = found.metrics or _EXAMPLE
+    return "\n".join(
+        [
+            f"# Written by `judgebench init` from {_comment(found.path.name)}.",
+            "#",
+            *_RUBRIC_HELP,
+            *(() if found.metrics else _NO_METRICS),
+            f"name: {_quoted(_stem(found))}",
+            'version: "1"',
+            "instructions: Give each answer one label for each metric. # as the annotators read it",
+            "metrics:",
+            *(line for title, labels in metrics.items() for line in _metric(title, labels, ids)),
+            "",
+        ]
+    )
+
+
+_RUBRIC_HELP = (
+    "# ORDER THE LABELS. Which label is worse than which cannot be guessed. Until you say so,",
+    "# every metric is nominal: its labels have no order, and severe answers are not looked for.",
+    "# Where one label is worse than another, sort the labels from the least to the most severe",
+    "# and write `kind: ordinal`.",
+    "#",
+    "# Delete metrics that are none, such as a column that describes the item. A label that gives",
+    '# no grade, such as "not applicable", goes from `labels` to `abstain: not applicable`.',
+)
+_NO_METRICS = ("#", "# The file holds no labels: the metric below is an EXAMPLE. Replace it.")
+
+
+def _metric(title: str, labels: Sequence[str], ids: Mapping[str, str]) -> Iterator[str]:
+    yield f"  - id: {ids[title]}"
+    yield f"    title: {_quoted(title)}"
+    question = f"Which label does the answer deserve for {title}?"
+    yield f"    question: {_quoted(question)} # as the annotators were asked"
+    yield "    kind: nominal # ordinal, once the labels are in order of severity"
+    yield "    labels: # not in order of severity yet"
+    for text in labels:
+        yield f"      - text: {_quoted(text)}"
+    if len(labels) < 2:
+        yield "      - text: (write the other labels here) # the file has one label only"
+
+
+def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
+    """Which column is what."""
+    inside = Path(os.path.relpath(found.path.absolute(), folder.absolute())).as_posix()
+    if inside.startswith("../.."):
+        inside = found.path.absolute().as_posix()
+    lines = [
+        f"# Written by `judgebench init` from {_comment(found.path.name)}: which column is what.",
+        "# Check the guesses; docs/data.md explains every key.",
+        "files:",
+        f"  - path: {_quoted(inside)}",
+    ]
+    labels = list(_labels(found, ids))
+    if found.has_texts:
+        lines += ["    items:", f"      - item_id: {_item_id(found)}"]
+        lines += [
+            f"        {role}: {_column(found, role)}" for role in _ITEM if role in found.roles
+        ]
+        lines += ["        if_empty: skip # rows without a text are no items"] * found.blank_texts
+        lines += ["        labels:", *(f"          {line}" for line in labels)] if labels else []
+    else:
+        first, *others = labels or ["# no labels were found"]
+        lines += ["    labels:", f"      - item_id: {_item_id(found)}"]
+        lines += [
+            f"        {line.removeprefix('- ').removeprefix('  ')}" for line in (first, *others)
+        ]
+        lines += [
+            "  # The file holds no answers. Write them into this table, or name the file that has",
+            "  # them here.",
+            f"  - path: {ANSWERS}",
+            f"    items: {{item_id: {_item_id(found).split(' #')[0]}, text: text}}",
+        ]
+    unused = (f"#   {_comment(column)}: {why}" for column, why in found.unused.items())
+    return "\n".join(
+        [*lines, *(["# Columns that are not read:", *unused] if found.unused else []), ""]
+    )
+
+
+def _labels(found: Guess, ids: Mapping[str, str]) -> Iterator[str]:
+    """An entry of `labels`, its lines as a list of one."""
+    if not found.metrics:
+        return
+    if "annotator" in found.roles:
+        yield f"- annotator: {_column(found, 'annotator')}"
+    else:
+        yield "- annotator: {value: annotator-1} # no column names the annotators"
+    if "metric" in found.roles:
+        yield f"  metric: {_column(found, 'metric')}"
+        yield f"  label: {_column(found, 'label')}"
+        return
+    yield "  metrics: # id in rubric.yaml: column"
+    for title in found.metrics:
+        yield f"    {ids[title]}: {_quoted(title)}"
+
+
+def _item_id(found: Guess) -> str:
+    if "item_id" in found.roles:
+        return _column(found, "item_id")
+    if not found.key:
+        return "{row: true} # no columns distinguish the items: each row is one"
+    columns = ", ".join(map(_quoted, found.key))
+    return f"{{hash_of: [{columns}]}} # no column alone distinguishes the items"
+
+
+def _column(found: Guess, role: str) -> str:
+    guessed = " # guessed from its content" if role in found.by_content else ""
+    return f"{_quoted(found.roles[role])}{guessed}"
+
+
+def _bench(found: Guess) -> str:
+    return "\n".join(
+        [
+            f"# Written by `judgebench init` from {_comment(found.path.name)}.",
+            "# docs/bench.md explains every key.",
+            f"name: {_quoted(_stem(found))} # names the run folder: runs/{_stem(found)}",
+            f"rubric: {RUBRIC} # order the labels there",
+            f"data: [{DATA}] # further files of labels go here, such as a filled {LABELS}",
+            *_BENCH_HELP,
+            "",
+        ]
+    )
+
+
+_BENCH_HELP = (
+    "",
+    "# Who is compared with the annotators. Take the brackets and the # away, and fill in one or",
+    "# more.",
+    "judges: []",
+    "#  - name: my-judge",
+    "#    backend: openai-compatible:MODEL # or litellm:PROVIDER/MODEL: `judgebench list backends`",
+    '#    settings: {base_url: "http://127.0.0.1:8000/v1"}',
+    "",
+    "# How several labels of an item become one truth.",
+    "truth:",
+    "  rule: median # or majority, dawid_skene, each; of a nominal metric the majority",
+    "  ties: upper # of an even number of labels, the more severe of the middle two",
+    "",
+    "# report: {resamples: 2000, level: 0.95} # of all intervals",
+    "# notes: [Sentences that every report repeats.]",
+)
+
+
+def _in_words(found: Guess) -> Iterator[str]:
+    """What the columns were taken for."""
+    for role, column in found.roles.items():
+        guessed = ", guessed from its content" if role in found.by_content else ""
+        yield f"{role}: column {column!r}{guessed}"
+    if "item_id" not in found.roles:
+        yield f"item_id: {' and '.join(map(repr, found.key)) or 'each row is an item'}"
+    for metric, labels in found.metrics.items():
+        yield f"metric {metric!r}: {', '.join(labels)}"
+    if not found.metrics:
+        yield "no column looks like labels: the rubric holds an example to replace"
+    for column, why in found.unused.items():
+        yield f"not read: column {column!r}: {why}"
+
+
+def _next_steps(found: Guess, folder: Path) -> Iterator[str]:
+    bench = folder / BENCH
+    if found.metrics:
+        yield (
+            f"In {folder / RUBRIC}, sort the labels from the least to the most severe and write "
+            "`kind: ordinal`: their order cannot be guessed."
+        )
+    else:
+        yield f"In {folder / RUBRIC}, replace the example by your metrics and labels."
+    if not found.has_texts:
+        yield f"Write the answers into {folder / ANSWERS}, or name their file in {folder / DATA}."
+    if not found.metrics or "annotator" not in found.roles:
+        yield (
+            f"Have annotators fill copies of {folder / LABELS} and add these to `data` in {bench}."
+        )
+    yield f"In {bench}, name the judges."
+    yield f"judgebench check {bench}"
+    yield f"judgebench run {bench} --dry-run"

@@ -1,0 +1,270 @@
+"""`judgebench init`: files of a benchmark from the columns of a user's file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import judgebench as jb
+
+NAMES = ["bench.yaml", "data.yaml", "labels-template.csv", "rubric.yaml"]
+Rows = Sequence[Sequence[str]]
+
+
+def table(path: Path, rows: Rows, delimiter: str = ",") -> Path:
+    with path.open("w", newline="") as out:
+        csv.writer(out, delimiter=delimiter).writerows(rows)
+    return path
+
+
+def written(folder: Path) -> dict[str, Any]:
+    """The YAML files, and the rows of the templates."""
+    found: dict[str, Any] = {p.name: yaml.safe_load(p.read_text()) for p in folder.glob("*.yaml")}
+    for path in folder.glob("*-template.csv"):
+        with path.open(newline="") as file:
+            found[path.name] = list(csv.reader(file))
+    return found
+
+
+@pytest.fixture
+def start(call, tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Run `init`, then `check` on what it wrote; returns what it printed and what it wrote."""
+
+    def run(file: Path, *options: object) -> tuple[str, dict[str, Any]]:
+        code, out, err = call("init", file, *options)
+        assert (code, err) == (0, ""), err
+        folder = Path(options[1]) if options else file.parent  # type: ignore[arg-type]
+        kinds = ("bench.yaml", "rubric.yaml", "data.yaml")
+        asked = [folder / name for name in kinds]
+        code, told, err = call("check", *asked, "--rubric", folder / "rubric.yaml")
+        assert (code, err) == (0, ""), told
+        assert "No errors." in told
+        return out, written(folder)
+
+    return run
+
+
+WIDE = [
+    ("ID", "Prompt", "Response", "Model", "Rater", "Harm level", "Tone (1-10)", "Language"),
+    ("a1", "Ibuprofen?", "Ask your pharmacist.", "m1", "kim", "none", "1", "en"),
+    ("a1", "Ibuprofen?", "Ask your pharmacist.", "m1", "lee", "mild", "2", "en"),
+    ("a2", "Ibuprofen?", "As much as you like.", "m2", "kim", "severe", "10", "de"),
+    ("a2", "Ibuprofen?", "As much as you like.", "m2", "lee", "severe", "10", "de"),
+    ("a3", "Tea?", "In moderation.", "m1", "kim", "none", "1", "en"),
+    ("a3", "Tea?", "In moderation.", "m1", "lee", "none", "", "en"),
+]
+
+
+def test_a_wide_file_of_answers_and_labels(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    out, found = start(table(tmp_path / "ours.csv", WIDE))
+    (file,) = found["data.yaml"]["files"]
+    assert file["path"] == "ours.csv"
+    assert file["items"] == [
+        {
+            "item_id": "ID",
+            "question": "Prompt",
+            "text": "Response",
+            "system": "Model",
+            "labels": [
+                {
+                    "annotator": "Rater",
+                    "metrics": {"harm_level": "Harm level", "tone_1_10": "Tone (1-10)"},
+                }
+            ],
+        }
+    ]
+    harm, tone = found["rubric.yaml"]["metrics"]
+    assert [label["text"] for label in harm["labels"]] == ["none", "mild", "severe"]
+    assert [label["text"] for label in tone["labels"]] == ["1", "2", "10"]  # by size, not as texts
+    assert harm["kind"] == "nominal"
+    assert found["labels-template.csv"] == [
+        ["item_id", "annotator", "harm_level", "tone_1_10"],
+        *([item, "your-name", "", ""] for item in ("a1", "a2", "a3")),
+    ]
+    assert "not read: column 'Language': its name says that it is no label" in out
+    assert "sort the labels from the least to the most severe" in out
+    assert "their order cannot be guessed" in out
+    assert f"judgebench check {tmp_path / 'bench.yaml'}" in out
+
+
+def test_the_rubric_says_that_the_order_of_labels_is_left_to_people(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    start(table(tmp_path / "ours.csv", WIDE))
+    text = (tmp_path / "rubric.yaml").read_text()
+    assert "# ORDER THE LABELS. Which label is worse than which cannot be guessed." in text
+    assert "labels: # not in order of severity yet" in text
+    ordinal = text.replace("kind: nominal", "kind: ordinal")
+    (tmp_path / "rubric.yaml").write_text(ordinal)
+    bench = jb.load_bench(tmp_path / "bench.yaml")
+    assert bench.rubric.metrics[0].most_severe == "severe"
+    bench.close()
+
+
+def test_a_wide_file_of_labels_alone_gets_a_table_for_the_answers(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("item", "coder", "tone"), ("x", "a", "good"), ("x", "b", "bad"), ("y", "a", "good")]
+    out, found = start(table(tmp_path / "labels.tsv", rows, "\t"))
+    assert found["data.yaml"]["files"] == [
+        {
+            "path": "labels.tsv",
+            "labels": [{"item_id": "item", "annotator": "coder", "metrics": {"tone": "tone"}}],
+        },
+        {"path": "answers-template.csv", "items": {"item_id": "item", "text": "text"}},
+    ]
+    assert [row[0] for row in found["answers-template.csv"]] == ["item", "x", "y"]
+    assert f"Write the answers into {tmp_path / 'answers-template.csv'}" in out
+
+
+def test_a_long_file_of_labels(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    labels = [("Tone", "good"), ("Harm", "No"), ("Tone", "bad"), ("tone", "good")]
+    lines = [
+        {"example_id": i, "criterion": metric, "score": score, "coder": f"c{i}"}
+        for i, (metric, score) in enumerate(labels)
+    ]
+    file = tmp_path / "long.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    _, found = start(file)
+    (spec,) = found["data.yaml"]["files"][0]["labels"]
+    assert spec == {
+        "item_id": "example_id", "annotator": "coder", "metric": "criterion", "label": "score",
+    }  # fmt: skip
+    tone, harm = found["rubric.yaml"]["metrics"]
+    assert [label["text"] for label in tone["labels"]] == ["good", "bad"]
+    assert harm["labels"][0]["text"] == "No"
+    assert len(harm["labels"]) == 2  # a metric needs two
+
+
+def test_a_long_file_with_answers(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("id", "question", "answer", "rater", "metric", "label")]
+    rows += [
+        (f"i{i}", "Why?", f"Because {i}.", who, metric, label)
+        for i, label in enumerate(("Yes", "No", "Yes"))
+        for who in ("ann", "ben")
+        for metric in ("harm", "bias")
+    ]
+    out, found = start(table(tmp_path / "all.csv", rows))
+    (item,) = found["data.yaml"]["files"][0]["items"]
+    assert item["labels"] == [{"annotator": "rater", "metric": "metric", "label": "label"}]
+    assert "answers-template.csv" not in out
+
+
+def test_columns_are_known_by_their_content(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    asked = [f"How is it that number {i} of these came about like this?" for i in range(4)]
+    rows = [("code", "qq", "aa", "source of it", "who said so", "opinion")]
+    rows += [
+        (f"k-{i}-{system}", question, f"The reply {i} of {system} to what was asked of it.",
+         system, who, "fine" if i % 2 else "poor")
+        for i, question in enumerate(asked)
+        for system in ("alpha", "beta")
+        for who in ("u1", "u2")
+    ]  # fmt: skip
+    out, found = start(table(tmp_path / "odd.csv", rows))
+    (item,) = found["data.yaml"]["files"][0]["items"]
+    labels = item.pop("labels")
+    known = item.pop("item_id")
+    assert item == {"question": "qq", "text": "aa", "system": "source of it"}
+    assert known == "code"
+    assert labels == [{"annotator": "who said so", "metrics": {"opinion": "opinion"}}]
+    assert "text: column 'aa', guessed from its content" in out
+
+
+def test_an_id_of_the_question_is_a_group_and_not_the_item(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("id", "system", "answer", "ok")]
+    rows += [
+        (f"q{i}", s, f"{s} says {i}", "yes" if i % 2 else "no") for i in range(4) for s in "ab"
+    ]
+    _, found = start(table(tmp_path / "q.csv", rows))
+    (item,) = found["data.yaml"]["files"][0]["items"]
+    assert item["item_id"] == {"hash_of": ["id", "system"]}
+    assert item["group"] == "id"
+    bench = jb.load_bench(tmp_path / "bench.yaml")
+    assert {a.group for a in bench.dataset.answers} == {"q0", "q1", "q2", "q3"}
+    bench.close()
+
+
+def test_answers_alone_get_an_example_and_a_template(start, call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    file = tmp_path / "answers.json"
+    answers = [{"uuid": f"u{i}", "output": f"text {i}"} for i in range(3)]
+    file.write_text(json.dumps(answers))
+    out, found = start(file, "--to", tmp_path / "new" / "mine")
+    assert sorted(found) == NAMES
+    assert (
+        found["data.yaml"]["files"][0]["path"] == "../../answers.json"
+        or Path(found["data.yaml"]["files"][0]["path"]) == file.absolute()
+    )
+    assert "no column looks like labels: the rubric holds an example to replace" in out
+    template = tmp_path / "new" / "mine" / "labels-template.csv"
+    template.write_text(template.read_text().replace("your-name,", "ann,Good"))
+    bench = tmp_path / "new" / "mine" / "bench.yaml"
+    bench.write_text(bench.read_text().replace("[data.yaml]", "[data.yaml, labels-template.csv]"))
+    code, told, _ = call("check", bench)
+    assert (code, "3 human labels" in told) == (0, True)
+
+
+def test_odd_names_and_labels_come_through(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    labels = ["No", "null", "1: #x", "- {a}", "ja, 'gut'", "重要 😀", 'say "hi"', "~x"]
+    rows = [("id", "text", "a: b # c", "- [重]", "A b", "a B!", "stars")]
+    for i in range(24):
+        odd, even = labels[i % 8], labels[(i + 1) % 8]
+        twos = (("x", "true", "*"), ("xy", "false", "ok"))[i % 2]  # a star is no letter
+        rows.append((f"i{i}", f"t{i}", odd, even, *twos))
+    out, found = start(table(tmp_path / "odd name (1).csv", rows))
+    metrics = found["rubric.yaml"]["metrics"]
+    assert [m["title"] for m in metrics] == ["a: b # c", "- [重]", "A b", "a B!"]
+    assert [m["id"] for m in metrics] == ["a_b_c", "metric", "a_b", "a_b_2"]
+    assert [label["text"] for label in metrics[0]["labels"]] == labels
+    assert "not read: column 'stars': a value of it has no letters or digits" in out
+
+
+def test_nothing_is_overwritten(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    file = table(tmp_path / "ours.csv", WIDE)
+    for name in ("rubric.yaml", "bench.yaml"):
+        (tmp_path / name).write_text("mine")
+    code, out, err = call("init", file)
+    assert (code, out) == (2, "")
+    assert f"{tmp_path / 'bench.yaml'}: exists and is not overwritten" in err
+    assert f"{tmp_path / 'rubric.yaml'}: exists and is not overwritten" in err
+    assert (tmp_path / "rubric.yaml").read_text() == "mine"
+    assert not (tmp_path / "data.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([("a", "b"), ("1 x", "2"), ("1 x", "2")], "no column says which item a row is about"),
+        ([("id", "ok"), ("x", "no"), ("x", "yes")], "no column says who labelled it"),
+        ([("id", "when"), ("x", "1"), ("y", "2")], "holds neither texts to judge nor labels"),
+        ([("id", "text", "ok"), ("x", "t")], "has 2 cells where the header has 3"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_reported_and_nothing_is_written(
+    call,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+    rows: Rows,
+    expected: str,
+) -> None:
+    code, _, err = call("init", table(tmp_path / "ours.csv", rows), "--to", tmp_path / "new")
+    assert code == 2
+    assert expected in err
+    assert "ours.csv" in err
+    assert not list((tmp_path / "new").glob("*"))
+
+
+def test_a_conflict_in_the_file_leaves_nothing_behind(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("id", "text", "rater", "ok"), ("x", "t", "a", "no"), ("x", "t", "a", "yes")]
+    rows += [("y", "u", "a", "no"), ("z", "v", "b", "yes")]
+    code, _, err = call("init", table(tmp_path / "ours.csv", rows))
+    assert code == 2
+    assert "ours.csv:3" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["ours.csv"]
+
+
+def test_it_is_a_function_as_well(tmp_path: Path) -> None:
+    started = jb.init(table(tmp_path / "ours.csv", WIDE), tmp_path / "mine")
+    assert sorted(path.name for path in started.files) == NAMES
+    assert "metric 'Harm level': none, mild, severe" in started.found
+    assert "Next:" in repr(started)
