@@ -12,13 +12,14 @@ from judgebench.align import alignment_tables as tables
 from judgebench.align.alignment import Alignment, Disagreement, JudgeSummary
 from judgebench.align.caveats import MOST_NAMED, compared_with, named
 from judgebench.align.statistics import MOST_RAW
-from judgebench.records import Status, Verdict
+from judgebench.records import Status, Verdict, is_slot
 from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Card, Drawing, Part
 from judgebench.results.tables import DASH, Cell, Look, Table
 from judgebench.rubric import Metric
 from judgebench.study.study import JudgeKind, backend_fact
 
+_MOST_UNFOLDED = 2  # judges whose confusion matrices are shown at once
 NO_LABELS = "There are no human labels to align the judges with."
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
     "judge": ("judge", "judges"),
@@ -77,15 +78,19 @@ def _blocks(a: Alignment) -> Iterator[Block]:
     yield Block("Pairs of annotators", tables=pairs, folded=True)
     ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
     yield Block("Human ceilings", tables=ceilings, folded=True)
-    ranked = (tables.ranking_table(a), tables.comparison_table(a))
-    yield Block("Judges against each other", tables=ranked)
+    yield Block("Judges against each other", tables=(tables.ranking_table(a),))
+    pairs = (tables.comparison_table(a),)
+    yield Block("Pairs of judges on the same items", tables=pairs, folded=True)
     yield _disagreement_block(a)
 
 
 def _judges_and_labels(a: Alignment) -> Iterator[Block]:
     if a.real_judges:
         drawn = tuple(figures.confusion_figures(a))
-        yield Block("Confusion matrices", figures=drawn)
+        few = len(a.real_judges) <= _MOST_UNFOLDED
+        shown, rest = (drawn, ()) if few else (drawn[:1], drawn[1:])
+        yield Block("Confusion matrices", figures=shown)
+        yield Block("Confusion matrices of the other judges", figures=rest, folded=True)
         counts = tuple(tables.confusion_tables(a))
         yield Block("Confusion matrices in numbers", tables=counts, folded=True)
     yield Block("Label use", tables=(tables.label_use_table(a),), folded=True)
@@ -117,8 +122,10 @@ def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
     asked = counted(a.n_answers, "answer")
     yield "Answers", (f"{asked} to {counted(a.n_questions, 'question')}",)
     if a.n_labels:
-        labels = counted(a.n_labels, "label")
-        yield "Human labels", (f"{labels}; truth by {listed(named(a.annotators))}",)
+        labels, makers = counted(a.n_labels, "label"), listed(named(a.annotators))
+        if not any(map(is_slot, a.annotators)):
+            makers = f"{counted(len(a.annotators), 'annotator')}: {makers}"
+        yield "Human labels", (f"{labels}; truth by {makers}",)
     metrics = counted(len(a.rubric.metrics), "metric")
     yield "Rubric", (f"{a.rubric.name}, version {a.rubric.version}: {metrics}",)
     real = tuple(f"{judge.name}: {_what_judged(judge)}" for judge in a.real_judges)

@@ -75,7 +75,8 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
         yield Block(table.title, tables=(table,), folded=True)
     yield Block("How much more data is needed", tables=(_more_data_table(decisions),))
     curves, drawings = (_triage_table(decisions),), tuple(triage_drawings(decisions))
-    yield Block("Triage: which answers to send to humans", tables=curves, figures=drawings)
+    yield Block("Triage: which answers to send to humans", tables=curves)
+    yield Block("Every triage threshold as a figure", figures=drawings, folded=True)
     juries = (_jury_table(decisions), _correlations_table(decisions))
     yield Block("What a jury is worth", tables=juries, folded=True)
     test = _alternative_test_table(decisions)
@@ -113,20 +114,23 @@ def _decision_table(decisions: Decisions) -> Table:
 
 
 def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
-    """One for each kind of condition: its estimates against the bound, by metric and judge."""
+    """One for each kind of condition: its estimates against the bound, by metric and judge; where
+    bounds differ, against the easiest and the hardest to meet."""
     found: dict[str, dict[str, list[Lane]]] = {}
-    kinds: dict[str, Condition] = {}
+    kinds: dict[str, list[Condition]] = {}
     for d in decisions.decisions:
         for c in (*d.replace, *d.assist):
             if c.estimate.low is not None:
-                kinds.setdefault(c.key, c)
+                kinds.setdefault(c.key, []).append(c)
                 lanes = found.setdefault(c.key, {}).setdefault(decisions.titles[d.metric], [])
                 lanes.append(Lane(d.judge, "judge", c.estimate))
-    for key, c in kinds.items():
+    for key, same in kinds.items():
+        c, *_, last = sorted([*same, same[0]], key=lambda c: c.bound)
+        bounds = {f"required: {bound_text(one)}": one.bound for one in (c, last)}
         lines = tuple((title, tuple(lanes)) for title, lanes in found[key].items())
         yield Intervals(
             f"condition_{key}", _kind_title(c), lines, "Estimate with its interval",
-            {f"required: {bound_text(c)}": c.bound}, None if c.is_difference else (0.0, 1.0),
+            bounds, None if c.is_difference else (0.0, 1.0),
         )  # fmt: skip
 
 

@@ -192,7 +192,7 @@ def bound_text(c: Condition) -> str:
     """`at least 0.7`, `at most 0.05`, `above 0`."""
     if _above_zero(c):
         return "above 0"
-    return f"{'at least' if c.at_least else 'at most'} {c.bound:,g}"
+    return f"{'at least' if c.at_least else 'at most'} {round(c.bound, 3):,g}"
 
 
 def why(d: Decision) -> str:

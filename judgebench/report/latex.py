@@ -150,7 +150,7 @@ def _value_width(table: Table) -> int:
     if not cells:
         words = [cell for row in table.rows for cell in row[table.stubs :] if cell.remark]
         return 17 if words else 15  # a mark beside a word takes room too
-    return 20 if max(len(cell.interval) for cell in cells) > len("[0.774, 0.850]") else 17
+    return 22 if max(len(cell.interval) for cell in cells) > len("[0.774, 0.850]") else 17
 
 
 def _longtable(table: Table, notes: Footnotes, stub: int, value: int, first: bool) -> str:
