@@ -19,6 +19,7 @@ from judgebench.study.study import Humans, JudgeVerdicts, Study
 from judgebench.study.truth import Ratings
 
 NOT_ASKED = "The judge was asked about no item that has a human label"
+NOT_LABELLED = "No item has a human label on this metric"
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,12 @@ class Held:
         """What REPLACE requires of a judge; `stressed` are its conditions in a stress test."""
         asked = self.study.asked(judge)
         if not asked[self.rows].any():
-            return Measured(None, (), NOT_ASKED)
+            return Measured(None, (), NOT_ASKED if len(self.rows) else NOT_LABELLED)
         judged = self._judged(judge)
         counts = study_counts(self.side, judged, asked[self.rows], self._controls)
         found = findings(counts, self.rule, counts.how_many[None, :])
         conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
-        gate = _gate(counts, self.rule, self.humans, asked) or self._derived(judge.name, judged)
+        gate = self._gate(counts, asked) or self._derived(judge.name, judged)
         return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
 
     def _basis(self, counts: StudyCounts) -> str:
@@ -109,44 +110,45 @@ class Held:
             return ""
         return why_derived(judged, self.side, self.names, independent)
 
+    def _gate(self, counts: StudyCounts, asked: Bools) -> str:
+        """Why nothing can be said at all, whatever the numbers are; empty where something can.
 
-def _gate(counts: StudyCounts, rule: DecisionRule, humans: Humans, asked: Bools) -> str:
-    """Why nothing can be said at all, whatever the numbers are; empty where something can.
+        `asked` (items,) says about which of all items the judge was asked.
+        """
+        if counts.how_many @ counts.asked[:, 1] == counts.total_asked:
+            return f"The judge gave no label on any of {counts.total_asked:,} labelled items"
+        if not counts.items.any():
+            return NO_TRUTH[:1].upper() + NO_TRUTH[1:]
+        if not counts.pairs.any():
+            return self._no_pairs(asked)
+        if (counts.items.sum(axis=0) > 0).sum() == 1:
+            return (
+                "Annotators gave every item the same label: agreement on it says nothing of a judge"
+            )
+        questions = int(counts.how_many @ (counts.pairs > 0).any(axis=(1, 2)))
+        if questions < self.rule.questions:
+            return (
+                f"Only {questions} questions were labelled by two annotators; at least "
+                f"{self.rule.questions} are required"
+            )
+        return ""
 
-    `asked` (items,) says about which of all items the judge was asked.
-    """
-    if counts.how_many @ counts.asked[:, 1] == counts.total_asked:
-        return f"The judge gave no label on any of {counts.total_asked:,} labelled items"
-    if not counts.items.any():
-        return NO_TRUTH[:1].upper() + NO_TRUTH[1:]
-    if not counts.pairs.any():
-        return _no_pairs(humans, asked)
-    if (counts.items.sum(axis=0) > 0).sum() == 1:
-        return "Annotators gave every item the same label: agreement on it says nothing of a judge"
-    questions = int(counts.how_many @ (counts.pairs > 0).any(axis=(1, 2)))
-    if questions < rule.questions:
-        return (
-            f"Only {questions} questions were labelled by two annotators; at least "
-            f"{rule.questions} are required"
-        )
-    return ""
-
-
-def _no_pairs(humans: Humans, asked: Bools) -> str:
-    """Why no annotator can be compared with others on any item."""
-    if not _labelled_by_two(humans.ratings).any():
-        return "No item was labelled by two annotators: there is no human to compare with"
-    by_two = _labelled_by_two(humans.made)
-    if not by_two.any():
-        left_out = [name for name in humans.ratings.annotators if name not in humans.makers]
-        names = ", ".join(left_out[:3]) + (" and others" if len(left_out) > 3 else "")
-        return (
-            f"Too few annotators are left to compare with: without {names}, no item was labelled "
-            "by two annotators"
-        )
-    if not (by_two & asked[humans.ratings.rows]).any():
-        return "The judge was asked about no item that two annotators labelled"
-    return "With one annotator left out, the others give no truth on any item"
+    def _no_pairs(self, asked: Bools) -> str:
+        """Why no annotator can be compared with others on any item."""
+        ratings = self.humans.ratings
+        if not _labelled_by_two(ratings).any():
+            return "No item was labelled by two annotators: there is no human to compare with"
+        by_two = _labelled_by_two(ratings.of(self.names))
+        if not by_two.any():
+            left_out = [name for name in ratings.annotators if name not in self.names]
+            names = ", ".join(left_out[:3]) + (" and others" if len(left_out) > 3 else "")
+            return (
+                f"Too few annotators are left to compare with: without {names}, no item was "
+                "labelled by two annotators"
+            )
+        if not (by_two & asked[ratings.rows]).any():
+            return "The judge was asked about no item that two annotators labelled"
+        return "With one annotator left out, the others give no truth on any item"
 
 
 def _labelled_by_two(ratings: Ratings) -> Bools:

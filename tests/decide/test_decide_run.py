@@ -258,7 +258,7 @@ def test_no_human_label_at_all() -> None:
     study = study_of(rubric(), answers(5), [], TruthConfig(), Resampling(resamples=200))
     judges = [verdicts("j", "abcab", answers(5))]
     (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
-    _cant_tell(found, "asked about no item that has a human label")
+    _cant_tell(found, "No item has a human label on this metric.")
     assert found.replace == ()
 
 
