@@ -39,7 +39,7 @@ def remote(url: str, name: str = "remote") -> dict[str, object]:
 def write(place: Path, *judges: object, **more: object) -> Path:
     bench = {
         "name": "tiny", "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
-        "judges": list(judges), "report": {"resamples": 100}, **more,
+        "metrics": ["politeness"], "judges": list(judges), "report": {"resamples": 100}, **more,
     }  # fmt: skip
     (place / "bench.yaml").write_text(yaml.safe_dump(bench))
     return place / "bench.yaml"
@@ -144,10 +144,10 @@ def test_a_run_on_fewer_answers_leaves_the_larger_report_alone(call, place: Path
 
 def test_a_report_of_as_many_answers_replaces_the_old_one(call, place: Path) -> None:  # type: ignore[no-untyped-def]
     call("run", write(place, GOOD), "--run", "run")
-    for _ in range(2):
-        code, out, err = call("report", "run", "--to", "paper", "--truth", "majority")
-        assert (code, err) == (0, "")
-        assert "paper/report.html" in out
+    code, out, err = call("report", "run", "--to", "run/report", "--truth", "majority")
+    assert (code, err) == (0, "")
+    assert "Report: run/report/report.html" in out
+    (place / "paper").mkdir()
     (place / "paper" / "report.json").write_text("[")  # damaged: the folder is taken as new
     assert call("report", "run", "--to", "paper")[0] == 0
     assert json.loads((place / "paper" / "report.json").read_text()) == {"answers": ITEMS}
