@@ -87,12 +87,13 @@ def show(
 
 def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
     """Where the page is and how many files stand beside it; all paths where much is asked for."""
-    if output.verbose:
-        return list(map(str, written.values()))
     if not written:
         return []
-    page, others = written.get("html", next(iter(written.values()))), len(written) - 1
-    beside = f" and {others} other files in {page.parent}" if others else ""
+    page = written.get("html", next(iter(written.values())))
+    others = [path for path in written.values() if path != page]
+    if output.verbose:
+        return [f"Report: {page}", *map(str, others)]
+    beside = f" and {len(others)} other files in {page.parent}" if others else ""
     return [f"Report: {page}{beside}"]
 
 

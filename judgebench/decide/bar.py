@@ -73,7 +73,8 @@ def bar_lines(study: Study, kind: BarKind) -> Iterator[str]:
         if line := _line(study.humans[metric.id], kind):
             lines.setdefault(line, []).append(metric.title)
     for line, titles in lines.items():
-        yield f"Bar for {', '.join(titles)}: {line}."
+        which = f" for {', '.join(titles)}" if len(lines) > 1 else ""
+        yield f"Bar{which}: {line}."
 
 
 def _line(humans: Humans, kind: BarKind) -> str:

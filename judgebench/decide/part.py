@@ -57,7 +57,7 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
         yield Block("Decisions", (NO_DECISIONS,), lead=True, on_screen=True)
         return
     table = _decision_table(decisions)
-    yield Block("Decisions", tables=(table,), lead=True, on_screen=True)
+    yield Block("Decisions", decisions.bars, (table,), lead=True, on_screen=True)
     reasons = tuple(_reason(decisions, d) for d in decisions.decisions)
     yield Block("Why", reasons, lead=True, on_screen=True)
 

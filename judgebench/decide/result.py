@@ -239,11 +239,13 @@ class Decisions(Shown):
             )
         )
 
-    def records(self) -> list[dict[str, Any]]:
-        """The decisions, each with its reason, accuracy, conditions and what data it needs."""
+    def records(self) -> dict[str, list[Any]]:
+        """The decisions, each with its reason, accuracy, conditions and what data it needs, and
+        whose agreement the judges are held against."""
         from judgebench.decide.screen import record
 
-        return [record(self, decision) for decision in self.decisions]
+        made = [record(self, decision) for decision in self.decisions]
+        return {"decisions": made, "bars": [*self.bars]}
 
     @cached_property
     def part(self) -> Part:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
@@ -23,20 +24,24 @@ OUTCOME_LOOKS: Mapping[Outcome, Look] = {
 }
 _NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no control judge"))
 _MOST_ON_ONE_LINE = 2  # judges, whose outcome and accuracy share a line
-_ROOM = 24  # lines of a screen for the rows of the table and for sentences of two lines each
-_LEAST_SENTENCES = 4
+_ROOM = 26  # lines of a screen for the rows of the table and for sentences
+_LEAST_ROOM = 8
+_LINE = 96  # characters
+_NUMBER = re.compile(r"(?<![\w-])\d[\d,]*(?:\.\d+)?(?![\w-])")
+_MOST_BARS = 3
 
 
 def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     """What was compared, the outcomes with the agreement of each judge, and why not REPLACE;
     nothing where nothing was decided."""
     if decisions.decisions:
-        compared = (decisions.compared,) if decisions.compared else ()
-        table = _table(decisions)
-        lines = sum(1 + row[1].text.count("\n") for row in table.rows)
-        yield Block(text=compared, tables=(table,))
-        most = max(_LEAST_SENTENCES, (_ROOM - lines) // 2)
-        yield Block("Why not REPLACE", tuple(_sentences(decisions, most)))
+        bars, table = decisions.bars[:_MOST_BARS], _table(decisions)
+        more = len(decisions.bars) - len(bars)
+        bars = (*bars, f"… and {counted(more, 'more bar')}, for other metrics.") if more else bars
+        yield Block(text=tuple(filter(None, (decisions.compared, *bars))), tables=(table,))
+        taken = len(bars) + sum(1 + row[1].text.count("\n") for row in table.rows)
+        room = max(_LEAST_ROOM, _ROOM - taken)
+        yield Block("Why not REPLACE", tuple(_sentences(decisions, room)))
 
 
 def _table(decisions: Decisions) -> Table:
@@ -115,17 +120,56 @@ def _best_control(decisions: Decisions, metric: str) -> Row:
     return max(known, key=lambda r: r.estimate.value or 0.0, default=_NO_CONTROL)
 
 
-def _sentences(decisions: Decisions, most: int) -> Iterator[str]:
-    """One for what is not REPLACE; decisions with the same words in one sentence."""
-    groups: dict[tuple[Outcome, str], list[Decision]] = {}
-    for d in decisions.decisions:
-        if d.outcome is not Outcome.REPLACE:
-            groups.setdefault((d.outcome, d.reason or NO_REASON), []).append(d)
-    for (outcome, reason), same in list(groups.items())[:most]:
-        yield f"{outcome.value} for {_which(decisions, same)}. {reason}"
-    left = sum(len(same) for same in list(groups.values())[most:])
+def _sentences(decisions: Decisions, room: int) -> Iterator[str]:
+    """One for what is not REPLACE; decisions with the same words in one sentence, and, where there
+    is not room for all, those whose words differ in their numbers alone."""
+    every = [d for d in decisions.decisions if d.outcome is not Outcome.REPLACE]
+    groups = _grouped(every, lambda d: (d.outcome, _why(d)))
+    if sum(_lines(_sentence(decisions, same)) for same in groups) > room:
+        groups = _grouped(every, lambda d: (d.outcome, _NUMBER.sub("#", _why(d))))
+    left = len(every)
+    for same in groups:
+        sentence = _sentence(decisions, same)
+        if _lines(sentence) <= room:
+            room -= _lines(sentence)
+            left -= len(same)
+            yield sentence
     if left:
         yield f"… and {counted(left, 'more decision')}, for other reasons."
+
+
+def _why(d: Decision) -> str:
+    return d.reason or NO_REASON
+
+
+def _lines(sentence: str) -> int:
+    return 1 + len(sentence) // _LINE
+
+
+def _grouped(
+    decisions: Sequence[Decision], key: Callable[[Decision], Hashable]
+) -> list[list[Decision]]:
+    groups: dict[Hashable, list[Decision]] = {}
+    for d in decisions:
+        groups.setdefault(key(d), []).append(d)
+    return list(groups.values())
+
+
+def _sentence(decisions: Decisions, same: Sequence[Decision]) -> str:
+    """The reason that decisions have in common; a number that differs as `26 to 42`."""
+    found = [_NUMBER.findall(_why(d)) for d in same]
+    spread = iter(list(dict.fromkeys(sorted(one, key=_value))) for one in zip(*found, strict=True))
+
+    def number(_: re.Match[str]) -> str:
+        one = next(spread)
+        return one[0] if len(one) == 1 else f"{one[0]} to {one[-1]}"
+
+    reason = _NUMBER.sub(number, _why(same[0]))
+    return f"{same[0].outcome.value} for {_which(decisions, same)}. {reason}"
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:

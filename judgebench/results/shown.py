@@ -31,9 +31,10 @@ class Shown:
         """One row for each number."""
         return self.results.to_frame()
 
-    def records(self) -> list[dict[str, Any]]:
-        """What JSON shows of these findings: one mapping for each number, null where undefined."""
-        return [row.plain() for row in self.results]
+    def records(self) -> dict[str, list[Any]]:
+        """What JSON shows of these findings, by key: a mapping for each number, null where it is
+        undefined."""
+        return {self.part.key: [row.plain() for row in self.results]}
 
     def __str__(self) -> str:
         from judgebench.report.terminal import as_text
@@ -50,11 +51,11 @@ class Shown:
 
 
 def to_json(found: Mapping[str, Shown], name: str, **beside: Any) -> str:
-    """All findings as JSON: the name of the study, the records of each part under its key, the
-    notes, and whatever else is to stand beside. An undefined number is null with a `reason`."""
-    parts = {shown.part.key: shown.records() for shown in found.values()}
+    """All findings as JSON: the name of the study, the records of each analysis, the notes, and
+    whatever else is to stand beside. An undefined number is null with a `reason`."""
+    records = {key: held for shown in found.values() for key, held in shown.records().items()}
     notes = caveats([shown.part for shown in found.values()])
-    whole = {"name": name, **parts, "notes": notes, **beside}
+    whole = {"name": name, **records, "notes": notes, **beside}
     return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False)
 
 

@@ -13,7 +13,7 @@ from judgebench.rubric import load_rubric
 
 METRICS = ("scientific_consensus", "bias", "empathy")
 JUDGES = {"as-good": 0.98, "worse": 0.5, "random-like": 0.2, "meta-llama-3-70b-instruct": 0.7}
-ANSWERS = 150
+ANSWERS = 120
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def run_folder(call, bench: Path) -> Path:  # type: ignore[no-untyped-def]
     return folder
 
 
-@pytest.mark.parametrize("verb", ["run", "decide", "align", "report"])
+@pytest.mark.parametrize("verb", ["run", "decide", "align"])
 def test_one_screen_has_the_outcomes_the_reasons_and_the_paths(
     call,  # type: ignore[no-untyped-def]
     bench: Path,
@@ -75,6 +75,7 @@ def test_one_screen_has_the_outcomes_the_reasons_and_the_paths(
     assert max(len(line) for line in lines if not line.startswith("Report:")) <= 100
     told = " ".join(out.split())
     assert "the truth is made by ann, bob and cem." in told
+    assert "Bar: ann, bob" in told
     assert all(judge[:5] in told for judge in JUDGES)
     assert "Best control" in told or "Best ┃" in out
     assert "REPLACE" in told
@@ -112,7 +113,7 @@ def test_the_screen_shows_the_numbers_of_the_alignment(call, run_folder: Path) -
         assert f"{decision['accuracy']['value']:.3f}" in screen
 
 
-@pytest.mark.parametrize("verb", ["run", "decide", "align", "report"])
+@pytest.mark.parametrize("verb", ["run", "decide"])
 def test_json_is_alone_on_stdout_and_says_why_a_number_is_undefined(
     call,  # type: ignore[no-untyped-def]
     bench: Path,
@@ -128,6 +129,7 @@ def test_json_is_alone_on_stdout_and_says_why_a_number_is_undefined(
     assert {d["outcome"] for d in found["decisions"]} >= {"REPLACE", "DO NOT USE"}
     assert all(d["reason"] for d in found["decisions"])
     assert found["notes"]
+    assert found["bars"]
     assert Path(found["report"]["html"]).is_file()
     conditions = [c for d in found["decisions"] for c in d["conditions"]]
     assert {c["state"] for c in conditions} >= {"met", "not met"}
