@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,13 @@ def one_line(text: str) -> str:
 
 def tokens(markdown: str) -> list[Token]:
     return [t for block in READER.parse(markdown) for t in (block, *(block.children or []))]
+
+
+def test_the_report_says_first_what_was_judged() -> None:
+    facts = (("Outcomes", ("REPLACE 1", "ASSIST 2")), ("Run", ("2026-11-22",)))
+    text = to_markdown([replace(make_part(), facts=facts)], "study")
+    head, _ = text.split("## First of all")
+    assert "- Outcomes: REPLACE 1; ASSIST 2\n- Run: 2026-11-22\n" in head
 
 
 @given(st.text(alphabet=MARKUP, max_size=30) | st.text(max_size=30))
