@@ -245,14 +245,13 @@ def report(
     >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
     'report.html'
     """
-    from judgebench.report.place import place_for
-    from judgebench.report.write import write_report
+    from judgebench.report.place import write_in_place
 
-    shown = parts(analyse(study, rule))
-    place, told = place_for(Path(folder), study.n_judged)
+    shown, asked = parts(analyse(study, rule)), study.n_judged
+    written, told = write_in_place(shown, Path(folder), name=study.name, answers=asked)
     if told:
         warnings.warn(told, stacklevel=2)
-    return write_report(shown, place, name=study.name)
+    return written
 
 
 def parts(found: Mapping[str, Shown]) -> list[Part]:

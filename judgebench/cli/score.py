@@ -89,11 +89,11 @@ def report_and_print(run: Path, output: Output) -> None:
 
 def _report(study: Study, to: Path, output: Output, rule: str | None = None) -> None:
     from judgebench import api
-    from judgebench.report.place import place_for
-    from judgebench.report.write import write_report
+    from judgebench.report.place import write_in_place
 
     found = api.analyse(study, rule)
-    place, told = place_for(to, study.n_judged)
-    show(found, study.name, output, write_report(api.parts(found), place, name=study.name))
+    parts, name = api.parts(found), study.name
+    written, told = write_in_place(parts, to, name=name, answers=study.n_judged)
+    show(found, name, output, written)
     if told:
         output.console().print(f"! {told}.", highlight=False, markup=False, soft_wrap=True)

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from judgebench.files import write_atomically
+from judgebench.report.write import write_report
+from judgebench.results.part import Part
+from judgebench.store.verdict_file import disk_errors
 
 _SIZE = "report.json"  # beside the report: on how many answers it is
 
 
-def place_for(folder: Path, answers: int) -> tuple[Path, str]:
-    """`folder`, made and marked as the place of a report on so many answers. Where it holds the
-    report of more, a folder beside it, and a sentence that says so."""
+def write_in_place(
+    parts: Sequence[Part], folder: Path, *, name: str, answers: int
+) -> tuple[Mapping[str, Path], str]:
+    """Write the report on so many answers (`write_report`) into `folder`. Where that holds the
+    report of more, it goes into a folder beside it, and a sentence says so.
+
+    Raises DiskFailed.
+    """
+    with disk_errors(folder):
+        place, told = _place(folder, answers)
+        return write_report(parts, place, name=name), told
+
+
+def _place(folder: Path, answers: int) -> tuple[Path, str]:
+    """Where the report goes, made and marked with the number, and what is to be said of it."""
     there = _answers_of(folder)
     place, told = folder, ""
     if there > answers:

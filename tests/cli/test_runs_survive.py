@@ -151,6 +151,9 @@ def test_a_report_of_as_many_answers_replaces_the_old_one(call, place: Path) -> 
     (place / "paper" / "report.json").write_text("[")  # damaged: the folder is taken as new
     assert call("report", "run", "--to", "paper")[0] == 0
     assert json.loads((place / "paper" / "report.json").read_text()) == {"answers": ITEMS}
+    code, _, err = call("report", "run", "--to", "answers.csv")
+    assert code == 1
+    assert "stopped: answers.csv cannot be written: File exists" in err
 
 
 # --- no judge ------------------------------------------------------------------------------------
