@@ -1,11 +1,13 @@
 """How often a planned study suffices: worlds of decisions.py, with the data that a plan asks for.
 
 A world whose studies are mostly clear is made smaller, by four, until enough of them end in CAN'T
-TELL; without any it is left out. Each of those studies is planned
-(`more_data`), as many further questions as the plan says are drawn from the same world, and the
-larger study is decided. The plan promises that a share `plan.chance` ends clear; reported is the
-share that does, and the share that ends with the outcome that the plan named. First-pass filters
-are left out.
+TELL. Worlds without such studies are left out, and so are those whose judge must never replace
+annotators. Each study is planned (`more_data`), as many further questions as the plan says are
+drawn from the same world, and the larger study is decided. The plan promises that a share
+`plan.chance` ends clear; reported is the share that does, and the share that ends with the outcome
+that the plan named. Beside it is the share of fresh studies that end clear with as much as a plan
+may ask for at most: where that is small, the judge lies close to the bar, and every plan is a
+mistake. First-pass filters are left out.
 
     python benchmarks/planning.py            # 150 plans a world, minutes
     python benchmarks/planning.py --quick    # 5 plans
@@ -31,9 +33,10 @@ from judgebench.decide.result import Condition, Outcome
 PILOT = 20  # studies that show how often a world ends in CAN'T TELL
 OFTEN = 0.3  # of the studies
 SMALLEST = 40  # items
+FRESH = 40  # studies of the largest size that a plan may ask for
 HEADS = (
     "world", "items", "unclear studies", "of these planned", "times as large (median)", "promised",
-    "ended clear", "as named",
+    "ended clear", "as named", f"{RULE.plan.most} times as large",
 )  # fmt: skip
 PATIENCE = 8  # studies drawn for each plan, at most
 
@@ -48,6 +51,8 @@ class Tally:
     as_named: int = 0
     promised: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)  # how many times as large the study becomes
+    fresh: int = 0
+    fresh_clear: int = 0
 
 
 def outcome_of(conditions: Sequence[Condition]) -> Outcome:
@@ -89,7 +94,10 @@ def run_world(world: World, plans: int, seed: int) -> tuple[World, Tally]:
 
 
 def _planned(world: World, plans: int, rng: np.random.Generator) -> Tally:
-    tally = Tally()
+    tally, most = Tally(fresh=FRESH), world.items * RULE.plan.most
+    for _ in range(FRESH):
+        largest = decided(draw(world, most, rng), rng)[1]
+        tally.fresh_clear += outcome_of(largest) is not Outcome.CANT_TELL
     for drawn in range(PATIENCE * plans):
         if tally.unclear == plans:
             break
@@ -113,25 +121,33 @@ def _planned(world: World, plans: int, rng: np.random.Generator) -> Tally:
 
 
 def table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
-    """A row for each world that was planned in, and one for all, in Markdown."""
+    """A row for each world that was planned in, and one for those that can be settled and one for
+    the others, in Markdown."""
     yield f"| {' | '.join(HEADS)} |"
     yield f"|---|{'--:|' * (len(HEADS) - 1)}"
-    total = Tally()
+    sums = {"that can be settled": Tally(), "that cannot": Tally()}
     for world, tally in results:
-        if tally.unclear:
-            yield _row(world.name, f"{world.items:,}", tally)
+        if not tally.unclear:
+            continue
+        yield _row(world.name, f"{world.items:,}", tally)
+        can = tally.fresh_clear >= RULE.plan.chance * tally.fresh
+        total = sums["that can be settled" if can else "that cannot"]
         for name, value in vars(tally).items():
             setattr(total, name, getattr(total, name) + value)
-    yield _row("all", "", total)
+    for name, total in sums.items():
+        if total.unclear:
+            yield _row(f"**{name}**", "", total)
 
 
 def _row(name: str, items: str, tally: Tally) -> str:
     n = tally.planned
     cells = [name, items, f"{tally.unclear:,}", _percent(n, tally.unclear)]
-    if not n:
-        return f"| {' | '.join([*cells, *'––––'])} |"
-    cells += [f"{np.median(tally.times):.1f}", f"{100 * np.mean(tally.promised):.0f} %"]
-    cells += [_with_error(tally.clear, n), _with_error(tally.as_named, n)]
+    if n:
+        cells += [f"{np.median(tally.times):.1f}", f"{100 * np.mean(tally.promised):.0f} %"]
+        cells += [_with_error(tally.clear, n), _with_error(tally.as_named, n)]
+    else:
+        cells += ["–"] * 4
+    cells.append(_percent(tally.fresh_clear, tally.fresh))
     return f"| {' | '.join(cells)} |"
 
 
