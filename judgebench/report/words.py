@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import unicodedata
 from collections.abc import Callable, Sequence
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -21,8 +22,13 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Printable text in lines of at most `width`, cut at spaces and the signs inside names."""
+    """Printable text in lines of at most `width`, cut at spaces and the signs inside names.
+
+    Chinese, Japanese and Korean characters are twice as wide as others.
+    """
     spaced = re.sub(r"(?<=[/:_.@-])(?=\w)", "\u200b ", printable(text))
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in spaced)
+    width = max(2, width * len(spaced) // (len(spaced) + wide)) if wide else width
     lines = textwrap.wrap(spaced, width, break_on_hyphens=False) or [""]
     return "\n".join(line.replace("\u200b ", "").replace("\u200b", "") for line in lines)
 

@@ -39,6 +39,29 @@ def test_every_element_is_closed_and_ids_are_unique() -> None:
         assert links <= {f"#{i}" for i in ids}
 
 
+def test_the_colours_of_text_stand_out_from_their_grounds_in_light_and_dark() -> None:
+    """Contrast by WCAG 2.2, from the colours of the style sheet; the browser's tests measure it."""
+    style = re.search(r"<style>(.*?)</style>", HTML, re.DOTALL)
+    assert style
+    light, dark = re.findall(r":root \{([^}]*--ground[^}]*)\}", style[1])
+    for scheme in (light, light + dark):
+        colours = dict(re.findall(r"--([\w-]+): #([0-9a-f]{6})", scheme))
+        pairs = [
+            (ink, ground) for ink in ("ink", "soft", "accent") for ground in ("ground", "panel")
+        ]
+        pairs += [("ink", g) for g in ("fair", "missing", "added", "gone", "warn-ground")]
+        pairs += [("good-ink", "good"), ("bad-ink", "bad"), ("warn", "warn-ground")]
+        for ink, ground in pairs:
+            one, other = sorted(luminance(colours[name]) for name in (ink, ground))
+            assert (other + 0.05) / (one + 0.05) >= 4.5, (ink, ground)
+
+
+def luminance(colour: str) -> float:
+    shares = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
 def test_nothing_is_asked_of_anybody() -> None:
     for html in (HTML, HOSTILE_HTML):
         page = Page(html)

@@ -22,3 +22,8 @@ def test_wrapping_loses_nothing_but_space(text: str, width: int) -> None:
         return "".join(t.replace("\u200b", "").split())
 
     assert bare(wrapped(text, width)) == bare(printable(text))
+
+
+def test_wide_characters_take_the_room_of_two() -> None:
+    assert wrapped("语气与礼貌程度", 8) == "语气与礼\n貌程度"
+    assert wrapped("tone and manners", 8) == "tone and\nmanners"
