@@ -163,7 +163,7 @@ _NO_METRICS = ("#", "# The file holds no labels: the metric below is an EXAMPLE.
 
 
 def _metric(title: str, labels: Sequence[str], ids: Mapping[str, str]) -> Iterator[str]:
-    yield f"  - id: {ids[title]}"
+    yield f"  - id: {_quoted(ids[title])}"
     yield f"    title: {_quoted(title)}"
     question = f"Which label does the answer deserve for {title}?"
     yield f"    question: {_quoted(question)} # as the annotators were asked"
@@ -195,11 +195,11 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
         lines += ["        if_empty: skip # rows without a text are no items"] * found.blank_texts
         lines += ["        labels:", *(f"          {line}" for line in labels)] if labels else []
     else:
-        first, *others = labels or ["# no labels were found"]
-        lines += ["    labels:", f"      - item_id: {_item_id(found)}"]
-        lines += [
-            f"        {line.removeprefix('- ').removeprefix('  ')}" for line in (first, *others)
-        ]
+        lines += ["    labels:"]
+        for line in labels:
+            if line.startswith("- "):
+                lines += [f"      - item_id: {_item_id(found)}"]
+            lines += [f"        {line[2:]}"]
         lines += [
             "  # The file holds no answers. Write them into this table, or name the file that has",
             "  # them here.",
@@ -213,20 +213,24 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
 
 
 def _labels(found: Guess, ids: Mapping[str, str]) -> Iterator[str]:
-    """An entry of `labels`, its lines as a list of one."""
-    if not found.metrics:
-        return
-    if "annotator" in found.roles:
-        yield f"- annotator: {_column(found, 'annotator')}"
-    else:
-        yield "- annotator: {value: annotator-1} # no column names the annotators"
+    """The entries of `labels`, as the lines of a list."""
     if "metric" in found.roles:
+        yield f"- annotator: {_annotator(found, '')}"
         yield f"  metric: {_column(found, 'metric')}"
         yield f"  label: {_column(found, 'label')}"
         return
-    yield "  metrics: # id in rubric.yaml: column"
-    for title in found.metrics:
-        yield f"    {ids[title]}: {_quoted(title)}"
+    for who, columns in found.columns.items() if found.metrics else ():
+        yield f"- annotator: {_annotator(found, who)}"
+        yield "  metrics: # id in rubric.yaml: column"
+        for metric, column in columns.items():
+            yield f"    {_quoted(ids[metric])}: {_quoted(column)}"
+
+
+def _annotator(found: Guess, who: str) -> str:
+    if who or "annotator" not in found.roles:
+        about = "" if who else " # no column says who labelled"
+        return f"{{value: {_quoted(who or 'annotator')}}}{about}"
+    return _column(found, "annotator")
 
 
 def _item_id(found: Guess) -> str:
@@ -284,7 +288,9 @@ def _in_words(found: Guess) -> Iterator[str]:
     if "item_id" not in found.roles:
         yield f"item_id: {' and '.join(map(repr, found.key)) or 'each row is an item'}"
     for metric, labels in found.metrics.items():
-        yield f"metric {metric!r}: {', '.join(labels)}"
+        people = [who for who, columns in found.columns.items() if who and metric in columns]
+        by = f" by {', '.join(people)}" if people else ""
+        yield f"metric {metric!r}{by}: {', '.join(labels)}"
     if not found.metrics:
         yield "no column looks like labels: the rubric holds an example to replace"
     for column, why in found.unused.items():

@@ -53,6 +53,16 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "metric": ("metric", "metric_name", "criterion", "criteria", "dimension", "aspect", "measure"),
     "label": ("label", "rating", "score", "grade", "verdict", "value", "annotation"),
 }  # fmt: skip
+_OF_ITEMS = ("question", "text", "system", "reference", "group")
+_PERSON = "(?:annotator|rater|coder|labell?er|reviewer|expert|evaluator)"
+_BY_PEOPLE = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"(?P<metric>.*?)[ _.-]*(?P<who>{_PERSON}[ _.-]?[a-z0-9]+)",
+        rf"(?P<who>{_PERSON}[ _.-]?[a-z0-9]+)[ _.-]+(?P<metric>.+)",
+        r"(?P<metric>annotation|label|rating|score|grade)s?[ _.-]?(?P<who>[0-9]+)",
+    )
+]
 # What describes an item or a row and is no judgement of it.
 _DESCRIBES = frozenset((
     "language", "lang", "locale", "topic", "split", "date", "time", "timestamp", "created_at",
@@ -68,8 +78,9 @@ class Guess:
 
     `roles` maps the nouns of `NAMES` to columns, those in `by_content` not by their names.
     `metrics` maps what the file calls a metric to its labels, in the order of their values or of
-    the file; a file is long where `roles` has `metric`, else the keys are columns. `unused` says
-    of a column why it is not read. Items are known by the cells of the columns `key` together;
+    the file; a file is long where `roles` has `metric`. Else `columns` maps annotators, "" where
+    their names are in a column or nowhere, to the column of each metric. `unused` says of a column
+    why it is not read. Items are known by the cells of the columns `key` together;
     without any, each row is one.
     """
 
@@ -77,6 +88,7 @@ class Guess:
     roles: Mapping[str, str]
     by_content: frozenset[str]
     metrics: Mapping[str, tuple[str, ...]]
+    columns: Mapping[str, Mapping[str, str]]
     unused: Mapping[str, str]
     key: tuple[str, ...] = ()
     blank_texts: bool = False
@@ -165,7 +177,9 @@ def guess(path: Path) -> Guess:
             columns[name].add(text)
     if findings.errors:
         raise SetupError(findings.errors)
-    usable = {name: about for name, about in columns.items() if not about.holds_lists}
+    usable = {
+        name: about for name, about in columns.items() if about.filled and not about.holds_lists
+    }
     roles = _by_name(usable)
     named = frozenset(roles)
     _texts_by_content(usable, roles)
@@ -185,7 +199,10 @@ def guess(path: Path) -> Guess:
         message = "holds neither texts to judge nor labels"
         raise SetupError(Problem(message, str(path), found=", ".join(columns)))
     blank = "text" in roles and columns[roles["text"]].filled < rows
-    return Guess(path, roles, by_content, metrics, unused, key, blank)
+    people = {"": {name: name for name in metrics}}
+    if not {"annotator", "metric"} & roles.keys():
+        metrics, people = _people(metrics)
+    return Guess(path, roles, by_content, metrics, people, unused, key, blank)
 
 
 def keys_of(found: Guess) -> list[tuple[str, ...]]:
@@ -265,8 +282,8 @@ def _ids(path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str], r
         if columns[name].filled == rows and not columns[name].repeats:
             return name
     if "text" in roles:
-        answers, _ = _items(path, [roles[r] for r in ("question", "text") if r in roles], "")
-        return next((c for c in free if _items(path, [c], roles["text"])[0] == answers), "")
+        answers, _ = _items(path, [roles[r] for r in ("question", "text") if r in roles], [])
+        return next((c for c in free if _items(path, [c], [roles["text"]])[0] == answers), "")
     return ""
 
 
@@ -283,10 +300,11 @@ def _key(
     candidates = [ids[:1], ids] if "item_id" in roles else []
     if "text" in roles:
         candidates += [tuple(roles[r] for r in ("question", "text", "system") if r in roles), ()]
+    about = [roles[r] for r in _OF_ITEMS if r in roles] if "text" in roles else []
     for key in candidates:
         if not key:
             return key, ""
-        items, rows = _items(path, key, roles.get("text", ""))
+        items, rows = _items(path, key, about)
         if not items:
             continue
         if items == rows or {"annotator", "metric"} & roles.keys():
@@ -303,13 +321,14 @@ def _key(
     raise SetupError(problem)
 
 
-def _items(path: Path, key: Sequence[str], text: str) -> tuple[int, int]:
-    """How many items and rows there are; no items where one has several texts."""
+def _items(path: Path, key: Sequence[str], about: Sequence[str]) -> tuple[int, int]:
+    """How many items and rows there are; no items where the columns `about` differ within one."""
     texts: dict[tuple[str, ...], int] = {}
     rows = 0
     for cells in _rows(_table(path, Findings())):
         rows += 1
-        item, said = tuple(cells.get(c, "") for c in key), hash(cells.get(text, ""))
+        item = tuple(cells.get(c, "") for c in key)
+        said = hash(tuple(cells.get(c, "") for c in about))
         if texts.setdefault(item, said) != said:
             return 0, rows
     return len(texts), rows
@@ -376,6 +395,9 @@ def _metrics(
         found: dict[str, dict[str, str]] = {}
         for cells in _rows(_table(path, Findings())):
             metric, label = cells.get(roles["metric"]), cells.get(roles["label"])
+            if metric and label and not normalise(label):
+                message = "a label needs a letter or a digit"
+                raise SetupError(Problem(message, str(path), field=roles["label"], found=label))
             if metric and label:
                 first = spelt.setdefault(normalise(metric), metric)
                 found.setdefault(first, {}).setdefault(normalise(label), label)
@@ -385,3 +407,26 @@ def _metrics(
     why |= {c: "its name says that it is no label" for c in rest if _plain(c) in _DESCRIBES}
     metrics = {c: about.labels() for c, about in rest.items() if not why[c]}
     return metrics, {c: reason for c, reason in why.items() if reason}
+
+
+def _people(
+    labels: Mapping[str, tuple[str, ...]],
+) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, str]]]:
+    """Metrics, and the column of each by annotator, where columns are named by both: `tone_rater1`
+    and `tone_rater2`, `rater1_tone`, `rating_1`. Their labels are those of all columns."""
+    found: dict[str, dict[str, str]] = {}
+    for name in labels:
+        match = next(filter(None, (form.fullmatch(name) for form in _BY_PEOPLE)), None)
+        if match and match["who"]:
+            who = f"annotator-{match['who']}" if match["who"].isdigit() else match["who"]
+            found.setdefault(match["metric"] or "Label", {})[who] = name
+    several = {metric: people for metric, people in found.items() if len(people) > 1}
+    metrics: dict[str, tuple[str, ...]] = {}
+    columns: dict[str, dict[str, str]] = {}
+    named = {name: (metric, who) for metric, p in several.items() for who, name in p.items()}
+    for name, texts in labels.items():
+        metric, who = named.get(name, (name, ""))
+        spelt = {normalise(text): text for text in (*metrics.get(metric, ()), *texts)}
+        metrics[metric] = ordered(spelt.values())
+        columns.setdefault(who, {})[metric] = name
+    return metrics, columns

@@ -172,6 +172,44 @@ def test_columns_are_known_by_their_content(start, tmp_path: Path) -> None:  # t
     assert "text: column 'aa', guessed from its content" in out
 
 
+@pytest.mark.parametrize("texts", [True, False], ids=["with answers", "labels alone"])
+@pytest.mark.parametrize(
+    ("first", "second", "metric", "who"),
+    [
+        ("tone_rater1", "tone_rater2", "tone", ("rater1", "rater2")),
+        ("Expert A: tone", "tone", "Expert A: tone", ()),  # one of them alone says nothing
+        ("annotator-1 tone", "annotator-2 tone", "tone", ("annotator-1", "annotator-2")),
+        ("rating_1", "rating_2", "rating", ("annotator-1", "annotator-2")),
+        ("q1", "q2", "q1", ()),  # two questions rather than two people
+    ],
+)
+def test_columns_may_be_named_by_annotators(
+    start,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+    texts: bool,
+    first: str,
+    second: str,
+    metric: str,
+    who: tuple[str, ...],
+) -> None:
+    rows = [("id", "text" if texts else "split", first, second)]
+    said = ("good", "bad")
+    rows += [(f"i{i}", f"t{i}", said[i % 2], said[i // 2 % 2]) for i in range(8)]
+    rows += [("i8", "t8", "good", "awful"), ("i9", "t9", "good", "awful")]
+    out, found = start(table(tmp_path / "wide.csv", rows))
+    file = found["data.yaml"]["files"][0]
+    entries = file["items"][0]["labels"] if texts else file["labels"]
+    assert len(entries) == max(1, len(who))
+    if who:
+        assert [entry["annotator"]["value"] for entry in entries] == list(who)
+        assert [list(entry["metrics"].values()) for entry in entries] == [[first], [second]]
+        (one,) = found["rubric.yaml"]["metrics"]
+        assert [label["text"] for label in one["labels"]] == ["good", "bad", "awful"]
+        assert f"metric {metric!r} by {', '.join(who)}: good, bad, awful" in out
+    else:
+        assert {m["title"] for m in found["rubric.yaml"]["metrics"]} == {first, second}
+
+
 def test_an_id_of_the_question_is_a_group_and_not_the_item(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     rows = [("id", "system", "answer", "ok")]
     rows += [
@@ -238,6 +276,7 @@ def test_nothing_is_overwritten(call, tmp_path: Path) -> None:  # type: ignore[n
         ([("a", "b"), ("1 x", "2"), ("1 x", "2")], "no column says which item a row is about"),
         ([("id", "ok"), ("x", "no"), ("x", "yes")], "no column says who labelled it"),
         ([("id", "when"), ("x", "1"), ("y", "2")], "holds neither texts to judge nor labels"),
+        ([("id", "metric", "label"), ("x", "m", "*")], "a label needs a letter or a digit"),
         ([("id", "text", "ok"), ("x", "t")], "has 2 cells where the header has 3"),
     ],
 )
