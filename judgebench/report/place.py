@@ -32,7 +32,8 @@ def _place(folder: Path, answers: int) -> tuple[Path, str]:
     there = _answers_of(folder)
     place, told = folder, ""
     if there > answers:
-        place = folder.with_name(f"{folder.absolute().name}-{answers}-answers")
+        named = folder if folder.name not in ("", "..") else folder.resolve()
+        place = named.with_name(f"{named.name}-{answers}-answers")
         told = (
             f"{folder} holds the report of {there:,} answers and was left as it is: this one, of "
             f"{answers:,}, is in {place}"

@@ -117,7 +117,11 @@ def test_python_is_told_which_judges_are_left_out(place: Path) -> None:
 # --- a smaller report beside a larger one --------------------------------------------------------
 
 
-def test_a_run_on_fewer_answers_leaves_the_larger_report_alone(call, place: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_on_fewer_answers_leaves_the_larger_report_alone(
+    call,  # type: ignore[no-untyped-def]
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bench = write(place, GOOD)
     assert call("run", bench, "--run", "run")[0] == 0
     before = {p: p.read_bytes() for p in (place / "run" / "report").rglob("*") if p.is_file()}
@@ -133,8 +137,11 @@ def test_a_run_on_fewer_answers_leaves_the_larger_report_alone(call, place: Path
     code, out, _ = call("report", "run", "--to", "run/report")
     assert code == 0
     assert f"! {told} run/report-5-answers." in out
-    with pytest.warns(UserWarning, match=told):
-        jb.report(jb.open_run("run"), "run/report")
+    monkeypatch.chdir(place / "run" / "report")
+    with pytest.warns(UserWarning, match="^. holds the report of 12 answers"):
+        written = jb.report(jb.open_run(place / "run"), ".")
+    assert written["html"] == place / "run" / "report-5-answers" / "report.html"
+    monkeypatch.chdir(place)
     assert "run/report-5-answers/report.html" in out
     code, out, err = call("run", bench, "--run", "run")
     assert (code, err) == (0, "")
