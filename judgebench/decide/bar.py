@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judgebench.decide.words import listed
+from judgebench.decide.counts import estimable
+from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate, is_slot
+from judgebench.report.words import listed
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import value_counts
@@ -73,7 +75,7 @@ def bar_lines(study: Study, kind: BarKind) -> Iterator[str]:
         if line := _line(study.humans[metric.id], kind):
             lines.setdefault(line, []).append(metric.title)
     for line, titles in lines.items():
-        which = f" for {', '.join(titles)}" if len(lines) > 1 else ""
+        which = f" for {listed(titles)}" if len(lines) > 1 else ""
         yield f"Bar{which}: {line}."
 
 
@@ -92,3 +94,24 @@ def _line(humans: Humans, kind: BarKind) -> str:
         points = -100 * bar.gap.value[humans.makers.index(who)]
         line += f"; {who} is left out of the bar (agrees {points:.0f} points less with the others)"
     return line
+
+
+def rare_labels(study: Study, metric: Metric, rule: DecisionRule) -> Iterator[str]:
+    """Which labels are too rare for balanced agreement, and what to do about it."""
+    humans, severe = study.humans[metric.id], rule.severe_index(metric)
+    truth = humans.truth_of(humans.trusted(rule.replace.humans.bar))
+    known = np.flatnonzero(truth >= 0)
+    questions = np.array(
+        [
+            len(np.unique(study.clusters.codes[known[truth[known] == label]]))
+            for label in range(len(metric.labels))
+        ]
+    )
+    for label, text in enumerate(metric.label_texts):
+        if not estimable(questions, rule.rare, severe)[label] and questions[label]:
+            answers = int((truth == label).sum())
+            yield (
+                f'{metric.title}: "{text}" is the truth of {answers} of {len(known):,} answers, '
+                "too few to estimate agreement on it: it counts in plain and not in balanced "
+                "agreement. If it is no judgement, list it under `abstain` in the rubric."
+            )

@@ -79,24 +79,28 @@ class StudyCounts:
         return self.severe_from is not None
 
     def used(self, measure: Measure, rare: int) -> Bools | None:
-        """Which labels (k,) balanced agreement is a mean over; None for plain agreement.
-
-        Labels of fewer than `rare` questions would decide it by a handful of items and are left
-        out, as long as two others remain. Severe labels stay: they are what a judge is for.
-        """
+        """Which labels (k,) balanced agreement is a mean over; None for plain agreement."""
         if measure == "accuracy":
             return None
-        questions = self.how_many @ (self.items > 0)
-        enough = questions >= rare
-        if self.severe_from is not None:
-            enough[self.severe_from :] = True
-        enough &= questions > 0
-        return np.asarray(enough if enough.sum() >= 2 else np.ones_like(enough))
+        return estimable(self.how_many @ (self.items > 0), rare, self.severe_from)
 
     @property
     def total_asked(self) -> int:
         """How many items with human labels the judge was asked about."""
         return round(float(self.how_many @ self.asked[:, 0]))
+
+
+def estimable(questions: FloatArray | IntArray, rare: int, severe_from: int | None) -> Bools:
+    """Which labels agreement can be estimated on, by how many `questions` (k,) have them as truth.
+
+    A label of fewer than `rare` would decide balanced agreement by a handful of items; it is left
+    out as long as two others remain. Severe labels stay: they are what a judge is for.
+    """
+    enough = np.asarray(questions >= rare)
+    if severe_from is not None:
+        enough[severe_from:] = True
+    enough &= questions > 0
+    return enough if enough.sum() >= 2 else np.ones_like(enough)
 
 
 def study_counts(

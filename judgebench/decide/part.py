@@ -28,6 +28,7 @@ from judgebench.decide.words import (
     why,
 )
 from judgebench.records import Estimate
+from judgebench.report.words import listed
 from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
 
@@ -65,7 +66,8 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
 def _evidence(decisions: Decisions) -> Iterator[Block]:
     if decisions.decisions:
         conditions = tuple(_condition_figures(decisions))
-        yield Block("What the decisions rest on", (STATES,))
+        yield Block("What the decisions rest on", (*decisions.bars, STATES))
+        yield Block("Who sets the bar", tables=(_bar_table(decisions),), folded=True)
         yield Block("Every condition as a figure", figures=conditions, folded=True)
         title = "May the judge replace the annotators?"
         drawing = Drawing("decisions", title, partial(draw_matrix, decisions))
@@ -142,6 +144,27 @@ def _kind_title(c: Condition) -> str:
     return title[:1].upper() + title[1:]
 
 
+def _bar_table(decisions: Decisions) -> Table:
+    """Each annotator and each judge beside the annotators of the bar."""
+    found, rows = decisions.beside, []
+    for row in found.select("bar", "gap"):
+        shares = found.select("bar", "share", metric=row.metric, who=row["who"])
+        given = (f"{share['label']} {percent(share.estimate.value)}" for share in shares)
+        who = Cell(row.judge or row["who"], remark="a judge" if row.judge else "")
+        cells = Cell(row["in_bar"] or DASH), Cell(estimate=row.estimate, signed=True)
+        labels = ", ".join(given) if row["who"] else DASH
+        rows.append((Cell(decisions.titles[row.metric]), who, *cells, Cell(labels)))
+    return Table(
+        "decide_bar", "Annotators and judges beside those who set the bar",
+        ("Metric", "Who", "In the bar", "Agreement gap", "Labels given"), tuple(rows),
+        (
+            "Agreement gap: how much more often somebody agrees with the annotators in the bar "
+            "than these agree with each other on the same items.",
+        ),
+        stubs=2,
+    )  # fmt: skip
+
+
 def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
     """Every condition of every metric with its bound, estimate and state."""
     rows = [
@@ -151,7 +174,10 @@ def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
         )
         for d in decisions.decisions
         if d.judge == judge
-        for outcome, conditions in (("REPLACE", d.replace), ("ASSIST", d.assist))
+        for outcome, conditions in (
+            ("REPLACE", d.replace), ("ASSIST", d.assist),
+            *((f"REPLACE, by {listed(camp.names)} alone", camp.conditions) for camp in d.camps),
+        )
         for c in conditions
     ]  # fmt: skip
     return Table(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from judgebench.align.alignment import accuracies
 from judgebench.align.caveats import compared_with
-from judgebench.decide.bar import bar_lines, bar_rows
+from judgebench.decide.bar import bar_lines, bar_rows, rare_labels
 from judgebench.decide.beside import alternative_tests, jury_rows
 from judgebench.decide.conditions import assist_conditions, stress_conditions
 from judgebench.decide.held import Held, Measured
@@ -24,6 +24,7 @@ from judgebench.decide.result import (
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.triage import triage_curves
 from judgebench.decide.words import camps_sentence, reason_for
+from judgebench.errors import Problem, SetupError
 from judgebench.results.rows import Results
 from judgebench.study.study import Study
 
@@ -37,6 +38,7 @@ def decide(
     names a metric or label that the rubric lacks.
     """
     rule.check(study.rubric)
+    _check_names(study, rule)
     kind = rule.replace.humans.bar
     truths = {m: humans.truth_of(humans.trusted(kind)) for m, humans in study.humans.items()}
     curves = tuple(triage_curves(study, rule, truths.__getitem__))
@@ -45,13 +47,27 @@ def decide(
     return Decisions(
         study.name, study.rubric, rule, tuple(decisions(study, rule, curves, stress)), curves,
         beside, {judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
-        tuple(_notes(study, stress)),
+        tuple(_notes(study, rule, stress)),
         compared_with(len(study.answers), study.n_labels, study.makers),
         tuple(bar_lines(study, kind)),
     )  # fmt: skip
 
 
-def _notes(study: Study, stress: Results | None) -> Iterator[str]:
+def _check_names(study: Study, rule: DecisionRule) -> None:
+    """Raises SetupError with every name of `independent` that is nobody's here."""
+    judges = {judge.name for judge in study.judges if judge.kind != "control"}
+    known = judges | {a for humans in study.humans.values() for a in humans.makers}
+    allowed = ", ".join(sorted(known))
+    problems = [
+        Problem("is neither a judge nor an annotator here", "", None, "independent", name, allowed)
+        for name in rule.independent
+        if name not in known
+    ]
+    if problems:
+        raise SetupError(problems)
+
+
+def _notes(study: Study, rule: DecisionRule, stress: Results | None) -> Iterator[str]:
     """What a reader of the decisions must not overlook."""
     made = sum(judge.kind != "control" for judge in study.judges) * len(study.humans)
     if made > 1:
@@ -61,6 +77,8 @@ def _notes(study: Study, stress: Results | None) -> Iterator[str]:
         )
     if made and stress is None:
         yield "There was no stress test: how the judges respond to altered answers is unknown."
+    for metric in study.rubric.metrics if made else ():
+        yield from rare_labels(study, metric, rule)
 
 
 def decisions(

@@ -198,6 +198,7 @@ def record(decisions: Decisions, d: Decision) -> dict[str, Any]:
             for outcome, made in ((Outcome.REPLACE, d.replace), (Outcome.ASSIST, d.assist))
             for c in made
         ],
+        "camps": [{"annotators": c.names, "outcome": c.outcome.value} for c in d.camps],
         "more_data": asdict(d.more) if d.more else None,
     }
 

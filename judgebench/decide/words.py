@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from judgebench.decide.result import Condition, Decision, InCamp, Outcome, State
+from judgebench.report.words import listed
 from judgebench.results.tables import DASH, NO_REASON
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -48,15 +49,15 @@ def reason_for(
     failed = [c for c in replace if c.state is State.NOT_MET]
     unclear = [c for c in replace if c.state is State.UNCLEAR]
     if outcome is Outcome.REPLACE:
-        return f"It {listed(_successes(replace))}.", _numbers(replace)
+        return f"It {_clauses(_successes(replace))}.", _numbers(replace)
     if outcome is Outcome.ASSIST:
-        but = f"it must not replace annotators: it {listed(_failures(failed))}"
+        but = f"it must not replace annotators: it {_clauses(_failures(failed))}"
         if not failed:
             but = "whether it may replace annotators is unclear"
-        sentence = f"As a first-pass filter it is expected to {listed(_failures(assist))}; {but}."
+        sentence = f"As a first-pass filter it is expected to {_clauses(_failures(assist))}; {but}."
         return sentence, _numbers([*assist, *(failed or unclear)])
     if outcome is Outcome.DO_NOT_USE:
-        return f"It {listed(_failures(failed))}.", _numbers([*failed, *_no_filter(assist)])
+        return f"It {_clauses(_failures(failed))}.", _numbers([*failed, *_no_filter(assist)])
     return _uncertainty(unclear), _numbers([*unclear, *_no_filter(assist)])
 
 
@@ -87,7 +88,7 @@ def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
     for c in conditions:
         value, n = c.estimate.value or 0.0, c.estimate.n
         points = f"{abs(100 * value):.0f} points"
-        about = c.key if c.key.startswith("severe") else c.key.split("_")[0]
+        about = c.key.split("_")[0]
         if about in said:
             continue
         said.add(about)
@@ -115,7 +116,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     others = [c for c in known if c not in items]
     parts = []
     if others:
-        clauses = listed(dict.fromkeys(map(_open, others)))
+        clauses = _clauses(dict.fromkeys(map(_open, others)))
         few = "The data are too few to tell whether the judge"
         if all(map(_looks_met, others)):
             few = "The judge looks good enough, but the data are too few to be sure that it"
@@ -162,8 +163,8 @@ def camps_sentence(camps: Sequence[InCamp]) -> str:
     )
 
 
-def listed(parts: Iterable[str]) -> str:
-    """`Ann, Bob, and Cid`."""
+def _clauses(parts: Iterable[str]) -> str:
+    """`agrees with annotators, beats every control, and found 8 of 10`."""
     *head, last = [*parts] or [""]
     comma = "," if len(head) > 1 else ""
     return f"{', '.join(head)}{comma} and {last}" if head else last
