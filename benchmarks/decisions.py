@@ -14,8 +14,8 @@ even number the better of the middle two, so that a majority is no better): `wro
 It is wrong by the rule where the population fails one of the rule's conditions. An ASSIST is wrong
 where the threshold that it recommends sends, or misses, more of the population than the rule
 allows.
-Coverage is the share of studies whose interval holds the population's number, among those with the
-bar and the labels of the population: in the others it is the interval of something else.
+Coverage is the share of studies whose interval holds the population's number, among those that are
+decided, with the bar and the labels of the population: else it is the interval of something else.
 
     python benchmarks/decisions.py            # 1,000 draws a world, minutes
     python benchmarks/decisions.py --quick    # 50 draws
@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from judgebench.decide.conditions import findings
 from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decide.independence import why_derived
+from judgebench.decide.independence import why_copied, why_derived
 from judgebench.decide.rule import DecisionRule
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
@@ -376,8 +376,9 @@ def _gate(found: Draw, side: HumanSide) -> str:
     clusters = Clusters(found.clusters, int(found.clusters[-1]) + 1)
     if camps(found.own, clusters, found.k):
         return "camps"
-    names = [str(a) for a in range(side.own.shape[1])]
-    return why_derived(found.judged, side, names)
+    names = [str(a) for a in range(found.own.shape[1])]
+    own = why_derived(found.judged, side, names[: side.own.shape[1]])
+    return own or why_copied(found.own, names, clusters, ())
 
 
 @dataclass
@@ -406,7 +407,7 @@ def run_world(world: World, draws: int, seed: int) -> Tally:
         tally.gates["camps" if gate == "camps" else "derived" if gate else ""] += 1
         choice = None if gate or found.nominal else _filter(found, side.truth)
         counts = study(found, side, rng)
-        same = np.array_equal(bar.kept, kept) and _labels(counts) == _labels(whole)
+        same = not gate and np.array_equal(bar.kept, kept) and _labels(counts) == _labels(whole)
         _decide((counts, gate, choice), world, true if same else {}, tally)
         for name, replaces in naive_rules(found, median_label(found.own, "upper")):
             tally.naive[name] += replaces

@@ -9,7 +9,7 @@ import numpy as np
 
 from judgebench.decide.conditions import NO_TRUTH, findings
 from judgebench.decide.counts import Bools, HumanSide, StudyCounts, study_counts
-from judgebench.decide.independence import why_derived
+from judgebench.decide.independence import why_copied, why_derived
 from judgebench.decide.result import Condition
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import is_slot
@@ -24,14 +24,17 @@ NOT_LABELLED = "No item has a human label on this metric"
 
 @dataclass(frozen=True)
 class Measured:
-    """One judge on one metric: counts, conditions, and why nothing can be decided, or empty.
+    """One judge on one metric: counts and conditions.
 
-    `basis` says how many answers, questions and annotators they rest on.
+    `gate` says why nothing can be decided, `derived` why labels cannot be taken for judgements of
+    their own; both are empty as a rule. `basis` says how many answers, questions and annotators
+    the conditions rest on.
     """
 
     counts: StudyCounts | None
     conditions: tuple[Condition, ...]
     gate: str
+    derived: str = ""
     basis: str = ""
 
 
@@ -94,8 +97,8 @@ class Held:
         counts = study_counts(self.side, judged, asked[self.rows], self._controls)
         found = findings(counts, self.rule, counts.how_many[None, :])
         conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
-        gate = self._gate(counts, asked) or self._derived(judge.name, judged)
-        return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
+        gate, derived = self._gate(counts, asked), self._derived(judge.name, judged)
+        return Measured(counts, (*conditions, *stressed), gate, derived, self._basis(counts))
 
     def _basis(self, counts: StudyCounts) -> str:
         """`399 answers to 50 questions, 3 annotators`; each question counts once."""
@@ -105,10 +108,19 @@ class Held:
 
     def _derived(self, judge: str, judged: IntArray) -> str:
         """Places in a list are nobody whose labels could be copied."""
-        independent = self.rule.independent
-        if judge in independent or any(map(is_slot, self.names)):
+        if any(map(is_slot, self.names)):
             return ""
-        return why_derived(judged, self.side, self.names, independent)
+        who, why = judge, why_derived(judged, self.side, self.names)
+        if judge in self.rule.independent or not why:
+            who, why = "them", self._copied
+        declare = f"If they were made independently, list {who} under `independent` in the rule"
+        return f"{why}. {declare}" if why else ""
+
+    @cached_property
+    def _copied(self) -> str:
+        made, humans = self.humans.made, self.humans
+        declared = self.rule.independent
+        return why_copied(made.values, made.annotators, humans.clusters, declared)
 
     def _gate(self, counts: StudyCounts, asked: Bools) -> str:
         """Why nothing can be said at all, whatever the numbers are; empty where something can.

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from judgebench.decide.counts import Bools, HumanSide
-from judgebench.stats.arrays import IntArray
-from judgebench.stats.copies import leans_on, same_as, same_as_truth
+from judgebench.stats.arrays import Clusters, IntArray
+from judgebench.stats.camps import pair_agreement
+from judgebench.stats.copies import ALMOST_ALL, leans_on, same_as, same_as_truth
 
-DECLARE = "name {who} under `independent` in the rule if they were made independently"
+_FEW = 30  # items in common; fewer never show a copy
 
 
-def why_derived(
-    judged: IntArray, side: HumanSide, names: Sequence[str], independent: Sequence[str] = ()
-) -> str:
-    """Why the labels cannot be taken as a judgement of their own; empty where they can.
+def why_derived(judged: IntArray, side: HumanSide, names: Sequence[str]) -> str:
+    """Why a judge's labels cannot be taken for judgements of its own; empty where they can.
 
     `names` are the annotators of the bar.
     """
@@ -35,16 +34,25 @@ def why_derived(
             f"The judge is close to {leaning} alone and further from the others than they are from "
             "each other: its labels may be derived in part"
         )
-    for a, name in enumerate(names):
-        if name not in independent and len(names) > 2:
-            others = np.delete(side.own, a, axis=1)
-            peers = [other for other in names if other != name]
-            same = _first(same_as(side.own[:, a], others, side.clusters), peers)
-            if same and same not in independent:
-                return (
-                    f"{name} and {same} gave the same labels on almost all items where another "
-                    "annotator differs: one of them may be copied"
-                )
+    return ""
+
+
+def why_copied(
+    ratings: IntArray, names: Sequence[str], clusters: Clusters, independent: Sequence[str]
+) -> str:
+    """Why annotators' labels (items, annotators) cannot all be taken for their own; empty where
+    they can. Of those in `independent`, equal labels are no sign of a copy."""
+    # A copy is equal on almost all items: where it could not tell, everybody was.
+    share, both = pair_agreement(ratings, int(ratings.max(initial=0)) + 1)
+    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= _FEW), 1))
+    for a, b in alike if len(names) > 2 else ():
+        others = np.delete(ratings, a, axis=1)
+        pair = names[a], names[b]
+        if same_as(ratings[:, a], others, clusters)[b - 1] and not {*pair} <= set(independent):
+            return (
+                f"{pair[0]} and {pair[1]} gave the same labels on almost all items where another "
+                "annotator differs: one of them may be copied"
+            )
     return ""
 
 

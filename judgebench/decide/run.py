@@ -116,7 +116,7 @@ def _decided(
     judge, metric, rule = about
     if found.counts is None:
         return Decision(judge, metric, Outcome.CANT_TELL, f"{found.gate}.")
-    gate = found.gate or (camps_sentence(camps) if camps else "")
+    gate = found.gate or (camps_sentence(camps) if camps else found.derived)
     if gate:
         more = MoreData(reason=f"Nothing to plan from: {gate}")
         reason, numbers, outcome = f"{gate}.", "", Outcome.CANT_TELL

@@ -55,7 +55,7 @@ def _groupings(ratings: IntArray, who: NDArray[np.int64], k: int) -> Iterator[Ca
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    share = pair_agreement(ratings, k)
+    share, _ = pair_agreement(ratings, k)
     if np.isnan(share).all():
         return
     share = np.where(np.isnan(share), np.nanmean(share), share)
@@ -71,14 +71,16 @@ def _groupings(ratings: IntArray, who: NDArray[np.int64], k: int) -> Iterator[Ca
             yield groups
 
 
-def pair_agreement(ratings: IntArray, k: int) -> FloatArray:
-    """The share of items that each two annotators labelled alike, of those both labelled."""
+def pair_agreement(ratings: IntArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """The share of items that each two annotators labelled alike, of those that both labelled, and
+    how many these are; both (annotators, annotators)."""
     given = (ratings >= 0).astype(np.float64)
     agreeing = np.zeros((ratings.shape[1],) * 2)
     for label in range(k):
         this = (ratings == label).astype(np.float64)
         agreeing += this.T @ this
-    return ratio(agreeing, given.T @ given)
+    both = given.T @ given
+    return ratio(agreeing, both), both
 
 
 def _p(ratings: IntArray, clusters: Clusters, groups: Camps, k: int) -> float:

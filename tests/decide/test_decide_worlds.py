@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "decisions.py"
-LIMIT = 0.05
+LIMIT = 0.025  # of wrong REPLACEs; in few draws chance may add one
 FEW, MANY = 10, 200
 POPULATION = 20_000  # enough for a few draws, and much quicker
 
@@ -41,21 +41,21 @@ def tallies(bed: ModuleType) -> Mapping[str, object]:
 
 
 def test_there_are_worlds_of_every_kind(bed: ModuleType) -> None:
-    bad = [world for world in bed.WORLDS if not bed.is_good(bed.settled(world))]
-    assert len(bad) >= 12
-    assert {world.annotators for world in bed.WORLDS} == {2, 3, 4, 5}
+    bad = [world for world in bed.WORLDS if bed.is_wrong(world)]
+    assert len(bad) >= 40
+    assert {2, 3, 4, 5, 6, 30, 40} == {world.annotators for world in bed.WORLDS}
     assert min(world.items for world in bed.WORLDS) == 50
     assert max(world.items for world in bed.WORLDS) == 2000
-    severe = {world.shares[-1] for world in bad}
-    assert min(severe) == 0.01
-    assert max(severe) == 0.5
     assert any(world.constant for world in bad)
     assert any(world.shared for world in bad)
     assert any(world.a_question > 1 for world in bad)
+    # what the rule itself takes for good is good by the true labels too
+    for world in bed.WORLDS:
+        assert not (bed.is_wrong(world) and bed.is_good(bed.settled(world))), world.name
 
 
 def test_replace_is_hardly_ever_wrong(bed: ModuleType, tallies: Mapping[str, object]) -> None:
-    bad = [world for world in bed.WORLDS if not bed.is_good(bed.settled(world))]
+    bad = [world for world in bed.WORLDS if bed.is_wrong(world)]
     wrong = sum(tallies[world.name].outcomes["REPLACE"] for world in bad)
     assert wrong <= LIMIT * FEW * len(bad)
     # a judge that reads nothing never gets it
@@ -64,15 +64,26 @@ def test_replace_is_hardly_ever_wrong(bed: ModuleType, tallies: Mapping[str, obj
             assert tallies[world.name].outcomes["REPLACE"] == 0
 
 
+def test_camps_and_copies_are_told(tallies: Mapping[str, object]) -> None:
+    for name in ("two even camps", "three against two", "three camps"):
+        assert tallies[name].gates["camps"] == FEW
+    for name in ("a copy of one annotator", "half a copy, else poor", "a copy of the median"):
+        assert tallies[name].gates["derived"] >= 0.8 * FEW
+    equal = [name for name in tallies if name.startswith(("as an annotator", "good"))]
+    false_alarms = sum(FEW - tallies[name].gates[""] for name in equal)
+    assert false_alarms <= 0.05 * FEW * len(equal)
+
+
 def test_good_judges_are_seen_once_there_is_data(tallies: Mapping[str, object]) -> None:
     for name in ("good, 1000 items", "good, 4 labels", "as an annotator, 2000 items"):
-        assert tallies[name].outcomes["REPLACE"] >= 0.9 * FEW
+        assert tallies[name].outcomes["REPLACE"] >= 0.7 * FEW
+    assert tallies["good, a rare label"].outcomes["REPLACE"] >= 0.9 * FEW
     assert tallies["good, 50 items"].outcomes["CAN'T TELL"] == FEW
 
 
 def test_a_filter_is_recognised_and_a_leaky_one_is_not(tallies: Mapping[str, object]) -> None:
     assert tallies["a filter, not a judge"].outcomes["ASSIST"] >= 0.9 * FEW
-    assert sum(tally.wrong_assist for tally in tallies.values()) <= LIMIT * FEW * len(tallies)
+    assert sum(t.wrong_assist for t in tallies.values()) <= LIMIT * FEW * len(tallies)
 
 
 def test_intervals_cover_the_populations_number(tallies: Mapping[str, object]) -> None:
@@ -93,7 +104,7 @@ def test_naive_rules_replace_annotators_by_judges_that_read_nothing(
 @pytest.mark.long
 def test_many_draws_of_every_bad_world(bed: ModuleType) -> None:
     for world in bed.WORLDS:
-        if not bed.is_good(bed.settled(world)):
+        if bed.is_wrong(world):
             tally = bed.run_world(world, MANY, 1)
-            assert tally.outcomes["REPLACE"] <= LIMIT * MANY, world.name
-            assert tally.wrong_assist <= LIMIT * MANY, world.name
+            assert tally.outcomes["REPLACE"] <= 2 * LIMIT * MANY, world.name
+            assert tally.wrong_assist <= 2 * LIMIT * MANY, world.name

@@ -54,6 +54,7 @@ def test_three_annotators_are_no_two_camps_and_few_questions_show_none() -> None
 
 def test_agreement_of_pairs_by_hand() -> None:
     ratings = np.array([[0, 0, -1], [1, 0, -1], [1, 1, -1]])
-    found = pair_agreement(ratings, 2)
-    assert found[0, 1] == pytest.approx(2 / 3)
-    assert np.isnan(found[0, 2])
+    share, both = pair_agreement(ratings, 2)
+    assert share[0, 1] == pytest.approx(2 / 3)
+    assert np.isnan(share[0, 2])
+    assert both[:2, :2].tolist() == [[3, 3], [3, 3]]
