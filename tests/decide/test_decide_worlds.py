@@ -86,10 +86,15 @@ def test_a_filter_is_recognised_and_a_leaky_one_is_not(tallies: Mapping[str, obj
     assert sum(t.wrong_assist for t in tallies.values()) <= LIMIT * FEW * len(tallies)
 
 
-def test_intervals_cover_the_populations_number(tallies: Mapping[str, object]) -> None:
+def test_intervals_cover_the_populations_number(
+    bed: ModuleType, tallies: Mapping[str, object]
+) -> None:
+    # of a large crowd the small population here shows another bar than its studies
+    crowds = {world.name for world in bed.WORLDS if world.annotators > 10}
+    few = [tally for name, tally in tallies.items() if name not in crowds]
     for key in ("humans_accuracy", "humans_balanced_accuracy"):
-        covered = sum(tally.covered[key] for tally in tallies.values())
-        defined = sum(tally.defined[key] for tally in tallies.values())
+        covered = sum(tally.covered[key] for tally in few)
+        defined = sum(tally.defined[key] for tally in few)
         assert 0.92 <= covered / defined <= 0.99
 
 
