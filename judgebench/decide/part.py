@@ -66,7 +66,7 @@ def _opening(decisions: Decisions) -> Iterator[Block]:
 def _evidence(decisions: Decisions) -> Iterator[Block]:
     if decisions.decisions:
         conditions = tuple(_condition_figures(decisions))
-        yield Block("What the decisions rest on", (*decisions.bars, STATES))
+        yield Block("What the decisions rest on", (STATES,))
         yield Block("Who sets the bar", tables=(_bar_table(decisions),), folded=True)
         yield Block("Every condition as a figure", figures=conditions, folded=True)
         title = "May the judge replace the annotators?"

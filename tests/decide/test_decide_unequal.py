@@ -45,7 +45,7 @@ def test_a_careless_annotator_does_not_lower_the_bar_and_is_named() -> None:
     found = decided(ratings[:, 1:], ratings[:, 0])
     assert only(found).outcome is Outcome.DO_NOT_USE
     (bar,) = found.bars
-    assert bar.startswith("Bar for harm: dr-lee and dr-roy; two cannot be told apart")
+    assert bar.startswith("Bar: dr-lee and dr-roy; two cannot be told apart")
     assert "; kim is left out of the bar (agrees 4" in bar
     assert bar.endswith("points less with the others).")
     rows = found.results.select("bar", "gap")
@@ -157,7 +157,7 @@ def test_the_bar_is_chosen_by_the_rule(bar: str, outcome: str) -> None:
     found = decided(ratings[:, 1:], ratings[:, 0], rule)
     assert only(found).outcome.value == outcome
     if bar == "average":
-        assert found.bars == ("Bar for harm: dr-lee, dr-roy and kim, who all count the same.",)
+        assert found.bars == ("Bar: dr-lee, dr-roy and kim, who all count the same.",)
 
 
 def test_the_bar_of_the_best_is_no_lower_than_the_typical_one() -> None:
