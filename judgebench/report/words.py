@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import unicodedata
 from collections.abc import Callable, Sequence
 
+_BREAKS = re.compile(r"(\s+)|(?<=\S[/:_@-])(?=\w)|(?<=\S\.)(?=[^\W\d])")
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -26,11 +26,24 @@ def wrapped(text: str, width: int) -> str:
 
     Chinese, Japanese and Korean characters are twice as wide as others.
     """
-    spaced = re.sub(r"(?<=[/:_.@-])(?=\w)", "\u200b ", printable(text))
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in spaced)
-    width = max(2, width * len(spaced) // (len(spaced) + wide)) if wide else width
-    lines = textwrap.wrap(spaced, width, break_on_hyphens=False) or [""]
-    return "\n".join(line.replace("\u200b ", "").replace("\u200b", "") for line in lines)
+    lines, gap = [""], ""
+    for piece in _BREAKS.split(printable(text)):
+        if not piece or piece.isspace():
+            gap = " " if piece else gap
+            continue
+        if lines[-1] and _room(lines[-1] + gap + piece) > width:
+            lines.append("")
+        lines[-1] += gap * bool(lines[-1])
+        gap = ""
+        for character in piece:
+            if lines[-1] and _room(lines[-1] + character) > width:
+                lines.append("")
+            lines[-1] += character
+    return "\n".join(lines)
+
+
+def _room(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def printable(text: str, escape: Callable[[str], str] = str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from judgebench.records import Estimate
 from judgebench.results.part import Block, HeatMap, Part
@@ -40,7 +41,15 @@ def stress_part(stress: StressResult) -> Part:
     """The part of the stress test; its CSV file is stress.csv."""
     blocks = tuple(_blocks(stress))
     title = "judges under stress"
-    return Part("stress", title, stress.rows, blocks, stress.notes, screen=blocks[:1])
+    return Part("stress", title, stress.rows, blocks, stress.notes, screen=(_screen(stress),))
+
+
+def _screen(stress: StressResult) -> Block:
+    """The summary without controls and intervals."""
+    table = summary_table(stress)
+    judges = sum(kind != "control" for kind in stress.judges.values())
+    rows = tuple(tuple(Cell(cell.value) for cell in row) for row in table.rows[:judges])
+    return Block(tables=(replace(table, rows=rows),))
 
 
 def _blocks(stress: StressResult) -> Iterator[Block]:

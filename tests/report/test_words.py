@@ -27,3 +27,12 @@ def test_wrapping_loses_nothing_but_space(text: str, width: int) -> None:
 def test_wide_characters_take_the_room_of_two() -> None:
     assert wrapped("语气与礼貌程度", 8) == "语气与礼\n貌程度"
     assert wrapped("tone and manners", 8) == "tone and\nmanners"
+
+
+def test_a_name_is_cut_after_its_signs_and_not_within_a_word() -> None:
+    assert (
+        wrapped("detected: Inappropriate/Incorrect", 14) == "detected:\nInappropriate/\nIncorrect"
+    )
+    assert wrapped("meta-llama/Llama-3-70b", 12) == "meta-llama/\nLlama-3-70b"
+    assert wrapped("worst 0.625, mean -0.890", 20) == "worst 0.625, mean\n-0.890"
+    assert wrapped("abcdefgh", 3) == "abc\ndef\ngh"
