@@ -19,6 +19,7 @@ decided, with the bar and the labels of the population: else it is the interval 
 
     python benchmarks/decisions.py            # 1,000 draws a world, minutes
     python benchmarks/decisions.py --quick    # 50 draws
+    python benchmarks/decisions.py --margins  # how power hangs on the margin for severe answers
 """
 
 from __future__ import annotations
@@ -161,6 +162,8 @@ _UNEQUAL = (
           noises=((0.02, 0.10), (0.10, 0.02), (0.05, 0.05))),
     World("one misses severe answers", 1000, 3, _two(0.2), 0, (0.02, 0.20),
           noises=((0.03, 0.03), (0.03, 0.03), (0.03, 0.50))),
+    World("misses 6 points more severe", 1000, 3, _two(0.3), 0.05, (0.02, 0.11)),
+    World("misses 8 points more severe", 1000, 3, _two(0.3), 0.05, (0.02, 0.13)),
     World("6 points worse, true labels", 2000, 3, _two(0.5), 0.10, 0.16),
     World("two even camps", 400, 4, _two(0.5), 0.03, 0.03, camps=(0, 0, 1, 1), never=True),
     World("three against two", 400, 5, _two(0.5), 0.03, 0.03, camps=(0, 0, 0, 1, 1), never=True),
@@ -511,6 +514,50 @@ def coverage_table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
         yield f"| {world.name} | {' | '.join(cells)} |"
 
 
+MARGINS = (0.05, 0.075, 0.10, 0.15, None)
+TRADED = (
+    "good, 200 items", "good, 1000 items", "as an annotator, 2000 items",
+    "as an annotator, 400 items", "as an annotator, noise 5 %", "five levels, as an annotator",
+    "misses 6 points more severe", "misses 8 points more severe",
+)  # fmt: skip
+
+
+def margins_of(world: World, draws: int, seed: int) -> list[str]:
+    """How often REPLACE is said under each margin for severe answers, as a line in Markdown."""
+    humans, severe = RULE.replace, RULE.replace.severe
+    assert severe is not None
+    rules = [
+        RULE.model_copy(
+            update={"replace": humans.model_copy(
+                update={"severe": severe.model_copy(update={"margin": margin})}
+            )}
+        )
+        for margin in MARGINS
+    ]  # fmt: skip
+    said, rng = np.zeros(len(rules), dtype=int), np.random.default_rng([seed, *world.name.encode()])
+    for _ in range(draws):
+        found = draw(world, world.items, rng)
+        side, _ = side_of(found)
+        counts = study(found, side, rng)
+        one = counts.how_many[None, :]
+        said += [all(f.met[0] for f in findings(counts, rule, one)) for rule in rules]
+    right = "wrong" if is_wrong(world) else "right"
+    about = (world.name, f"{world.items * world.shares[-1]:,.0f}", right)
+    return [*about, *(_share(int(n), draws) for n in said)]
+
+
+def margins_table(draws: int, seed: int) -> Iterator[str]:
+    """What a wider margin for severe answers gains in power, and what it costs."""
+    heads = ("world", "severe answers", "to replace is", *(
+        f"margin {margin:g}" if margin else "no margin" for margin in MARGINS
+    ))  # fmt: skip
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---|--:|---|{'--:|' * len(MARGINS)}"
+    for world in WORLDS:
+        if world.name in TRADED:
+            yield f"| {' | '.join(margins_of(world, draws, seed))} |"
+
+
 def _share(count: int, of: int) -> str:
     return f"{100 * count / of:.1f} %" if of else "–"
 
@@ -522,17 +569,25 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=1000, help="studies a world")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--world", default="", help="only worlds whose name holds this")
+    parser.add_argument("--margins", action="store_true", help="margins for severe answers instead")
     parser.add_argument("--quick", action="store_true", help="50 draws a world")
     asked = parser.parse_args()
     draws = 50 if asked.quick else asked.draws
+    if asked.margins:
+        print("\n".join(margins_table(draws, asked.seed)))
+        return
+    worlds = [world for world in WORLDS if asked.world in world.name]
     work: Callable[[World], Tally] = partial(run_world, draws=draws, seed=asked.seed)
     with ProcessPoolExecutor(asked.workers) as pool:
-        results = list(zip(WORLDS, pool.map(work, WORLDS), strict=True))
+        results = list(zip(worlds, pool.map(work, worlds), strict=True))
     print(f"{draws} studies a world, seed {asked.seed}\n")
     print("\n".join(decisions_table(results)))
     print("\nShare of intervals of 95 % that hold the population's number:\n")
     print("\n".join(coverage_table(results)))
     bad = [(w, t) for w, t in results if is_wrong(w)]
+    if not bad:
+        return
     worst, tally = max(bad, key=lambda pair: pair[1].outcomes["REPLACE"])
     share = tally.outcomes["REPLACE"] / draws
     print(f"\nwrong REPLACE in {len(bad)} worlds: at most {share:.1%} ({worst.name}); limit 2.5 %")

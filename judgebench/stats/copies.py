@@ -65,7 +65,7 @@ def _almost_all(share: OfSamples) -> bool:
 def leans_on(
     labels: IntArray, ratings: IntArray, clusters: Clusters, k: int, level: float = 0.95
 ) -> Bools:
-    """Whether `labels` are partly an annotator's own: (annotators,); of three or more.
+    """Whether `labels` are partly an annotator's own: (annotators,), on items of three or more.
 
     With that annotator they agree clearly more often than with the others, beside what the
     annotators' colleagues do, and with the others less often than these do. Labels that were made
@@ -77,7 +77,7 @@ def leans_on(
         return found
     votes, given = value_counts(ratings, k), ratings >= 0
     m = given.sum(axis=1, keepdims=True)
-    usable = given & (m >= 2) & (labels >= 0)[:, None]
+    usable = given & (m >= 3) & (labels >= 0)[:, None]
     colleagues = np.take_along_axis(votes, np.maximum(ratings, 0), axis=1) - 1
     nearer = np.where(usable, (ratings == labels[:, None]) - ratio(colleagues, m - 1), 0.0)
     for a in range(people):

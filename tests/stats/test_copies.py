@@ -58,6 +58,14 @@ def test_labels_of_their_own_are_hardly_ever_suspected(judge: float, errors: lis
     assert suspected <= 0.05 * 60
 
 
+def test_annotators_who_share_no_item_show_no_leaning() -> None:
+    # two experts with half of the items each, beside one who guesses
+    for seed in range(20):
+        judge, ratings = study(0.1, [0.05, 0.05, 0.5], seed)
+        ratings[:200, 0] = ratings[200:, 1] = -1
+        assert not leans_on(judge, ratings, N, 2).any()
+
+
 def test_two_annotators_show_no_leaning() -> None:
     judge, ratings = study(0.3, [0.1, 0.1], 0)
     assert leans_on(judge, ratings, N, 2).tolist() == [False, False]
