@@ -54,7 +54,8 @@ _ACCENTS = {
 # In millimetres, for the text of a plain article at 10 pt.
 _TEXT_WIDTH = 121
 _GAP = 2
-_STUB_WIDTH = {1: 24, 2: 22, 3: 20}
+_STUB_WIDTH = {1: 24, 2: 22, 3: 20}  # at least
+_MOST_STUB = 36
 
 
 def to_latex(parts: Sequence[Part]) -> dict[str, str]:
@@ -135,27 +136,29 @@ def _accented(character: str) -> str:
 def _table(table: Table) -> str:
     """A longtable for each block of columns that fits the text width, and the notes under them."""
     notes = footnotes(table)
-    stub, value = _STUB_WIDTH.get(table.stubs, 18), _value_width(table)
-    room = _TEXT_WIDTH - table.stubs * (stub + _GAP)
-    blocks = split_columns(table, max(1, room // (value + _GAP)))
-    tables = "".join(_longtable(b, notes, stub, value, b is blocks[0]) for b in blocks)
+    widest = max(map(_width, list(zip(*table.rows, strict=True))[table.stubs :]), default=0)
+    room = _TEXT_WIDTH - table.stubs * (_STUB_WIDTH.get(table.stubs, 18) + _GAP)
+    blocks = split_columns(table, max(1, room // (widest + _GAP)))
+    tables = "".join(_longtable(b, notes, b is blocks[0]) for b in blocks)
     marked = (rf"\textsuperscript{{{m}}}~{escape(t)}." for t, m in notes.marks.items())
     under = " ".join([*map(escape, notes.sentences(table)), *marked])
     under = f"\n{{\\noindent\\raggedright\\scriptsize {under}\\par}}\\medskip" if under else ""
     return f"{{\\footnotesize\\setlength{{\\tabcolsep}}{{1mm}}\n{tables}}}{under}\n"
 
 
-def _value_width(table: Table) -> int:
-    cells = [cell for row in table.rows for cell in row if cell.interval]
-    if not cells:
-        words = [cell for row in table.rows for cell in row[table.stubs :] if cell.remark]
-        return 17 if words else 15  # a mark beside a word takes room too
-    return 22 if max(len(cell.interval) for cell in cells) > len("[0.774, 0.850]") else 17
+def _width(column: Sequence[Cell]) -> int:
+    """The millimetres that the cells of a column need."""
+    longest = max(len(cell.interval) for cell in column)
+    if longest:
+        return 22 if longest > len("[0.774, 0.850]") else 17
+    return 17 if any(cell.remark for cell in column) else 15  # a mark beside a word takes room too
 
 
-def _longtable(table: Table, notes: Footnotes, stub: int, value: int, first: bool) -> str:
-    values = len(table.columns) - table.stubs
-    widths = f"*{{{table.stubs}}}{{p{{{stub}mm}}}}*{{{values}}}{{p{{{value}mm}}}}"
+def _longtable(table: Table, notes: Footnotes, first: bool) -> str:
+    values = [_width(column) for column in list(zip(*table.rows, strict=True))[table.stubs :]]
+    left = _TEXT_WIDTH - sum(width + _GAP for width in values)
+    stub = min(_MOST_STUB, left // table.stubs - _GAP)
+    widths = "".join(f"p{{{width}mm}}" for width in [*[stub] * table.stubs, *values])
     sides = [_side(i < table.stubs) for i in range(len(table.columns))]
     names = (f"{s}\\scriptsize {_breakable(c)}" for s, c in zip(sides, table.columns, strict=True))
     head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
