@@ -24,7 +24,8 @@ OUTCOME_LOOKS: Mapping[Outcome, Look] = {
 }
 _NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no control judge"))
 _MOST_ON_ONE_LINE = 2  # judges, whose outcome and accuracy share a line
-_ROOM = 26  # lines of a screen for the rows of the table and for sentences
+_NARROW = 8  # characters of a name on a line, where there are many judges
+_ROOM = 27  # lines of a screen for bars, the table and sentences
 _LEAST_ROOM = 8
 _LINE = 96  # characters
 _NUMBER = re.compile(r"(?<![\w-])\d[\d,]*(?:\.\d+)?(?![\w-])")
@@ -39,9 +40,12 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
         more = len(decisions.bars) - len(bars)
         bars = (*bars, f"… and {counted(more, 'more bar')}, for other metrics.") if more else bars
         yield Block(text=tuple(filter(None, (decisions.compared, *bars))), tables=(table,))
-        taken = len(bars) + sum(1 + row[1].text.count("\n") for row in table.rows)
-        room = max(_LEAST_ROOM, _ROOM - taken)
-        yield Block("Why not REPLACE", tuple(_sentences(decisions, room)))
+        rows = sum(1 + row[1].text.count("\n") for row in table.rows)
+        _, *judges, _, _ = table.columns
+        narrow = len(judges) > _MOST_ON_ONE_LINE  # then a name takes several lines
+        heading = max(1 + len(judge) // _NARROW for judge in judges) if narrow else 1
+        room = _ROOM - rows - heading - sum(map(_lines, bars))
+        yield Block("Why not REPLACE", tuple(_sentences(decisions, max(_LEAST_ROOM, room))))
 
 
 def _table(decisions: Decisions) -> Table:
