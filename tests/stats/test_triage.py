@@ -116,6 +116,19 @@ def test_items_that_share_clusters_have_a_wider_interval() -> None:
     assert "effective number" in together.method
 
 
+def test_one_stray_miss_makes_nothing_surer_than_no_miss() -> None:
+    """20 clusters of 8 items: what goes together in a cluster is not seen in one miss."""
+    clusters, severe = np.repeat(np.arange(20), 8), np.ones(160, dtype=int)
+    highs = []
+    for misses in (0, 1, 2):
+        signal = np.ones(160)
+        signal[: 8 * misses : 8] = 0.0
+        signal[-1] = 2.0  # so that there are two thresholds
+        highs.append(1 - triage_points(signal, severe, clusters)[2].caught.low)
+    assert highs[0] == pytest.approx(binomtest(0, 20).proportion_ci(method="exact").high)
+    assert highs == sorted(highs)
+
+
 def test_one_cluster_has_no_interval() -> None:
     points = triage_points(np.array([1.0, 0.0]), np.array([1, 0]), np.zeros(2, dtype=int))
     assert [(p.sent.value, p.sent.low) for p in points] == [(0, None), (0.5, None), (1, None)]
