@@ -38,8 +38,9 @@ def _check_rule(path: Path, rubric: str) -> str:
     from judgebench.decide.rule import load_rule
 
     rule = load_rule(path)
-    margin = rule.replace.humans.margin
-    return f"a decision rule: within {margin:g} of annotators, intervals of {rule.level:.0%}"
+    margin, bar = rule.replace.humans.margin, rule.replace.humans.bar
+    who = f"the {bar} annotator"
+    return f"a decision rule: within {margin:g} of {who}, intervals of {rule.level:.0%}"
 
 
 WING = Wing(
