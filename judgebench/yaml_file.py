@@ -127,6 +127,8 @@ def _problems(
             allowed = _known_keys(model, item["loc"])
         if item["type"] == "string_type" and isinstance(item["input"], int | float | date):
             message = "must be text: put it in quotes"  # bare No, 1.0 and 2026-01-01 are none
+        if item["type"] in ("tuple_type", "list_type"):
+            message = "must be a list"
         line = _line(node, item["loc"])
         problems.append(Problem(message, file, line, where, found, allowed, item["type"]))
     return problems

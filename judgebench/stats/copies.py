@@ -65,7 +65,7 @@ def _almost_all(share: OfSamples) -> bool:
 def leans_on(
     labels: IntArray, ratings: IntArray, clusters: Clusters, k: int, level: float = 0.95
 ) -> Bools:
-    """Whether `labels` are partly an annotator's own: (annotators,), by items of three labels or more.
+    """Whether `labels` are partly an annotator's own: (annotators,). Items need three labels.
 
     With that annotator they agree clearly more often than with the others, beside what the
     annotators' colleagues do, and with the others less often than these do. Labels that were made

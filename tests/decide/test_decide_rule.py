@@ -63,3 +63,18 @@ def test_the_rule_is_told_in_words_with_its_numbers() -> None:
         {"replace": {"severe": None, "robustness": None, "planted": None, "controls": []}}
     )
     assert "control" not in " ".join(silent.in_words())
+
+
+def test_every_wrong_key_of_a_bar_is_reported_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "ours.yaml"
+    path.write_text(
+        "replace: {humans: {bar: typcal}, severe: {margin: 2}}\nrare: 0\nindependent: my-judge\n"
+    )
+    with pytest.raises(SetupError) as caught:
+        load_rule(path)
+    assert [str(problem).split("ours.yaml", 1)[1] for problem in caught.value.problems] == [
+        ":1: replace.humans.bar: Input should be 'typical', 'average' or 'best'; found 'typcal'",
+        ":1: replace.severe.margin: Input should be less than or equal to 1; found 2",
+        ":2: rare: Input should be greater than or equal to 1; found 0",
+        ":3: independent: must be a list; found 'my-judge'",
+    ]
