@@ -92,7 +92,8 @@ def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: f
     `x` (U,) counts successes and `n` (U,) items. deff is the variance of the ratio with whole
     clusters as units over that of N independent items, and never below 1, so that one item a
     cluster gives the plain limits. A share of 0 or 1 shows no variance: n* is then the number of
-    clusters that hold an item.
+    clusters that hold an item; and as one stray item shows hardly more of how clusters differ, no
+    limit is nearer than that of a share of 0, or of 1.
     """
     X, N, G = how_many @ x, how_many @ n, how_many @ (n > 0)
     p = ratio(X, N)
@@ -104,7 +105,9 @@ def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: f
     with np.errstate(invalid="ignore"):
         low = np.where(X > 0, betaincinv(x_star, n_star - x_star + 1, alpha / 2), 0.0)
         high = np.where(X < N, betaincinv(x_star + 1, n_star - x_star, 1 - alpha / 2), 1.0)
+        nearest = (alpha / 2) ** ratio(1, G)
     none = N == 0
+    low, high = np.minimum(low, nearest), np.maximum(high, 1 - nearest)
     return OfSamples(p, np.where(none, np.nan, low), np.where(none, np.nan, high))
 
 

@@ -126,15 +126,11 @@ def _shares(
         one = replace(none, reason="there is one cluster only: no interval")
         return [replace(one, value=x / n) for x in sent]
     each, found = np.ones((1, len(n_of))), []
-    # One stray item tells nothing of how clusters differ, so that the effective number of items
-    # would leap from clusters to items: no limit is nearer than that of a share of 0, or of 1.
-    none_of, all_of = (clopper_pearson(x, G, level) for x in (0, G))
     for t in thresholds:
         sent_of = np.bincount(clusters[signal >= t], minlength=len(n_of)).astype(float)
         share = clustered_share(sent_of, n_of.astype(float), each, level)
         value, low, high = (float(of[0]) for of in (share.value, share.low, share.high))
         how = replace(none, method=CLUSTERED_EXACT, reason="")
-        low, high = min(low, all_of.low or 0.0), max(high, none_of.high or 0.0)
         found.append(replace(how, value=value, low=low, high=high))
     return found
 

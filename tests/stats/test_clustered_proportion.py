@@ -48,10 +48,17 @@ def test_without_items_nothing_is_claimed_and_nothing_warns() -> None:
     assert np.isnan([found.value[0], found.low[0], found.high[0]]).all()
 
 
-def test_one_cluster_with_both_outcomes_has_limits_from_its_items() -> None:
+def test_one_cluster_says_hardly_anything() -> None:
     found = clustered_share(np.array([3.0]), np.array([10.0]), np.array([[1.0]]), 0.95)
-    plain = clopper_pearson(3, 10)
-    assert (found.low[0], found.high[0]) == pytest.approx((plain.low, plain.high))
+    assert (found.low[0], found.high[0]) == pytest.approx((0.025, 0.975))
+
+
+def test_one_stray_item_does_not_narrow_the_limits() -> None:
+    # 400 items in 50 clusters: without a failure, and with one
+    none = clustered_share(np.zeros(1), np.array([8.0]), np.array([[50.0]]), 0.95)
+    one = clustered_share(np.array([0.0, 1.0]), np.full(2, 8.0), np.array([[49.0, 1.0]]), 0.95)
+    assert none.high[0] == pytest.approx(clopper_pearson(0, 50).high)
+    assert one.high[0] >= none.high[0]
 
 
 def test_a_thousand_samples_are_measured_at_once() -> None:
