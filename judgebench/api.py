@@ -226,10 +226,12 @@ def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict
     >>> list(jb.analyse(jb.open_run("runs/small")))
     ['align', 'decide']
     """
+    from judgebench.align.alignment import ALIGNED
     from judgebench.features import analyses
 
-    asked = replace(study, beside={**study.beside, "decide": rule}) if rule else study
-    return {"align": align(study), **analyses(asked)}
+    aligned = align(study)
+    beside = {**study.beside, ALIGNED: aligned.results, **({"decide": rule} if rule else {})}
+    return {"align": aligned, **analyses(replace(study, beside=beside))}
 
 
 def report(

@@ -26,6 +26,8 @@ from judgebench.study.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 from judgebench.study.verdicts import status_counts
 
+ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
+
 
 @dataclass(frozen=True)
 class JudgeSummary:
@@ -171,10 +173,15 @@ def align(study: Study) -> Alignment:
 
 def accuracies(study: Study) -> Iterator[Row]:
     """The accuracy of every judge, and the human ceiling, of each metric: the rows of an alignment
-    with them, without the cost of its others."""
+    with them, taken from one where it stands beside the study, else without the cost of others."""
+    found = study.beside.get(ALIGNED)
+    if isinstance(found, Results):
+        yield from found.select("score", "accuracy", failures="left_out")
+        yield from found.select("ceiling", "accuracy", who="all")
+        return
     for metric in study.rubric.metrics:
         for judge in study.judges:
-            yield from (row for row in islice(scores(study, judge, metric), 1))
+            yield from islice(scores(study, judge, metric), 1)
         yield from (row for row in islice(ceiling(study, metric), 1) if row["who"] == "all")
 
 
