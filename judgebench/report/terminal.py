@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -83,7 +84,9 @@ def _grids(table: Table, notes: Footnotes, width: int) -> list[RichTable]:
     """The whole table, folded as little as its width needs; else several of its columns each."""
     for fold in _FOLDS:
         columns = _columns(table, notes, *fold)
-        widest = (max(len(line) for text in c for line in text.plain.split("\n")) for c in columns)
+        widest = (
+            max(cell_len(line) for text in c for line in text.plain.split("\n")) for c in columns
+        )
         if sum(widest) + _BESIDE * len(columns) <= width:
             return [_grid(columns, table.stubs)]
     most = max(1, (width - table.stubs * _STUB) // (_VALUE + _BESIDE - 1))

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import pytest
 from part_case import hostile_part, make_part
+from rich.cells import cell_len
 from rich.console import Console
 
 from judgebench.align import Alignment
 from judgebench.report.terminal import print_parts
-from judgebench.results.part import Part
+from judgebench.results.part import Block, Part
+from judgebench.results.tables import Cell, Table
 
 
 def printed(*parts: Part, width: int = 120, name: str = "study", colours: bool = False) -> str:
@@ -64,3 +66,13 @@ def test_findings_print_a_short_summary(realistic: Alignment) -> None:
     assert "Accuracy against the human labels" in text
     assert "! The judge smollm2-135m is a tiny model" in text
     assert len(text) < len(printed(realistic.part, width=100))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_wide_characters_are_counted_as_two(width: int) -> None:
+    table = Table(
+        "wide", "宽", ("指标名称很长很长很长", *(f"评审模型{i}号" for i in range(4))),
+        (tuple(Cell(text) for text in ("语气与礼貌程度以及其他方面", *["不要使用 0.512"] * 4)),),
+    )  # fmt: skip
+    part = replace(make_part(), blocks=(Block(tables=(table,), on_screen=True),))
+    assert max(map(cell_len, printed(part, width=width).split("\n"))) <= width
