@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -125,24 +126,30 @@ def _best_control(decisions: Decisions, metric: str) -> Row:
 
 
 def _sentences(decisions: Decisions, room: int) -> Iterator[str]:
-    """One for what is not REPLACE; decisions with the same words in one sentence, and, where there
-    is not room for all, those whose words differ in their numbers alone."""
+    """One for what is not REPLACE; decisions with the same words in one sentence.
+
+    Where there is not room for all, it is left out how much more data is needed, and then decisions
+    whose words differ in their numbers alone share a sentence.
+    """
     every = [d for d in decisions.decisions if d.outcome is not Outcome.REPLACE]
-    groups = _grouped(every, lambda d: (d.outcome, _why(d)))
-    if sum(_lines(_sentence(decisions, same)) for same in groups) > room:
-        groups = _grouped(every, lambda d: (d.outcome, _NUMBER.sub("#", _why(d))))
+    for words, alike in ((why, str), (_reason, str), (_reason, partial(_NUMBER.sub, "#"))):
+        groups: dict[tuple[Outcome, str], list[Decision]] = {}
+        for d in every:
+            groups.setdefault((d.outcome, alike(words(d))), []).append(d)
+        found = {_sentence(decisions, same, words): len(same) for same in groups.values()}
+        if sum(map(_lines, found)) <= room:
+            break
     left = len(every)
-    for same in groups:
-        sentence = _sentence(decisions, same)
+    for sentence, count in found.items():
         if _lines(sentence) <= room:
             room -= _lines(sentence)
-            left -= len(same)
+            left -= count
             yield sentence
     if left:
         yield f"… and {counted(left, 'more decision')}, for other reasons."
 
 
-def _why(d: Decision) -> str:
+def _reason(d: Decision) -> str:
     return d.reason or NO_REASON
 
 
@@ -150,25 +157,18 @@ def _lines(sentence: str) -> int:
     return 1 + len(sentence) // _LINE
 
 
-def _grouped(
-    decisions: Sequence[Decision], key: Callable[[Decision], Hashable]
-) -> list[list[Decision]]:
-    groups: dict[Hashable, list[Decision]] = {}
-    for d in decisions:
-        groups.setdefault(key(d), []).append(d)
-    return list(groups.values())
-
-
-def _sentence(decisions: Decisions, same: Sequence[Decision]) -> str:
-    """The reason that decisions have in common; a number that differs as `26 to 42`."""
-    found = [_NUMBER.findall(_why(d)) for d in same]
-    spread = iter(list(dict.fromkeys(sorted(one, key=_value))) for one in zip(*found, strict=True))
+def _sentence(
+    decisions: Decisions, same: Sequence[Decision], words: Callable[[Decision], str]
+) -> str:
+    """What decisions have in common; a number that differs as `26 to 42`."""
+    found = [_NUMBER.findall(words(d)) for d in same]
+    spread = iter([list(dict.fromkeys(sorted(n, key=_value))) for n in zip(*found, strict=True)])
 
     def number(_: re.Match[str]) -> str:
         one = next(spread)
         return one[0] if len(one) == 1 else f"{one[0]} to {one[-1]}"
 
-    reason = _NUMBER.sub(number, _why(same[0]))
+    reason = _NUMBER.sub(number, words(same[0]))
     return f"{same[0].outcome.value} for {_which(decisions, same)}. {reason}"
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from decide_report_case import make_decisions
 from rich.console import Console
 
-from judgebench.decide.result import Decision, Decisions, Outcome
+from judgebench.decide.result import Decision, Decisions, MoreData, Outcome
 from judgebench.records import Estimate
 from judgebench.report.terminal import print_screen
 from judgebench.results.rows import Results, Row
@@ -108,6 +108,13 @@ def test_where_room_is_short_numbers_are_given_as_a_range_and_the_rest_is_counte
     assert "It agrees with annotators 23 to 93 points less often" in text
     assert "… and 1 more decision, for other reasons." in text
     assert "A long story" not in text
+
+
+def test_what_more_data_would_settle_is_said_where_there_is_room() -> None:
+    few = decided([("one", "bias", Outcome.CANT_TELL, "Too few to tell.")])
+    (made,) = few.decisions
+    few = replace(few, decisions=(replace(made, more=MoreData(items=88)),))
+    assert "Too few to tell. About 88 more answers" in words(screen(few))
 
 
 def test_more_bars_than_fit_are_counted() -> None:
