@@ -36,6 +36,7 @@ NO_DECISIONS = "There is no judge with human labels to compare it with: nothing 
 _STATE_LOOKS: Mapping[State, Look] = {
     State.MET: "good", State.NOT_MET: "bad", State.UNCLEAR: "unclear",
 }  # fmt: skip
+_MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}
 
 
@@ -67,7 +68,10 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
     if decisions.decisions:
         conditions = tuple(_condition_figures(decisions))
         yield Block("What the decisions rest on", (STATES,))
-        yield Block("Who sets the bar", tables=(_bar_table(decisions),), folded=True)
+        figures = tuple(_bar_figure(decisions))
+        yield Block(
+            "Who sets the bar", tables=(_bar_table(decisions),), figures=figures, folded=True
+        )
         yield Block("Every condition as a figure", figures=conditions, folded=True)
         title = "May the judge replace the annotators?"
         drawing = Drawing("decisions", title, partial(draw_matrix, decisions))
@@ -142,6 +146,21 @@ def _kind_title(c: Condition) -> str:
     if c.rival:
         title = title.split(", judge minus")[0] + ", judge minus the strongest control"
     return title[:1].upper() + title[1:]
+
+
+def _bar_figure(decisions: Decisions) -> Iterator[Intervals]:
+    """Annotators and judges beside each other, where there are few enough to tell apart."""
+    found: dict[str, list[Lane]] = {}
+    for row in decisions.beside.select("bar", "gap"):
+        if row.estimate.low is not None:
+            name = row.judge or row["who"] + (" (left out)" if row["in_bar"] == "no" else "")
+            lane = Lane(name, "judge" if row.judge else "human", row.estimate)
+            found.setdefault(decisions.titles[row.metric], []).append(lane)
+    lines = tuple((title, tuple(lanes)) for title, lanes in found.items())
+    if lines and max(len(lanes) for _, lanes in lines) <= _MOST_LANES:
+        title = "Agreement with the annotators in the bar, beside theirs with each other"
+        equal = {"as they agree with each other": 0.0}
+        yield Intervals("bar", title, lines, "Agreement gap with its interval", equal)
 
 
 def _bar_table(decisions: Decisions) -> Table:
