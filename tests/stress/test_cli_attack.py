@@ -76,7 +76,7 @@ def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
     again = call("report", "runs/mine", "--to", "out", "-v")
     assert "stress_missed-heat" in again
     assert "Stress" in Path("out/report.html").read_text()
-    assert re.search(r"0\.000\s+│?\s*.*\n?.*\[0\.000, 0\.975\]", call("align", "runs/mine"))
+    assert re.search(r"0\.000\s+│?\s*.*\n?.*\[0\.000, 0\.975\]", call("align", "runs/mine", "-v"))
 
 
 def accept(sheet: str) -> None:
