@@ -19,6 +19,7 @@ BarKind = Literal["typical", "average", "best"]
 Bools = NDArray[np.bool_]
 
 CLEARLY_WORSE = 0.05  # a smaller gap is no reason to leave anybody out, however certain
+FALSELY = 0.01  # share of those left out who are as good as the others; it names people
 _STANDARD_ERRORS = 3.92  # in the width of an interval of 95 %
 
 
@@ -111,14 +112,14 @@ def gap(
 
 
 def _clearly_worse(found: OfSamples, kept: Bools) -> Bools:
-    """Whose gap is negative and of a size that matters: with a false discovery rate of 5 %
+    """Whose gap is negative and of a size that matters, with a false discovery rate of FALSELY
     (Benjamini and Hochberg 1995)."""
     from scipy.special import ndtr
 
     z = ratio(found.value, (found.high - found.low) / _STANDARD_ERRORS)
     p = np.where(kept & ~np.isnan(z), ndtr(z), 1.0)
     order = np.argsort(p, kind="stable")
-    below = p[order] <= 0.05 * np.arange(1, len(p) + 1) / kept.sum()
+    below = p[order] <= FALSELY * np.arange(1, len(p) + 1) / kept.sum()
     worse = np.zeros(len(p), dtype=np.bool_)
     worse[order[: np.flatnonzero(below).max(initial=-1) + 1]] = True
     return worse & kept & (np.nan_to_num(found.value) < -CLEARLY_WORSE)
