@@ -546,16 +546,32 @@ def margins_of(world: World, draws: int, seed: int) -> list[str]:
     return [*about, *(_share(int(n), draws) for n in said)]
 
 
-def margins_table(draws: int, seed: int) -> Iterator[str]:
+def margins_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """What a wider margin for severe answers gains in power, and what it costs."""
     heads = ("world", "severe answers", "to replace is", *(
         f"margin {margin:g}" if margin else "no margin" for margin in MARGINS
     ))  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield f"|---|--:|---|{'--:|' * len(MARGINS)}"
-    for world in WORLDS:
-        if world.name in TRADED:
-            yield f"| {' | '.join(margins_of(world, draws, seed))} |"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def draw_margins(rows: Sequence[Sequence[str]], path: str) -> None:
+    """The table as curves: judges that may replace annotators, dashed those that may not."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for name, severe, right, *shares in rows:
+        share = [float(s.removesuffix(" %")) for s in shares[:-1]]
+        style = "-" if right == "right" else "--"
+        axes.plot(MARGINS[:-1], share, style, marker="o", label=f"{name} ({severe} severe)")
+    axes.axhline(100 * (1 - RULE.level) / 2, color="0.4", linewidth=0.8)
+    axes.set(xlabel="severe.margin", ylabel="REPLACE, % of studies", ylim=(-3, 103))
+    axes.set_title("Solid: REPLACE is right; dashed: wrong", loc="left", fontsize=10)
+    figure.legend(loc="outside right center", fontsize=7, frameon=False)
+    figure.savefig(path, dpi=120)
 
 
 def _share(count: int, of: int) -> str:
@@ -571,11 +587,16 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--world", default="", help="only worlds whose name holds this")
     parser.add_argument("--margins", action="store_true", help="margins for severe answers instead")
+    parser.add_argument("--plot", default="", help="with --margins: a picture of them")
     parser.add_argument("--quick", action="store_true", help="50 draws a world")
     asked = parser.parse_args()
     draws = 50 if asked.quick else asked.draws
     if asked.margins:
-        print("\n".join(margins_table(draws, asked.seed)))
+        traded = [world for world in WORLDS if world.name in TRADED]
+        rows = [margins_of(world, draws, asked.seed) for world in traded]
+        print("\n".join(margins_table(rows)))
+        if asked.plot:
+            draw_margins(rows, asked.plot)
         return
     worlds = [world for world in WORLDS if asked.world in world.name]
     work: Callable[[World], Tally] = partial(run_world, draws=draws, seed=asked.seed)
