@@ -16,7 +16,7 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "decisions.py"
 LIMIT = 0.025  # of wrong REPLACEs; in few draws chance may add one
-FEW, MANY = 10, 200
+FEW, MANY = 6, 200
 POPULATION = 20_000  # enough for a few draws, and much quicker
 
 pytestmark = pytest.mark.xdist_group("worlds")
