@@ -177,24 +177,3 @@ def test_a_run_without_judges_says_what_can_be_done(call, place: Path) -> None: 
         "  - or compare an annotator with the others: judgebench decide run --as-judge NAME\n"
     ) in out
     assert call("decide", "run", "--as-judge", "a")[0] == 0
-
-
-# --- a stress test without violations ------------------------------------------------------------
-
-
-def test_a_stress_test_without_violations_says_so_first(call, place: Path) -> None:  # type: ignore[no-untyped-def]
-    code, out, _ = call("stress", write(place, GOOD), "--run", "run", "--sample", 2)
-    assert code == 0
-    second = (
-        "Left out, because they do not fit the metrics of support-tone that are judged: "
-        "consensus-violations, contraindication, diagnostic-test, dose-by-ten, drug-inside-class, "
-        "drug-outside-class, number, pathogen-class, risk-group, unit. To use one, name it under "
-        "stress.attacks with a must_worsen of your own."
-    )
-    assert " ".join(out.split()).startswith(
-        "No altered answer is a violation: this stress test shows whether verdicts hold, not "
-        f"whether a judge detects violations. {second}"
-    )
-    page = (place / "run" / "report" / "tables.md").read_text().replace("\\_", "_")
-    assert "There is no violation at all: whether a judge detects one was not tested." in page
-    assert second in page
