@@ -42,7 +42,7 @@ test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (about 5 minutes on 2 cor
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not long"
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope -m "not long"
 
 $(VENV)/$(MARK)-docs: $(VENV)/$(MARK)-dev
 	$(BIN)/python -m pip install --quiet --group docs

@@ -8,7 +8,7 @@ import pytest
 from gguf_server import serve_gguf
 from lanes import judged, labels_of, remote
 
-pytestmark = [pytest.mark.model, pytest.mark.xdist_group("model")]
+pytestmark = pytest.mark.model
 
 
 def test_the_same_benchmark_through_every_lane(

@@ -29,7 +29,7 @@ from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import WEIGHTS
 from judgebench.errors import SetupError
 
-pytestmark = [pytest.mark.model, pytest.mark.xdist_group("model")]
+pytestmark = pytest.mark.model
 
 SETTINGS = BackendSettings(context=512)
 

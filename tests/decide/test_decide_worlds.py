@@ -19,8 +19,6 @@ LIMIT = 0.025  # of wrong REPLACEs; in few draws chance may add one
 FEW, MANY = 6, 200
 POPULATION = 20_000  # enough for a few draws, and much quicker
 
-pytestmark = pytest.mark.xdist_group("worlds")
-
 
 @pytest.fixture(scope="module")
 def bed() -> ModuleType:

@@ -22,7 +22,7 @@ from judgebench.stress.probes.make import SetOrder, make_set
 from judgebench.stress.probes.sets import read_set, rejected_path
 from judgebench.stress.result import EVERY
 
-pytestmark = [pytest.mark.model, pytest.mark.xdist_group("model")]
+pytestmark = pytest.mark.model
 SAFETY = load_rubric("medical-safety")
 
 
