@@ -8,7 +8,7 @@ import numpy as np
 
 from judgebench.decide.counts import estimable
 from judgebench.decide.rule import DecisionRule
-from judgebench.records import Estimate, is_slot
+from judgebench.records import Estimate
 from judgebench.report.words import listed
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
@@ -30,7 +30,7 @@ def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:
     """
     for metric in study.rubric.metrics:
         humans = study.humans[metric.id]
-        if not any(map(is_slot, humans.makers)):
+        if not humans.has_places:
             yield from _of_annotators(humans, kind)
             yield from _of_judges(study, metric, kind)
 
@@ -82,7 +82,7 @@ def bar_lines(study: Study, kind: BarKind) -> Iterator[str]:
 def _line(humans: Humans, kind: BarKind) -> str:
     if not humans.makers:
         return ""
-    if any(map(is_slot, humans.makers)):
+    if humans.has_places:
         return "all annotators alike; places in a list are nobody in particular"
     bar, names = humans.bar(kind), humans.in_bar(kind)
     shown = names if len(names) <= _MOST else (*names[:_MOST], f"{len(names) - _MOST} more")

@@ -108,7 +108,7 @@ def _test(
     named, reason = [a for a in humans.in_bar(rule.replace.humans.bar) if not is_slot(a)], ""
     if len(named) < 2:
         reason = f"the test needs two named annotators; the truth is made by {len(named)}"
-        if any(map(is_slot, humans.makers)):
+        if humans.has_places:
             reason += " and by places in a list, which are not people"
     advantage = Estimate(None, reason=reason, level=study.resampling.level)
     if not reason:

@@ -64,10 +64,15 @@ class Humans:
         """The ratings of those who make the truth."""
         return self.ratings.of(self.makers)
 
+    @property
+    def has_places(self) -> bool:
+        """Whether places in a list (`crowd#3`) are among the makers: nobody in particular."""
+        return any(map(is_slot, self.makers))
+
     def bar(self, kind: BarKind = "typical") -> Bar:
         """Whose agreement a judge is held against. Places in a list (`crowd#3`) are nobody in
         particular: of them, everybody counts the same."""
-        if any(map(is_slot, self.makers)):
+        if self.has_places:
             kind = "average"
         return self._once(("bar", kind), lambda: bar_of(*self._labels, kind))
 
@@ -83,7 +88,7 @@ class Humans:
     @property
     def camps(self) -> tuple[tuple[str, ...], ...]:
         """The makers of each camp; empty where there are no camps, or only places in a list."""
-        if any(map(is_slot, self.makers)):
+        if self.has_places:
             return ()
         found = self._once("camps", lambda: camps(*self._labels))
         return tuple(tuple(self.makers[a] for a in camp) for camp in found)
