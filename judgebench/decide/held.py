@@ -26,15 +26,13 @@ NOT_LABELLED = "No item has a human label on this metric"
 class Measured:
     """One judge on one metric: counts and conditions.
 
-    `gate` says why nothing can be decided, `derived` why labels cannot be taken for judgements of
-    their own; both are empty as a rule. `basis` says how many answers, questions and annotators
-    the conditions rest on.
+    `gate` says why nothing can be decided, and is empty as a rule. `basis` says how many answers,
+    questions and annotators the conditions rest on.
     """
 
     counts: StudyCounts | None
     conditions: tuple[Condition, ...]
     gate: str
-    derived: str = ""
     basis: str = ""
 
 
@@ -97,8 +95,8 @@ class Held:
         counts = study_counts(self.side, judged, asked[self.rows], self._controls)
         found = findings(counts, self.rule, counts.how_many[None, :])
         conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
-        gate, derived = self._gate(counts, asked), self._derived(judge.name, judged)
-        return Measured(counts, (*conditions, *stressed), gate, derived, self._basis(counts))
+        gate = self._gate(counts, asked)
+        return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
 
     def _basis(self, counts: StudyCounts) -> str:
         """`399 answers to 50 questions, 3 annotators`; each question counts once."""
@@ -106,12 +104,13 @@ class Held:
         to = f" to {questions:,} questions" if questions < answers else ""
         return f"{answers:,} answers{to}, {len(self.names)} annotators"
 
-    def _derived(self, judge: str, judged: IntArray) -> str:
-        """Places in a list are nobody whose labels could be copied."""
+    def derived(self, judge: JudgeVerdicts) -> str:
+        """Why labels cannot be taken for judgements of their own; empty where they can. Places in
+        a list are nobody whose labels could be copied."""
         if any(map(is_slot, self.names)):
             return ""
-        who, why = judge, why_derived(judged, self.side, self.names)
-        if judge in self.rule.independent or not why:
+        who, why = judge.name, why_derived(self._judged(judge), self.side, self.names)
+        if judge.name in self.rule.independent or not why:
             who, why = "them", self._copied
         declare = f"If they were made independently, list {who} under `independent` in the rule"
         return f"{why}. {declare}" if why else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from judgebench.align.alignment import accuracies
 from judgebench.align.caveats import compared_with
@@ -100,7 +101,8 @@ def decisions(
             assist = assist_conditions(curves, *about) if metric.kind == "ordinal" else ()
             measured = bar.measure(judge, stressed)
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
-            yield _decided(study, about, measured, assist, in_camps)
+            gate = measured.gate or (camps_sentence(in_camps) if camps else bar.derived(judge))
+            yield _decided(study, about, replace(measured, gate=gate), assist, in_camps)
 
 
 def _in_camp(camp: Held, found: Measured) -> InCamp:
@@ -116,14 +118,13 @@ def _decided(
     judge, metric, rule = about
     if found.counts is None:
         return Decision(judge, metric, Outcome.CANT_TELL, f"{found.gate}.")
-    gate = found.gate or (camps_sentence(camps) if camps else found.derived)
-    if gate:
-        more = MoreData(reason=f"Nothing to plan from: {gate}")
-        reason, numbers, outcome = f"{gate}.", "", Outcome.CANT_TELL
+    if found.gate:
+        more = MoreData(reason=f"Nothing to plan from: {found.gate}")
+        reason, numbers, outcome = f"{found.gate}.", "", Outcome.CANT_TELL
     else:
         outcome, more = outcome_of(found.conditions, assist), None
         reason, numbers = reason_for(outcome, found.conditions, assist)
         numbers = f"{numbers} · {found.basis}"
-    if not gate and outcome is Outcome.CANT_TELL:
+    if not found.gate and outcome is Outcome.CANT_TELL:
         more = more_data(found.counts, rule, found.conditions, study.resampling.seed)
     return Decision(judge, metric, outcome, reason, numbers, found.conditions, assist, more, camps)
