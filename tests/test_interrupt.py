@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from killed_run import ANSWERS, REPLY, bench_file, finished, start
-from loopback import Loopback, said, until
+from loopback import Loopback, said, status, until
 
 from judgebench.files import read_lines
 
@@ -50,4 +50,19 @@ def test_twice_ends_at_once_and_keeps_what_was_written(tmp_path: Path) -> None:
         assert process.returncode == 130, output.decode()
         assert b"To resume, rerun" in output
     assert len(list(read_lines(run / "verdicts-remote.jsonl"))) == 8
+    assert json.loads((run / "run.json").read_text())["state"] == "stopped"
+
+
+def test_once_ends_at_once_what_only_waits(tmp_path: Path) -> None:
+    plays = [said(REPLY)] * 8 + [status(429, "come back later", Retry_After="1000000000")]
+    with Loopback(plays) as server:
+        bench, run = bench_file(tmp_path, server.base_url), tmp_path / "run"
+        process = start(bench, run, report=True)
+        assert until(lambda: len(finished(run)) == 8 and len(server.bodies) >= 9)
+        assert until(lambda: server.serving == 0)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=20)
+        assert process.returncode == 130, output.decode()
+    assert b"To resume, rerun" in output
+    assert len(finished(run)) == 8
     assert json.loads((run / "run.json").read_text())["state"] == "stopped"

@@ -9,6 +9,7 @@ Requests wait in `_ready` until the endpoint's Pace lets them start. All but `pu
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import threading
 import time
@@ -22,13 +23,14 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from judgebench.backends.chat import Completion, RateLimitedError, TransientError, UnreachableError
 from judgebench.backends.contract import Reply, Request
-from judgebench.backends.pace import Pace
+from judgebench.backends.pace import Pace, clock
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import EndpointDown, SetupError
 from judgebench.records import Usage
 
 _CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English
+_LOG = logging.getLogger("judgebench.backends")
 
 
 @dataclass(slots=True, eq=False)
@@ -134,7 +136,8 @@ class Calls:
         self._ready: deque[Call] = deque()
         self._hungry = False  # whether the loop has looked at `_ready` and found nothing
         self._in_flight = 0
-        self._failed = False
+        self._winding_down = False
+        self._error: BaseException | None = None  # what ends the stream, once it is wound down
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
@@ -152,8 +155,8 @@ class Calls:
             self._on_loop(self._start_ready)
 
     def get(self, wait: bool) -> Reply | None:
-        """A reply that has come; None where none has (or, with `wait`, at the end). Raises what
-        ended the stream."""
+        """A reply that has come; None where none has, or at the end, where `ended` is true. Raises
+        what ended the stream."""
         while not self._finished:
             if not wait:
                 return None
@@ -162,7 +165,15 @@ class Calls:
         outcome = self._finished.popleft()
         if isinstance(outcome, BaseException):
             raise outcome
+        self.ended = self.ended or outcome is None
         return None if self.ended else outcome
+
+    def wind_down(self) -> None:
+        """Start no other call: the stream ends once those in flight have. For any thread."""
+        if self._thread is None:
+            self.end()
+        else:
+            self._on_loop(partial(self._wind_down, None))
 
     def end(self) -> None:
         """End all calls, and the thread. For any thread, any number of times."""
@@ -208,17 +219,34 @@ class Calls:
                     task.cancel()
                 await asyncio.gather(*self._tasks, return_exceptions=True)
         except BaseException as error:
-            self._fail(error)
+            self._winding_down = True
+            self._finish(error)
 
-    def _fail(self, error: BaseException) -> None:
-        """End the stream with this error."""
-        self._failed = True
-        self._finished.append(error)
+    def _wind_down(self, error: BaseException | None) -> None:
+        """Start no other call, and end the stream, with this error, once those in flight have."""
+        if self._winding_down:
+            return
+        self._winding_down, self._error = True, error
+        if error is not None and self._in_flight:
+            longest = self._policy.settings.timeout_s
+            _LOG.warning(
+                "%s: no other call starts; %d in flight may end until %s (%s)",
+                self._policy.where, self._in_flight, clock(longest),
+                self._policy.secrets.scrubbed(str(error)),
+            )  # fmt: skip
+        self._start_ready()
+
+    def _finish(self, outcome: Reply | BaseException | None) -> None:
+        self._finished.append(outcome)
         self._news.set()
 
     def _start_ready(self) -> None:
         """Start what is ready, as far as the endpoint takes it now."""
-        while not (self.ended or self._failed):
+        while not self.ended:
+            if self._winding_down:
+                if not self._in_flight:
+                    self._finish(self._error)
+                return
             if not self._ready:
                 self._hungry = True
                 if not self._ready:  # looked at again: one may have come in between
@@ -227,7 +255,7 @@ class Calls:
             try:
                 wait = self._pace.start(self._in_flight, self._ready[0].tokens)
             except EndpointDown as error:
-                self._fail(error)
+                self._wind_down(error)
                 return
             if wait > 0:
                 self._look_again_in(wait)
@@ -275,9 +303,9 @@ class Calls:
             # The foreign error underneath is dropped: it may hold the key.
             scrubbed = self._policy.secrets.scrubbed
             told = [replace(p, message=scrubbed(p.message)) for p in error.problems]
-            self._fail(SetupError(told))
+            self._wind_down(SetupError(told))
         except Exception as error:
-            self._fail(error)
+            self._wind_down(error)
 
     async def _completed(self, call: Call) -> Completion:
         try:
@@ -322,9 +350,6 @@ class Calls:
         except TransientError as error:
             self._pace.failed(id(call), call.began, self._policy.secrets.scrubbed(str(error)))
             call.faults += not self._pace.is_open  # what fails while all do uses up no retry
-            raise
-        except Exception:
-            self._failed = True  # no other call starts
             raise
         else:
             used = done.usage.prompt_tokens, done.usage.completion_tokens

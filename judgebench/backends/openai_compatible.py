@@ -69,6 +69,9 @@ class OpenAICompatible:
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         return self._transport.stream(self._open, requests)
 
+    def wind_down(self) -> None:
+        self._transport.wind_down()
+
     def close(self) -> None:
         self._transport.close()
 

@@ -20,12 +20,17 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from time import monotonic
+from time import localtime, monotonic, strftime, time
 
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import EndpointDown
 
 _LOG = logging.getLogger("judgebench.backends")
+
+
+def clock(seconds: float) -> str:
+    """The time of day in so many seconds."""
+    return strftime("%H:%M:%S", localtime(time() + seconds))
 
 
 class Pace:

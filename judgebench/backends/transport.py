@@ -84,19 +84,26 @@ class Transport:
             self._streams.add(stream)
         return stream
 
+    def wind_down(self) -> None:
+        """Start no other call: every stream ends once its calls in flight have. For any thread."""
+        for stream in self._open_streams():
+            stream.wind_down()
+
     def close(self) -> None:
         """End every stream that is still open, from whatever thread; see `Stream.close`."""
-        with self._lock:
-            streams = list(self._streams)
-        for stream in streams:
+        for stream in self._open_streams():
             stream.close()
+
+    def _open_streams(self) -> list[Stream]:
+        with self._lock:
+            return list(self._streams)
 
 
 class Stream(Iterator[Reply]):
     """Replies, each as it finishes. No more than `bound` requests are held at a time.
 
-    Iterating raises SetupError where no request can succeed, and EndpointDown. It is for one
-    thread; `close` is for any.
+    Iterating raises SetupError where no request can succeed, and EndpointDown, after the replies
+    of all calls in flight. It is for one thread; `wind_down` and `close` are for any.
     """
 
     def __init__(self, calls: Calls, requests: Iterable[Request], bound: int) -> None:
@@ -132,6 +139,10 @@ class Stream(Iterator[Reply]):
                 self._held -= 1
                 return reply
         return None
+
+    def wind_down(self) -> None:
+        """Start no other call; the replies of those in flight still come. At any time."""
+        self._calls.wind_down()
 
     def close(self) -> None:
         """End all work in flight, and the stream: whoever iterates, in whatever thread, gets no

@@ -165,6 +165,12 @@ class LLMJudge:
         """For forecasts: the expected tokens of the replies for one answer, half of the bound."""
         return sum(_enough_tokens(self.prompt.reply, part) for part in self._parts) // 2
 
+    def wind_down(self) -> None:
+        """Start no other call, where the backend can tell its calls apart from what waits."""
+        wind_down = getattr(self._backend, "wind_down", None)
+        if wind_down is not None:
+            wind_down()
+
     def close(self) -> None:
         self._backend.close()
 

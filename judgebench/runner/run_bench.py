@@ -112,7 +112,8 @@ def run(
                 _recorded(bench, answers, work)
             try:
                 with ctrl_c(stop, shown.say), _cut_off(work):
-                    run_lanes(_lanes(bench, answers, work, sharing), stop, shown)
+                    lanes = _lanes(bench, answers, work, sharing)
+                    run_lanes(lanes, stop, shown, partial(_wind_down, bench))
             except (BudgetSpent, DiskFailed):
                 raise
             except JudgebenchError as error:
@@ -195,6 +196,11 @@ def _lanes(
         names = ", ".join(judge.name for judge in judges)
         lanes[names] = partial(_judge_in_turn, bench, judges, answers, work)
     return lanes
+
+
+def _wind_down(bench: Bench) -> None:
+    for judge in bench.judges:  # their variants are asked by the same engines
+        judge.wind_down()
 
 
 def _judge_in_turn(

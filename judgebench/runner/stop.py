@@ -78,8 +78,14 @@ def ctrl_c(stop: Stop, tell: Callable[[str], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, progress: Progress) -> None:
-    """Run every lane to its end.
+def run_lanes(
+    lanes: Mapping[str, Callable[[], None]],
+    stop: Stop,
+    progress: Progress,
+    wind_down: Callable[[], None],
+) -> None:
+    """Run every lane to its end. `wind_down` is called, again and again, after a stop: what waits
+    to be asked is then no longer waited for.
 
     A lane that fails ends alone: its error is reported at once, the other lanes continue, and the
     error is raised when all have ended. Any other exception stops the other lanes softly.
@@ -107,6 +113,8 @@ def run_lanes(lanes: Mapping[str, Callable[[], None]], stop: Stop, progress: Pro
     for thread in threads:
         while thread.is_alive():
             thread.join(_GLANCE_S)
+            if stop.wanted:
+                wind_down()
     if stop.interrupted:
         raise Interrupted
     if errors:

@@ -252,6 +252,17 @@ def test_wrong_key_ends_the_run_without_showing_it(opener: Opener) -> None:
     assert len(server.bodies) <= 16
 
 
+def test_a_wrong_key_in_the_middle_keeps_what_is_in_flight(opener: Opener) -> None:
+    """The sixteenth of 30 calls is refused while fifteen others are under way."""
+    with Loopback(lambda body, n: status(401) if n == 15 else echoed(after=0.1)) as server:
+        replies: list[Reply] = []
+        stream = opener(server).complete(ask(f"text {i}", str(i)) for i in range(30))
+        with pytest.raises(SetupError, match="refuses the key"):
+            replies.extend(stream)
+    assert len(replies) == len(server.bodies) - 1 == 15
+    assert {r.finish for r in replies} == {"stop"}
+
+
 @pytest.mark.parametrize("code", [401, 403])
 def test_a_refusal_without_a_key_names_the_setting(opener: Opener, code: int) -> None:
     with (

@@ -364,6 +364,79 @@ def test_tokens_per_minute_spaces_the_tries_by_what_they_took() -> None:
     assert time.monotonic() - began >= 0.2 * 9 * 0.9
 
 
+@pytest.mark.parametrize("error", [SetupError("no key"), EndpointDown("gone"), KeyError("bug")])
+def test_an_error_keeps_the_replies_of_the_calls_in_flight(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    failed = threading.Event()
+
+    async def play(key: str, tries: int) -> str:
+        if key == "5":
+            while len(endpoint.tries) < 8:
+                await asyncio.sleep(0.001)
+            failed.set()
+            raise error
+        while not failed.is_set():
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)
+        return key
+
+    endpoint = Endpoint(play)
+    stream = transport(concurrency=8).stream(endpoint.opened, requests(100))
+    replies: list[Reply] = []
+    with (
+        caplog.at_level(logging.WARNING, "judgebench.backends"),
+        pytest.raises(type(error), match=str(error)),
+    ):
+        replies.extend(stream)
+    assert sorted(r.key for r in replies) == ["0", "1", "2", "3", "4", "6", "7"]
+    assert len(endpoint.tries) == 8  # no other call started
+    assert "no other call starts; 7 in flight may end until" in caplog.text
+    assert endpoint.ended == 1
+
+
+def test_an_error_does_not_wait_for_calls_that_wait() -> None:
+    async def play(key: str, tries: int) -> str:
+        if key == "0":
+            raise RateLimitedError("HTTP 429: slow down", 10 * PATIENCE)
+        raise SetupError("no key")
+
+    waits = Waits(longest=10 * PATIENCE)
+    with pytest.raises(SetupError):
+        asked(Endpoint(play), 100, waits=waits, concurrency=2)
+
+
+def test_winding_down_keeps_what_is_in_flight_and_drops_what_waits() -> None:
+    go_on = threading.Event()
+
+    async def play(key: str, tries: int) -> str:
+        if int(key) % 2:
+            raise RateLimitedError("HTTP 429: slow down", 10 * PATIENCE)
+        while not go_on.is_set():
+            await asyncio.sleep(0.001)
+        return key
+
+    endpoint = Endpoint(play)
+    owner = transport(Waits(longest=10 * PATIENCE), concurrency=8)
+    stream = owner.stream(endpoint.opened, requests(1000))
+    replies: list[Reply] = []
+    reader = threading.Thread(target=lambda: replies.extend(stream))
+    reader.start()
+    assert until(lambda: len(endpoint.tries) == 8 and endpoint.in_flight == 4)
+    owner.wind_down()
+    owner.wind_down()
+    go_on.set()
+    reader.join(PATIENCE)
+    assert not reader.is_alive()
+    assert sorted(r.key for r in replies) == ["0", "2", "4", "6"]
+    assert len(endpoint.tries) == 8
+    assert endpoint.ended == 1
+    unbegun = owner.stream(endpoint.opened, requests(5))
+    owner.wind_down()
+    assert list(unbegun) == []
+    assert len(endpoint.tries) == 8
+
+
 @pytest.mark.parametrize("whose", ["stream", "transport"])
 def test_closing_from_another_thread_ends_the_stream_and_all_calls(whose: str) -> None:
     async def play(key: str, tries: int) -> str:

@@ -11,6 +11,9 @@ from judgebench.progress import NoProgress
 from judgebench.runner.stop import Stop, run_lanes
 
 
+def nothing() -> None: ...
+
+
 def failing(error: BaseException):
     def work() -> None:
         raise error
@@ -20,7 +23,7 @@ def failing(error: BaseException):
 
 def test_lanes_run_side_by_side() -> None:
     meeting = threading.Barrier(2, timeout=PATIENCE)
-    run_lanes({"a": meeting.wait, "b": meeting.wait}, Stop(), NoProgress())  # type: ignore[dict-item]
+    run_lanes({"a": meeting.wait, "b": meeting.wait}, Stop(), NoProgress(), nothing)  # type: ignore[dict-item]
 
 
 def test_a_lane_that_fails_is_told_at_once_and_the_others_go_on() -> None:
@@ -32,7 +35,7 @@ def test_a_lane_that_fails_is_told_at_once_and_the_others_go_on() -> None:
 
     lanes = {"a": failing(RunError("the endpoint is down")), "b": patient}
     with pytest.raises(RunError, match="endpoint is down"):
-        run_lanes(lanes, Stop(), listener)
+        run_lanes(lanes, Stop(), listener, nothing)
     assert listener.heard == ["a stopped: the endpoint is down"]
     assert done == [True]
 
@@ -40,7 +43,7 @@ def test_a_lane_that_fails_is_told_at_once_and_the_others_go_on() -> None:
 def test_problems_of_several_judges_are_told_together() -> None:
     lanes = {"a": failing(SetupError("no key")), "b": failing(SetupError("no model"))}
     with pytest.raises(SetupError) as caught:
-        run_lanes(lanes, Stop(), NoProgress())
+        run_lanes(lanes, Stop(), NoProgress(), nothing)
     assert sorted(problem.message for problem in caught.value.problems) == ["no key", "no model"]
 
 
@@ -51,4 +54,14 @@ def test_an_error_that_is_none_of_ours_stops_the_others_softly() -> None:
         assert until(lambda: stop.wanted)
 
     with pytest.raises(ZeroDivisionError):
-        run_lanes({"a": failing(ZeroDivisionError()), "b": drawing}, stop, NoProgress())
+        run_lanes({"a": failing(ZeroDivisionError()), "b": drawing}, stop, NoProgress(), nothing)
+
+
+def test_a_stop_winds_down_what_waits() -> None:
+    stop, wound_down = Stop(), threading.Event()
+
+    def waiting() -> None:
+        stop()
+        assert wound_down.wait(PATIENCE)
+
+    run_lanes({"a": waiting}, stop, NoProgress(), wound_down.set)
