@@ -12,7 +12,8 @@ made beforehand and throw the replies away. inspect_ai goes its own way, from it
 its last score, with the same prompts and schema.
 
 Each repetition of a lane is a process of its own; lanes take turns. CPU is that of the client's
-process (all threads), not the endpoint's.
+process (all threads), not the endpoint's. Lanes over aiohttp run on uvloop, which judgebench uses
+where it is installed; those called `asyncio` run on the standard library's event loop.
 
 inspect_ai wants a newer openai client than litellm does, so it has an environment of its own:
 
@@ -37,8 +38,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 from endpoint import RUBRIC, Endpoint
+
+from judgebench.backends.calls import new_event_loop
 
 DELAY_S, WORDS, ANSWERS = 0.1, 200, 2000
 MODEL, KEY = "loopback", "none"
@@ -275,28 +279,57 @@ def inspect(answers: int, url: str, connections: int) -> dict[str, float]:
     return span.measured()
 
 
+Measure = Callable[[int, str, int], dict[str, float]]
+
+
 @dataclass(frozen=True)
 class Lane:
     """A way to have answers judged; a slow one is measured less often."""
 
     name: str
-    measure: Callable[[int, str, int], dict[str, float]]
+    measure: Measure
     slow: bool = False
 
 
-def run_async(lane: Callable[[int, str, int], Any]) -> Callable[[int, str, int], dict[str, float]]:
-    return lambda *arguments: asyncio.run(lane(*arguments))
+def run_async(lane: Callable[[int, str, int], Any]) -> Measure:
+    def measure(answers: int, url: str, connections: int) -> dict[str, float]:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            return dict(runner.run(lane(answers, url, connections)))
+
+    return measure
 
 
-LANES = [
+def without_uvloop(measure: Measure) -> Measure:
+    """The same where uvloop is not installed."""
+
+    def found(answers: int, url: str, connections: int) -> dict[str, float]:
+        with patch.dict(sys.modules, {"uvloop": None}):
+            return measure(answers, url, connections)
+
+    return found
+
+
+def direct(answers: int, url: str, connections: int) -> dict[str, float]:
+    return judgebench("openai-compatible", answers, url, connections)
+
+
+BARE, DIRECT = (
     Lane("bare aiohttp", run_async(bare_aiohttp)),
-    Lane("judgebench openai-compatible:", lambda *a: judgebench("openai-compatible", *a)),
-    Lane("bare litellm", run_async(bare_litellm)),
-    Lane("judgebench litellm:", lambda *a: judgebench("litellm", *a)),
+    Lane("judgebench openai-compatible:", direct),
+)
+BARE_LITELLM = Lane("bare litellm", run_async(bare_litellm))
+LITELLM = Lane("judgebench litellm:", lambda *a: judgebench("litellm", *a))
+INSPECT = Lane("inspect_ai", inspect, slow=True)
+LANES = [
+    BARE,
+    DIRECT,
+    Lane("bare aiohttp, asyncio", without_uvloop(BARE.measure)),
+    Lane("judgebench direct, asyncio", without_uvloop(DIRECT.measure)),
+    BARE_LITELLM,
+    LITELLM,
     Lane("openai client", run_async(openai_client), slow=True),
-    Lane("inspect_ai", inspect, slow=True),
+    INSPECT,
 ]
-DIRECT, LITELLM, BARE_LITELLM, INSPECT = LANES[1], LANES[3], LANES[2], LANES[5]
 
 
 def in_a_process(

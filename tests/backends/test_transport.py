@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -206,6 +208,29 @@ def asked(endpoint: Endpoint, n: int, **settings: Any) -> list[Reply]:
 
 async def answer(key: str, tries: int) -> str:
     return key
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        pytest.param("uvloop", marks=pytest.mark.skipif(os.name == "nt", reason="no uvloop there")),
+        "asyncio",
+    ],
+)
+def test_calls_run_on_uvloop_where_it_is_installed(
+    loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if loop == "asyncio":
+        monkeypatch.setitem(sys.modules, "uvloop", None)  # as where it is not installed
+    used = set()
+
+    async def play(key: str, tries: int) -> str:
+        used.add(type(asyncio.get_running_loop()).__module__.partition(".")[0])
+        await asyncio.sleep(0.001)
+        return key
+
+    assert {r.text for r in asked(Endpoint(play), 50)} == {str(i) for i in range(50)}
+    assert used == {loop}
 
 
 def test_a_rate_limit_costs_no_verdict_and_no_retry() -> None:
