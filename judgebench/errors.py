@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+_LONGEST = 2000
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -23,6 +25,7 @@ class Problem:
 
     Every part but `message` may be empty. `line` is a line of a text file, or a row of a table
     counted as a spreadsheet shows it (the header is row 1). `kind` is a stable name for counting.
+    What is longer than a screen is cut: a file may hold a key of a million letters.
     """
 
     message: str
@@ -32,6 +35,12 @@ class Problem:
     found: str = ""
     allowed: str = ""
     kind: str = ""
+
+    def __post_init__(self) -> None:
+        for part in ("message", "field", "found", "allowed"):
+            text = getattr(self, part)
+            if len(text) > _LONGEST:
+                object.__setattr__(self, part, f"{text[:_LONGEST]}… ({len(text):,} characters)")
 
     def __str__(self) -> str:
         where = self.file + (f":{self.line}" if self.line is not None else "")

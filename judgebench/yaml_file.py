@@ -16,9 +16,12 @@ from judgebench.errors import Problem, SetupError
 
 Model = TypeVar("Model", bound=BaseModel)
 _MERGE = "tag:yaml.org,2002:merge"
-# What the YAML package raises for the 31st of June, for what is not of its tag (`!!bool x`), and
-# for what is nested too deeply.
+_NUMBERS = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+# What the YAML package raises for the 31st of June, and for what is not of its tag (`!!bool x`).
 _NO_VALUE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
+# What people write is a hundredth of this. Reading the most takes some seconds.
+_MOST_CHARACTERS, _MOST_VALUES, _DEEPEST, _LONGEST_NUMBER = 1_000_000, 50_000, 100, 100
+_MOST_PROBLEMS = 100
 
 
 class Strict(BaseModel):
@@ -27,8 +30,37 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """Refuses a mapping with a duplicate key, of which YAML would silently keep the last."""
+class _BoundedLoader(yaml.SafeLoader):
+    """Refuses a mapping with a duplicate key, of which YAML would silently keep the last, and what
+    is too large once every alias (`*name`) is replaced by what it stands for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._values = self._characters = self._depth = 0
+        self._sizes: dict[yaml.Node, tuple[int, int]] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        before, copied = (self._values, self._characters), self.check_event(yaml.AliasEvent)
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _refused(f"nested more than {_DEEPEST} deep", event.start_mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        assert node is not None
+        if copied and node not in self._sizes:
+            raise _refused(f"*{event.anchor} stands inside of what it names", event.start_mark)
+        length = len(node.value) if isinstance(node, yaml.ScalarNode) else 0
+        values, characters = self._sizes[node] if copied else (1, length)
+        self._values, self._characters = self._values + values, self._characters + characters
+        self._sizes[node] = self._values - before[0], self._characters - before[1]
+        if self._values > _MOST_VALUES or self._characters > _MOST_CHARACTERS:
+            most = f"{_MOST_VALUES:,} values or {_MOST_CHARACTERS:,} characters"
+            raise _refused(f"more than {most}, aliases filled in", event.start_mark)
+        if length > _LONGEST_NUMBER and node.tag in _NUMBERS:
+            message = f"a number of more than {_LONGEST_NUMBER} characters"
+            raise _refused(message, event.start_mark)
+        return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -38,11 +70,13 @@ class _UniqueKeyLoader(yaml.SafeLoader):
                 continue
             key = self.construct_object(key_node)
             if key in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"duplicate key {key!r}", problem_mark=key_node.start_mark
-                )
+                raise _refused(f"duplicate key {key!r}", key_node.start_mark)
             seen.add(key)
         return node
+
+
+def _refused(problem: str, mark: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 def read_text(path: Path) -> str:
@@ -65,8 +99,11 @@ def parse_yaml(text: str, file: str, first_line: int = 1) -> Any:
 
 def _parse(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | None]:
     """The value of the text, and the tree that it was made from."""
+    if len(text) > _MOST_CHARACTERS:
+        message = f"is too large for YAML that people write: {len(text):,} characters"
+        raise SetupError(Problem(message, file, allowed=f"at most {_MOST_CHARACTERS:,}"))
     try:
-        loader = _UniqueKeyLoader(text)  # a SafeLoader underneath
+        loader = _BoundedLoader(text)  # a SafeLoader underneath
         try:
             node = loader.get_single_node()
             return (None if node is None else loader.construct_document(node)), node
@@ -116,8 +153,10 @@ def validate(
 def _problems(
     error: ValidationError, model: type[BaseModel], file: str, node: yaml.Node | None
 ) -> Sequence[Problem]:
-    problems = []
+    problems: list[Problem] = []
     for item in _first_causes(error):
+        if len(problems) == _MOST_PROBLEMS:
+            return [*problems, Problem("has more problems; these come first", file)]
         where = ".".join(str(part) for part in item["loc"])
         found = "" if item["type"] == "missing" else _short(item["input"])
         message = item["msg"].removeprefix("Value error, ")
@@ -144,7 +183,7 @@ def _first_causes(error: ValidationError) -> Iterator[ErrorDetails]:
         *above, key = item["loc"] or ("",)
         n = len(item["loc"])
         inside = (place for place in places if len(place) > n and place[:n] == item["loc"])
-        beside = [str(place[-1]) for place in unknown if list(place[:-1]) == above]
+        beside = (str(place[-1]) for place in unknown if list(place[:-1]) == above)
         if item["type"] == "missing" and get_close_matches(str(key), beside, n=1):
             continue
         if item["type"] != "too_short" or not any(inside):

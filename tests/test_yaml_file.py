@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 
 import pytest
+from hostile_files import yaml_bombs
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import SetupError
@@ -185,3 +188,46 @@ def test_a_list_too_short_only_because_its_entries_are_wrong_is_not_blamed(tmp_p
     with pytest.raises(SetupError) as caught:
         load_model(write(tmp_path, "parts: [{title: a}]"), Pair)
     assert [p.field for p in caught.value.problems] == ["parts"]
+
+
+@pytest.mark.parametrize("kind", yaml_bombs())
+def test_yaml_that_would_cost_much_is_refused_at_once_and_in_few_words(
+    tmp_path: Path, kind: str
+) -> None:
+    path = write(tmp_path, yaml_bombs()[kind])
+    began = time.monotonic()
+    with pytest.raises(SetupError) as caught:
+        load_model(path, Whole)
+    assert time.monotonic() - began < 20, "nine of these took hours"
+    assert all(p.file == str(path) for p in caught.value.problems)
+    assert len(caught.value.problems) <= 101
+    assert max(len(str(p)) - len(str(path)) for p in caught.value.problems) < 5000
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "told"),
+    [
+        ("lists", 6, "more than 50,000 values or 1,000,000 characters, aliases filled in"),
+        ("brackets", 1, "nested more than 100 deep"),
+        ("a merge of itself", 1, "*a stands inside of what it names"),
+        ("digits of sixteen", 1, "a number of more than 100 characters"),
+        ("a long alias", 1, "… (100,037 characters)"),
+        ("a long file", None, "is too large for YAML that people write: 1,000,001 characters"),
+    ],
+)
+def test_a_bound_is_named_with_the_line_that_exceeds_it(
+    tmp_path: Path, kind: str, line: int | None, told: str
+) -> None:
+    with pytest.raises(SetupError, match=re.escape(told)) as caught:
+        load_yaml(write(tmp_path, yaml_bombs()[kind]))
+    assert caught.value.problems[0].line == line
+
+
+def test_of_very_many_problems_the_first_hundred_are_told(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="has more problems; these come first"):
+        load_model(write(tmp_path, yaml_bombs()["many keys"]), Whole)
+
+
+def test_an_alias_may_be_used_often(tmp_path: Path) -> None:
+    text = "a: &a {x: [1, 2, 3]}\nb: [" + "*a, " * 1000 + "]\n"
+    assert load_yaml(write(tmp_path, text))["b"] == [{"x": [1, 2, 3]}] * 1000
