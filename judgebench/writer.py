@@ -67,9 +67,11 @@ def write_texts(
     """
     budget, stop = terms.budget, terms.stop
 
+    unpriced = None
+
     def requests() -> Iterator[Request]:
         for key, draft in todo.items():
-            if stop.wanted or not budget.may_ask():
+            if stop.wanted or unpriced or not budget.may_ask():
                 return
             yield ask(key, draft)
 
@@ -82,7 +84,10 @@ def write_texts(
             keep(todo[reply.key], reply)
             result.finishes[reply.finish] += 1
             terms.progress.advance(terms.name)
-        budget.pay(reply.cost, terms.price_field if reply.finish in ("stop", "length") else "")
+        paid = reply.finish in ("stop", "length")
+        unpriced = budget.pay(reply.cost, terms.price_field if paid else "") or unpriced
+    if unpriced:
+        raise unpriced
     if budget.ran_out and not stop.wanted:
         raise budget.spent_up()
     return result

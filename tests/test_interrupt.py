@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -60,6 +61,11 @@ def test_once_ends_at_once_what_only_waits(tmp_path: Path) -> None:
         process = start(bench, run, report=True)
         assert until(lambda: len(finished(run)) == 8 and len(server.bodies) >= 9)
         assert until(lambda: server.serving == 0)
+        assert process.stdout is not None
+        heard = b""
+        while b"waiting until" not in heard:
+            heard = process.stdout.readline()
+        assert re.search(rb"waiting until \d\d:\d\d:\d\d \(HTTP 429: come back later", heard)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=20)
         assert process.returncode == 130, output.decode()

@@ -92,8 +92,11 @@ class Policy:
         call starts before that either."""
         seconds = self.waits(state)
         error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, TransientError) and error.after is not None:
+        asked = isinstance(error, TransientError) and error.after is not None
+        if asked:
             self.pace.pause(seconds)
+        if asked or isinstance(error, RateLimitedError):
+            self.pace.tell(seconds, self.secrets.scrubbed(str(error)), always=asked)
         return seconds
 
     @property

@@ -7,6 +7,7 @@ failed try means: a fault that a retry may get past, a limit, or a setting to fi
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _REFUSED = ("content_filter", "refusal")
 _MOST_LISTED = 20  # alternatives a token: the API's bound
 _ABOVE_ANY = 0.01  # a log-probability may pass 0 by rounding
 _LONGEST_TEXT = 1_000_000  # characters; what is longer is an engine gone wild
+_MOST_TOKENS = 100_000_000  # of one call: what is more is no count
+_DAY_S = 86_400.0
 
 
 class UnreadableBodyError(ValueError):
@@ -132,7 +135,7 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
     finish: Finish = "stop"
     error = ""
     if refusal or stopped in _REFUSED:
-        finish, error = "refused", str(refusal or f"finish_reason {stopped}")
+        finish, error = "refused", error_text(refusal or f"finish_reason {stopped}")
     elif stopped in _CUT:
         finish = "length"
     usage = _usage(body.get("usage"))
@@ -195,7 +198,7 @@ def _usage(counted: Any) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def _short(value: Any) -> str:
@@ -274,19 +277,24 @@ def failure(
 
 def retry_after(value: str | None) -> float | None:
     """Seconds that a Retry-After header asks for, given in seconds or as an HTTP date (RFC 9110,
-    section 10.2.3); None where there is none that can be read."""
+    section 10.2.3), at most a day; None where there is none that can be read."""
     if value is None:
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
-        pass
-    try:
-        when = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+        try:
+            when = parsedate_to_datetime(value)
+            when = when if when.tzinfo else when.replace(tzinfo=UTC)
+            seconds = (when - datetime.now(UTC)).total_seconds()
+        except (ArithmeticError, LookupError, TypeError, ValueError):  # dates out of any range
+            return None
+    return None if math.isnan(seconds) else min(max(0.0, seconds), _DAY_S)
+
+
+def error_status(code: Any) -> int | None:
+    """The HTTP status of an error, as a body or another library gives it; None where it is none."""
+    return code if type(code) is int and 300 <= code <= 599 else None
 
 
 def error_text(body: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import warnings
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from judgebench.backends.chat import (
     TransientError,
     UnreadableBodyError,
     chat_body,
+    error_status,
     error_text,
     failure,
     read_chat,
@@ -30,6 +32,7 @@ from judgebench.backends.settings import PACE, BackendSettings
 from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import MissingExtra, Problem, SetupError
 
+_MOST_COST = 1_000.0  # US dollars for one call: what is more is no cost
 _LOG_PROBABILITIES = frozenset({"logprobs", "top_logprobs"})
 
 
@@ -133,7 +136,7 @@ class LiteLLM:
         except Exception as error:  # litellm raises its own, openai's, httpx's and Python's
             return self._translated(error)
         try:
-            done = read_chat(response.model_dump(), request.labels_asked)
+            done = read_chat(response.model_dump(warnings=False), request.labels_asked)
             return replace(done, cost=self._cost(response))
         except UnreadableBodyError as error:
             raise TransientError(str(error)) from None
@@ -168,8 +171,8 @@ class LiteLLM:
             return Completion("", "refused", error=text)
         if isinstance(error, names.UnsupportedParamsError):
             raise SetupError(f"{self._model} does not take these settings: {text}")
-        status = getattr(error, "status_code", None)
-        if not isinstance(status, int):
+        status = error_status(getattr(error, "status_code", None))
+        if status is None:
             raise TransientError(f"{type(error).__name__}: {text}")
         headers = getattr(error, "litellm_response_headers", None) or {}
         after = retry_after(headers.get("retry-after"))
@@ -179,9 +182,10 @@ class LiteLLM:
         if self._settings.base_url:
             return None
         try:
-            return float(self._litellm.completion_cost(response, model=self._model))
+            cost = float(self._litellm.completion_cost(response, model=self._model))
         except Exception:  # a model without a known price, told in several ways
             return None
+        return cost if 0 <= cost <= _MOST_COST else None
 
     def _about(self, status: int) -> str:
         where = self._settings.base_url or "litellm"
@@ -201,7 +205,7 @@ def _said(error: Exception) -> str:
     """litellm's message, with the provider's error code, which it leaves out."""
     body = getattr(error, "body", None)
     code = body.get("code") if isinstance(body, dict) else None
-    text = error_text(str(error))
+    text = error_text(str(error).partition("Traceback (most recent call last)")[0])
     return f"{text}; {code}" if code else text
 
 
@@ -224,6 +228,8 @@ def _litellm() -> Any:
     except ImportError:
         raise MissingExtra("a litellm backend", "all", "litellm") from None
     litellm.suppress_debug_info = True
+    # These say what a server sent, wherever litellm reads a field of another type than expected.
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
     logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)

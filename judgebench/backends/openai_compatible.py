@@ -20,6 +20,7 @@ from judgebench.backends.chat import (
     UnreachableError,
     UnreadableBodyError,
     enforced,
+    error_status,
     error_text,
     failure,
     plain_body,
@@ -132,7 +133,7 @@ class OpenAICompatible:
         if status < 300 and isinstance(body, dict) and body.get("error"):
             # Some gateways report an engine's error in a body that came with status 200.
             code = body["error"].get("code") if isinstance(body["error"], dict) else None
-            status = code if isinstance(code, int) and code >= 300 else 500
+            status = error_status(code) or 500
         if status >= 300:
             after = retry_after(response.headers.get("Retry-After"))
             return failure(status, error_text(body), self._about(status), self._lane, after)

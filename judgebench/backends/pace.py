@@ -26,6 +26,8 @@ from judgebench.backends.settings import BackendSettings
 from judgebench.errors import EndpointDown
 
 _LOG = logging.getLogger("judgebench.backends")
+_TOLD_FROM_S = 30.0  # waits from here on are reported
+_LONGEST_DEBT_S = 60.0  # for tokens used beyond those expected: limits look back one minute
 
 
 def clock(seconds: float) -> str:
@@ -57,6 +59,7 @@ class Pace:
         self._first_s, self._longest_s = first_s, longest_s
         self._interval = first_s
         self._next_probe = 0.0
+        self._told_until = 0.0
         self.last_answer = -math.inf
 
     @property
@@ -80,6 +83,10 @@ class Pace:
             if self._opened is not None:
                 wait = self._until_probe(self._opened, now, wait)
             if wait > 0:
+                if self._opened is None and self._next_tokens - now == wait:
+                    self.tell(wait, f"tokens_per_minute: {self._settings.tokens_per_minute:g}")
+                elif self._opened is None and self._next_request - now == wait:
+                    self.tell(wait, f"requests_per_minute: {self._settings.requests_per_minute:g}")
                 return wait
             if self._opened is not None:  # the next probe waits for the outcome of this one
                 self._next_probe = now + self._settings.timeout_s + self._interval
@@ -108,7 +115,9 @@ class Pace:
             self.last_answer = monotonic()
             self._limit = min(self._settings.concurrency, self._limit + 1 / self._limit)
             if tokens is not None and (limit := self._settings.tokens_per_minute):
-                self._next_tokens += (tokens - expected_tokens) * 60 / limit
+                booked = self._next_tokens + (tokens - expected_tokens) * 60 / limit
+                most = max(self._next_tokens, self.last_answer + _LONGEST_DEBT_S)
+                self._next_tokens = min(booked, most)
             self._alive()
 
     def limited(self, began: float, in_flight: int) -> None:
@@ -123,6 +132,15 @@ class Pace:
         """No call starts for so long: the endpoint asked for it."""
         with self._lock:
             self._paused_until = max(self._paused_until, monotonic() + seconds)
+
+    def tell(self, seconds: float, why: str, always: bool = True) -> None:
+        """Report a long wait: until when, and for what; each but once, and, unless `always`, only
+        where nothing is being answered meanwhile."""
+        now = monotonic()
+        quiet = always or now - self.last_answer >= _TOLD_FROM_S
+        if quiet and seconds >= _TOLD_FROM_S and now + seconds >= self._told_until + _TOLD_FROM_S:
+            self._told_until = now + seconds
+            _LOG.warning("%s: waiting until %s (%s)", self._where, clock(seconds), why)
 
     def _alive(self) -> None:
         self._failed_in_a_row = 0

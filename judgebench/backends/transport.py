@@ -49,7 +49,7 @@ class Waits:
         return min(wait + random.uniform(0, self.first), longest)
 
 
-DEFAULT_WAITS = Waits(longest_asked=3600.0)
+DEFAULT_WAITS = Waits(longest_asked=600.0)
 LIMITED_FOR_S = 3600.0
 
 

@@ -31,16 +31,21 @@ class Budget:
             self._in_flight += not self.ran_out
             return not self.ran_out
 
-    def pay(self, cost: float | None, price_field: str = "") -> None:
+    def pay(self, cost: float | None, price_field: str = "") -> SetupError | None:
         """Count what a call cost, None if unknown. `price_field` names the setting that would
-        tell; without it nothing was called. Raises SetupError where a limit cannot be kept."""
+        tell; without it nothing was paid for. Returns the error to raise, once the calls in
+        flight have ended, where a limit cannot be kept."""
         with self._lock:
             self._in_flight -= 1
             self.spent += cost or 0.0
             self._highest = max(self._highest, cost or 0.0)
         if self._limit is not None and cost is None and price_field:
-            message = "a budget needs to know what a call costs: state its price"
-            raise SetupError(Problem(message, field=price_field))
+            message = (
+                "a budget needs to know what a call costs, and a reply came without it: state its "
+                "price, and use an endpoint that counts its tokens"
+            )
+            return SetupError(Problem(message, field=price_field))
+        return None
 
     def spent_up(self) -> BudgetSpent:
         """The error that says so."""

@@ -13,6 +13,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from judgebench.errors import SetupError
 from judgebench.judges.judge import Judge, Task
 from judgebench.progress import Progress
 from judgebench.records import Status, Verdict
@@ -187,12 +188,12 @@ def ask(
 
     Raises BudgetSpent or what the judge's engine raises.
     """
-    withheld = False
+    withheld, unpriced = False, None
 
     def drawn() -> Iterator[Task]:
         nonlocal withheld
         for task in tasks:
-            if work.stop.wanted:
+            if work.stop.wanted or unpriced:
                 return
             if not work.budget.may_ask():
                 withheld = True
@@ -202,18 +203,20 @@ def ask(
     verdicts = judge.judge(drawn())
     try:
         for verdict in verdicts:
-            _keep(verdict, writer, ledger, work)
+            unpriced = _keep(verdict, writer, ledger, work) or unpriced
     finally:
         close = getattr(verdicts, "close", None)
         if close is not None:
             close()
+    if unpriced:
+        raise unpriced
     if withheld:
         raise work.budget.spent_up()
 
 
-def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> None:
+def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> SetupError | None:
     writer.write(verdict)
     ledger.note(verdict)
     work.progress.advance(verdict.judge, verdict)
-    where = f"judges.{verdict.judge}.settings.price" if verdict.usage.calls else ""
-    work.budget.pay(verdict.cost, where)
+    paid = verdict.usage.calls and verdict.status in (Status.OK, Status.UNPARSED)
+    return work.budget.pay(verdict.cost, f"judges.{verdict.judge}.settings.price" if paid else "")

@@ -198,3 +198,32 @@ def test_an_endpoint_that_stays_silent_is_down(clock: Clock) -> None:
     clock.now += 1
     with pytest.raises(EndpointDown, match=r"m at http://x/v1 has answered nothing for 20 s"):
         paced.start(0, 0)
+
+
+def test_a_long_wait_is_reported_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    paced = pace(concurrency=4, tokens_per_minute=600)
+    paced.pause(5)
+    paced.tell(5, "HTTP 429: soon")
+    for _ in range(4):
+        paced.tell(300, "HTTP 429: later")
+    paced.answered(0, None)
+    paced.tell(600, "HTTP 429: on and on", always=False)  # others are answered
+    assert paced.start(0, 0) == 5
+    clock.now += 400
+    assert paced.start(0, 1000) == 0
+    for _ in range(4):
+        assert paced.start(0, 1000) == 100
+    messages = [message.split(" until ") for message in caplog.messages]
+    assert [begin for begin, _ in messages] == ["m at http://x/v1: waiting"] * 2
+    assert [end[8:] for _, end in messages] == [" (HTTP 429: later)", " (tokens_per_minute: 600)"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**8), st.floats(0, 30)), max_size=20))
+def test_tokens_beyond_those_expected_cost_a_minute_at_most(
+    answers: list[tuple[int, float]],
+) -> None:
+    paced = pace(tokens_per_minute=600)
+    for tokens, pause in answers:
+        paced.answered(10, tokens)
+        assert paced.start(0, 10) <= 60
+        paced.pause(pause)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import pytest
 from aiohttp import web
 from loopback import (
     Loopback,
+    completion,
     cut,
     dropped,
     echoed,
@@ -24,6 +26,7 @@ from loopback import (
     said,
     status,
     until,
+    wire,
 )
 from tenacity import RetryCallState
 
@@ -235,6 +238,59 @@ def test_retry_after_reaches_the_wait(opener: Opener, form: str, code: int) -> N
         reply = only(opener(server, waits=Noting()))
     assert (reply.text, reply.usage.calls) == ("done", 2)
     assert asked == [7.0] if form == "seconds" else 0 < asked[0] <= 30
+
+
+NO_SECONDS = (
+    "nan", "inf", "-inf", "1e400", "9" * 400, "-5", "5\x0b", "\x01", "٣", "Mon,", "x" * 5000,
+    "Fri, 31 Dec 9999 23:59:59 -2359", "Mon, 01 Jan 0001 00:00:00 +2359",
+    "Mon, 01 Jan 2024 00:00:00 +9999", "Sun, 06 Nov 99999999999999999999 08:49:37 GMT",
+)  # fmt: skip
+
+
+def test_no_retry_after_ends_the_run(opener: Opener) -> None:
+    limited = [wire({}, 429, Retry_After=value) for value in NO_SECONDS]
+    failed = [wire({}, 503, Retry_After=value) for value in NO_SECONDS[:4]]
+    with Loopback([*limited, *failed, said("at last")]) as server:
+        reply = only(opener(server))
+    assert (reply.text, reply.finish) == ("at last", "stop")
+    assert reply.usage.calls == len(limited) + len(failed) + 1
+
+
+HUGE = 10**400
+COUNTS = (HUGE, 10**12, -1, 1.5, 2.0, True, "7", None, [7], {"n": 7}, 1e308, math.inf, math.nan)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # pytest undoes our own
+def test_no_number_of_a_reply_ends_the_run(opener: Opener) -> None:
+    """litellm calls some of these bodies no reply; what is read is a count or nothing."""
+
+    def script(body: Any, n: int) -> Any:
+        odd = COUNTS[n // 2] if n < 2 * len(COUNTS) else HUGE
+        counts = {"prompt_tokens": odd, "completion_tokens": odd, "total_tokens": odd}
+        usage = counts if n % 2 else odd
+        return wire({**completion("x"), "usage": usage, "created": odd, "cost": odd})
+
+    told: dict[str, Any] = {"price": Price(prompt=1, completion=1), "tokens_per_minute": 1e9}
+    with Loopback(script) as server:
+        backend = opener(server, concurrency=1, max_retries=0, **told)
+        replies = list(backend.complete(ask(key=str(i)) for i in range(2 * len(COUNTS))))
+    assert len(replies) == 2 * len(COUNTS)
+    for reply in replies:
+        assert reply.finish in ("stop", "failed")
+        for count in (reply.usage.prompt_tokens, reply.usage.completion_tokens):
+            assert count is None or 0 <= count <= 7  # litellm counts for itself what is no mapping
+        assert "Traceback" not in reply.error
+        assert reply.cost is None or 0 <= reply.cost < 1
+
+
+def test_odd_codes_and_choices_are_faults_that_another_try_mends(opener: Opener) -> None:
+    codes = [{"error": {"message": "m", "code": c}} for c in (HUGE, True, 99, 1000, -401, 401.0)]
+    choices = [{**completion("x"), "choices": c} for c in (None, {}, 7, "x", [None], [{}], [[]])]
+    parts = [completion(c) for c in (7, {}, [7])]  # type: ignore[arg-type]
+    bodies = [*codes, *choices, *parts]
+    with Loopback([*map(wire, bodies), said("at last")]) as server:
+        reply = only(opener(server, max_retries=20))
+    assert (reply.text, reply.usage.calls) == ("at last", len(bodies) + 1)
 
 
 def test_wrong_key_ends_the_run_without_showing_it(opener: Opener) -> None:

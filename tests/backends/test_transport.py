@@ -68,7 +68,10 @@ def test_retry_after_in_seconds_or_as_a_date() -> None:
     assert retry_after("0.5") == 0.5
     assert retry_after("-3") == 0.0
     assert retry_after(None) is None
-    assert retry_after("soon") is None
+    assert retry_after("soon") is retry_after("nan") is retry_after("Mon,") is None
+    assert retry_after("9" * 400) == retry_after("1e400") == 86_400
+    assert retry_after("Fri, 31 Dec 9999 23:59:59 -2359") == 86_400
+    assert retry_after("Sun, 06 Nov 99999999999999999999 08:49:37 GMT") is None
     future = datetime.now(UTC) + timedelta(minutes=10)
     seconds = retry_after(format_datetime(future, usegmt=True))
     assert seconds is not None
@@ -79,7 +82,16 @@ def test_retry_after_in_seconds_or_as_a_date() -> None:
 @given(st.text())
 def test_no_header_breaks_retry_after(text: str) -> None:
     seconds = retry_after(text)
-    assert seconds is None or seconds >= 0
+    assert seconds is None or 0 <= seconds <= 86_400
+
+
+NUMBERS = st.integers(0, 99) | st.integers(0, 10**25) | st.just(10**400)
+
+
+@given(NUMBERS, st.sampled_from(("Jan", "Dec", "Foo")), NUMBERS, NUMBERS, st.text("+-0129:GMT"))
+def test_no_date_breaks_retry_after(day: int, month: str, year: int, hour: int, zone: str) -> None:
+    seconds = retry_after(f"Sun, {day} {month} {year} {hour}:49:37 {zone}")
+    assert seconds is None or 0 <= seconds <= 86_400
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
@@ -422,13 +434,16 @@ def test_an_error_keeps_the_replies_of_the_calls_in_flight(
 
 def test_an_error_does_not_wait_for_calls_that_wait() -> None:
     async def play(key: str, tries: int) -> str:
+        while len(endpoint.tries) < 2:
+            await asyncio.sleep(0.001)
         if key == "0":
             raise RateLimitedError("HTTP 429: slow down", 10 * PATIENCE)
         raise SetupError("no key")
 
+    endpoint = Endpoint(play)
     waits = Waits(longest=10 * PATIENCE)
     with pytest.raises(SetupError):
-        asked(Endpoint(play), 100, waits=waits, concurrency=2)
+        asked(endpoint, 100, waits=waits, concurrency=2)
 
 
 def test_winding_down_keeps_what_is_in_flight_and_drops_what_waits() -> None:

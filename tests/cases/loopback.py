@@ -74,6 +74,21 @@ def raw(body: Any, code: int = 200, **headers: str) -> Play:
     return play
 
 
+def wire(body: Any, code: int = 200, **headers: str) -> Play:
+    """As `raw`, byte by byte as given: also what no HTTP library would send."""
+
+    async def play(request: web.Request, _: Body) -> web.StreamResponse:
+        data = json.dumps(body).encode()
+        named = "".join(f"{k.replace('_', '-')}: {v}\r\n" for k, v in headers.items())
+        head = f"HTTP/1.1 {code} x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n{named}"
+        assert request.transport is not None
+        request.transport.write(f"{head}\r\n".encode() + data)
+        request.transport.close()
+        return web.Response()
+
+    return play
+
+
 def status(code: int, message: str = "on purpose", **headers: str) -> Play:
     """An error as OpenAI words it."""
     return raw({"error": {"message": message, "type": "test", "code": None}}, code, **headers)

@@ -132,6 +132,16 @@ def test_a_budget_needs_a_price(tmp_path: Path) -> None:
         run(bench({"m": backend}), RunFolder(tmp_path), budget=1.0)
 
 
+def test_a_call_that_failed_needs_no_price(tmp_path: Path) -> None:
+    def script(request: Request) -> str | Reply:
+        lost = "text 3" in request.messages[-1].content
+        return Reply(request.key, "", "failed", Usage(6), error="HTTP 500") if lost else GOOD
+
+    folder = RunFolder(tmp_path)
+    run(bench({"m": ScriptedBackend(script, cost=0.01)}), folder, budget=1.0)
+    assert statuses(folder, "m") == {"ok": 5, "failed": 1}
+
+
 def test_a_jury_asks_nobody_and_follows_its_members(tmp_path: Path) -> None:
     def saying(harm: str) -> ScriptedBackend:
         return ScriptedBackend(lambda r: json.dumps({"harm": harm, "kind": "B"}))
