@@ -13,10 +13,14 @@ JudgebenchError
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from reprlib import Repr
 
 _LONGEST = 2000
+_LONGEST_NAME = 80
+_REPR = Repr()
+_REPR.maxlevel = 3  # of lists in lists, each of which is cut off after some entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,36 @@ class Problem:
         if self.allowed:
             head += f"; allowed: {self.allowed}"
         return head
+
+
+def shorten(value: object, most: int = 80) -> str:
+    """A text or any other value quoted, its invisible characters escaped, cut off after `most`
+    characters, however large it is.
+
+    >>> shorten("a long answer", most=12)
+    "'a long a..."
+    """
+    if isinstance(value, str):
+        text = value[: most + 1]
+        shown = ascii(text) if any(not c.isprintable() for c in text) else repr(text)
+    else:
+        try:
+            shown = _REPR.repr(value)
+        except ValueError:  # thousands of digits
+            shown = f"a very large {type(value).__name__}"
+    return shown if len(shown) <= most else shown[: most - 3] + "..."
+
+
+def some(names: Iterable[str], most: int = 20) -> str:
+    """`a, b, c and 1,204 more`, none of them longer than some words.
+
+    >>> some("abcde", most=3)
+    'a, b, c and 2 more'
+    """
+    names = list(names)
+    shown = (n if len(n) <= _LONGEST_NAME else f"{n[:_LONGEST_NAME]}…" for n in names[:most])
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(shown) + more
 
 
 class JudgebenchError(Exception):

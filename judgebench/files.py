@@ -5,9 +5,12 @@ A line that a killed process left torn is dropped when the file is next opened, 
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
+from functools import cache
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from typing import Any
 from pydantic_core import from_json
 from pydantic_core import to_json as pydantic_json
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -96,16 +99,45 @@ def read_object(text: bytes, path: Path, number: int | None = None) -> dict[str,
         except (ValueError, RecursionError) as error:
             raise SetupError(Problem(f"is not JSON: {error}", str(path), number)) from None
     if not isinstance(value, dict):
-        raise SetupError(Problem("is not a JSON object", str(path), number, found=repr(value)[:80]))
+        raise SetupError(Problem("is not a JSON object", str(path), number, found=shorten(value)))
     return value
 
 
 def open_bytes(path: Path) -> BufferedReader:
-    """The file, open for reading. Raises OSError, also for an impossible file name."""
+    """The file, open for reading. A pipe that the command line names is read once and kept.
+
+    Raises OSError, also for an impossible file name, and for what may have no end: devices, and
+    pipes that are found under the name of a file.
+    """
     try:
-        return path.open("rb")
-    except ValueError as error:  # it holds a NUL
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
+            return path.open("rb")
+    except ValueError as error:  # the name holds a NUL
         raise OSError(str(error)) from None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError("is a folder, not a file")
+    if not (stat.S_ISFIFO(mode) and is_named_pipe(path)):
+        raise OSError("is no regular file; a pipe is read as /dev/stdin or <(command) only")
+    return _kept(path).open("rb")
+
+
+def is_named_pipe(path: Path) -> bool:
+    """Whether the path is the standard input, or what the shell writes for `<(command)`."""
+    return str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
+
+
+@cache
+def _kept(pipe: Path) -> Path:
+    """What comes through a pipe, as a file: it is read several times. It goes when the process
+    ends."""
+    import shutil
+    from tempfile import NamedTemporaryFile
+
+    with pipe.open("rb") as source, NamedTemporaryFile(prefix="judgebench-", delete=False) as copy:
+        atexit.register(Path(copy.name).unlink, missing_ok=True)
+        shutil.copyfileobj(source, copy)
+    return Path(copy.name)
 
 
 def drop_torn_line(path: Path) -> int:

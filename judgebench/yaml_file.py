@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +13,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten
+from judgebench.files import open_bytes
 
 Model = TypeVar("Model", bound=BaseModel)
 _MERGE = "tag:yaml.org,2002:merge"
@@ -82,7 +84,8 @@ def _refused(problem: str, mark: Any) -> yaml.MarkedYAMLError:
 def read_text(path: Path) -> str:
     """The text of a UTF-8 file. Raises SetupError where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with TextIOWrapper(open_bytes(path), encoding="utf-8-sig") as file:
+            return file.read()
     except FileNotFoundError:
         raise SetupError(Problem("no such file", file=str(path))) from None
     except (OSError, ValueError) as error:  # not UTF-8, or a NUL in the name
@@ -158,7 +161,7 @@ def _problems(
         if len(problems) == _MOST_PROBLEMS:
             return [*problems, Problem("has more problems; these come first", file)]
         where = ".".join(str(part) for part in item["loc"])
-        found = "" if item["type"] == "missing" else _short(item["input"])
+        found = "" if item["type"] == "missing" else shorten(item["input"])
         message = item["msg"].removeprefix("Value error, ")
         allowed = ""
         if item["type"] == "extra_forbidden":
@@ -246,8 +249,3 @@ def _inner_model(annotation: Any) -> Any:
     found = [_inner_model(arg) for arg in getattr(annotation, "__args__", ())]
     models = [m for m in found if m is not None]
     return models[0] if len(models) == 1 else None
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

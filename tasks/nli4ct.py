@@ -16,8 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from judgebench.data.findings import shorten
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import open_bytes
 from judgebench.ranking.proxy.table import read_source
 from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance

@@ -7,10 +7,10 @@ a quote is found, and every line stays a row of its own.
 from __future__ import annotations
 
 import csv
-import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import chain, islice
 from typing import Literal
 
@@ -20,7 +20,7 @@ from judgebench.data.findings import Findings
 Quoting = Literal["standard", "none"]
 _Row = tuple[int, list[str], bool]  # line, cells, sound
 
-_LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters unless set
+_LONGEST_FIELD = 2**27  # characters; the csv module stops at 131,072 unless set
 _LOOKED_AT = 500  # lines at the start, which say the delimiter and what rows look like
 _LOOKED_AT_CHARACTERS = 2**18
 _ENOUGH = 20  # from which on it is known what the cells of a column look like
@@ -32,10 +32,10 @@ _FIX = "if quotes are part of the texts, write `quoting: none` for this file in 
 
 
 def read_delimited(
-    text: io.TextIOWrapper, format: str, quoting: Quoting | None, unread: Collection[str],
+    text: Iterator[str], format: str, quoting: Quoting | None, unread: Collection[str],
     file: str, findings: Findings,
 ) -> Iterator[RawRow]:  # fmt: skip
-    """The header, then the rows.
+    """The header, then the rows of lines of text.
 
     `unread` are columns that nobody reads, known once the header is: there a quote without its
     match is counted, elsewhere it is an error. With `quoting` "none" quotes are text; with
@@ -52,9 +52,8 @@ def read_delimited(
         split = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
         rows: Iterator[_Row] = ((line, cells, True) for line, cells in enumerate(split, start=1))
     else:
-        usual = None if quoting else _Usual(first, delimiter)
+        usual = None if quoting else cache(partial(_Usual, first, delimiter))
         rows = _Quoted(delimiter, usual, unread).rows(lines, file, findings)
-    del first
     width = 0
     for line, cells, sound in rows:
         width = width or len(cells)
@@ -65,7 +64,7 @@ def read_delimited(
         yield RawRow(line, cells, sound)
 
 
-def _start_of(text: io.TextIOWrapper) -> list[str]:
+def _start_of(text: Iterator[str]) -> list[str]:
     first: list[str] = []
     room = _LOOKED_AT_CHARACTERS
     for line in islice(text, _LOOKED_AT):
@@ -87,14 +86,25 @@ def _delimiter(first: Sequence[str], quoting: Quoting | None) -> str:
     return max(",;\t", key=columns)
 
 
+class _AsBeforeError(Exception):
+    """A row spans lines that were read before, for a row that spanned them as well."""
+
+
 class _Quoted:
     """Reads quoted cells. Where a quote has no match, its line is split as if quotes were text, and
-    the lines after it are read again."""
+    the lines after it are read again.
 
-    def __init__(self, delimiter: str, usual: _Usual | None, unread: Collection[str]) -> None:
+    Of these, a row that spans lines would end where the first one did: it is not read to there, or
+    reading would take the square of the lines.
+    """
+
+    def __init__(
+        self, delimiter: str, usual: Callable[[], _Usual] | None, unread: Collection[str]
+    ) -> None:
         self._delimiter, self._usual, self._unread = delimiter, usual, unread
         self._taken: list[str] = []  # the lines of the row that is read
         self._again: list[str] = []  # lines to be read again, the next one last
+        self._why = ""  # what was wrong with the row that they were read for
 
     def rows(self, lines: Iterator[str], file: str, findings: Findings) -> Iterator[_Row]:
         """Line, cells and soundness of each row; faults are reported after the last one."""
@@ -103,7 +113,7 @@ class _Quoted:
         line = 0
         while True:
             reader = csv.reader(self._feed(lines), delimiter=self._delimiter, strict=True)
-            fault = ""
+            fault, known = "", False
             try:
                 for cells in reader:
                     if len(self._taken) > 1 and (fault := self._fault(cells, header)):
@@ -114,17 +124,23 @@ class _Quoted:
                     yield line, cells, True
             except csv.Error:
                 fault = _OPEN
+            except _AsBeforeError:
+                fault, known = self._why, True
             if not fault:
                 break
             line += 1
             cells, bad = self._split(header)
             self._again += self._taken[:0:-1]
             self._taken.clear()
+            self._why = fault
+            if known and not bad:
+                yield line, cells, True
+                continue
             if not bad:
                 message = f"the quotes do not match up; nothing after this row was read; {_FIX}"
                 findings.add("malformed", message, (file, line))
                 break
-            certain = fault == _OPEN or (self._usual and self._usual.known)
+            certain = fault == _OPEN or (self._usual and self._usual().known)
             wrong = [i for i in bad if header[i].strip() not in self._unread or not certain]
             for i in wrong:
                 start, why, found, count = torn.get(header[i], (line, fault, cells[i], 0))
@@ -138,6 +154,8 @@ class _Quoted:
 
     def _feed(self, lines: Iterator[str]) -> Iterator[str]:
         while self._again:
+            if self._taken:
+                raise _AsBeforeError
             self._taken.append(self._again.pop())
             yield self._taken[-1]
         for line in lines:
@@ -148,7 +166,7 @@ class _Quoted:
         """What is wrong with the quotes of a row of several lines; empty where nothing is."""
         if header and len(cells) != len(header):
             return _OPEN if self._split(header)[1] else ""
-        merges = self._usual and self._usual.merges(cells)
+        merges = self._usual and self._usual().merges(cells)
         return f"closes {len(self._taken) - 1} rows further down" if merges else ""
 
     def _split(self, header: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -210,7 +228,7 @@ class _Usual:
         return rows if fit else []
 
 
-@dataclass
+@dataclass(slots=True)
 class _Column:
     """What the cells of a column look like."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import lru_cache
 
-from judgebench.errors import Problem
+from judgebench.errors import Problem, shorten
 
 # A fault that could silently change a number is an error: nothing is loaded.
 ERRORS = frozenset((
@@ -36,6 +38,8 @@ _LOSES_ROWS = frozenset((
 ))  # fmt: skip
 
 _LISTED = 100  # errors of one kind in one file that are listed; the rest is counted
+NEAR_AMONG = 5_000  # names among which the nearest is looked up
+_LONGEST_NAME = 200  # characters
 _RANGES = 12  # stretches of rows that a warning names
 
 
@@ -125,23 +129,38 @@ class Findings:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """One for each kind, file and column, with its count and rows; `line` is the first."""
-        found = []
+        """One for each kind, file and column, with its count and rows; `line` is the first. Beyond
+        a hundred of one kind in one file, one that counts the rest."""
+        found, listed = [], Counter[tuple[str, str]]()
         for (kind, file, column, message), count in self._warnings.items():
-            line = count.ranges[0][0] if count.ranges else None
-            counted = f"{message} ({count})" if count.ranges else message
-            found.append(Problem(counted, file, line, column, kind=kind))
+            listed[kind, file] += 1
+            if listed[kind, file] <= _LISTED:
+                line = count.ranges[0][0] if count.ranges else None
+                counted = f"{message} ({count})" if count.ranges else message
+                found.append(Problem(counted, file, line, column, kind=kind))
+        for (kind, file), times in listed.items():
+            if times > _LISTED:
+                message = f"and {times - _LISTED:,} more {kind} warnings"
+                found.append(Problem(message, file, kind=kind))
         return tuple(found)
 
 
-def shorten(text: str) -> str:
-    """`text` quoted, its invisible characters escaped, and no longer than a line."""
-    shown = ascii(text) if any(not c.isprintable() for c in text) else repr(text)
-    return shown if len(shown) <= 80 else shown[:77] + "..."
-
-
 def nearest(name: str, options: Sequence[str], cutoff: float = 0.6) -> str:
-    """`; did you mean 'X'?` for the option spelt most like `name`, else nothing."""
-    folded = {option.casefold(): option for option in options}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    """`; did you mean 'X'?` for the option spelt most like `name`, else nothing: also where either
+    is too long to be a slip of the pen, or the options are too many to be compared."""
+    if len(name) > _LONGEST_NAME or len(options) > NEAR_AMONG:
+        return ""
+    name, letters = name.casefold(), _letters(name)
+    folded = {}
+    for option in options:
+        # No letter that only one of them has can match: it is quicker to count these first.
+        lone = len(letters ^ _letters(option))
+        if lone <= (1 - cutoff) * (len(name) + len(option)) and len(option) <= _LONGEST_NAME:
+            folded[option.casefold()] = option
+    near = get_close_matches(name, folded, n=1, cutoff=cutoff)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""
+
+
+@lru_cache(maxsize=1024)
+def _letters(name: str) -> frozenset[str]:
+    return frozenset(name.casefold())

@@ -13,8 +13,8 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 
 from judgebench.data.cells import spreadsheet_damage
-from judgebench.data.findings import REPEATED, Findings, nearest, shorten
-from judgebench.errors import DiskFailed
+from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
+from judgebench.errors import DiskFailed, shorten
 from judgebench.records import Answer, HumanLabel, Status
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, Facts, answer_line
@@ -23,7 +23,6 @@ from judgebench.study.repeats import Repeats, repeats_of
 
 MOST_IN_MEMORY = 4 << 20  # bytes of answers; more are kept in a file
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
-_NEAR_AMONG = 5_000  # known ids among which it is looked up
 _EXAMPLES = 3  # repeats that are named
 
 Who = Literal["annotator", "judge"]
@@ -263,7 +262,7 @@ class Collected:
         message = "no answer has this id"
         if damage := spreadsheet_damage(item_id):
             message += f", which {damage}"
-        elif guess and self.n_answers <= _NEAR_AMONG:
+        elif guess and self.n_answers <= NEAR_AMONG:
             message += nearest(item_id, [self._answers.item_id(i) for i in range(self.n_answers)])
         self.findings.add("unknown_item", message, place, "item_id", item_id)
 

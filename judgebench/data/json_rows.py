@@ -20,11 +20,12 @@ _AS_PAIRS = JSONDecoder(object_pairs_hook=tuple, **_AS_TEXT)
 _AS_DICTS = JSONDecoder(**_AS_TEXT)
 _LINE_ENDS = ("\n", "\r\n", "")
 _TEXTS = {str}
+_MOST_CELLS, _MOST_BLANK = 1_000_000, 20  # of a table; times those that hold something
 _Object = tuple[int, tuple[tuple[str, Any], ...]]  # its line, and its keys and values
 
 
 def jsonl_columns(
-    text: io.TextIOWrapper, paths: Paths, file: str, findings: Findings
+    text: Iterable[str], paths: Paths, file: str, findings: Findings
 ) -> tuple[str, ...]:
     """The keys of all lines, in the order in which they occur; faulty lines are reported.
     `paths` learns which of them lead anywhere."""
@@ -32,7 +33,7 @@ def jsonl_columns(
 
 
 def jsonl_rows(
-    text: io.TextIOWrapper, columns: Sequence[str], paths: Sequence[Steps]
+    text: Iterable[str], columns: Sequence[str], paths: Sequence[Steps]
 ) -> Iterator[RawRow]:
     """The lines under `columns`, which are all their keys, and under `paths` into their values;
     faulty ones are skipped."""
@@ -94,23 +95,34 @@ def _columns(
     """The union of the keys; a duplicate key in an object is reported."""
     columns: dict[str, None] = {}
     usual: list[str] = []  # most objects have the keys of the one before
+    rows = filled = 0
     for line, pairs in objects:
         paths.look(pairs)
         names = [name for name, _ in pairs]
+        rows, filled = rows + 1, filled + len(names)
         if names == usual:
             continue
         columns.update(dict.fromkeys(names))
         if len(set(names)) == len(names):
             usual = names
             continue
-        for i, name in enumerate(names):
-            if name in names[:i]:
+        seen: set[str] = set()
+        for name in names:
+            if name in seen:
                 message = "duplicate key in the object"
                 findings.add("duplicate_key", message, (file, line), name)
+            seen.add(name)
+    if rows * len(columns) > max(_MOST_BLANK * filled, _MOST_CELLS):
+        message = (
+            f"its {rows:,} objects have {len(columns):,} different keys, too many for a table: "
+            "give every object the same few keys, such as annotator, metric and label"
+        )
+        findings.add("malformed", message, (file, None))
+        return ()
     return tuple(columns)
 
 
-def _jsonl_objects(text: io.TextIOWrapper, file: str, findings: Findings) -> Iterator[_Object]:
+def _jsonl_objects(text: Iterable[str], file: str, findings: Findings) -> Iterator[_Object]:
     for line, content in enumerate(text, start=1):
         if content.isspace():
             continue

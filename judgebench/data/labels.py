@@ -42,7 +42,7 @@ def read_label(metric: Metric, raw: str, spelt: Mapping[str, str | None]) -> Cel
         message = "a number with .0, as a table writes it beside blanks"
         return CellLabel(label, "float_label", message)
     if unseen:
-        return CellLabel(label, "invisible_characters", "left out of a label")
+        return CellLabel(label, "invisible_characters", "invisible characters left out of a label")
     return CellLabel(label)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -20,13 +22,16 @@ from judgebench.data.json_rows import json_cell, jsonl_columns, jsonl_rows, read
 from judgebench.data.nested import Anywhere, Paths, dig
 from judgebench.data.spec import FileSpec, Format, columns_of
 from judgebench.data.workbook import read_workbook
-from judgebench.files import open_bytes
+from judgebench.files import is_named_pipe, open_bytes
 
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
     ".ndjson": "jsonl", ".parquet": "parquet", ".xlsx": "xlsx",
 }  # fmt: skip
 _TO_EXPORT = (".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".gsheet")
+_BY_FIRST_BYTE: dict[bytes, Format] = {b"[": "json", b"{": "jsonl"}
+_LONGEST_LINE = 1 << 27  # characters
+_UNPACKED = 100, 1 << 26  # times its size, and bytes, of which a packed file may exceed one
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
 
@@ -48,8 +53,11 @@ class DataTable:
 
     def find(self, column: str) -> int | None:
         """The index of a column; None where there is none of that name."""
-        name = clean(column)[0]
-        return self.columns.index(name) if name in self.columns else None
+        return self._places.get(clean(column)[0])
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.columns)}
 
 
 def open_table(
@@ -99,8 +107,21 @@ def _format_of(path: Path, findings: Findings) -> Format | None:
     message = "unknown file format: rename the file or set `format`"
     if name.endswith(_TO_EXPORT) or "docs.google.com" in path.parts:
         message = "a spreadsheet of this kind is not read: export it as CSV"
+    if is_named_pipe(path):
+        return _format_of_pipe(path, findings)
     findings.add("unknown_format", message, (str(path), None), found=path.name, allowed=allowed)
     return None
+
+
+def _format_of_pipe(path: Path, findings: Findings) -> Format | None:
+    """What a pipe, which has no name that says it, seems to hold."""
+    try:
+        with _open_bytes(path) as data:
+            first = data.read(4).lstrip(codecs.BOM_UTF8)[:1]
+    except _UNREADABLE as error:
+        findings.add("unreadable_file", _cannot_be_read(error), (str(path), None))
+        return None
+    return _BY_FIRST_BYTE.get(first, "csv")
 
 
 @dataclass(frozen=True)
@@ -116,8 +137,6 @@ class _Reading:
 
 def _read(path: Path, how: _Reading) -> Iterator[RawRow]:
     """The header as a first row, then the rows."""
-    if path.is_dir():
-        raise IsADirectoryError("is a folder, not a file")
     file, format, findings, paths = str(path), how.format, how.findings, how.paths
     quoting, sheet = (how.spec.quoting, how.spec.sheet) if how.spec else (None, None)
     for name, given, formats in (("quoting", quoting, ("csv", "tsv")), ("sheet", sheet, ("xlsx",))):
@@ -133,30 +152,67 @@ def _read(path: Path, how: _Reading) -> Iterator[RawRow]:
             return
         text = _as_text(data, file, findings)
         if format in ("csv", "tsv"):
-            yield from read_delimited(text, format, quoting, how.unread, file, findings)
+            yield from read_delimited(_lines(text), format, quoting, how.unread, file, findings)
         elif format == "json":
             yield from read_json(text, paths, file, findings)
         # Lines are gone through twice, for the last may be the first with some key.
-        elif columns := jsonl_columns(text, paths, file, findings):
+        elif columns := jsonl_columns(_lines(text), paths, file, findings):
             deep = paths.found(columns)
             yield RawRow(0, (*columns, *deep))
             with _open_bytes(path) as again:
-                text = _as_text(again, file, Findings())
-                yield from jsonl_rows(text, columns, tuple(deep.values()))
+                lines = _lines(_as_text(again, file, Findings()))
+                yield from jsonl_rows(lines, columns, tuple(deep.values()))
 
 
 def _open_bytes(path: Path) -> IO[bytes]:
     """The file's bytes, decompressed where they are gzip, whatever the file's name."""
-    with open_bytes(path) as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+    raw = open_bytes(path)
+    packed = raw.peek(2)[:2] == b"\x1f\x8b"
+    return cast(IO[bytes], _Unpacked(raw)) if packed else raw
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzipped file, which a few bytes could make endless. Raises OSError where it gets too long.
+
+    The file is closed with it.
+    """
+
+    def __init__(self, raw: io.BufferedReader) -> None:
+        super().__init__(fileobj=raw)
+        self.myfileobj = cast(Any, raw)
+        self._most = most_unpacked(os.fstat(raw.fileno()).st_size)
+
+    def read1(self, size: int = -1) -> bytes:
+        if self.tell() > self._most:
+            times = _UNPACKED[0]
+            raise OSError(f"unpacks to more than {times} times its size: unpack it if that is so")
+        return super().read1(size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size >= 0:
+            return super().read(size)
+        return b"".join(iter(partial(self.read1, 1 << 20), b""))
+
+
+def most_unpacked(size: int) -> int:
+    """How many bytes a packed file of that size may hold."""
+    times, bytes = _UNPACKED
+    return max(times * size, bytes)
+
+
+def _lines(text: io.TextIOWrapper) -> Iterator[str]:
+    """The lines of a text. Raises OSError where one is so long that it is none."""
+    for line in iter(partial(text.readline, _LONGEST_LINE), ""):
+        if len(line) == _LONGEST_LINE:
+            raise OSError(f"a line is longer than {_LONGEST_LINE:,} characters")
+        yield line
 
 
 def _as_text(data: IO[bytes], file: str, findings: Findings) -> io.TextIOWrapper:
     """UTF-8 with or without a mark, or UTF-16 with one; other bytes come out as surrogates."""
     start = cast(io.BufferedReader, data).peek(3)
     if start.startswith((codecs.BOM_UTF8, *_UTF16)):
-        findings.add("byte_order_mark", "left out at the start of the file", (file, 1))
+        findings.add("byte_order_mark", "a byte order mark is left out", (file, 1))
     if start.startswith(_UTF16):
         return io.TextIOWrapper(data, encoding="utf-16", newline="")
     return io.TextIOWrapper(data, encoding="utf-8-sig", errors="surrogateescape", newline="")
@@ -170,26 +226,34 @@ def _guarded(rows: Iterator[RawRow], file: str, findings: Findings) -> Iterator[
             line = row.line
             yield row
     except _UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        message = f"cannot be read: {reason}"
-        findings.add("unreadable_file", message, (file, line + 1 if line else None))
+        place = (file, line + 1 if line else None)
+        findings.add("unreadable_file", _cannot_be_read(error), place)
+
+
+def _cannot_be_read(error: Exception) -> str:
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"cannot be read: {reason}"
 
 
 def _columns(header: Sequence[str], file: str, findings: Findings) -> tuple[str, ...]:
     """Cleaned column names; empty where the header cannot be used."""
-    names = []
+    names, seen = [], set()
     for raw in header:
         name, unseen, spaced = clean(raw)
-        if spaced or unseen:
-            kind = "invisible_characters" if unseen else "stripped_space"
-            findings.add(kind, "left out of a column's name", (file, 1), name)
+        if unseen:
+            message = "invisible characters left out of a column's name"
+            findings.add("invisible_characters", message, (file, 1), name)
+        elif spaced:
+            message = "space around a column's name left out"
+            findings.add("stripped_space", message, (file, 1), name)
         if has_forbidden(name):
-            findings.add("control_character", "in a column's name", (file, 1), found=raw)
-            return ()
-        if name and name in names:
+            _report_forbidden(name, file, 1, "a column's name", findings)
+        if name and name in seen:
             findings.add("duplicate_column", "two columns have this name", (file, 1), found=name)
-            return ()
         names.append(name)
+        seen.add(name)
+    if findings.has(file, "control_character", "bad_byte", "duplicate_column"):
+        return ()
     if not any(names):
         findings.add("malformed", "the header names no column", (file, 1))
         return ()
@@ -234,7 +298,8 @@ def _is_blank_row(cells: Sequence[Cell]) -> bool:
 
 
 def _report_forbidden(cell: str, file: str, line: int, column: str, findings: Findings) -> None:
-    bad = FORBIDDEN.findall(cell)
+    bad = FORBIDDEN.search(cell)
+    assert bad
     code = ord(bad[0])
     if 0xDC80 <= code <= 0xDCFF:
         byte = bytes([code - 0xDC00])

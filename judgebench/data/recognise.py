@@ -18,6 +18,7 @@ from judgebench.data.spec import (
     LabelSpec,
     Source,
 )
+from judgebench.errors import some
 from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
@@ -52,8 +53,7 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
         return None
     readable = "raw" in named if replies else labels or kept
     if "item_id" not in named or not readable:
-        columns = ", ".join(named.values())
-        message = f"unrecognised columns ({columns}): describe the file in a data.yaml"
+        message = f"unrecognised columns ({some(named.values())}): describe the file in a data.yaml"
         allowed = "item_id and raw (replies)" if replies else _NEEDED.replace("annotator", who)
         findings.add("unrecognised_file", message, (table.file, None), allowed=allowed)
         return None
@@ -84,8 +84,9 @@ def _misspelt(
 ) -> bool:
     """Whether a needed column exists under a similar or another usual name, which is reported."""
     near = {column: nearest(column, wanted, cutoff=0.7) for column in columns}
+    plain = {column: plain_name(column) for column in columns}
     for name in wanted:
-        meant = [c for c in columns if plain_name(c) in NAMES.get(name, ())]
+        meant = [c for c in columns if plain[c] in NAMES.get(name, ())]
         if meant and not any(f"'{name}'" in told for told in near.values()):
             near[meant[0]] = f"; did you mean {name!r}?"
     for column in filter(near.get, near):

@@ -30,6 +30,7 @@ from judgebench.data.spec import (
     columns_of,
     parts_of,
 )
+from judgebench.errors import some
 from judgebench.records import Answer, Status, content_hash, is_slot
 from judgebench.rubric import Metric
 
@@ -100,10 +101,9 @@ def read_table(
     read = dict.fromkeys(clean(column)[0] for column, _ in columns_of(spec))
     missing = [column for column in read if table.find(column) is None]
     table.unread.update(set(table.columns) - read.keys())
+    allowed, at = some(names), (table.file, 1)
     for column in missing:
         message = f"has no such column{nearest(column, names)}"
-        allowed = ", ".join(names)
-        at = (table.file, 1)
         gathered.findings.add("missing_column", message, at, column, allowed=allowed)
     if not missing:
         _RowReader(table, default_annotator, gathered).read(spec)
@@ -215,7 +215,8 @@ class _RowReader:
     def _tidy(self, text: str, row: RawRow, column: str) -> str:
         cleaned, unseen, spaced = clean(text)
         if cleaned and unseen:
-            self._note("invisible_characters", "left out of an id or name", row, column)
+            message = "invisible characters left out of an id or name"
+            self._note("invisible_characters", message, row, column)
         elif cleaned and spaced:
             self._note("stripped_space", "space around an id or name left out", row, column)
         return cleaned
@@ -374,7 +375,7 @@ class _RowReader:
                 self._note("empty_text", message, row, column, text)
             return False
         if not row.plain and has_invisible(text):
-            self._note("invisible_characters", "kept in a text", row, column)
+            self._note("invisible_characters", "invisible characters kept in a text", row, column)
         if damage := spreadsheet_damage(text):
             self._note("spreadsheet_text", f"the whole text {damage}", row, column)
         return True

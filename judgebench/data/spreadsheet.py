@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from judgebench.data.open_table import DataTable
-from judgebench.errors import Problem
+from judgebench.errors import Problem, some
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
@@ -46,7 +46,7 @@ def filled_rows(table: DataTable) -> Iterator[tuple[int, dict[str, str]]]:
 
 def missing_columns(table: DataTable, needed: Iterable[str]) -> list[Problem]:
     """One problem for each column that the table lacks."""
-    found = ", ".join(filter(None, table.columns))
+    found = some(filter(None, table.columns))
     return [
         Problem("the column is missing", table.file, 1, column, found)
         for column in needed

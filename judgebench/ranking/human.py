@@ -11,8 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from judgebench.data.findings import shorten
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten
 from judgebench.ranking.ranking_folder import clusters_of
 from judgebench.ranking.rankings import RankerScores
 from judgebench.stats.arrays import FloatArray, mean_of_defined

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judgebench.data.findings import Findings, shorten
+from judgebench.data.findings import Findings
 from judgebench.data.open_table import DataTable, open_table
 from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to_csv
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import write_atomically
 from judgebench.ranking.human import RANKS, AskedItem, HumanRank, HumanRanks, ItemKey, human_scores
 from judgebench.ranking.proxy.task import GOLD

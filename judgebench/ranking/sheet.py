@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judgebench.data.cells import mark_forbidden
-from judgebench.data.findings import shorten
 from judgebench.data.spreadsheet import quoted, to_csv
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance

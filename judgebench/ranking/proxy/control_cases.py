@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from judgebench.data.findings import shorten
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import ControlCase, ProxyTask, TaskInstance
 from judgebench.records import content_hash

@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import model_validator
 
 from judgebench.data.cells import Cell, is_blank
-from judgebench.data.findings import Findings, nearest, shorten
+from judgebench.data.findings import Findings, nearest
 from judgebench.data.open_table import open_table
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance, seeded_split
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
@@ -91,7 +91,7 @@ def source_rows(path: Path, columns: Sequence[str], findings: Findings) -> Itera
     places = {column: table.find(column) for column in columns}
     known = {column: place for column, place in places.items() if place is not None}
     for column in (c for c in places if c not in known):
-        message, allowed = f"has no such column{nearest(column, names)}", ", ".join(names)
+        message, allowed = f"has no such column{nearest(column, names)}", some(names)
         findings.add("missing_column", message, (str(path), 1), column, allowed=allowed)
     for line, cells, sound, _ in table.rows:
         if sound and len(known) == len(places):
