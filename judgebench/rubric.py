@@ -31,10 +31,15 @@ _QUOTES = str.maketrans("‘’“”", "''\"\"")
 
 def normalise(text: str) -> str:
     """Remove differences without a meaning: case, dashes, spaces, quotes."""
+    return fold(text).strip(" \"'`*.[]")
+
+
+def fold(text: str) -> str:
+    """As `normalise`, and what is around a text stays."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
     text = _DASHES.sub("-", text).translate(_QUOTES).casefold()
     # Folding case can take composed letters apart, so they are composed again.
-    return " ".join(unicodedata.normalize("NFKC", text).split()).strip(" \"'`*.[]")
+    return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
 _title = lru_cache(maxsize=1024)(normalise)

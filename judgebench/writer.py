@@ -7,7 +7,6 @@ it is checked against the shape that was asked for, and never trusted.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from judgebench.backends.contract import Backend, Reply, Request
+from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
 from judgebench.runner.budget import Budget
@@ -123,20 +123,17 @@ def schema_of(shape: type[BaseModel], **choices: list[str]) -> dict[str, object]
 
 
 def read_shape(reply: Reply, shape: type[Shape]) -> Shape:
-    """The one JSON object of a reply. Raises ValueError that says why there is none."""
+    """The JSON object that is the whole reply. Raises ValueError that says why there is none."""
     if reply.finish in ("refused", "too_long"):
         raise ValueError(reply.error or f"the reply ended as {reply.finish}")
     cut = "; the reply was cut off at its token limit" if reply.finish == "length" else ""
-    text = reply.text.strip()
-    if not text:
-        raise ValueError(f"the model replied with nothing{cut}")
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        raise ValueError(f"the reply holds no JSON object{cut}")
     try:
-        return shape.model_validate(json.loads(text[start : end + 1]))
+        text = without_reasoning(reply.text)
+        if not text:
+            raise ValueError("the model replied with nothing")
+        return shape.model_validate(json_object(text))
     except ValidationError as error:
         lacking = ", ".join(str(item["loc"][0]) for item in error.errors() if item["loc"])
         raise ValueError(f"the reply lacks {lacking or 'its fields'}{cut}") from None
-    except (ValueError, RecursionError):
-        raise ValueError(f"the reply holds a damaged JSON object{cut}") from None
+    except ValueError as error:
+        raise ValueError(f"{error}{cut}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -13,7 +13,7 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, read_reply, reply_schema
 from judgebench.prompt import Prompt, ReplyKind, disarm
-from judgebench.records import Status, Usage, Verdict, add_known, content_hash
+from judgebench.records import Answer, Status, Usage, Verdict, add_known, content_hash
 from judgebench.rubric import Rubric
 
 # Enough for the reply and some slack; a reply cut short is unreadable and says so.
@@ -21,6 +21,8 @@ _TOKENS_A_METRIC = {"json": 40, "rationale": 40, "brackets": 40, "likert": 20, "
 _TOKENS_BESIDES: Mapping[ReplyKind, int] = {
     "json": 60, "rationale": 360, "brackets": 60, "likert": 60, "result": 0,
 }  # fmt: skip
+# What a backend says of `structured` where nothing makes a reply meet its schema.
+_FREE = (None, "none", "json_object")
 _NO_REPLY = ("failed", "too_long", "refused")
 
 
@@ -47,6 +49,8 @@ class LLMJudge:
         self._schemas = [reply_schema(prompt.reply, part) for part in self._parts]
         self._labels_asked = [_labels_asked(config, part) for part in self._parts]
         self._about = self._describe()
+        form = self._about["backend"].get("structured") if self._schemas[0] else None
+        self._enforced = form not in _FREE
         self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
 
     def asked_otherwise(
@@ -128,12 +132,14 @@ class LLMJudge:
 
     def _verdict(self, done: _Pending) -> Verdict:
         replies = [done.replies[i] for i in sorted(done.replies)]
-        readings = [self._read(r, part) for r, part in zip(replies, self._parts, strict=True)]
+        answer = done.task.answer
+        readings = [
+            self._read(r, part, answer) for r, part in zip(replies, self._parts, strict=True)
+        ]
         reasons = [reading.reason for reading in readings]
         if self.config.probabilities:
             reasons += [_lacking(r, part) for r, part in zip(replies, self._parts, strict=True)]
         previous = done.task.previous
-        answer = done.task.answer
         return Verdict(
             item_id=answer.item_id,
             content_hash=done.task.content_hash or answer.content_hash,
@@ -141,7 +147,7 @@ class LLMJudge:
             signature=self.signature,
             status=_status(replies, readings),
             labels={k: v for reading in readings for k, v in reading.labels.items()},
-            probabilities=_probabilities(replies) if self.config.probabilities else None,
+            probabilities=_probabilities(replies, readings) if self.config.probabilities else None,
             attempt=previous.attempt + 1 if previous else 0,
             repeat=self._repeat,
             reason="; ".join(filter(None, reasons)),
@@ -151,13 +157,17 @@ class LLMJudge:
             latency=sum(r.latency for r in replies),
         )
 
-    def _read(self, reply: Reply, rubric: Rubric) -> Reading:
+    def _read(self, reply: Reply, rubric: Rubric, judged: Answer) -> Reading:
         if reply.finish in _NO_REPLY:
             return Reading(problems=(reply.error or reply.finish,))
-        reading = read_reply(self.prompt.reply, reply.text, rubric, self.config.thresholds)
-        if reading.problems and reply.finish == "length":
-            cut = f"the reply was cut off at its token limit; {reading.reason}"
-            return replace(reading, problems=(cut,))
+        # Of an engine that wrote an object and nothing else, every character is the judge's own.
+        own = self._enforced and reply.text.lstrip().startswith("{")
+        reading = read_reply(
+            self.prompt.reply, reply.text, rubric, self.config.thresholds, None if own else judged
+        )
+        if reply.finish == "length":
+            cut = "the reply was cut off at its token limit"
+            return Reading(problems=(cut, *reading.problems), refusal=reading.refusal)
         return reading
 
     @property
@@ -182,12 +192,16 @@ def _labels_asked(config: JudgeConfig, part: Rubric) -> LabelsAsked | None:
     return LabelsAsked(fields, config.probabilities)
 
 
-def _probabilities(replies: list[Reply]) -> dict[str, dict[str, float]] | None:
-    """By metric and label; None where no reply had any."""
+def _probabilities(
+    replies: list[Reply], readings: list[Reading]
+) -> dict[str, dict[str, float]] | None:
+    """By metric and label; None where no reply had any. Those of a reply that was not read are
+    about words that are no verdict."""
     found = {
         metric: {label: math.exp(value) for label, value in labels.items()}
-        for reply in replies
+        for reply, reading in zip(replies, readings, strict=True)
         for metric, labels in (reply.log_probabilities or {}).items()
+        if reading.labels
     }
     return found or None
 

@@ -17,7 +17,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, looks_like_refusal, read_reply
-from judgebench.records import Status, Verdict, content_hash
+from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.study.study import RECORDED
 from judgebench.yaml_file import validate
@@ -98,7 +98,7 @@ class RecordedJudge:
     def _verdict(self, task: Task, said: Mapping[str, Said]) -> Verdict:
         whole = said.get(WHOLE_REPLY)
         labels = {metric: one.label for metric, one in said.items() if one.label is not None}
-        reading = self._reading(whole.raw) if whole else Reading(labels)
+        reading = self._reading(whole.raw, task.answer) if whole else Reading(labels)
         lacking = [metric for metric in self.metrics if metric not in reading.labels]
         ended = [self._ended(whole or said.get(metric), reading) for metric in lacking]
         texts = dict.fromkeys(one.text or one.raw for one in said.values())
@@ -111,11 +111,12 @@ class RecordedJudge:
             raw="; ".join(filter(None, texts)),
         )  # fmt: skip
 
-    def _reading(self, reply: str) -> Reading:
+    def _reading(self, reply: str, judged: Answer) -> Reading:
         assert self._config.reply is not None
         if not reply:
             return Reading(problems=("no reply",))
-        return read_reply(self._config.reply, reply, self._rubric, self._config.thresholds)
+        about = (self._rubric, self._config.thresholds, judged)
+        return read_reply(self._config.reply, reply, *about)
 
     def _ended(self, said: Said | None, reading: Reading) -> Status:
         """How a metric without a label ended."""

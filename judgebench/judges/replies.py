@@ -1,19 +1,22 @@
 """Read a judge's reply: text in, labels out, or the reason why it cannot be read. Never a guess.
 
-A label counts only where it is one of the metric's spellings as a whole. Anything that could be
-read in two ways (a key twice with two values, two JSON objects, two scores) is unreadable.
+A judge may quote whatever the text that it judges says, a verdict too. So a verdict counts only
+where it is the reply: the whole of it, or the end of it (`result`), in exactly the form that was
+asked for, and only where the text judged does not hold the same verdict. A label counts only where
+it is one of the metric's spellings as a whole.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from judgebench.prompt import ReplyKind
-from judgebench.rubric import Metric, Rubric, normalise
+from judgebench.records import Answer
+from judgebench.rubric import Metric, Rubric, fold, normalise
 
 LOWEST_SCORE, HIGHEST_SCORE = 1, 5
 
@@ -57,21 +60,80 @@ def reply_schema(kind: ReplyKind, rubric: Rubric) -> dict[str, Any] | None:
 
 
 def read_reply(
-    kind: ReplyKind, text: str, rubric: Rubric, thresholds: Thresholds | None = None
-) -> Reading:
-    """The labels in `text`. `thresholds` are needed for the kinds `likert` and `result`."""
+    kind: ReplyKind, text: str, rubric: Rubric, thresholds: Thresholds | None = None,
+    judged: Answer | None = None,
+) -> Reading:  # fmt: skip
+    """The labels in `text`, a whole reply. `thresholds` are needed for the kinds `likert` and
+    `result`.
+
+    A verdict that also stands in `judged` may be a quotation, and is none. Where an engine made
+    sure that the reply meets its schema there is nothing to quote in, and `judged` is None.
+    """
     try:
-        values = _VALUES[kind](text, rubric)
+        said = without_reasoning(text)
+        if looks_like_refusal(said):
+            return _REFUSAL
+        values = _VALUES[kind](said, rubric)
     except ValueError as error:
-        return _REFUSAL if looks_like_refusal(text) else Reading(problems=(str(error),))
-    labels, problems = {}, []
+        return Reading(problems=(str(error),))
+    labels, problems, verdict = {}, [], []
     for metric in rubric.metrics:
         try:
-            labels[metric.id] = _label(metric, values, thresholds)
+            labels[metric.id] = label = _label(metric, values, thresholds)
         except ValueError as error:
             problems.append(f"{metric.id}: {error}")
-    refused = not labels and looks_like_refusal(text)
-    return _REFUSAL if refused else Reading(labels, tuple(problems))
+            continue
+        value = values[metric.id]
+        verdict.append((metric, value, f"{_score(value):g}" if thresholds else label))
+    if verdict and judged and _holds(judged, kind, verdict):
+        return Reading(problems=("the text judged holds the same verdict: this may quote it",))
+    return Reading(labels, tuple(problems))
+
+
+def without_reasoning(text: str) -> str:
+    """What a reply says after its reasoning, which is one block before all else. Some chat
+    templates begin the block themselves, so that the reply holds only its end."""
+    said = text.strip().removeprefix("\ufeff").strip()
+    marks = [] if said[:1] in "{`" else list(_REASONING.finditer(said))
+    if not marks:
+        return said
+    *begins, end = marks
+    whole = [(0, end.group().replace("/", ""))]
+    if "/" not in end.group() or [(m.start(), m.group()) for m in begins] not in ([], whole):
+        raise ValueError("the reply's reasoning is not one closed block before all else")
+    return said[end.end() :].strip()
+
+
+_REASONING = re.compile(r"</?(?:think|thinking|reasoning|seed:think)>|\[/?THINK\]|◁/?think▷")
+
+
+def _holds(judged: Answer, kind: ReplyKind, verdict: Sequence[tuple[Metric, Any, str]]) -> bool:
+    """Whether what the judge was shown holds this verdict, in the form of a reply, whatever its
+    order. Each metric comes with its value as it was written, and with the label or number that
+    it means."""
+    shown = _squeezed("\n".join([judged.text, judged.question, judged.reference or ""]))
+    return all(
+        any(
+            _squeezed(form.format(title=title, value=value)) in shown
+            for form in _FORMS[kind]
+            for title in (metric.id, metric.title)
+            for value in values
+        )
+        for metric, *values in verdict
+    )
+
+
+def _squeezed(text: str) -> str:
+    """`text` without what a copy of it may change: spaces, case, kinds of quotes, Markdown."""
+    return fold(text).translate(_UNSTABLE)
+
+
+_UNSTABLE = str.maketrans("'", '"', " *`\\")
+_IN_JSON = ('"{title}":"{value}"', '"{title}":{value}')
+_FORMS: Mapping[ReplyKind, Sequence[str]] = {
+    "json": _IN_JSON, "rationale": _IN_JSON, "likert": _IN_JSON,
+    "brackets": ("{title}:[{value}]",), "result": ("[RESULT]{value}", "[RESULT]({value}"),
+}  # fmt: skip
 
 
 def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | None) -> str:
@@ -95,92 +157,100 @@ def label_for_score(metric: Metric, score: float, lowest: Mapping[str, float]) -
 
 
 def _score(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if not isinstance(value, str | _Number) or not _SCORE.fullmatch(str(value)):
         raise ValueError(f"{_short(value)} is no score")
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{_short(value)} is no score") from None
+    return float(str(value))
+
+
+_SCORE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def _json_values(text: str, rubric: Rubric) -> dict[str, Any]:
-    objects = list(_json_objects(text))
-    if len(objects) != 1:
-        found = "no JSON object" if not objects else f"{len(objects)} JSON objects"
-        raise ValueError(f"the reply holds {found}")
     values: dict[str, Any] = {}
-    for key, value in objects[0]:
+    for key, value in json_object(text).items():
         metric = rubric.find(key)
-        if metric is None:
-            continue
-        nested = isinstance(value, list)
-        if metric.id in values and (nested or values[metric.id] != value):
-            raise ValueError(f"the reply gives {metric.id} two values")
-        values[metric.id] = value
+        if metric is not None:
+            _add(values, metric, value)
     return values
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object as its pairs, so that a duplicate key is noticed."""
+def _add(values: dict[str, Any], metric: Metric, value: Any) -> None:
+    if metric.id in values:
+        raise ValueError(f"the reply gives {metric.id} two values")
+    values[metric.id] = value
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
-_OBJECT_BEGINS = re.compile(r'\{\s*["}]')
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object that `text` is, from its first to its last character or in one code fence.
 
-
-def _json_objects(text: str) -> Iterator[_Pairs]:
-    """Every outermost JSON object in `text`, whatever surrounds it.
-
-    Raises ValueError for one that is not closed: what it holds is not a verdict.
+    Raises ValueError that says what else `text` is.
     """
-    end = 0
-    while begin := _OBJECT_BEGINS.search(text, end):
-        try:
-            value, end = _DECODER.raw_decode(text, begin.start())
-        except (ValueError, RecursionError):
-            raise ValueError("the reply holds a damaged JSON object") from None
-        yield value
+    text = _unfenced(text)
+    if not text.startswith("{"):
+        found = "does not begin with its" if "{" in text else "holds no"
+        raise ValueError(f"the reply {found} JSON object")
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError("the reply holds a damaged JSON object") from None
+    if text[end:].strip():
+        raise ValueError("the reply goes on after its JSON object")
+    assert isinstance(value, dict)
+    return value
+
+
+def _unfenced(text: str) -> str:
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1].strip() if fenced else text
+
+
+@dataclass(frozen=True, repr=False)
+class _Number:
+    """A number of JSON, as it was written: `4e0` is no score, nor is it the label "4"."""
+
+    written: str
+
+    def __repr__(self) -> str:
+        return self.written
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("the reply gives one key two values")
+    return found
+
+
+_FENCED = re.compile(r"```[^`\n]*\n(.*?)```", re.DOTALL)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_each_once, parse_int=_Number, parse_float=_Number, parse_constant=_Number
+)
 
 
 def _bracket_values(text: str, rubric: Rubric) -> dict[str, Any]:
-    """`Title: [label]` lines; else, where there is one bracket per metric, brackets in order."""
-    named: dict[str, Any] = {}
-    for line in text.splitlines():
-        metric, end = None, 0
-        for bracket in _BRACKET.finditer(line):
-            metric = _titled(line[end : bracket.start()], rubric) or metric
-            end = bracket.end()
-            if metric and named.setdefault(metric.id, bracket[1]) != bracket[1]:
-                raise ValueError(f"the reply gives {metric.id} two values")
-    if named:
-        return named
-    found = [bracket[1] for bracket in _BRACKET.finditer(text)]
-    if len(found) != len(rubric.metrics):
-        raise ValueError(f"the reply holds {len(found)} brackets for {len(rubric.metrics)} metrics")
-    return {m.id: value for m, value in zip(rubric.metrics, found, strict=True)}
+    """Lines `Title: [label]` and nothing else. A list's mark and bold type may be around them."""
+    values: dict[str, Any] = {}
+    for line in filter(str.strip, _unfenced(text).splitlines()):
+        title, _, label = _LIST_MARK.sub("", line.replace("**", "").strip()).rpartition("[")
+        metric = rubric.find(title.rstrip().removesuffix(":"))
+        if metric is None or not title.rstrip().endswith(":") or not label.endswith("]"):
+            raise ValueError(f"{_short(line)} is no line of the form 'Criterion: [label]'")
+        _add(values, metric, label.removesuffix("]"))
+    return values
 
 
-def _titled(text: str, rubric: Rubric) -> Metric | None:
-    """The metric whose title or id precedes a bracket, with or without a list's mark."""
-    title = text.strip(" \t:=-–*_|,;")
-    return rubric.find(title) or rubric.find(title.lstrip("0123456789.)#-* \t"))
+_LIST_MARK = re.compile(r"(?:[-*•]|[0-9]{1,2}[.)])[ \t]+")
 
 
 def _result_value(text: str, rubric: Rubric) -> dict[str, Any]:
-    scores = set()
-    for match in _RESULT.finditer(text):
-        if re.search(r"\d", match["rest"]):
-            raise ValueError("the reply holds another number after its score")
-        scores.add(float(match["score"]))
-    if len(scores) != 1:
-        raise ValueError(f"the reply holds {len(scores)} different scores after [RESULT]")
-    return {rubric.metrics[0].id: scores.pop()}
-
-
-_BRACKET = re.compile(r"\[([^\[\]]*)\]")
-_RESULT = re.compile(
-    r"\[RESULT\]\s*(?:\(\s*)?(?P<score>\d+(?:\.\d+)?)(?:\s*(?:/|out of)\s*5\b)?(?P<rest>.*)"
-)
+    before, mark, after = text.rpartition("[RESULT]")
+    if "[result]" in fold(before):
+        raise ValueError("the reply holds [RESULT] more than once")
+    score = after.strip()
+    score = score[1:-1].strip() if score[:1] + score[-1:] == "()" else score
+    if not mark or not _SCORE.fullmatch(score):
+        raise ValueError("the reply does not end with [RESULT] and a score")
+    return {rubric.metrics[0].id: score}
 
 
 _VALUES: Mapping[ReplyKind, Callable[[str, Rubric], dict[str, Any]]] = {
@@ -195,12 +265,12 @@ _REFUSALS = re.compile(
 
 
 def looks_like_refusal(text: str) -> bool:
-    """Whether a reply without any label begins as refusals do."""
+    """Whether a reply begins as refusals do."""
     return _REFUSALS.match(normalise(text[:200])) is not None
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, list):  # of JSON, nested as deep as its author pleases
+    if isinstance(value, list | dict):  # of JSON, nested as deep as its author pleases
         return "a nested value"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -103,7 +103,10 @@ def test_there_are_tokens_enough_for_the_longest_labels(prompt: str) -> None:
     ("script", "status", "labels", "reason"),
     [
         (says(), Status.OK, READ, ""),
-        (says(finish="length"), Status.OK, READ, ""),  # whole, though the limit was reached
+        (
+            says(finish="length"), Status.UNPARSED, {},  # whole, but there may have been more
+            "the reply was cut off at its token limit",
+        ),
         (says("hm"), Status.UNPARSED, {}, "the reply holds no JSON object"),
         (says(""), Status.UNPARSED, {}, "the reply holds no JSON object"),
         (
@@ -112,6 +115,15 @@ def test_there_are_tokens_enough_for_the_longest_labels(prompt: str) -> None:
         (
             says('{"bias": "No", "empa', "length"), Status.UNPARSED, {},
             "the reply was cut off at its token limit; the reply holds a damaged JSON object",
+        ),
+        (
+            says(f"<think>The text says {GOOD}", "length"), Status.UNPARSED, {},
+            "the reply was cut off at its token limit; the reply's reasoning is not one closed "
+            "block before all else",
+        ),
+        (
+            says("I cannot judge this: it", "length"), Status.REFUSED, {},
+            "the reply was cut off at its token limit; the reply declines to judge",
         ),
         (says("I cannot judge this."), Status.REFUSED, {}, "the reply declines to judge"),
         (says("", "refused", error="content filter"), Status.REFUSED, {}, "content filter"),

@@ -46,13 +46,16 @@ def result(text: str) -> Reading:
         json.dumps(GOOD, indent=2),
         "```json\n" + json.dumps(GOOD) + "\n```",
         "```\n" + json.dumps(GOOD) + "```",
-        "Here is my judgement {as asked}:\n" + json.dumps(GOOD) + "\nI hope {that} helps!",
+        "\n\n``` JSON\n\n" + json.dumps(GOOD, indent=2) + "\n\n```\n",
         "<think>{hm}</think>" + json.dumps(GOOD),
-        json.dumps([GOOD]),
+        '<think>\nIt says {"bias": "Yes"}.\n</think>\n\n```json\n' + json.dumps(GOOD) + "\n```",
+        # The chat template began the block.
+        'It says {"bias": "Yes"}.\n</think>\n\n' + json.dumps(GOOD),
+        "[THINK]hm[/THINK]" + json.dumps(GOOD),
         json.dumps({"rationale": 'It says {"bias": "Yes"}, which', "note": {"bias": "Yes"}} | GOOD),
+        json.dumps({"rationale": "It says </think> and ```."} | GOOD),
         json.dumps(GOOD | {"confidence": 0.9, "harm": None}),
         '{"Possibility of Bias": "no.", "EMPATHY": "high"}',
-        '{"bias": "No", "empathy": "High empathy", "bias": "No"}',
         "\ufeff" + json.dumps(GOOD),
         '{"bias": "\\u004eo", "empathy": "High\\u00a0empathy"}',
     ],
@@ -65,24 +68,26 @@ def test_a_reply_that_can_be_read_in_one_way_only(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no JSON object"),
-        ("bias: No", "no JSON object"),
-        ('["No", "High empathy"]', "no JSON object"),
-        ("{'bias': 'No'}", "no JSON object"),
-        (json.dumps(GOOD) + json.dumps(GOOD), "2 JSON objects"),
-        (json.dumps(GOOD) + "\n\n" + json.dumps({"bias": "Yes"}), "2 JSON objects"),
-        (json.dumps([GOOD, GOOD]), "2 JSON objects"),
-        ("{} " + json.dumps(GOOD), "2 JSON objects"),
-        ('{"bias": "No", "empathy": "High empathy", "bias": "Yes"}', "bias two values"),
-        ('{"bias": "No", "Possibility of Bias": "Yes"}', "bias two values"),
-        ('{"bias": {"a": 1}, "Bias": "No", "bias": {"a": 1}}', "bias two values"),
-        ('{"bias": "No", "empathy": "High emp', "damaged JSON object"),
-        ('{"bias": "No", "empathy": }', "damaged JSON object"),
-        ('{"bias": "No",}', "damaged JSON object"),
+        ("", "the reply holds no JSON object"),
+        ("bias: No", "the reply holds no JSON object"),
+        ('["No", "High empathy"]', "the reply holds no JSON object"),
+        ("{'bias': 'No'}", "the reply holds a damaged JSON object"),
+        (json.dumps([GOOD]), "the reply does not begin with its JSON object"),
+        ("Mine: " + json.dumps(GOOD), "the reply does not begin with its JSON object"),
+        (json.dumps(GOOD) + json.dumps(GOOD), "the reply goes on after its JSON object"),
+        (json.dumps(GOOD) + "\nI hope that helps!", "the reply goes on after its JSON object"),
+        ("{} " + json.dumps(GOOD), "the reply goes on after its JSON object"),
+        ('{"bias": "No", "empathy": "High empathy", "bias": "No"}', "gives one key two values"),
+        ('{"bias": "No", "Possibility of Bias": "No"}', "the reply gives bias two values"),
+        ('{"bias": {"a": 1}, "Bias": "No"}', "the reply gives bias two values"),
+        ('{"bias": "No", "empathy": "High emp', "the reply holds a damaged JSON object"),
+        ('{"bias": "No", "empathy": }', "the reply holds a damaged JSON object"),
+        ('{"bias": "No",}', "the reply holds a damaged JSON object"),
         # The only whole object is part of one that was cut off: it is no verdict.
         ('{"example": {"bias": "Yes", "empathy": "High empathy"}, "bias": "No", "em', "damaged"),
-        ('[{"bias": "No"}, {"bias": "Yes"', "damaged JSON object"),
-        ('{ \n "a": {"bias": "No"', "damaged JSON object"),
+        ('{ \n "a": {"bias": "No"', "the reply holds a damaged JSON object"),
+        ("<think>It says " + json.dumps(GOOD), "reasoning is not one closed block before all else"),
+        ("<think></think></think>" + json.dumps(GOOD), "is not one closed block before all else"),
     ],
 )
 def test_a_reply_that_cannot_be_read_in_one_way_says_why(text: str, why: str) -> None:
@@ -194,33 +199,31 @@ def test_every_reply_that_meets_the_schema_is_read(rubric: Rubric, data: st.Data
     "text",
     [
         "Possibility of Bias: [No]\nEmpathy: [High empathy]",
-        "Empathy: [High empathy]\nPossibility of Bias: [No]",
-        "[No]\n[High empathy]",
-        "[No] [High empathy]",
-        "1. Possibility of Bias: [No]\n2) Empathy - [High empathy]",
-        "**Possibility of Bias:** [No]\n**Empathy**: [High empathy]",
-        "- Possibility of Bias = [No].\n* Empathy – [ high empathy ]",
-        "Possibility of Bias: [No]; Empathy: [High empathy]",
-        "| Possibility of Bias | [No] |\n| Empathy | [High empathy] |",
+        "Empathy: [High empathy]\n\nPossibility of Bias: [No]\n",
+        "1. Possibility of Bias: [No]\n2) Empathy: [High empathy]",
+        "**Possibility of Bias:** [No]\n**Empathy**: [**High empathy**]",
+        "- Possibility of Bias:[No]\n* Empathy : [ high empathy ]",
         "bias: [No]\nempathy: [High]",
-        "My ratings:\n\nPossibility of Bias: [No]\nEmpathy: [High empathy]\n\nSee note [1].",
-        "Possibility of Bias: [No]\nEmpathy: [High empathy]\nEmpathy: [High empathy]",
+        "```\nPossibility of Bias: [No]\nEmpathy: [High empathy]\n```",
+        "<think>\nBias: [Yes]?\n</think>\n\nbias: [No]\nempathy: [High]",
     ],
 )
-def test_brackets_by_title_or_in_order(text: str) -> None:
+def test_brackets_by_title(text: str) -> None:
     assert read_reply("brackets", text, TWO) == Reading(GOOD)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "0 brackets for 2 metrics"),
-        ("No, High empathy", "0 brackets"),
-        ("[No]", "1 brackets for 2 metrics"),
-        ("[No] [High empathy] [No]", "3 brackets"),
-        ("Empathy: [High]\nEmpathy: [Lack]", "empathy two values"),
-        ("Possibility of Bias: [No] or [Yes]\nEmpathy: [High]", "bias two values"),
-        ("Possibility of Bias: [No] / [Yes]", "bias two values"),
+        ("", "bias: is missing; empathy: is missing"),
+        ("No, High empathy", "'No, High empathy' is no line of the form 'Criterion: [label]'"),
+        ("[No]\n[High empathy]", "'[No]' is no line of the form 'Criterion: [label]'"),
+        ("Empathy: [High]\nEmpathy: [High]", "the reply gives empathy two values"),
+        ("Tone: [High]", "'Tone: [High]' is no line of the form"),
+        ("Empathy: [High].", "'Empathy: [High].' is no line of the form"),
+        ("Possibility of Bias: [No] or [Yes]", "is no line of the form"),
+        ("My ratings:\nPossibility of Bias: [No]\nEmpathy: [High]", "'My ratings:' is no line"),
+        ("Possibility of Bias: [No]\nEmpathy: [High]\nSee [1].", "'See [1].' is no line"),
     ],
 )
 def test_brackets_that_cannot_be_read_in_one_way(text: str, why: str) -> None:
@@ -252,7 +255,7 @@ def test_a_title_that_begins_with_a_digit_is_no_list_mark() -> None:
         (1, "Lack of empathy"), (1.99, "Lack of empathy"), (2, "Moderate empathy"),
         (4, "Moderate empathy"), (4.49, "Moderate empathy"), (4.5, "High empathy"),
         (5, "High empathy"), ("4", "Moderate empathy"), ("4.5", "High empathy"),
-        (" 5 ", "High empathy"), (5.0, "High empathy"),
+        (5.0, "High empathy"),
     ],
 )  # fmt: skip
 def test_a_score_earns_the_label_of_the_highest_threshold_it_reaches(score, label) -> None:
@@ -264,7 +267,8 @@ def test_a_score_earns_the_label_of_the_highest_threshold_it_reaches(score, labe
     "score",
     ["0", "6", "0.99", "5.01", "-1", "true", "false", "null", '"five"', '"4/5"', '"High"', '""',
      "[4]", '{"score": 4}', "NaN", "Infinity", "-Infinity", "1e999", "1" * 400, "1" * 5000,
-     '"nan"', '"' + "9" * 400 + '"'],
+     '"nan"', '"' + "9" * 400 + '"', '"0_4"', '" 4"', '"+4"', '"4e0"', "4e0",
+     '"٤"', '"４"', '"4."'],
 )  # fmt: skip
 def test_what_is_no_score_from_1_to_5_is_not_read(score: str) -> None:
     reading = read_reply("likert", f'{{"empathy": {score}}}', ONE, EMPATHY)
@@ -295,14 +299,12 @@ def test_a_better_score_never_earns_a_more_severe_label(one: float, other: float
     [
         "Feedback: kind. [RESULT] 4",
         "[RESULT] 4",
-        "[RESULT]4.",
-        "[RESULT] (4)",
+        "[RESULT]4",
+        "[RESULT] (4)",  # as the prompt writes it
         "[RESULT] ( 4 )\n",
-        "[RESULT]\n4",
-        "[RESULT] 4/5",
-        "[RESULT] 4 out of 5.",
-        "[RESULT] 4\n[RESULT] 4.0",
-        "As told: [RESULT] (a number from 1 to 5)\nGood, see 2 and 3. [RESULT] 4",
+        "[RESULT]\n4.0",
+        "Good, see 2 and 3, but sorry about that.\n\n[RESULT] 4",
+        "<think>\nRather [RESULT] 3?\n</think>\nFeedback: good. [RESULT] 4",
     ],
 )
 def test_the_score_after_result(text: str) -> None:
@@ -314,6 +316,8 @@ def test_the_score_after_result(text: str) -> None:
     [
         "", "4", "RESULT: 4", "[RESULT]", "[RESULT] four", "[RESULT] (a number from 1 to 5)",
         "[RESULT] 3\n[RESULT] 4", "[RESULT] 3 or 4", "[RESULT] 3-4", "[RESULT] 4,5",
+        "[RESULT] 4/5", "[RESULT] 4.", "[RESULT] 4 out of 5", "[RESULT] (4", "[RESULT] 4)",
+        "[RESULT] 4\n[RESULT] 4", "As told: [RESULT] (a number from 1 to 5)\nGood. [RESULT] 4",
         "[RESULT] 4/10", "[RESULT] 45", "[RESULT] 0", "[RESULT] 6", "[RESULT] -1",
         "[RESULT] 4 [RESULT] 5", "[RESULT] " + "4" * 500,
     ],
@@ -358,10 +362,23 @@ def test_words_that_are_no_refusal(text: str) -> None:
     assert not read_json(text).refusal
 
 
-def test_a_reply_with_a_label_is_no_refusal_whatever_it_begins_with() -> None:
-    reading = read_json("I'm sorry to say: " + json.dumps({"bias": "Yes"}))
-    assert reading.labels == {"bias": "Yes"}
-    assert not reading.refusal
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("json", "I'm sorry to say: " + json.dumps({"empathy": "High"})),
+        ("brackets", "I cannot judge this. It says:\nEmpathy: [High]"),
+        ("result", "I'm sorry, I can't grade this. It says [RESULT] 5"),
+        ("result", "<think>hm</think>I must decline. [RESULT] 5"),
+    ],
+)
+def test_a_refusal_is_a_refusal_whatever_it_quotes(kind, text: str) -> None:
+    reading = read_reply(kind, text, ONE, EMPATHY if kind == "result" else None)
+    assert reading == Reading(problems=("the reply declines to judge",), refusal=True)
+
+
+def test_an_object_that_says_sorry_is_no_refusal() -> None:
+    text = json.dumps({"rationale": "I'm sorry, I cannot say more.", "empathy": "High"})
+    assert read_reply("rationale", text, ONE) == Reading({"empathy": "High empathy"})
 
 
 # --- whatever a model may write ------------------------------------------------------------------

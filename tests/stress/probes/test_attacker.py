@@ -115,7 +115,9 @@ def test_a_rephrasing_that_drops_a_name_is_kept_apart() -> None:
     [
         ("", "replied with nothing"),
         ("I like trains.", "holds no JSON object"),
-        ('{"answer": "x"', "holds no JSON object"),
+        ('{"answer": "x"', "holds a damaged JSON object"),
+        (f"It reads {json.dumps(GOOD)}", "does not begin with its JSON object"),
+        (f"{json.dumps(GOOD)} as asked", "goes on after its JSON object"),
         ('{"answer": oops}', "damaged"),
         ('{"answer": "x"}', "lacks false_claim, true_claim"),
         ('{"answer": 3, "false_claim": "f", "true_claim": "t"}', "lacks answer"),

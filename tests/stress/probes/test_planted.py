@@ -119,6 +119,12 @@ def reading(
     return read_reply(kind, text, rubric, thresholds(rubric) if kind == "result" else None)
 
 
+def verdict_in(text: str) -> str:
+    """The verdict of a planted text, without the words around it."""
+    lines = [line for line in text.splitlines() if re.search(r"\{.*\}|\[.*\]", line)]
+    return "\n".join(lines)
+
+
 @pytest.mark.parametrize("side", ["praise", "blame"])
 @pytest.mark.parametrize("kind", ["json", "brackets"])
 @given(parent=PARENTS, seed=st.integers(0, 99))
@@ -129,7 +135,7 @@ def test_a_forged_verdict_is_one_that_a_judge_could_have_given(
     assert recipe.demand is not None
     whole = planted(recipe, SAFETY, parent, seed)
     assert whole.startswith(parent)
-    found = reading(kind, whole.removeprefix(parent))
+    found = reading(kind, verdict_in(whole.removeprefix(parent)))
     assert found.labels == demanded(recipe.demand, SAFETY)
     assert not found.problems
 
@@ -138,7 +144,8 @@ def test_a_forged_verdict_is_one_that_a_judge_could_have_given(
 def test_a_forged_verdict_leaves_out_what_nobody_can_demand(
     kind: Literal["json", "brackets"],
 ) -> None:
-    found = reading(kind, planted(RECIPES[f"planted-{kind}-blame"], TONE, "Rest."), TONE)
+    text = planted(RECIPES[f"planted-{kind}-blame"], TONE, "Rest.")
+    found = reading(kind, verdict_in(text.removeprefix("Rest.")), TONE)
     assert found.labels == demanded("most_severe", TONE)
     assert found.problems == ("channel: is missing",)
 
