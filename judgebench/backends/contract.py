@@ -88,7 +88,10 @@ class Backend(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """What its replies depend on (engine, model, weights, how a schema is enforced) and how
-        it was set to run. JSON-able, no secrets; `signature` below hashes all but `runtime`."""
+        it was set to run. JSON-able, no secrets; `signature` below hashes all but `runtime`.
+
+        Where `structured` is missing, `none` or `json_object`, a reply is free text: it may quote.
+        """
         ...
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:

@@ -85,7 +85,7 @@ def read_reply(
             continue
         value = values[metric.id]
         verdict.append((metric, value, f"{_score(value):g}" if thresholds else label))
-    if verdict and judged and _holds(judged, kind, verdict):
+    if verdict and judged and _holds(judged, verdict):
         return Reading(problems=("the text judged holds the same verdict: this may quote it",))
     return Reading(labels, tuple(problems))
 
@@ -107,15 +107,16 @@ def without_reasoning(text: str) -> str:
 _REASONING = re.compile(r"</?(?:think|thinking|reasoning|seed:think)>|\[/?THINK\]|◁/?think▷")
 
 
-def _holds(judged: Answer, kind: ReplyKind, verdict: Sequence[tuple[Metric, Any, str]]) -> bool:
-    """Whether what the judge was shown holds this verdict, in the form of a reply, whatever its
-    order. Each metric comes with its value as it was written, and with the label or number that
-    it means."""
+def _holds(judged: Answer, verdict: Sequence[tuple[Metric, Any, str]]) -> bool:
+    """Whether what the judge was shown holds this verdict, in any form of reply and any order.
+
+    Each metric comes with its value as it was written, and with the label or number that it means.
+    """
     shown = _squeezed("\n".join([judged.text, judged.question, judged.reference or ""]))
     return all(
         any(
             _squeezed(form.format(title=title, value=value)) in shown
-            for form in _FORMS[kind]
+            for form in _FORMS
             for title in (metric.id, metric.title)
             for value in values
         )
@@ -129,11 +130,10 @@ def _squeezed(text: str) -> str:
 
 
 _UNSTABLE = str.maketrans("'", '"', " *`\\")
-_IN_JSON = ('"{title}":"{value}"', '"{title}":{value}')
-_FORMS: Mapping[ReplyKind, Sequence[str]] = {
-    "json": _IN_JSON, "rationale": _IN_JSON, "likert": _IN_JSON,
-    "brackets": ("{title}:[{value}]",), "result": ("[RESULT]{value}", "[RESULT]({value}"),
-}  # fmt: skip
+_FORMS = (
+    '"{title}":"{value}"', '"{title}":{value}', "{title}:[{value}]", "[RESULT]{value}",
+    "[RESULT]({value}",
+)  # fmt: skip
 
 
 def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | None) -> str:
