@@ -383,16 +383,15 @@ def run(
     >>> [judge.name for judge in jb.run(bench, "runs/two", judges={"always": Always()}).judges][0]
     'always'
     """
-    from rich.console import Console
-
     from judgebench import runner
     from judgebench.judges.from_python import judges_from
     from judgebench.progress import NoProgress, ProgressDisplay
+    from judgebench.report.screen import Screen
     from judgebench.runner.bench import Bench, default_run_folder
     from judgebench.store.folder import RunFolder
 
     to = Path(folder) if folder else None
-    shown = ProgressDisplay(Console()) if show_progress else nullcontext(NoProgress())
+    shown = ProgressDisplay(Screen()) if show_progress else nullcontext(NoProgress())
     with shown as progress:
         if not isinstance(bench, Bench) and (run_section := _section_run(Path(bench))):
             if judges:

@@ -127,10 +127,10 @@ class ProgressDisplay:
 
         self._console = console
         self._bars = rich.Progress(
-            rich.TextColumn("{task.description}"),
+            rich.TextColumn("{task.description}", markup=False),
             rich.BarColumn(bar_width=24),
             rich.MofNCompleteColumn(),
-            rich.TextColumn("{task.fields[beside]}"),
+            rich.TextColumn("{task.fields[beside]}", markup=False),
             rich.TimeElapsedColumn(),
             rich.TextColumn("left"),
             rich.TimeRemainingColumn(),

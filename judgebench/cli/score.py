@@ -147,4 +147,4 @@ def _report(study: Study, to: Path, output: Output, rule: str | None = None) -> 
     written, told = write_in_place(parts, to, name=name, answers=study.n_judged)
     show(found, name, output, written)
     if told:
-        output.console().print(f"! {told}.", highlight=False, markup=False, soft_wrap=True)
+        output.console().print(f"! {told}.", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from judgebench.cli.streams import Stream
 from judgebench.errors import SetupError
 
 if TYPE_CHECKING:
@@ -51,9 +53,10 @@ class Output:
 
     def console(self) -> Console:
         """Where a command prints what is not JSON, so that JSON stands alone."""
-        from rich.console import Console
+        from judgebench.report.screen import Screen
 
-        return Console(stderr=self.json, quiet=self.quiet)
+        stream = sys.stderr if self.json else sys.stdout
+        return Screen(stream.raw if isinstance(stream, Stream) else stream, quiet=self.quiet)
 
 
 ONE_SCREEN = Output()
@@ -81,7 +84,7 @@ def show(
     (print_parts if output.verbose else print_screen)(parts, console, name)
     console.print()
     for line in _paths(written or {}, output):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if not output.verbose:
         notes = caveats(parts)
         more = f", {counted(len(notes), 'caveat')}" if notes else ""
@@ -106,7 +109,7 @@ def show_problems(console: Console, problems: Sequence[Problem], word: str) -> N
     for problem in problems:
         shown[problem.kind] = shown.get(problem.kind, 0) + 1
         if shown[problem.kind] <= MOST_PROBLEMS_SHOWN:
-            console.print(f"{word}: {problem}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"{word}: {problem}", soft_wrap=True)
     for kind, count in shown.items():
         if count > MOST_PROBLEMS_SHOWN:
             console.print(f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}")

@@ -66,7 +66,7 @@ def compare(
     asked = {"failed": missed} if fail_on or no_worse else {}
     show({"compare": found, "flips": found.flips}, found.name, output, _written(found, to), **asked)
     for line in missed:
-        output.console().print(f"failed: {line}", style="red", highlight=False, markup=False)
+        output.console().print(f"failed: {line}", style="red")
     if missed:
         raise typer.Exit(NOT_PASSED)
 

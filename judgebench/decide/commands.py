@@ -66,6 +66,6 @@ def decide(
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
     show({"decide": decisions}, study.name, output, page_of(run), **beside)
     for demand in missed:
-        output.console().print(f"not reached: {demand}", style="red", highlight=False, markup=False)
+        output.console().print(f"not reached: {demand}", style="red")
     if missed:
         raise typer.Exit(NOT_REACHED)

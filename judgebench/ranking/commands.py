@@ -65,7 +65,7 @@ def run(
     lines += [f"! {warning}" for warning in (ranks.warnings if ranks else ())]
     lines += ["No model was called or trained, nothing was written."] * dry_run
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if not dry_run:
         _rank(console, loaded, folder, budget)
         report_and_print(folder.path, output)

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 _BREAKS = re.compile(r"(\s+)|(?<=\S[/:_@-])(?=\w)|(?<=\S\.)(?=[^\W\d])")
+_COMMANDS = re.compile(r"(?!\A)\r(?!\n)|[\u202a-\u202e\u2066-\u2069]")  # which move what is shown
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -52,3 +53,14 @@ def printable(text: str, escape: Callable[[str], str] = str) -> str:
     Tabs and line breaks stay; a terminal or an XML reader must not see the others.
     """
     return escape(_UNPRINTABLE.sub("\ufffd", text))
+
+
+def for_terminal(text: str) -> str:
+    """`text` with all that a terminal would obey shown as U+FFFD: control characters, with them
+    the escape that begins a command, what turns the direction of writing, and a return to the start
+    of the line, unless the text begins with it, as progress bars of libraries do.
+
+    >>> for_terminal("\x1b[2Jdone")
+    '\ufffd[2Jdone'
+    """
+    return printable(_COMMANDS.sub("\ufffd", text))
