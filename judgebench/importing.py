@@ -14,6 +14,7 @@ import yaml
 from judgebench.data.guess import MOST_LABELS, ordered
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import Row, Tables, as_judge, tables
+from judgebench.data.spreadsheet import is_run
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line, write_atomically
 from judgebench.init import (
@@ -173,9 +174,9 @@ def _metrics(found: Tables) -> dict[str, tuple[str, ...]]:
 
 
 def _end(rows: Sequence[Row]) -> str:
-    """CSV, or JSONL where a spreadsheet would spoil a text."""
+    """CSV, or JSONL where a spreadsheet would spoil or run a text."""
     texts = [text for row in rows for text in row.values()]
-    spoilt = any(len(text) > _LONGEST_CELL or "\r" in text for text in texts)
+    spoilt = any(len(text) > _LONGEST_CELL or "\r" in text or is_run(text) for text in texts)
     return ".jsonl" if spoilt else ".csv"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import open_bytes
 
 Model = TypeVar("Model", bound=BaseModel)
+_SECRET = re.compile(r"api_?key|token\b|secret|password|base_url", re.IGNORECASE)
 _MERGE = "tag:yaml.org,2002:merge"
 _NUMBERS = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 # What the YAML package raises for the 31st of June, and for what is not of its tag (`!!bool x`).
@@ -162,6 +164,8 @@ def _problems(
             return [*problems, Problem("has more problems; these come first", file)]
         where = ".".join(str(part) for part in item["loc"])
         found = "" if item["type"] == "missing" else shorten(item["input"])
+        if _SECRET.search(f"{where} {found}"):  # a key where its variable's name belongs
+            found = ""
         message = item["msg"].removeprefix("Value error, ")
         allowed = ""
         if item["type"] == "extra_forbidden":

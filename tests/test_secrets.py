@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import logging
 import os
@@ -18,6 +19,8 @@ import pytest
 from aiohttp import web
 from aligned import align_run
 from fault_account import QUICK
+from hypothesis import given
+from hypothesis import strategies as st
 from loopback import Body, Loopback, Play, completion, raw, said, status
 
 from judgebench.backends.litellm_backend import LiteLLM
@@ -33,6 +36,7 @@ from judgebench.store.folder import RunFolder
 # With what URLs quote, what JSON escapes and what base64 writes with "+" and "/".
 KEY = 'sk-planted/5f3"a9c7+e1b2d4=~x?y'
 PASSWORD = "proxy-pa55word-71f3"
+LOOKS = "sk-proj-4f9a0b7c2d8e6f1a3b5c"
 VERDICT = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
 
 
@@ -41,9 +45,11 @@ def in_base64(text: str) -> str:
 
 
 def forms(secret: str) -> list[str]:
-    """How a secret may stand in a file, also as a part of something in base64."""
+    """How a secret, or eight characters of it, may stand in a file, also as a part of something in
+    base64."""
     inside = [in_base64("x" * n + secret)[4:-4] for n in range(3)]
-    return [secret, secret[:14], quote(secret, safe=""), json.dumps(secret)[1:-1], *inside]
+    parts = [secret[i : i + 8] for i in range(len(secret) - 7)]
+    return [*parts, quote(secret, safe=""), json.dumps(secret)[1:-1], *inside]
 
 
 def holds(text: str, secret: str) -> bool:
@@ -91,6 +97,9 @@ LONG = "x" * 980  # so that our limit on messages cuts the key in two
 PLAYS: dict[str, Play] = {
     "an error": sent(lambda key: status(500, f"no: {key}")),
     "an error, cut in two": sent(lambda key: status(400, LONG + key)),
+    "an error, cut without a mark": sent(lambda key: status(400, f"Incorrect: {key[:27]}")),
+    "an error, without its start": sent(lambda key: status(400, f"Incorrect: {key[18:]}")),
+    "an error, with stars": sent(lambda key: status(400, f"Wrong: {key[:22]}***{key[-4:]}")),
     "an error, in base64": status(400, f"no: {in_base64('Bearer ' + KEY)}"),
     "an error, quoted": status(400, f"no: /v1?key={quote(KEY, safe='')}"),
     "an error's code": sent(lambda key: raw({"error": {"message": "x", "code": key}}, 400)),
@@ -225,8 +234,9 @@ def test_an_error_that_ends_the_run_holds_no_key(
     check_told(caught.value, everything_logged, capfd.readouterr())
 
 
+@pytest.mark.parametrize("scheme", ["http://", ""])
 def test_a_proxys_password_is_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: Callable[[str], str]
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: Callable[[str], str]
 ) -> None:
     """The proxy answers in the server's place, and says what it was sent."""
     said_back = 0
@@ -242,7 +252,7 @@ def test_a_proxys_password_is_nowhere(
 
     with Loopback(script) as proxy:
         address = proxy.base_url.removeprefix("http://").removesuffix("/v1")
-        monkeypatch.setenv("http_proxy", f"http://user:{PASSWORD}@{address}")
+        monkeypatch.setenv("http_proxy", f"{scheme}user:{PASSWORD}@{address}")
         monkeypatch.setenv("no_proxy", "")
         bench = written_bench(tmp_path, judge("http://judge.invalid/v1"))
         folder = RunFolder(tmp_path / "out")
@@ -260,8 +270,23 @@ def test_a_proxys_password_is_nowhere(
         f"base_url: 'http://user:{PASSWORD}@127.0.0.1:9/v1'",
         f"base_url: 'http://127.0.0.1:9/v1?key={PASSWORD}'",
         f"api_key: '{KEY}', base_url: 'http://127.0.0.1:9/v1'",
+        f"api_key_env: ['{KEY}'], base_url: 'http://127.0.0.1:9/v1'",
+        f"api_key_env: {{'{KEY}': x}}, base_url: 'http://127.0.0.1:9/v1'",
+        f"base_url: 'http://127.0.0.1:9/v1;key={PASSWORD}'",
+        f"base_url: ['http://user:{PASSWORD}@127.0.0.1:9/v1']",
+        f"base_url: 'http://127.0.0.1:9/{LOOKS}/v1'",
     ],
-    ids=["key for its variable", "password in the URL", "key in the URL", "key as a setting"],
+    ids=[
+        "key for its variable",
+        "password in the URL",
+        "key in the URL",
+        "key as a setting",
+        "key in a list",
+        "key in a mapping",
+        "parameter of the URL",
+        "URL in a list",
+        "key in the path",
+    ],
 )
 def test_a_key_in_a_file_is_refused_and_not_repeated(
     kind: str, settings: str, tmp_path: Path
@@ -270,8 +295,76 @@ def test_a_key_in_a_file_is_refused_and_not_repeated(
     with pytest.raises(SetupError) as caught:
         load_bench(bench)
     told = "".join(str(one) + repr(one) for one in chain(caught.value))
-    assert not holds(told, KEY)
-    assert not holds(told, PASSWORD)
+    assert not any(holds(told, secret) for secret in (KEY, PASSWORD, LOOKS))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        f"gpt?api_key={PASSWORD}",
+        f"gpt;token={PASSWORD}",
+        LOOKS,
+        f"m@http://u:{PASSWORD}@h.example/v1",
+    ],
+)
+def test_a_key_in_a_models_name_is_refused_and_not_repeated(model: str, tmp_path: Path) -> None:
+    backend = f"openai-compatible:{model}"
+    settings = "{base_url: 'http://127.0.0.1:9/v1'}"
+    bench = written_bench(tmp_path, f"[{{name: m, backend: '{backend}', settings: {settings}}}]")
+    with pytest.raises(SetupError, match="must hold no key or password") as caught:
+        load_bench(bench)
+    assert not any(holds(str(caught.value), secret) for secret in (PASSWORD, LOOKS))
+
+
+def test_a_known_key_in_a_url_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "0123456789abcdefghij")
+    monkeypatch.setenv("LM_KEY", "lm-studio")  # too short to be told from a host's name
+    BackendSettings(base_url="http://lm-studio:1234/v1").checked_base_url()
+    with pytest.raises(SetupError, match="hold no user, password, query or key"):
+        BackendSettings(base_url="http://h.example/0123456789abcdefghij").checked_base_url()
+
+
+WORDS = st.text(st.characters(codec="utf-8"), max_size=30)
+MARKS = st.sampled_from(["", "***", "…", "...", "********", "•••", "xxxxxx", '"', "\\", "\n"])
+
+
+@given(
+    secret=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=60),
+    cuts=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=4),
+    between=st.tuples(WORDS, MARKS, WORDS, MARKS),
+)
+def test_no_eight_characters_of_a_secret_leave(
+    secret: str, cuts: list[tuple[int, int]], between: tuple[str, ...]
+) -> None:
+    pieces = [secret, *(secret[start:end] for start, end in cuts)]
+    text = "".join(f"{between[i % 4]}{piece}" for i, piece in enumerate(pieces))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLANTED", secret)
+        secrets = Secrets("PLANTED")
+    for written in (text, quote(text), html.escape(text)):
+        left = secrets.scrubbed(written)
+        assert not any(secret[i : i + 8] in left for i in range(len(secret) - 7))
+
+
+def test_the_ends_that_stand_beside_stars_or_dots_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED", "abcd1234567890wxyz")
+    scrubbed = Secrets("PLANTED").scrubbed
+    for mark in ("***", "…", "....", "xxxxxxxx", "••••"):
+        assert scrubbed(f"key: abcd{mark}wxyz, abcd12{mark} and {mark}0wxyz.") == (
+            "key: ***, *** and ***."
+        )
+    assert scrubbed("ab*** and ***yz … and so on...") == "ab*** and ***yz … and so on..."
+
+
+def test_what_looks_like_a_key_or_stands_before_a_host_is_hidden() -> None:
+    text = f"{LOOKS} at https://anna:pw@host.example/a and sk-learn-based-classifiers"
+    hidden = "*** at https://***@host.example/a and sk-learn-based-classifiers"
+    assert Secrets().scrubbed(text) == hidden
+
+
+def test_a_path_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY_FILE", str(tmp_path))
+    assert Secrets().scrubbed(f"{tmp_path}/file: no such file") == f"{tmp_path}/file: no such file"
 
 
 def test_a_key_that_no_header_can_hold_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:

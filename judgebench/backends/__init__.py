@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from judgebench.backends.contract import Backend
+from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import LOCAL, REMOTE, BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.shipped import at_home
@@ -122,11 +123,14 @@ def open_backend(
     """The backend that `spec` names, such as `litellm:gpt-4o` or `llamacpp:smollm2`.
 
     Modules of `python:MODULE:FACTORY` may also lie in `folder`. Raises SetupError for an unknown
-    or empty spec and for settings that mean nothing to it, MissingExtra where its package is not
-    installed.
+    or empty spec, for one that holds a key, and for settings that mean nothing to it, MissingExtra
+    where its package is not installed.
     """
     settings = settings or BackendSettings()
     kind = kind_of(spec)
+    if Secrets(settings.api_key_env).stands_in(spec):
+        message = "must hold no key or password: `api_key_env` names the variable that holds it"
+        raise SetupError(Problem(message, field="backend"))
     settings.check_fits(kind.name, kind.settings)
     if kind.name == "python" and folder is not None:
         from judgebench.backends.python_object import importable_from

@@ -187,4 +187,5 @@ def _proxy(url: str) -> str | None:
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
         return None
-    return getproxies().get(parts.scheme)
+    proxy = getproxies().get(parts.scheme)
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy

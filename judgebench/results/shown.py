@@ -52,11 +52,12 @@ class Shown:
 
 def to_json(found: Mapping[str, Shown], name: str, **beside: Any) -> str:
     """All findings as JSON: the name of the study, the records of each analysis, the notes, and
-    whatever else is to stand beside. An undefined number is null with a `reason`."""
+    whatever else is to stand beside. An undefined number is null with a `reason`. All but ASCII is
+    escaped, so that every terminal and encoding takes it."""
     records = {key: held for shown in found.values() for key, held in shown.records().items()}
     notes = caveats([shown.part for shown in found.values()])
     whole = {"name": name, **records, "notes": notes, **beside}
-    return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_finite(whole), indent=2, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

@@ -19,7 +19,9 @@ const browserStore = (name, blank) => {
 // A text as Python writes it into a cell (data.cells, data.spreadsheet): no spreadsheet runs it.
 const safe = (text) => {
   const shown = text.replace(/[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]/gu, "\ufffd");
-  return /^'*[=+\-@\t\r]/.test(shown) ? `'${shown}` : shown;
+  const formula =
+    /^'*([\t\r\n]|[ \t\n\v\f\r\u00a0\u2000-\u200f\u2028\u2029\u3000\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
+  return formula.test(shown) ? `'${shown}` : shown;
 };
 
 // The button downloads the table; `rows` gives its cells as they are then.

@@ -1,16 +1,27 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.data.spreadsheet import quoted, to_csv, unquoted
+from judgebench.report.write import safe
 
 
-@given(st.text(alphabet="'=+-@\t\ra b"))
+@given(st.text(alphabet="'=+-@\t\r\na b\u3000\uff1d\ufeff\u200b"))
 def test_an_apostrophe_comes_off_as_it_went_on(text: str) -> None:
     cell = quoted(text)
     assert unquoted(cell) == text
-    assert not cell.startswith(tuple("=+-@\t\r"))
+    assert not cell.startswith(tuple("=+-@\t\r\n\uff1d"))
+    assert not cell.strip(" \n\u3000\ufeff\u200b").startswith(tuple("=+-@\uff1d"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\n=1+1", "\r\n=1+1", " =1+1", "\ufeff=1+1", "\uff1d1+1", "\uff0b1", "\u3000@SUM(1)", "'\n=1"],
+)
+def test_what_stands_before_a_formula_does_not_hide_it(text: str) -> None:
+    assert quoted(text) == safe(text) == f"'{text}"
 
 
 def test_every_cell_of_a_table_stands_in_quotes() -> None:
