@@ -18,6 +18,7 @@ from judgebench import __version__
 from judgebench.cli import score as cli_score
 from judgebench.cli.benchmark import Asked, benchmark
 from judgebench.cli.commands import Commands
+from judgebench.cli.consent import confirm_keys_of
 from judgebench.cli.options import (
     BenchPath,
     Budget,
@@ -183,6 +184,8 @@ def check(
     from judgebench.check import check_all
 
     console = ONE_SCREEN.console()
+    if connect:
+        confirm_keys_of(files, data_folder)
     outcome = check_all(files, rubric, data_folder, connect)
     for line in outcome.facts:
         console.print(line)

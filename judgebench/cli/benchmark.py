@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from judgebench.cli.consent import confirm_keys
 from judgebench.cli.options import INTERRUPTED
 from judgebench.cli.score import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, show_problems
@@ -57,6 +58,8 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
         if asked.dry_run:
             _print_forecast(console, bench, folder)
             return
+        if not folder.manifest():
+            confirm_keys(bench.file, [judge.config for judge in bench.judges])
         _judge(console, bench, folder, asked.budget, sharing)
     except JudgesStopped as error:  # the others have earned their report
         stopped = error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgebench.cli.commands import Commands
+from judgebench.cli.consent import confirm_keys
 from judgebench.cli.options import (
     INTERRUPTED,
     BenchPath,
@@ -67,6 +68,8 @@ def run(
     for line in lines:
         console.print(line, soft_wrap=True)
     if not dry_run:
+        if not folder.manifest():
+            confirm_keys(loaded.file, [g for entry in loaded.tasks for g in entry.generators])
         _rank(console, loaded, folder, budget)
         report_and_print(folder.path, output)
 

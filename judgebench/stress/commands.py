@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgebench.cli.commands import Commands
+from judgebench.cli.consent import confirm_keys
 from judgebench.cli.options import (
     INTERRUPTED,
     BenchPath,
@@ -110,7 +111,11 @@ def make(
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    order = SetOrder(_judge(by), _judge(second), seed, sample)
+    models = [_judge(by), _judge(second)]
+    for file, model in zip((by, second), models, strict=True):
+        if file and model and not target.exists():
+            confirm_keys(file, [model])
+    order = SetOrder(*models, seed, sample)
     with ProgressDisplay(ONE_SCREEN.console()) as display:
         try:
             found = make_set(recipe, answers, whole, target, order, display)
