@@ -111,11 +111,10 @@ def make(
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    models = [_judge(by), _judge(second)]
-    for file, model in zip((by, second), models, strict=True):
+    order = SetOrder(_judge(by), _judge(second), seed, sample)
+    for file, model in ((by, order.by), (second, order.second)):
         if file and model and not target.exists():
             confirm_keys(file, [model])
-    order = SetOrder(*models, seed, sample)
     with ProgressDisplay(ONE_SCREEN.console()) as display:
         try:
             found = make_set(recipe, answers, whole, target, order, display)
