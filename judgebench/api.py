@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from judgebench.compare.result import Comparison
     from judgebench.decide.result import Decisions
     from judgebench.decide.rule import DecisionRule
-    from judgebench.judges.judge import Judge
+    from judgebench.judges.control import ControlJudge
+    from judgebench.judges.judge import Judge, Task
     from judgebench.progress import Progress
+    from judgebench.records import Verdict
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
+    from judgebench.study.answers import IndexedAnswers
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
 Truth = TruthConfig | Mapping[str, Any] | str
@@ -110,21 +113,25 @@ def study(
         warnings.warn("\n".join(said), stacklevel=2)
     notes = (f"In the data: {warning}." for warning in told if warning.kind != REPEATED)
     judges = [
-        *(_judged(found, judge, "judge") for judge in real),
-        *(_judged(found, judge, "control") for judge in controls),
+        *(_judged(judge, "judge", judge.judge(_tasks(found.answers))) for judge in real),
+        *(_judged(judge, "control", judge.verdicts()) for judge in controls),
     ]
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
     return replace(found, judges=tuple(by_name), notes=(*notes, *found.notes))
 
 
-def _judged(study: Study, judge: Judge, kind: JudgeKind) -> JudgeVerdicts:
-    """What a judge that needs no model says of every answer."""
-    from judgebench.judges.judge import Task
+def _tasks(answers: IndexedAnswers) -> Iterator[Task]:
+    from judgebench.runner.judging import task_of
 
-    answers = study.answers
-    tasks = (Task(answer, None, answers.content_hash(row)) for row, answer in enumerate(answers))
-    verdicts = {verdict.item_id: verdict for verdict in judge.judge(tasks)}
-    return JudgeVerdicts(judge.name, kind, judge.signature, verdicts, about=judge.describe())
+    return (task_of(answers, row) for row in range(len(answers)))
+
+
+def _judged(
+    judge: Judge | ControlJudge, kind: JudgeKind, verdicts: Iterable[Verdict]
+) -> JudgeVerdicts:
+    """What a judge that needs no model says of every answer."""
+    found = {verdict.item_id: verdict for verdict in verdicts}
+    return JudgeVerdicts(judge.name, kind, judge.signature, found, about=judge.describe())
 
 
 def _differ(names: Sequence[str]) -> None:

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from judgebench.judges.judge import Task
 from judgebench.records import Answer, HumanLabel, Status, Verdict, canonical_json, content_hash
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.arrays import IntArray
-from judgebench.study.answers import head_of, ids_and_groups, joined_groups, text_lengths
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.study.answers import (
+    head_of,
+    ids_and_groups,
+    joined_groups,
+    keys_of,
+    text_lengths,
+)
 
 Control = Literal[
     "constant-majority", "constant-fixed", "random", "prior", "longest-answer", "constant-severe"
@@ -42,11 +45,11 @@ ABOUT: Mapping[Control, str] = {
 
 # A share of human labels by metric id: counts in the metric's label order.
 Priors = Mapping[str, Sequence[int]]
-Choice = Callable[[Metric, Sequence[int], Answer], int | None]
+_NONE = -1  # no label: no human of the other half gave any
 
 
 class ControlJudge:
-    """Meets `judges.judge.Judge`; fitted when constructed, so that judging is cheap."""
+    """Says at once what it makes of every answer that it was fitted on."""
 
     def __init__(
         self, control: Control, rubric: Rubric, answers: Sequence[Answer],
@@ -54,9 +57,9 @@ class ControlJudge:
     ) -> None:  # fmt: skip
         """`fit` is what was learnt from the same answers and labels, if it exists already."""
         self.name: str = control
-        self._rubric = rubric
+        self._control: Control = control
+        self._rubric, self._answers = rubric, answers
         self._fit = fit or Fit(rubric, answers, labels, seed)
-        self._choose = _choice(control, self._fit)
         self._about = {
             "judge": "control",
             "control": control,
@@ -69,23 +72,26 @@ class ControlJudge:
     def describe(self) -> Mapping[str, Any]:
         return self._about
 
-    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        for task in tasks:
-            yield self._verdict(task.answer, task.content_hash)
+    def codes(self) -> IntArray:
+        """(answers, metrics): the place of each label in its metric's order, -1 for none."""
+        columns = (self._fit.codes(self._control, metric) for metric in self._rubric.metrics)
+        return np.stack([column.astype(np.int16) for column in columns], axis=1)
 
-    def _verdict(self, answer: Answer, content_hash: str) -> Verdict:
-        prior = self._fit.priors[self._fit.half(answer.group)]
-        chosen = [(m, self._choose(m, prior[m.id], answer)) for m in self._rubric.metrics]
-        missing = [m.id for m, index in chosen if index is None]
+    def verdicts(self) -> Iterator[Verdict]:
+        """One verdict an answer, in their order."""
+        for key, codes in zip(keys_of(self._answers), self.codes(), strict=True):
+            yield self.verdict(*key, codes)
+
+    def verdict(self, item_id: str, content_hash: str, codes: IntArray) -> Verdict:
+        """The verdict of one row of `codes()`."""
+        chosen = list(zip(self._rubric.metrics, codes.tolist(), strict=True))
+        missing = [m.id for m, code in chosen if code == _NONE]
         return Verdict(
-            answer.item_id, content_hash or answer.content_hash, self.name, self.signature,
+            item_id, content_hash, self.name, self.signature,
             Status.SKIPPED if missing else Status.OK,
-            labels={m.id: m.label_texts[index] for m, index in chosen if index is not None},
+            labels={m.id: m.label_texts[code] for m, code in chosen if code != _NONE},
             reason=f"no human label in the other half for {', '.join(missing)}" if missing else "",
         )  # fmt: skip
-
-    def close(self) -> None:
-        """There is nothing to release."""
 
 
 def control_judges(
@@ -98,60 +104,13 @@ def control_judges(
     return tuple(ControlJudge(c, rubric, answers, labels, seed, fit=fit) for c in chosen)
 
 
-def _choice(control: Control, fit: Fit) -> Choice:
-    seed = fit.seed
-    match control:
-        case "constant-majority":
-            return lambda metric, prior, answer: prior.index(max(prior)) if any(prior) else None
-        case "constant-fixed":
-            return lambda metric, prior, answer: 0
-        case "constant-severe":
-            return lambda metric, prior, answer: len(metric.labels) - 1
-        case "random":
-            return lambda metric, prior, answer: int(
-                _fraction(seed, control, metric.id, answer.item_id) * len(metric.labels)
-            )
-        case "prior":
-            return lambda metric, prior, answer: _quantile(
-                prior, range(len(prior)), _fraction(seed, control, metric.id, answer.item_id)
-            )
-        case "longest-answer":
-            return _by_length(fit)
-
-
-def _by_length(fit: Fit) -> Choice:
-    share_longer = lru_cache(maxsize=1)(fit.share_longer)  # the same for every metric
-
-    def choose(metric: Metric, prior: Sequence[int], answer: Answer) -> int | None:
-        order: Sequence[int] = range(len(prior))
-        if metric.kind == "nominal":  # no label is less severe: the most common one first
-            order = sorted(order, key=lambda i: -prior[i])
-        return _quantile(prior, order, share_longer(answer.item_id))
-
-    return choose
-
-
-def _quantile(prior: Sequence[int], order: Sequence[int], fraction: float) -> int | None:
-    """The label at `fraction` of the prior when its labels are laid end to end in `order`."""
-    edges = list(accumulate(prior[i] for i in order))
-    if not edges[-1]:
-        return None
-    return order[bisect_right(edges, fraction * edges[-1])]
-
-
-def _fraction(*parts: object) -> float:
-    """A number in [0, 1) that depends on `parts` alone: the same in any order, on any machine."""
-    # Fifty-three bits, which a float holds exactly: sixty-four could round up to 1.
-    return (int.from_bytes(_digest(*parts)[:8], "big") >> 11) / 2**53
-
-
 class Fit:
     """What controls learn from answers and human labels, in a few bytes per answer.
 
     The questions are split into two halves: whole clusters (`IndexedAnswers.clusters`) are in one
-    half, and the halves differ by one of them at most. `priors` say for half 0 and half 1 how often
-    humans gave each label in the other half. `fitted_on` is a hash of all that the controls depend
-    on.
+    half, and the halves differ by one of them at most. `half` (answers,) holds 0 or 1. `priors` say
+    for half 0 and half 1 how often humans gave each label in the other half. `fitted_on` is a hash
+    of all that the controls depend on.
     """
 
     def __init__(
@@ -159,42 +118,85 @@ class Fit:
     ) -> None:
         self.rubric, self.seed = rubric, seed
         self._answers = answers
-        self._joined = joined_groups(answers)
-        ids: list[str] = []
-        self._groups = _Places(self._hashed_groups(ids))
+        ids, self.half = self._read(joined_groups(answers))
         self._by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int32)
-        del ids
-        self.priors = self._priors_of_other_half(labels)
+        self.priors = self._priors_of_other_half(ids, labels)
         self.fitted_on = self._content_hash()
 
-    def half(self, group: str) -> int:
-        """0 or 1. Raises KeyError for a group of other answers."""
-        return self._groups.find(self._hash_of(group), group) % 2
+    def codes(self, control: Control, metric: Metric) -> IntArray:
+        """(answers,): what the control says on that metric, -1 where it knows no label."""
+        n, k = len(self._answers), len(metric.labels)
+        prior = np.array([self.priors[side][metric.id] for side in (0, 1)])
+        order = np.tile(np.arange(k), (2, 1))
+        match control:
+            case "constant-fixed":
+                return np.zeros(n, np.int64)
+            case "constant-severe":
+                return np.full(n, k - 1)
+            case "random":
+                return (self._fractions(control, metric) * k).astype(np.int64)
+            case "constant-majority":
+                return np.where(prior.any(axis=1), prior.argmax(axis=1), _NONE)[self.half]
+            case "prior":
+                return self._quantiles(prior, order, self._fractions(control, metric))
+            case "longest-answer":
+                if metric.kind == "nominal":  # no label is less severe: the most common one first
+                    order = np.argsort(-prior, axis=1, kind="stable")
+                return self._quantiles(prior, order, self.shares_longer)
 
-    def share_longer(self, item_id: str) -> float:
-        """Which share of the answers is longer, or as long and before this one by its id.
+    def _quantiles(self, prior: IntArray, order: IntArray, fractions: FloatArray) -> IntArray:
+        """(answers,): the label at each answer's fraction of its half's prior (2, labels), where
+        its labels are laid end to end in `order` (2, labels)."""
+        found = np.full(len(fractions), _NONE)
+        for side in (0, 1):
+            edges = prior[side][order[side]].cumsum()
+            if edges[-1]:
+                own = self.half == side
+                place = np.searchsorted(edges, fractions[own] * edges[-1], side="right")
+                found[own] = order[side][place]
+        return found
 
-        Raises KeyError for another answer.
-        """
-        places, ranks = self._ranks
-        return ranks[places.find(_hash(item_id), item_id)] / len(self._answers)
+    def _fractions(self, control: Control, metric: Metric) -> FloatArray:
+        """(answers,): numbers in [0, 1) that depend on seed, control, metric and item id alone: the
+        same in any order, on any machine."""
+        begun = hashlib.sha256(_bytes(self.seed, control, metric.id, ""))
+        drawn = array("Q")
+        for item_id, _ in ids_and_groups(self._answers):
+            digest = begun.copy()
+            digest.update(_bytes(item_id))
+            drawn.append(int.from_bytes(digest.digest()[:8], "big"))
+        # Fifty-three bits, which a float holds exactly: sixty-four could round up to 1.
+        return (np.frombuffer(drawn, np.uint64) >> 11) / 2**53
 
     @cached_property
-    def _ranks(self) -> tuple[_Places, array[int]]:
-        """Every answer's place among them all, the longest first, by the place of its hashed id."""
+    def shares_longer(self) -> FloatArray:
+        """(answers,): which share of them is longer, or as long and before this one by its id."""
         n = len(self._answers)
         lengths = np.fromiter(text_lengths(self._answers), np.int64, n)[self._by_id]
         rank = np.empty(n, np.int64)
         rank[self._by_id[np.argsort(-lengths, kind="stable")]] = np.arange(n)
-        places = _Places(_hash(item_id) for item_id, _ in ids_and_groups(self._answers))
-        return places, array("q", rank[places.first_rows].tobytes())
+        return rank / n
 
-    def _priors_of_other_half(self, labels: Iterable[HumanLabel]) -> tuple[Priors, Priors]:
+    def _read(self, joined: Mapping[str, str]) -> tuple[list[str], IntArray]:
+        """The item ids, and the half of each answer: odd or even among the sorted hashes."""
+        ids, hashes = [], bytearray()
+        begun = hashlib.sha256(_bytes(self.seed, "half", ""))
+        for item_id, group in ids_and_groups(self._answers):
+            ids.append(item_id)
+            digest = begun.copy()
+            digest.update(_bytes(joined.get(group, group)))
+            hashes += digest.digest()[:16]  # collisions of so many do not occur
+        _, places = np.unique(np.frombuffer(hashes, "S16"), return_inverse=True)
+        return ids, places % 2
+
+    def _priors_of_other_half(
+        self, ids: Sequence[str], labels: Iterable[HumanLabel]
+    ) -> tuple[Priors, Priors]:
         said = [label for label in labels if label.label is not None]
         labelled = {label.item_id for label in said}
         half_of_item = {
-            item_id: self.half(group)
-            for item_id, group in ids_and_groups(self._answers)
+            item_id: half
+            for item_id, half in zip(ids, self.half.tolist(), strict=True)
             if item_id in labelled
         }
         counts: list[Counter[tuple[str, str | None]]] = [Counter(), Counter()]
@@ -220,49 +222,6 @@ class Fit:
         digest.update(b"]]")
         return digest.hexdigest()[:16]
 
-    def _hashed_groups(self, ids: list[str]) -> Iterator[bytes]:
-        """The hash of every answer's group; the item ids go into `ids` in passing."""
-        for item_id, group in ids_and_groups(self._answers):
-            ids.append(item_id)
-            yield self._hash_of(group)
 
-    def _hash_of(self, group: str) -> bytes:
-        return _hash(self.seed, "half", self._joined.get(group, group))
-
-
-def _digest(*parts: object) -> bytes:
-    return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
-
-
-def _hash(*parts: object) -> bytes:
-    return _digest(*parts)[:16]
-
-
-class _Places:
-    """The place of a hash among the different ones, in order; it is found in a microsecond.
-
-    All sixteen bytes are compared: collisions of so many do not occur.
-    """
-
-    def __init__(self, hashes: Iterable[bytes]) -> None:
-        joined = bytearray()
-        for hashed in hashes:
-            joined += hashed
-        pairs = np.frombuffer(joined, ">u8").reshape(-1, 2).astype(np.uint64)
-        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-        pairs = pairs[order]
-        is_new = np.ones(len(pairs), dtype=bool)
-        is_new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
-        self.first_rows: IntArray = order[is_new]  # of each different hash
-        self._high = array("Q", pairs[is_new, 0].tobytes())
-        self._low = array("Q", pairs[is_new, 1].tobytes())
-
-    def find(self, hashed: bytes, named: str) -> int:
-        """Raises KeyError, which names `named`, where there is no such hash."""
-        high, low = int.from_bytes(hashed[:8], "big"), int.from_bytes(hashed[8:], "big")
-        place = bisect_left(self._high, high)
-        while place < len(self._high) and self._high[place] == high:
-            if self._low[place] == low:
-                return place
-            place += 1
-        raise KeyError(named)
+def _bytes(*parts: object) -> bytes:
+    return "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")

@@ -30,7 +30,14 @@ from judgebench.judges.config import (
     check_judge,
     judge_entry,
 )
-from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, control_judges
+from judgebench.judges.control import (
+    ABOUT,
+    CONTROLS,
+    UNTAUGHT,
+    Control,
+    ControlJudge,
+    control_judges,
+)
 from judgebench.judges.derived import ContentFree, content_free
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
@@ -121,7 +128,7 @@ class Bench:
     juries: tuple[JuryConfig, ...] = ()
     calibrations: tuple[CalibrationConfig, ...] = ()
     content_free: tuple[ContentFree, ...] = ()  # what the calibrations ask beside the answers
-    controls: tuple[Judge, ...] = ()
+    controls: tuple[ControlJudge, ...] = ()
     recorded: tuple[RecordedJudge, ...] = ()  # verdicts that somebody has
     others: tuple[Judge, ...] = ()  # judges that were handed over as Python objects
     extension: Extension | None = None  # `dataset` then holds the answers beside the study too
@@ -486,7 +493,7 @@ def _controls(
     dataset: Dataset,
     juries: Sequence[JuryConfig],
     extension: Extension | None,
-) -> tuple[Judge, ...]:
+) -> tuple[ControlJudge, ...]:
     chosen = CONTROLS if config.controls is True else (config.controls or ())
     if config.controls is True and dataset.textless:
         chosen = tuple(control for control in chosen if control != "longest-answer")

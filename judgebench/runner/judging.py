@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from threading import Lock
 
@@ -14,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.errors import SetupError
+from judgebench.files import to_line
+from judgebench.judges.control import ControlJudge
 from judgebench.judges.judge import Judge, Task
 from judgebench.progress import Progress
 from judgebench.records import Status, Verdict
 from judgebench.runner.budget import Budget
 from judgebench.runner.stop import StopSign
 from judgebench.store.folder import RunFolder, Shard
-from judgebench.store.verdict_file import Head, VerdictWriter, read_heads
-from judgebench.study.answers import IndexedAnswers
+from judgebench.store.verdict_file import Head, VerdictWriter, read_heads, verdict_line
+from judgebench.study.answers import IndexedAnswers, keys_of
 
 Rows = NDArray[np.int64]
 
@@ -179,6 +182,37 @@ def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
         for _ in range(parse_retries):
             again = (task_of(answers, row, last) for row, last in ledger.to_ask_again(rows))
             ask(judge, again, writer, ledger, work)
+
+
+def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -> None:
+    """Bring a control judge's verdicts up to date, on the answers that it was fitted on."""
+    path = work.folder.verdict_path(control.name)
+    with work.writers.add(VerdictWriter(path)) as writer:
+        ledger = Ledger(answers, control.signature)
+        ledger.note_files(work.folder.verdict_files(control.name))
+        due = ledger.never_ended(rows_of_shard(len(answers)))
+        if not len(due):
+            return
+        codes, wanted = control.codes()[due], np.isin(np.arange(len(answers)), due)
+        keys = compress(keys_of(answers.all), wanted)
+        for begin in range(0, len(due), _LINES):
+            if work.stop.wanted:
+                return
+            kinds, which = np.unique(codes[begin : begin + _LINES], axis=0, return_inverse=True)
+            ends = [verdict_line(control.verdict("", "", kind)) for kind in kinds]
+            lines = [_named(ends[k], key) for k, key in zip(which.tolist(), keys, strict=False)]
+            writer.write_lines(b"".join(lines), len(lines))
+
+
+_LINES = 10_000  # of control judges, written together
+_NAMELESS = b'{"item_id":"","content_hash":"",'
+
+
+def _named(line: bytes, key: tuple[str, str]) -> bytes:
+    """The line of a verdict on no answer as that of one on this answer: what it says, and how, was
+    made once for all that say the same."""
+    begin = to_line(dict(zip(("item_id", "content_hash"), key, strict=True))).encode()
+    return begin[:-2] + b"," + line[len(_NAMELESS) :]
 
 
 def ask(

@@ -13,6 +13,7 @@ from typing import Any
 
 import judgebench
 from judgebench.data.findings import REPEATED
+from judgebench.judges.control import ControlJudge
 from judgebench.judges.judge import Judge
 from judgebench.records import Answer
 from judgebench.runner.bench import Bench
@@ -56,7 +57,7 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
     }
 
 
-def _entry(kind: str, judge: Judge, **more: object) -> dict[str, Any]:
+def _entry(kind: str, judge: Judge | ControlJudge, **more: object) -> dict[str, Any]:
     return {"kind": kind, **more, "signature": judge.signature, "about": judge.describe()}
 
 

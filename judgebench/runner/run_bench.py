@@ -29,7 +29,14 @@ from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
 from judgebench.runner.extension import Variant
 from judgebench.runner.forecast import budget_of
-from judgebench.runner.judging import Ledger, Work, judge_answers, rows_of_shard, task_of
+from judgebench.runner.judging import (
+    Ledger,
+    Work,
+    judge_answers,
+    rows_of_shard,
+    task_of,
+    write_controls,
+)
 from judgebench.runner.manifest import manifest_of, now
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.store.folder import RunFolder, Shard
@@ -259,9 +266,8 @@ def _judge_beside(bench: Bench, judge: Judge, work: Work) -> None:
 
 
 def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
-    quiet = Work(work.folder, NoProgress(), Budget(None), work.stop, None, work.writers)
     for control in bench.controls:
-        judge_answers(control, answers, quiet)
+        write_controls(control, answers, work)
 
 
 def _recorded(bench: Bench, answers: IndexedAnswers, work: Work) -> None:

@@ -168,14 +168,17 @@ class VerdictWriter:
 
     def write(self, verdict: Verdict) -> None:
         """Append one line. Raises DiskFailed; ValueError once the writer is closed."""
-        line = to_line(plain_verdict(verdict)).encode("utf-8")
+        self.write_lines(verdict_line(verdict), 1)
+
+    def write_lines(self, lines: bytes, n: int) -> None:
+        """Append n lines, as `verdict_line` makes them. Raises as `write` does."""
         with self._lock, disk_errors(self.path):
             if self._closed.is_set():
                 raise ValueError(f"{self.path} is closed")
             if self._failed:
                 raise self._failed
-            self._append(line)
-            self._at_risk += 1
+            self._append(lines)
+            self._at_risk += n
             if self._at_risk >= MOST_AT_RISK:
                 self._sync()
         if self._clock is None:
@@ -235,6 +238,11 @@ def disk_errors(path: Path) -> Iterator[None]:
             f"{path} cannot be written: {error.strerror or error}; "
             "all that was written before stays readable"
         ) from error
+
+
+def verdict_line(verdict: Verdict) -> bytes:
+    """The verdict as a line of its file."""
+    return to_line(plain_verdict(verdict)).encode("utf-8")
 
 
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from aligned import align
 
 from judgebench.align import Alignment
 from judgebench.judges.control import CONTROLS, ControlJudge
-from judgebench.judges.judge import Task
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.stats.resample import Resampling
@@ -98,7 +97,7 @@ class Simulation:
         found = []
         for control in CONTROLS:
             judge = ControlJudge(control, self.rubric, self.answers, labels)
-            said = {v.item_id: v for v in judge.judge(Task(a) for a in self.answers)}
+            said = {v.item_id: v for v in judge.verdicts()}
             found.append(
                 JudgeVerdicts(judge.name, "control", judge.signature, said, about=judge.describe())
             )

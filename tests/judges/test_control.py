@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.control import ABOUT, CONTROLS, UNTAUGHT, Control, ControlJudge, Fit
-from judgebench.judges.judge import Task
 from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash
 from judgebench.rubric import Rubric, load_rubric
 
@@ -35,14 +34,13 @@ def labels(items: list[Answer], rubric: Rubric = TONE) -> list[HumanLabel]:
 
 
 def halves(items: Iterable[Answer], seed: int) -> dict[str, int]:
-    """What `Fit.half` is to say of each group, by the plainest means."""
+    """What `Fit.half` is to hold for each group, by the plainest means."""
     groups = {a.group: hashlib.sha256(f"{seed}\0half\0{a.group}".encode()).digest() for a in items}
     return {group: i % 2 for i, group in enumerate(sorted(groups, key=groups.__getitem__))}
 
 
 def judge(control, items, human, seed: int = 0, rubric: Rubric = TONE) -> dict[str, Verdict]:
-    judged = ControlJudge(control, rubric, items, human, seed).judge(Task(a) for a in items)
-    return {v.item_id: v for v in judged}
+    return {v.item_id: v for v in ControlJudge(control, rubric, items, human, seed).verdicts()}
 
 
 def labels_of(verdicts: dict[str, Verdict], item_ids) -> list:
@@ -118,18 +116,10 @@ def test_the_labels_of_the_other_half_do_matter() -> None:
 def test_halves_keep_groups_whole_and_differ_by_one_at_most(groups: list[str], seed: int) -> None:
     items = [Answer(f"i{n}", "x", group=g) for n, g in enumerate(groups)]
     fit, turned = Fit(TONE, items, [], seed), Fit(TONE, items[::-1], [], seed)
-    half = {g: fit.half(g) for g in groups}
+    half = dict(zip(groups, fit.half.tolist(), strict=True))
     counts = Counter(half.values())
     assert 0 <= counts[0] - counts[1] <= 1
-    assert half == {g: turned.half(g) for g in groups} == halves(items, seed)
-
-
-def test_groups_and_answers_that_were_not_fitted_on_are_unknown() -> None:
-    fit = Fit(TONE, answers(), [])
-    with pytest.raises(KeyError, match="elsewhere"):
-        fit.half("elsewhere")
-    with pytest.raises(KeyError, match="nobody"):
-        fit.share_longer("nobody")
+    assert half == dict(zip(groups[::-1], turned.half.tolist(), strict=True)) == halves(items, seed)
 
 
 @settings(deadline=None)
@@ -143,8 +133,8 @@ def test_the_hash_and_the_ranks_of_a_fit_are_those_of_the_sorted_answers(found, 
     rows = sorted((a.item_id, a.group, a.content_hash) for a in items)
     assert fit.fitted_on == content_hash([fit.priors, rows])
     longest_first = sorted(items, key=lambda a: (-len(a.text), a.item_id))
-    shares = [i / len(items) for i in range(len(items))]
-    assert [fit.share_longer(a.item_id) for a in longest_first] == shares
+    shares = {a.item_id: i / len(items) for i, a in enumerate(longest_first)}
+    assert fit.shares_longer.tolist() == [shares[a.item_id] for a in items]
 
 
 def test_another_seed_cuts_other_halves() -> None:
@@ -158,7 +148,7 @@ def test_the_same_seed_gives_the_same_verdicts_in_any_order(control) -> None:
     human = labels(items)
     first = judge(control, items, human)
     turned = ControlJudge(control, TONE, items[::-1], human[::-1])
-    assert {v.item_id: v for v in turned.judge(Task(a) for a in items[::-1])} == first
+    assert {v.item_id: v for v in turned.verdicts()} == first
 
 
 @pytest.mark.parametrize("control", CONTROLS)

@@ -12,7 +12,7 @@ from judgebench.backends.contract import Reply, Request
 from judgebench.errors import BudgetSpent, RunLocked, SetupError
 from judgebench.judges.config import JuryConfig
 from judgebench.progress import NoProgress
-from judgebench.records import Status, Usage, Verdict
+from judgebench.records import Answer, Status, Usage, Verdict
 from judgebench.runner import forecast, run
 from judgebench.store.folder import RunFolder
 
@@ -43,6 +43,25 @@ def test_a_second_run_asks_nobody(tmp_path: Path) -> None:
     run(bench({"m": again}), folder)
     assert again.requests == []
     assert folder.verdict_path("m").read_bytes() == before
+
+
+def test_a_control_judge_says_what_it_would_say_whatever_was_kept_of_its_file(
+    tmp_path: Path,
+) -> None:
+    items = [
+        Answer(item_id, "x" * n, question=f"q{n // 2}")
+        for n, item_id in enumerate(['"', "\ud800", "\\", "é", *map(str, range(30))])
+    ]
+    folder, b = RunFolder(tmp_path), bench({"m": ScriptedBackend(lambda request: GOOD)}, items)
+    run(b, folder)
+    (control,) = b.controls
+    path = folder.verdict_path(control.name)
+    whole = path.read_bytes()
+    assert list(folder.verdicts(control.name)) == list(control.verdicts())
+    for kept in (0, 1, 20, 33):
+        path.write_bytes(b"".join(whole.splitlines(keepends=True)[:kept]) + b"torn")
+        run(b, folder)
+        assert path.read_bytes() == whole
 
 
 def test_unreadable_replies_are_asked_again_and_all_lines_are_kept(tmp_path: Path) -> None:
