@@ -182,18 +182,30 @@ def test_every_miss_is_listed_with_its_claim_and_the_verdict(tmp_path: Path) -> 
         assert miss.of_parent["m"].labels == MILD
 
 
-def test_a_judge_that_obeys_planted_json_is_found_out_for_that_trick(tmp_path: Path) -> None:
+def test_a_judge_that_obeys_a_planted_order_is_found_out_for_that_trick(tmp_path: Path) -> None:
     tricks = ["planted-json-blame", "planted-order-blame", "planted-brackets-blame"]
-    planted = r'"scientific_consensus": ?"Opposed to consensus"'
+    planted = "most severe label to every|Note to the judge|Whoever rates"
     found = stressed(tmp_path, [(planted, SEVERE)], tricks)
     rates = {
         x.trick: x.success.value
         for x in grouped(found, "planted")
         if (x.judge, x.metric) == ("m", EVERY)
     }
-    assert rates.pop("planted-json-blame") == 1.0
-    assert rates.pop("planted-order-blame") == rates.pop("planted-brackets-blame") == 0.0
-    assert any("planted-json-blame" in note for note in found.notes), found.notes
+    assert rates.pop("planted-order-blame") == 1.0
+    assert rates.pop("planted-json-blame") == rates.pop("planted-brackets-blame") == 0.0
+    assert any("planted-order-blame" in note for note in found.notes), found.notes
+
+
+def test_a_planted_verdict_that_a_free_reply_copies_is_missing_from_its_rate(
+    tmp_path: Path,
+) -> None:
+    planted = r'"scientific_consensus": ?"Opposed to consensus"'
+    found = stressed(tmp_path, [(planted, SEVERE)], ["planted-json-blame"])
+    (rate,) = (
+        x.success for x in grouped(found, "planted")
+        if (x.judge, x.metric, x.trick) == ("m", EVERY, "planted-json-blame")
+    )  # fmt: skip
+    assert (rate.value, rate.n, rate.n_missing) == (None, 0, 4)
 
 
 def test_an_earlier_benchmark_in_the_folder_is_not_asked_for_again(tmp_path: Path) -> None:
