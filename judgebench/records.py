@@ -113,7 +113,8 @@ class Verdict:
     `labels` holds every metric that was read, also where `status` is `unparsed` because another
     metric was not. `attempt` counts parse retries, which follow an unreadable reply; the line with
     the highest attempt is the verdict. `cost` is in US dollars, None if unknown; `latency` in
-    seconds.
+    seconds. `model` is who said to have replied, with the state of its engine where that is given:
+    `gpt-4o-2024-08-06, engine fp_44709d6fcb`.
     """
 
     item_id: str
@@ -130,6 +131,7 @@ class Verdict:
     usage: Usage = Usage()
     cost: float | None = None
     latency: float = 0.0
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from judgebench.results.rows import Results
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
-from judgebench.study.model_names import suspicions
+from judgebench.study.model_names import replaced, suspicions
 from judgebench.study.study import Humans, JudgeVerdicts, Study
 from judgebench.study.truth import truth_model
 
@@ -58,7 +58,9 @@ def data_notes(study: Study) -> Iterator[str]:
 
 
 def maker_notes(study: Study) -> Iterator[str]:
-    """Those who make the truth and may be no people, and who uses labels as nobody else does."""
+    """Judges whose model changed, those who make the truth and may be no people, and who uses
+    labels as nobody else does."""
+    yield from filter(None, (replaced(judge.name, judge.models) for judge in study.judges))
     yield from (f"{problem.message}." for problem in suspicions(study.makers, judge_names(study)))
     for metric in study.rubric.metrics:
         yield from odd_uses(study.humans[metric.id])

@@ -76,6 +76,7 @@ class Policy:
             latency=time.monotonic() - call.began,
             error=self.secrets.scrubbed(done.error),
             log_probabilities=done.log_probabilities,
+            model=self.secrets.scrubbed(done.model),
         )
 
     def is_lost(self, call: Call, state: RetryCallState) -> bool:

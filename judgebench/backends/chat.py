@@ -10,9 +10,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Literal
 
 from judgebench.backends.contract import Finish, LabelsAsked, Request
@@ -36,6 +38,7 @@ _MOST_LISTED = 20  # alternatives a token: the API's bound
 _ABOVE_ANY = 0.01  # a log-probability may pass 0 by rounding
 _LONGEST_TEXT = 1_000_000  # characters; what is longer is an engine gone wild
 _MOST_TOKENS = 100_000_000  # of one call: what is more is no count
+_LONGEST_NAME, _MOST_NAMES = 100, 256
 _DAY_S = 86_400.0
 
 
@@ -62,7 +65,7 @@ class RateLimitedError(TransientError):
 @dataclass(frozen=True, slots=True)
 class Completion:
     """How one try ended, before it is tied to its request. `cost` is in US dollars;
-    `log_probabilities` as in Reply."""
+    `log_probabilities` and `model` as in Reply."""
 
     text: str
     finish: Finish
@@ -70,6 +73,7 @@ class Completion:
     error: str = ""
     cost: float | None = None
     log_probabilities: Mapping[str, Mapping[str, float]] | None = None
+    model: str = ""
 
 
 def chat_body(request: Request, lane: Lane) -> dict[str, Any]:
@@ -115,36 +119,41 @@ def enforced(schema: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
 
 
 def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
-    """The first choice of a body. Raises UnreadableBodyError where there is none, and SetupError
+    """What a body says. Raises UnreadableBodyError where it is no chat completion, and SetupError
     where labels are asked of an endpoint that gives no log-probabilities.
 
-    A reasoning model's thoughts are no part of the text. The arguments of a tool call are.
+    A reasoning model's thoughts are no part of the text. The arguments of a tool call are. A body
+    whose choices, tool calls or content beside a tool call differ is `unclear`.
     """
     try:
         choice = body["choices"][0]
         message = choice["message"]
         stopped = choice.get("finish_reason")
-        text = _text(message)
+        texts = [text for each in body["choices"] for text in _texts(each["message"])]
+        served = _served(body)
         refusal = message.get("refusal") or _litellm_refusal(message)
     except (KeyError, IndexError, TypeError, AttributeError):
         raise UnreadableBodyError(f"no chat completion: {_short(body)}") from None
     if stopped == "error":
         raise UnreadableBodyError(f"the engine failed midway: {_short(choice)}")
+    different = len(set(map(_meaning, texts))) if len(texts) > 1 else 1
+    text = texts[0] if different == 1 else "\n".join(texts)
     if len(text) > _LONGEST_TEXT:
         raise UnreadableBodyError(f"the reply has {len(text)} characters, more than any has")
     finish: Finish = "stop"
     error = ""
     if refusal or stopped in _REFUSED:
         finish, error = "refused", error_text(refusal or f"finish_reason {stopped}")
+    elif different > 1:
+        finish = "unclear"
+        error = f"the reply says {different} different things in its choices and tool calls"
     elif stopped in _CUT:
         finish = "length"
-    usage = _usage(body.get("usage"))
-    if asked is None or finish == "refused":
-        return Completion(text, finish, usage, error)
+    done = Completion(text, finish, _usage(body.get("usage")), error, model=served)
+    if asked is None or finish in ("refused", "unclear"):
+        return done
     read = _labels(choice, text, asked)
-    return Completion(
-        text, finish, usage, read.reason, log_probabilities=read.log_probabilities or None
-    )
+    return replace(done, error=read.reason, log_probabilities=read.log_probabilities or None)
 
 
 def _labels(choice: Mapping[str, Any], text: str, asked: LabelsAsked) -> LabelsRead:
@@ -176,14 +185,46 @@ def _token(entry: Mapping[str, Any]) -> Token:
     return Token(piece, value)
 
 
-def _text(message: Mapping[str, Any]) -> str:
-    for call in message.get("tool_calls") or ():
-        arguments = call["function"]["arguments"]
-        return arguments if isinstance(arguments, str) else json.dumps(arguments)
+def _texts(message: Mapping[str, Any]) -> list[str]:
+    """The arguments of every tool call, and the content: beside a call only where it may hold
+    another verdict, and not where it merely says what is done."""
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    if message.get("function_call"):  # the older form
+        functions.append(message["function_call"])
+    given = [function["arguments"] for function in functions]
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in given]
     content = message.get("content")
     if isinstance(content, list):
         content = "".join(part.get("text") or "" for part in content)
-    return content if isinstance(content, str) else ""
+    if not isinstance(content, str | None):
+        raise TypeError
+    return texts if texts and "{" not in (content or "") else [*texts, content or ""]
+
+
+def _meaning(text: str) -> str:
+    """Equal for JSON with the same pairs in another order or with other blanks."""
+    try:
+        return json.dumps(json.loads(text, object_pairs_hook=_sorted), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text.strip()
+
+
+def _sorted(pairs: list[tuple[str, Any]]) -> list[list[Any]]:
+    return [[key, value] for key, value in sorted(pairs, key=itemgetter(0))]
+
+
+def _served(body: Mapping[str, Any]) -> str:
+    """`gpt-4o-2024-08-06, engine fp_44709d6fcb`: the model that says to have replied, and the
+    state of its engine, where that is given."""
+    given = (body.get("model"), body.get("system_fingerprint"))
+    model, engine = (_name(v[:_LONGEST_NAME]) if isinstance(v, str) else "" for v in given)
+    return f"{model}, engine {engine}" if engine else model
+
+
+@lru_cache(_MOST_NAMES)
+def _name(value: str) -> str:
+    name = value.replace("\\", "/").replace('"', "'")
+    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def _litellm_refusal(message: Mapping[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 from judgebench.records import Usage
 
 Role = Literal["system", "user", "assistant"]
-Finish = Literal["stop", "length", "refused", "failed", "too_long"]
+Finish = Literal["stop", "length", "refused", "failed", "too_long", "unclear"]
 # What a label's probability is conditioned on: the prompt alone, or also the fields before it.
 Conditioning = Literal["independent", "chained"]
 
@@ -66,7 +66,9 @@ class Reply:
 
     `finish`: `stop` is a whole reply, `length` one cut at `max_tokens`, `refused` a refusal that
     the provider declared, `failed` no reply after all retries, `too_long` a prompt that does not
-    fit the model's context. `error` says why for the last three. `latency` is in seconds.
+    fit the model's context, `unclear` a reply that says different things in different places.
+    `error` says why for the last four. `latency` is in seconds. `model` is who says to have
+    replied; empty where nobody does.
 
     `log_probabilities` holds, for each field that was asked for, the natural logarithm of every
     option's probability, normalised over the options. A field whose options the engine cannot
@@ -81,6 +83,7 @@ class Reply:
     latency: float = 0.0
     error: str = ""
     log_probabilities: Mapping[str, Mapping[str, float]] | None = None
+    model: str = ""
 
 
 class Backend(Protocol):

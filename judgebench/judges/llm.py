@@ -23,7 +23,7 @@ _TOKENS_BESIDES: Mapping[ReplyKind, int] = {
 }  # fmt: skip
 # What a backend says of `structured` where nothing makes a reply meet its schema.
 _FREE = (None, "none", "json_object")
-_NO_REPLY = ("failed", "too_long", "refused")
+_NO_REPLY = ("failed", "too_long", "refused", "unclear")
 
 
 @dataclass
@@ -155,6 +155,7 @@ class LLMJudge:
             usage=sum((r.usage for r in replies), Usage()),
             cost=reduce(add_known, (r.cost for r in replies), None),
             latency=sum(r.latency for r in replies),
+            model=" + ".join(dict.fromkeys(r.model for r in replies if r.model)),
         )
 
     def _read(self, reply: Reply, rubric: Rubric, judged: Answer) -> Reading:

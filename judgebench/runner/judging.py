@@ -5,6 +5,7 @@ How far it is with every answer stands in a Ledger, in a few bytes an answer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -25,6 +26,7 @@ from judgebench.runner.stop import StopSign
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.verdict_file import Head, VerdictWriter, read_heads, verdict_line
 from judgebench.study.answers import IndexedAnswers, keys_of
+from judgebench.study.model_names import replaced
 
 Rows = NDArray[np.int64]
 
@@ -46,6 +48,7 @@ class Ledger:
         self._parse_retries = parse_retries
         self._status = np.full(len(answers), _NONE, np.int8)
         self._unread: dict[int, Verdict] = {}
+        self.models = Counter[str]()  # of all that was noted
 
     def note_all(self, verdicts: Iterable[Verdict]) -> int:
         """Note what was written before; how many are of other settings or other answers."""
@@ -60,6 +63,7 @@ class Ledger:
             else:
                 unread = head.verdict() if head.status is Status.UNPARSED else None
                 self._note(row, head.status, unread)
+                self.models[head.model] += 1
         return other
 
     def note(self, verdict: Verdict) -> bool:
@@ -67,6 +71,7 @@ class Ledger:
         if (row := self._row(verdict)) < 0:
             return False
         self._note(row, verdict.status, verdict if verdict.status is Status.UNPARSED else None)
+        self.models[verdict.model] += 1
         return True
 
     def _row(self, verdict: Verdict | Head) -> int:
@@ -100,6 +105,11 @@ class Ledger:
     def done(self, rows: Rows) -> int:
         """How many of `rows` have an ending."""
         return len(rows) - len(self.never_ended(rows)) - len(self.to_ask_again(rows))
+
+    def tell_of_models(self, judge: str, progress: Progress) -> None:
+        """Say so where the verdicts came from several models."""
+        if said := replaced(judge, {name: n for name, n in self.models.items() if name}):
+            progress.say(said)
 
 
 def rows_of_shard(n: int, number: int = 1, of: int = 1) -> Rows:
@@ -178,10 +188,13 @@ def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
             )
         work.progress.start(judge.name, len(rows), ledger.done(rows))
         first = (task_of(answers, row) for row in each(ledger.never_ended(rows)))
-        ask(judge, first, writer, ledger, work)
-        for _ in range(parse_retries):
-            again = (task_of(answers, row, last) for row, last in ledger.to_ask_again(rows))
-            ask(judge, again, writer, ledger, work)
+        try:
+            ask(judge, first, writer, ledger, work)
+            for _ in range(parse_retries):
+                again = (task_of(answers, row, last) for row, last in ledger.to_ask_again(rows))
+                ask(judge, again, writer, ledger, work)
+        finally:
+            ledger.tell_of_models(judge.name, work.progress)
 
 
 def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -> None:

@@ -66,6 +66,7 @@ def judge_on_ray(judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: 
                         sign.raise_()
                 _follow(tail, ledger, work)
     finally:
+        ledger.tell_of_models(judge.name, work.progress)
         sign.lower()
         merge_parts(folder.path, judge.name)
 

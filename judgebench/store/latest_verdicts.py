@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
@@ -39,9 +40,9 @@ _NOWHERE = -1  # the offset of a verdict that is not there
 class FiledVerdicts(Mapping[str, Verdict]):
     """The last verdict on each answer as it stands, by item_id, in the order of the answers.
 
-    What was said of an older text, or under another signature, is left out. `usage` and `cost`
-    are those of every line with the signature, not only of the last ones. The files may grow
-    meanwhile, and nothing else. Raises SetupError where a line holds no verdict.
+    What was said of an older text, or under another signature, is left out. `usage`, `cost` and
+    `models` are those of every line with the signature, not only of the last ones. The files may
+    grow meanwhile, and nothing else. Raises SetupError where a line holds no verdict.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         self._probabilities = _FiledProbabilities(metrics, size)
         self.usage = Usage()
         self.cost: float | None = None
+        self.models = Counter[str]()
         for file, path in enumerate(paths):
             self._read(file, path, signature)
 
@@ -91,6 +93,8 @@ class FiledVerdicts(Mapping[str, Verdict]):
                 continue
             usage += verdict.usage
             cost = add_known(cost, verdict.cost)
+            if verdict.model:
+                self.models[str(verdict.model)] += 1
             row = self._answers.row_of(verdict.item_id, verdict.content_hash)
             if row >= 0:
                 try:

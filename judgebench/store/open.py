@@ -86,5 +86,6 @@ def verdicts_of(
     """
     found = folder.latest_verdicts(name, about["signature"]).only(indexed(answers))
     return JudgeVerdicts(
-        name, about["kind"], about["signature"], found, found.usage, found.cost, about["about"]
-    )
+        name, about["kind"], about["signature"], found, found.usage, found.cost, about["about"],
+        found.models,
+    )  # fmt: skip

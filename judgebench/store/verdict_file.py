@@ -87,6 +87,7 @@ class Head(NamedTuple):
     line: bytes
     path: Path
     number: int
+    model: str
 
     def verdict(self) -> Verdict:
         """The whole line. Raises SetupError where it is damaged."""
@@ -96,7 +97,8 @@ class Head(NamedTuple):
 # How `VerdictWriter` begins a line; one that holds escapes, or that others wrote, is read whole.
 _HEAD = re.compile(
     rb'\{"item_id":"([^"\\]*)","content_hash":"([^"\\]*)","judge":"[^"\\]*",'
-    rb'"signature":"([^"\\]*)","status":"(ok|unparsed|refused|failed|skipped)",.*\}\r?\n'
+    rb'"signature":"([^"\\]*)","status":"(ok|unparsed|refused|failed|skipped)",'
+    rb'(?:"model":"([^"\\]*)",?)?.*\}\r?\n'
 )
 _STATUS = {status.encode(): status for status in Status}
 
@@ -109,14 +111,16 @@ def read_heads(paths: Sequence[Path]) -> Iterator[Head]:
     for path in paths:
         for number, _, line in whole_lines(path):
             if found := _HEAD.fullmatch(line):
-                item_id, hashed, signature, status = found.groups()
+                item_id, hashed, signature, status, model = found.groups(b"")
                 yield Head(
                     item_id.decode(), hashed.decode(), signature.decode(), _STATUS[status],
-                    line, path, number,
+                    line, path, number, model.decode(),
                 )  # fmt: skip
             else:
                 v = verdict_of(read_object(line, path, number), path, number)
-                yield Head(v.item_id, v.content_hash, v.signature, v.status, line, path, number)
+                yield Head(
+                    v.item_id, v.content_hash, v.signature, v.status, line, path, number, v.model
+                )
 
 
 def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> Verdict:
@@ -261,5 +265,8 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
     return value
 
 
-_DEFAULTS = tuple((f.name, f.default) for f in fields(Verdict))
+_FIRST = ("item_id", "content_hash", "judge", "signature", "status", "model")  # as in _HEAD
+_DEFAULTS = tuple(
+    (f.name, f.default) for f in sorted(fields(Verdict), key=lambda f: f.name not in _FIRST)
+)
 _COUNTS = tuple(f.name for f in fields(Usage))

@@ -1,9 +1,11 @@
-"""Annotators that may be no people: a judge's labels never enter the truth unnoticed."""
+"""Names of models: annotators that may be no people, so that a judge's labels never enter the
+truth unnoticed, and judges whose model changed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import yaml
 
@@ -28,6 +30,7 @@ _FUSED = re.compile(r"(?:claude|gemma|phi|kimi)-?\d(?:\.\d+)?")  # gemma2, claud
 _JUDGE = re.compile(r"[a-z0-9.]+(?:[-_][a-z0-9.]+)*[-_]judge(?:[-_]?\d+)?")
 _PEOPLE = frozenset({"annotator", "clinician", "crowd", "dr", "expert", "human", "lay", "person"})
 _MOST_NAMED = 8
+_MOST_SERVED = 4
 
 
 def is_like_a_model(name: str) -> bool:
@@ -42,6 +45,29 @@ def is_like_a_model(name: str) -> bool:
     if words and words[0] in _FIRST_NAMES and any(map(_VARIANT.fullmatch, words[1:])):
         return True
     return bool(_JUDGE.fullmatch(name)) and not _PEOPLE.intersection(words)
+
+
+def replaced(judge: str, models: Mapping[str, int]) -> str:
+    """A sentence on a judge whose verdicts came from several models, or from one whose engine
+    changed; empty otherwise. `models` counts verdicts by `Verdict.model`.
+
+    >>> replaced("tone", {"gpt-4o-2024-08-06": 9}), replaced("tone", {"a": 9, "b": 1})[:50]
+    ('', 'tone: its verdicts came from 2 models (a 9, b 1): ')
+    """
+    counts = Counter[str]()
+    for served, n in models.items():
+        counts.update(dict.fromkeys(served.split(" + "), n))
+    if len(counts) < 2:
+        return ""
+    shown = [f"{one} {n:,}" for one, n in counts.most_common(_MOST_SERVED)]
+    listed = ", ".join([*shown, *(["…"] if len(counts) > _MOST_SERVED else [])])
+    names = {one.partition(", engine ")[0] for one in counts}
+    if len(names) > 1:
+        return (
+            f"{judge}: its verdicts came from {len(names):,} models ({listed}): the judge may "
+            "have been replaced during the run. Name a fixed version and judge in a new folder."
+        )
+    return f"{judge}: the engine of its model changed during the run ({listed})."
 
 
 def suspects(makers: Sequence[str], judges: Collection[str] = ()) -> dict[str, str]:

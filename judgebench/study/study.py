@@ -38,6 +38,7 @@ class JudgeVerdicts:
     usage: Usage = Usage()  # of every attempt, not only the latest
     cost: float | None = None
     about: Mapping[str, Any] | None = None
+    models: Mapping[str, int] = field(default_factory=dict)  # verdicts by who said to reply
 
     @property
     def asked_in_part(self) -> bool:

@@ -50,6 +50,69 @@ def test_tool_arguments_that_are_no_string_are_written_out() -> None:
     assert json.loads(read_chat(completion(None, tool_calls=[call])).text) == {"a": 1}
 
 
+def call(arguments: object) -> dict[str, Any]:
+    return {"id": "1", "type": "function", "function": {"name": "reply", "arguments": arguments}}
+
+
+NO, YES = '{"bias": "No"}', '{"bias": "Yes"}'
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        completion(None, tool_calls=[call(NO), call(YES)]),
+        completion(YES, tool_calls=[call(NO)]),
+        completion(f"My verdict: {YES}", tool_calls=[call(NO)]),
+        completion("{'bias': 'Yes'}", tool_calls=[call(NO)]),
+        completion(None, tool_calls=[call('{"bias": "No", "bias": "Yes"}'), call(YES)]),
+        completion(None, tool_calls=[call(NO)], function_call={"arguments": YES}),
+        {"choices": [*completion(NO)["choices"], *completion(YES)["choices"]]},
+        {"choices": [*completion(NO)["choices"], *completion("")["choices"]]},
+    ],
+)
+def test_a_body_that_says_two_things_is_unclear(message: dict[str, Any]) -> None:
+    for body in (message, message | {"choices": message["choices"][::-1]}):
+        done = read_chat(body)
+        assert done.finish == "unclear"
+        told = "the reply says 2 different things in its choices and tool calls"
+        assert done.error == told
+        assert "bias" in done.text
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        completion(None, tool_calls=[call(NO), call('{ "bias":"No" }'), call({"bias": "No"})]),
+        completion("Let me judge this.", tool_calls=[call(NO)]),
+        completion(' {"bias":"No"}\n', tool_calls=[call(NO)]),
+        completion(None, function_call={"arguments": NO}),
+        {"choices": completion(NO)["choices"] * 3},
+        completion(NO),
+    ],
+)
+def test_a_body_that_says_one_thing_twice_is_read(message: dict[str, Any]) -> None:
+    done = read_chat(message)
+    assert (done.text, done.finish, done.error) == (NO, "stop", "")
+
+
+@pytest.mark.parametrize(
+    ("model", "engine", "read"),
+    [
+        ("gpt-4o-2024-08-06", None, "gpt-4o-2024-08-06"),
+        ("gpt-4o-2024-08-06", "fp_1", "gpt-4o-2024-08-06, engine fp_1"),
+        (None, None, ""),
+        ([1], {"a": 1}, ""),
+        (10**400, True, ""),
+        ("x" * 5000, "", "x" * 100),
+        ('C:\\m"\x1b[2J\ud800', None, "C:/m'?[2J?"),
+    ],
+)
+def test_the_model_that_replied_is_read(model: object, engine: object, read: str) -> None:
+    assert (
+        read_chat({**completion("x"), "model": model, "system_fingerprint": engine}).model == read
+    )
+
+
 def test_an_engine_that_failed_midway_gave_no_reply() -> None:
     with pytest.raises(UnreadableBodyError, match="midway"):
         read_chat(completion("half", "error"))

@@ -130,6 +130,37 @@ def test_tool_lane_reads_the_arguments(opener: Opener) -> None:
     assert backend.describe()["structured"] == "tool"
 
 
+def test_two_tool_calls_that_differ_are_no_verdict(opener: Opener) -> None:
+    calls = [
+        {"id": label, "type": "function", "function": {"name": "reply", "arguments": label}}
+        for label in ('{"harm": "none"}', '{"harm": "some"}')
+    ]
+    both = {**completion('{"harm": "none"}')}
+    both["choices"] = [*both["choices"], *completion('{"harm": "some"}')["choices"]]
+    two = said(None, "tool_calls", tool_calls=calls)
+    beside = said('{"harm": "some"}', "tool_calls", tool_calls=calls[:1])
+    agreeing = said('{"harm": "none"}', "tool_calls", tool_calls=[calls[0]] * 2)
+    with Loopback([two, raw(both), beside, agreeing]) as server:
+        backend = opener(server, structured="tool", concurrency=1)
+        replies = list(backend.complete(ask(key=str(i), schema=SCHEMA) for i in range(4)))
+    assert [r.finish for r in replies] == ["unclear"] * 3 + ["stop"]
+    assert {r.error for r in replies[:3]} == {
+        "the reply says 2 different things in its choices and tool calls"
+    }
+    assert all("none" in r.text and "some" in r.text for r in replies[:3])
+    assert replies[3].text == '{"harm": "none"}'
+
+
+def test_the_model_that_replied_is_recorded(opener: Opener) -> None:
+    bodies = [
+        {**completion("x"), "model": "gpt-4o-2024-08-06", "system_fingerprint": "fp_1"},
+        {**completion("x"), "model": "gpt-4o-2024-11-20"},
+    ]
+    with Loopback([raw(body) for body in bodies]) as server:
+        one, two = opener(server, concurrency=1).complete([ask(key="1"), ask(key="2")])
+    assert (one.model, two.model) == ("gpt-4o-2024-08-06, engine fp_1", "gpt-4o-2024-11-20")
+
+
 @pytest.mark.parametrize(
     ("lane", "sent"), [("json_object", {"type": "json_object"}), ("none", None)]
 )
