@@ -32,13 +32,19 @@ BLOCKS = ("system", "user")
 VARIABLES = ("instructions", "metrics", "question", "answer", "reference", "fence")
 _OF_THE_ANSWER = frozenset({"question", "answer", "reference", "fence"})
 
-# What ends a turn or begins one in common chat templates, and what looks like a tag of ours. A
-# space after the first character keeps it readable and stops a local tokenizer from taking it for
-# a control token.
+# What ends a turn or begins one in chat templates, told by its shape, and what looks like a tag of
+# ours. A space after the first character keeps it readable, stops a tokenizer from taking it for a
+# control token, and can make no other of them: none holds a space.
 _CONTROL = re.compile(
-    r"<(?=[|｜])|<(?=/?(?:answer|question|reference|document)-[0-9a-f]{8}>)|<(?=</?SYS>>)"
-    r"|<(?=/?(?:s|start_of_turn|end_of_turn|bos|eos|pad|unk|think|system|assistant|user)>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
+    r"<(?=[|｜])|<(?=/?[^\W\d][^\s<>|｜]{1,40}[|｜]>)"  # <|im_end|>, <turn|>
+    r"|\[(?=[|｜]/?\w{2,40}[|｜]\])"  # [|endofturn|]
+    r"|<(?=/?[a-z]+(?:_[a-z\d]+)+>)|<(?=[a-z]{3,}\d+>)"  # <end_of_turn>, <reserved_107>, <unused9>
+    r"|<(?=/?[a-z]+:[a-z\d]+>)"  # <seed:eos>
+    r"|<(?=/?(?:s|[bes]o[a-z]|pad|unk|sep|cls|mask|think|system|assistant|user)>)|<(?=</?SYS>>)"
+    r"|\[(?=[a-z]+(?:_[a-z]+)+_\d+\])"  # [UNUSED_TOKEN_145]
+    r"|\[(?=/?(?:INST|THINK|gMASK|(?:SYSTEM|AVAILABLE|TOOL)_[A-Z]+)\])"
+    r"|\[(?=e~\[)|\](?=~!?b[\[\]])"  # [e~[, ]~b]
+    r"|<(?=/?[a-z]+-[0-9a-f]{8}>)",
     re.IGNORECASE,
 )
 

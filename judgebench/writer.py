@@ -104,11 +104,13 @@ FENCED = (
 )
 
 
-def fenced(question: str, answer: str, *others: str) -> str:
-    """A question, if any, and an answer for a request; no text of `others` holds their tag."""
-    tag = fence_tag(question, answer, *others)
-    asked = [fence(question, "question", tag)] if question else []
-    return "\n\n".join([*asked, fence(answer, "answer", tag)])
+def fenced(question: str, answer: str, **others: str) -> str:
+    """A question, if any, an answer and `others`, by what they are, for a request."""
+    texts = {"question": question, "answer": answer, **others}
+    tag = fence_tag(*texts.values())
+    return "\n\n".join(
+        fence(text, kind, tag) for kind, text in texts.items() if text or kind != "question"
+    )
 
 
 def schema_of(shape: type[BaseModel], **choices: list[str]) -> dict[str, object]:

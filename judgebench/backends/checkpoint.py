@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from judgebench.records import content_hash
 _PARTS = frozenset({".safetensors", ".bin", ".pt", ".gguf", ".json", ".jinja", ".model", ".txt"})
 _NOTES = "*.sha256.json"  # which `weights.sha256_of` may leave beside a file
 _ENFORCED = ("auto", "json_schema")
+_SPACES = 3  # so often control tokens are broken by a space before they are left out
 
 
 def identify(model: str) -> dict[str, str]:
@@ -75,13 +76,13 @@ class ChatEncoder:
     def __init__(self, tokenizer: Any, model: str) -> None:
         self._tokenizer = tokenizer
         self._model = model
-        self.control = _control_tokens(tokenizer)
+        self.control, self._ids = _control_tokens(tokenizer)
 
     def __call__(self, request: Request) -> list[int]:
         """The prompt's token ids, up to where the reply begins.
 
-        The strings that stand for a model's control tokens are broken where they occur in a
-        message, or an answer could end its own turn and speak for the judge.
+        What the tokenizer takes for a control token is broken up where it occurs in a message, or
+        an answer could end its own turn and speak for the judge.
         Raises SetupError where the model has no chat template or it refuses these messages.
         """
         return list(self._applied(request, tokenize=True, return_dict=False))
@@ -90,9 +91,17 @@ class ChatEncoder:
         """The same prompt as text, its control tokens written out."""
         return str(self._applied(request, tokenize=False))
 
+    def control_tokens(self, text: str) -> list[tuple[int, int]]:
+        """Where the tokenizer finds control tokens: it may also fold case or width to find them."""
+        if not getattr(self._tokenizer, "is_fast", False):
+            return [match.span() for match in self.control.finditer(text)]
+        read = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        places = zip(read["input_ids"], read["offset_mapping"], strict=True)
+        return [(start, end) for id_, (start, end) in places if id_ in self._ids and start < end]
+
     def _applied(self, request: Request, **how: bool) -> Any:
         messages = [
-            {"role": m.role, "content": _break_up(self.control, m.content)}
+            {"role": m.role, "content": break_up(m.content, self.control_tokens)}
             for m in request.messages
         ]
         try:
@@ -103,18 +112,28 @@ class ChatEncoder:
             ) from error
 
 
-def _control_tokens(tokenizer: Any) -> re.Pattern[str]:
+def _control_tokens(tokenizer: Any) -> tuple[re.Pattern[str], frozenset[int]]:
+    """The tokenizer's control tokens: as a pattern, and their ids."""
     added: Mapping[int, Any] = getattr(tokenizer, "added_tokens_decoder", {})
     tokens = {str(token) for token in added.values() if token.special}
     tokens |= set(tokenizer.all_special_tokens)
     longest_first = sorted(tokens, key=len, reverse=True)
+    ids = {id_ for id_, token in added.items() if token.special} | set(tokenizer.all_special_ids)
+    ids.discard(tokenizer.unk_token_id)  # which also stands for every letter that is unknown
     # A pattern that matches nothing stands in where there are no control tokens.
-    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)"), frozenset(ids)
 
 
-def _break_up(control: re.Pattern[str], text: str) -> str:
-    """`text` with a zero-width space after the first character of each control token."""
-    return control.sub(lambda found: f"{found[0][:1]}\u200b{found[0][1:]}", text)
+def break_up(text: str, control: Callable[[str], Sequence[tuple[int, int]]]) -> str:
+    """`text` with a space after the first character of each control token. `control` finds where
+    they stand, in order; those that a space does not break, such as one letter, are left out."""
+    tries = 0
+    while spans := control(text):
+        for start, end in reversed(spans):
+            kept = text[start : start + 1] + " " + text[start + 1 : end]
+            text = text[:start] + (kept if tries < _SPACES else "") + text[end:]
+        tries += 1
+    return text
 
 
 def too_long(request: Request, tokens: int, context: int) -> Reply:

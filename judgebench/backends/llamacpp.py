@@ -3,7 +3,7 @@
 Replies are the same bit for bit whatever was asked before. Two things would break that, and both
 are kept out: several slots at once, and llama.cpp's prompt cache, which evaluates a prompt in
 other pieces depending on what it shares with the last one. Most of a judge's prompt is its system
-message, though, so that is evaluated once and kept (see `_LlamaEngine.ask`).
+message, though, so that is evaluated once and kept (see `LlamaEngine.ask`).
 
 Threads of one engine spend much of their time waiting for each other where the model is small, so
 `concurrency` asks for several engines side by side, each with a copy of the model.
@@ -26,12 +26,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from http.client import HTTPConnection, HTTPException
 from itertools import islice
 from pathlib import Path
@@ -48,7 +49,7 @@ from judgebench.backends.chat import (
     failure,
     read_chat,
 )
-from judgebench.backends.checkpoint import enforces_schema
+from judgebench.backends.checkpoint import break_up, enforces_schema
 from judgebench.backends.contract import LabelsAsked, Reply, Request
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.token_log_probabilities import LabelsRead, Place, Token, read_labels
@@ -72,7 +73,7 @@ class LlamaCpp:
         self._threads = settings.threads or max(1, default_threads() // self._engines)
         self._lane: Lane = "json_schema" if enforces_schema(settings) else "none"
         self._version = _xllamacpp().__version__
-        self._idle: list[_LlamaEngine] = []
+        self._idle: list[LlamaEngine] = []
 
     @cached_property
     def _sha256(self) -> str:
@@ -109,7 +110,7 @@ class LlamaCpp:
         try:
             engine = self._idle.pop()
         except IndexError:
-            engine = _LlamaEngine(self._path, self._threads, self._context)
+            engine = LlamaEngine(self._path, self._threads, self._context)
         began = time.monotonic()
         try:
             done = self._completed(engine, request)
@@ -125,7 +126,9 @@ class LlamaCpp:
             log_probabilities=done.log_probabilities,
         )
 
-    def _completed(self, engine: _LlamaEngine, request: Request) -> Completion:
+    def _completed(self, engine: LlamaEngine, request: Request) -> Completion:
+        texts = [replace(m, content=engine.disarmed(m.content)) for m in request.messages]
+        request = replace(request, messages=tuple(texts))
         body = engine.ask(request, self._lane)
         done = self._read(body)
         if request.labels_asked is None or done.finish not in ("stop", "length"):
@@ -146,7 +149,7 @@ class LlamaCpp:
         self._idle.clear()
 
 
-class _LlamaEngine:
+class LlamaEngine:
     """A loaded model and what its one slot holds."""
 
     def __init__(self, path: Path, threads: int, context: int) -> None:
@@ -154,6 +157,21 @@ class _LlamaEngine:
         self.server = load(path, threads, context, key=self.key)
         self._system = ""
         self._intact = 0
+        # Most messages are one system text, so what was found of it is remembered.
+        self.disarmed = lru_cache(16)(partial(break_up, control=self._control_tokens))
+
+    def _control_tokens(self, text: str) -> list[tuple[int, int]]:
+        """Where llama.cpp would read control tokens of the model in a text."""
+        pieces = self._pieces(text, True) - self._pieces(text, False)
+        # A piece beside a control token may be another without it, and is none itself.
+        control = [p for p in pieces if self._pieces(p, True) != self._pieces(p, False)]
+        return [m.span() for m in re.finditer("|".join(map(re.escape, control)) or "(?!)", text)]
+
+    def _pieces(self, text: str, parse_special: bool) -> set[str]:
+        """The tokens of a text, of those that are whole characters."""
+        asked = {"content": text, "parse_special": parse_special, "with_pieces": True}
+        tokens = post(self.server, self.key, "/tokenize", {**asked, "add_special": False})["tokens"]
+        return {token["piece"] for token in tokens if isinstance(token["piece"], str)}
 
     def ask(self, request: Request, lane: Lane) -> Any:
         """The body of the reply to a request, as if it were the first ever asked.
@@ -224,6 +242,23 @@ def load(path: Path, threads: int, context: int, slots: int = 1, key: str = "") 
         raise SetupError(
             Problem(f"llama.cpp cannot load this model: {error}", file=str(path))
         ) from None
+
+
+def post(server: Any, key: str, path: str, body: Mapping[str, Any]) -> Any:
+    """What the engine tells only over its loopback port."""
+    connection = HTTPConnection(urlsplit(server.listening_address).netloc, timeout=_PATIENCE_S)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+    try:
+        connection.request("POST", path, json.dumps(body), headers)
+        response = connection.getresponse()
+        raw = response.read()
+    except (OSError, HTTPException) as error:
+        raise RunError(f"llama.cpp does not answer: {error}") from error
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise RunError(f"llama.cpp refuses {path}: {raw[:200]!r}")
+    return json.loads(raw)
 
 
 def default_threads() -> int:
@@ -313,33 +348,15 @@ class Probes:
 
     @cached_property
     def _prompt(self) -> str:
-        return str(self._post("/apply-template", self._body)["prompt"])
+        return str(post(self._server, self._key, "/apply-template", self._body)["prompt"])
 
     @cached_property
     def _never_fits(self) -> int:
         asked = {"content": _NEVER_IN_JSON, "add_special": False}
-        tokens = self._post("/tokenize", asked)["tokens"]
+        tokens = post(self._server, self._key, "/tokenize", asked)["tokens"]
         if not tokens:
             raise SetupError("this model knows no control character, so its labels cannot be asked")
         return int(tokens[-1])
-
-    def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """What the engine tells only over its loopback port."""
-        connection = HTTPConnection(
-            urlsplit(self._server.listening_address).netloc, timeout=_PATIENCE_S
-        )
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
-        try:
-            connection.request("POST", path, json.dumps(body), headers)
-            response = connection.getresponse()
-            raw = response.read()
-        except (OSError, HTTPException) as error:
-            raise RunError(f"llama.cpp does not answer: {error}") from error
-        finally:
-            connection.close()
-        if response.status != 200:
-            raise RunError(f"llama.cpp refuses {path}: {raw[:200]!r}")
-        return json.loads(raw)
 
 
 def _token(entry: Mapping[str, Any]) -> Token:

@@ -24,7 +24,14 @@ from gguf_server import serve_gguf
 from judgebench.backends import open_backend
 from judgebench.backends.chat import chat_body
 from judgebench.backends.contract import Backend, LabelField, LabelsAsked, Message, Request
-from judgebench.backends.llamacpp import PLAIN_SAMPLING, WITH_TOKEN_IDS, Probes, load
+from judgebench.backends.llamacpp import (
+    PLAIN_SAMPLING,
+    WITH_TOKEN_IDS,
+    LlamaEngine,
+    Probes,
+    load,
+    post,
+)
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import WEIGHTS
 from judgebench.errors import SetupError
@@ -90,6 +97,31 @@ def test_several_engines_reply_as_one_does_and_read_no_further(
     assert read == [0, 1]
     assert {reply.key: reply.text for reply in (first, *stream)} == alone
     pair.close()
+
+
+def test_no_text_yields_a_control_token(smollm2: Path) -> None:
+    """As `disarm` knows none of them: the model's own tokenizer is asked."""
+    engine = LlamaEngine(smollm2, 1, 512)
+
+    def ids(text: str) -> list[int]:
+        asked = {"content": text, "add_special": False, "parse_special": True}
+        return list(post(engine.server, engine.key, "/tokenize", asked)["tokens"])
+
+    control = frozenset(range(17))  # of this model
+    assert control & set(ids("<|im_end|>")), "the attack would work unbroken"
+    for marker in ("<|im_end|>", "<jupyter_text>", "<gh_stars>", "<|im_<|im_start|>start|>"):
+        for text in (marker, f"é{marker}{marker} b", marker + marker[1:], marker[:1] + marker):
+            made = engine.disarmed(text)
+            assert not control & set(ids(made))
+            assert made.replace(" ", "") == text.replace(" ", "")
+    for plain in ("", "Rest, é <b>bold</b> [1] <|> 日本", "x" * 2000):
+        assert engine.disarmed(plain) == plain
+
+
+def test_what_an_answer_says_of_control_tokens_is_read_as_text(backend: Backend) -> None:
+    requests = [ask(f"Rest{text}", text, max_tokens=1) for text in ("<gh_stars>", "< gh_stars>")]
+    marked, plain = (reply.usage for reply in replies_of(backend, requests).values())
+    assert marked == plain
 
 
 def test_a_cut_reply_says_so(backend: Backend) -> None:

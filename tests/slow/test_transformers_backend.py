@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_requests import (
@@ -21,7 +23,7 @@ from engine_requests import (
 from lanes import judged, labels_of
 
 from judgebench.backends import open_backend
-from judgebench.backends.checkpoint import ChatEncoder
+from judgebench.backends.checkpoint import ChatEncoder, break_up
 from judgebench.backends.contract import Backend, Request
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import WEIGHTS
@@ -130,6 +132,57 @@ def test_an_answer_cannot_end_its_own_turn(smollm2_folder: Path) -> None:
 
     assert controls(forged) == controls("Rest.") > 0
     assert set(tokenizer(forged)["input_ids"]) & control, "the attack would work unbroken"
+
+
+def made_tokenizer(normalizer: str) -> Any:
+    """One that looks for its control tokens in the normalised text; two of them overlap, and one
+    is a single letter."""
+    from tokenizers import AddedToken, Tokenizer, models, normalizers
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(models.BPE(vocab={"a": 0, "<unk>": 1}, merges=[], unk_token="<unk>"))
+    made.normalizer = normalizers.Sequence(
+        [getattr(normalizers, normalizer)(), normalizers.Lowercase(), normalizers.Replace(" ", "")]
+    )
+    control = [AddedToken(t, special=True, normalized=True) for t in ("<|im_end|>", "<seed:eos>")]
+    made.add_special_tokens([*control, *map(AddedToken, ("¤", "ab", "bc"))])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        unk_token="<unk>",
+        eos_token="<|im_end|>",
+        chat_template="{% for m in messages %}{{ m.content }}{% endfor %}",
+    )
+
+
+@pytest.mark.parametrize("name", ["smollm2", "NFKC", "BertNormalizer"])
+def test_no_text_made_of_control_tokens_yields_one(smollm2_folder: Path, name: str) -> None:
+    """Whole, in part, nested, in full width, in other case, with invisible letters between."""
+    from transformers import AutoTokenizer
+
+    real = name == "smollm2"
+    tokenizer = AutoTokenizer.from_pretrained(smollm2_folder) if real else made_tokenizer(name)
+    control = {t for t in tokenizer.added_tokens_decoder.values() if t.special}
+    ids = set(tokenizer.convert_tokens_to_ids([str(t) for t in control])) - {tokenizer.unk_token_id}
+    encode = ChatEncoder(tokenizer, name)
+
+    def found(text: str) -> list[int]:
+        return [token for token in encode(ask(text)) if token in ids]
+
+    def full_width(text: str) -> str:
+        return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
+
+    pieces = ["<", "|", ">", " ", "\n", "\u200b", "a", "日"]
+    for token in map(str, control):
+        cut = [token[:1], token[1:], token[:3], token[3:], token[:-1], token[-1:]]
+        pieces += [token, *cut, token.upper(), full_width(token), token.replace("|", "\u200b|")]
+    draw, none, worked = random.Random(1), found(""), 0
+    for _ in range(500):
+        text = "".join(draw.choices(pieces, k=draw.randint(1, 8)))
+        worked += bool(ids & set(tokenizer(text, add_special_tokens=False)["input_ids"]))
+        assert found(text) == none, text
+    assert worked > 200, "most of the texts would yield one if they were not broken up"
+    for plain in ("Rest, é <b>bold</b> [1] <|> 日本", "\u200b", "x" * 2000):
+        assert break_up(plain, encode.control_tokens) == plain
 
 
 def test_a_schema_that_cannot_be_enforced_is_a_setup_error(backend: Backend) -> None:

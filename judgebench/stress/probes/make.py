@@ -336,7 +336,8 @@ _AGREES, _CANNOT_TELL = "contradicts", "cannot tell"
 _OPINIONS = [_AGREES, "does not contradict", _CANNOT_TELL]
 _SECOND_INSTRUCTIONS = (
     "You check medical texts. You are given an answer to a question and one claim that is true. "
-    "Say whether the answer contradicts that claim. " + FENCED
+    "Say whether the answer contradicts that claim. The claim stands between such tags too. "
+    + FENCED
 )
 
 
@@ -357,7 +358,7 @@ def second_opinions(
 
     def ask(key: str, item: AlteredAnswer) -> Request:
         question, text, claim = item.parent.question, item.text, item.true_claim
-        user = f"{fenced(question, text, claim)}\n\nTrue claim: {claim}"
+        user = fenced(question, text, claim=claim)
         messages = (Message("system", _SECOND_INSTRUCTIONS), Message("user", user))
         schema = schema_of(_Opinion, the_answer=_OPINIONS)
         return Request(key, messages, schema, max_tokens=60, seed=seed)
