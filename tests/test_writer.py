@@ -84,8 +84,10 @@ def test_a_shape_is_asked_for_and_read() -> None:
     assert schema["properties"] == {
         "kind": {"type": "string", "enum": ["a", "b"]}, "text": {"type": "string"},
     }  # fmt: skip
-    read = read_shape(Reply("0", 'Here: {"kind": "a", "text": "t"}.'), Pair)
+    read = read_shape(Reply("0", '{"kind": "a", "text": "t"}'), Pair)
     assert (read.kind, read.text) == ("a", "t")
+    with pytest.raises(ValueError, match="does not begin with its JSON object"):
+        read_shape(Reply("0", 'Here: {"kind": "a", "text": "t"}.'), Pair)
     with pytest.raises(ValueError, match="lacks text; the reply was cut off"):
         read_shape(Reply("0", '{"kind": "a"}', "length"), Pair)
 
