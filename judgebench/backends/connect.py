@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from http.client import HTTPException
+from threading import Thread
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from judgebench.backends import kind_of
@@ -41,28 +41,44 @@ def unset_keys(backend: str, settings: BackendSettings) -> Iterator[Problem]:
 def unreachable(base_url: str, model: str, settings: BackendSettings) -> str:
     """What keeps a server from being asked, from one request for its list of models; empty where
     it answers and has the model, or has no such list."""
-    secrets = Secrets(settings.api_key_env)
     try:
         key = settings.api_key()
     except SetupError:  # reported where keys are checked
         return ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    asked, said = Request(f"{base_url}/models", headers=headers), list[str]()
+    # A time limit of a socket is for a single byte, and a server may send one after another.
+    thread = Thread(target=lambda: said.append(_fault(asked, model, settings)), daemon=True)
+    thread.start()
+    thread.join(_PATIENCE_S)
+    fault = said[0] if said else f"gives no whole answer within {_PATIENCE_S:g} s"
+    return Secrets(settings.api_key_env).scrubbed(fault)
+
+
+def _fault(asked: Request, model: str, settings: BackendSettings) -> str:
     try:
-        asked = Request(f"{base_url}/models", headers=headers)
-        with build_opener(_NoRedirect).open(asked, timeout=_PATIENCE_S) as answer:
-            return _lacking(model, json.loads(answer.read(_LONGEST)))
-    except HTTPError as error:
-        hint = settings.hint(error.code, base_url)
-        if error.code in (404, 405) and not hint:  # a server without a list of models
-            return ""
-        said = error.read(_LONGEST).decode(errors="replace")
-        with suppress(ValueError, RecursionError):
-            said = json.loads(said)
-        return f"answers HTTP {error.code}: {secrets.scrubbed(error_text(said))}{hint}"
-    except (URLError, OSError, HTTPException) as error:
-        return f"no server answers: {secrets.scrubbed(str(getattr(error, 'reason', error)))}"
-    except ValueError:  # no JSON: no list to look the model up in
+        with _whatever(asked) as answer:
+            status, raw = answer.getcode(), answer.read(_LONGEST)
+    except (OSError, HTTPException, ValueError) as error:
+        return f"no server answers: {error_text(str(getattr(error, 'reason', error)))}"
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        body = raw.decode(errors="replace")
+    if status < 300:
+        return _lacking(model, body)
+    hint = settings.hint(status, asked.full_url.removesuffix("/models"))
+    if status in (404, 405) and not hint:  # a server without a list of models
         return ""
+    return f"answers HTTP {status}: {error_text(body)}{hint}"
+
+
+def _whatever(asked: Request) -> Any:
+    """The server's answer, be it an error or not."""
+    try:
+        return build_opener(_NoRedirect).open(asked, timeout=_PATIENCE_S)
+    except HTTPError as answer:
+        return answer
 
 
 def _lacking(model: str, body: Any) -> str:
@@ -70,13 +86,14 @@ def _lacking(model: str, body: Any) -> str:
     listed = body.get("data") if isinstance(body, dict) else None
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         return ""
-    names = [str(one["id"]) for one in listed if isinstance(one, dict) and "id" in one]
+    ids = (one.get("id") for one in listed if isinstance(one, dict))
+    names = [name for name in ids if isinstance(name, str)]
     if not names or model in names:
         return ""
     near = get_close_matches(model, names, n=1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
     more = ", …" if len(names) > _MOST_NAMED else ""
-    known = ", ".join(names[:_MOST_NAMED]) + more
+    known = error_text(", ".join(names[:_MOST_NAMED]) + more)
     return f"does not list the model {model!r}{guess} (it lists {known})"
 
 
