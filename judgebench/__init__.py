@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from judgebench.backends.contract import Request as Request
     from judgebench.decide.rule import DecisionRule as DecisionRule
     from judgebench.errors import BudgetSpent as BudgetSpent
+    from judgebench.errors import DamagedRun as DamagedRun
     from judgebench.errors import DiskFailed as DiskFailed
     from judgebench.errors import EndpointDown as EndpointDown
     from judgebench.errors import JudgebenchError as JudgebenchError
@@ -72,8 +73,8 @@ _HOMES = {
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),
     "errors": (
-        "BudgetSpent", "DiskFailed", "EndpointDown", "JudgebenchError", "JudgesStopped",
-        "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
+        "BudgetSpent", "DamagedRun", "DiskFailed", "EndpointDown", "JudgebenchError",
+        "JudgesStopped", "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
     ),
     "importing": ("Imported", "import_file"),
     "init": ("init",),

@@ -143,13 +143,19 @@ def _differ(names: Sequence[str]) -> None:
 
 
 def open_run(
-    folder: str | Path, *, truth: Truth | None = None, as_judges: Sequence[str] = ()
+    folder: str | Path,
+    *,
+    truth: Truth | None = None,
+    as_judges: Sequence[str] = (),
+    allow_incomplete: bool = False,
 ) -> Study:
     """The study that a run folder holds. `truth` replaces some of the run's own settings.
 
     The annotators `as_judges`, names or patterns such as `expert*`, stand among the judges and have
     no part in the truth. Raises SetupError where the folder holds no run, and for places in a list
-    (`crowd#3`), which are no people.
+    (`crowd#3`), which are no people. Raises DamagedRun, with every file, where files are not those
+    that the run wrote. With `allow_incomplete` it goes on with what is left; what is missing is
+    then said in a warning and under every table, as it is of an unfinished run.
 
     >>> import judgebench as jb
     >>> jb.open_run("runs/small", truth="majority").config.rule
@@ -159,14 +165,22 @@ def open_run(
     """
     from judgebench.features import with_wings
     from judgebench.runner.bench import settings_of
-    from judgebench.store.folder import RunFolder
+    from judgebench.store.folder import UNCHECKED, RunFolder
     from judgebench.store.open import open_run as open_folder
 
-    found = RunFolder.existing(Path(folder))
-    settings = settings_of(found.manifest())
-    resampling = Resampling(settings.report.resamples, settings.seed, settings.report.level)
-    config = _truth({} if truth is None else truth, settings.truth)
-    return with_wings(open_folder(found, config, resampling, as_judges), found)
+    found = RunFolder.existing(Path(folder), allow_incomplete=allow_incomplete)
+    try:
+        settings = settings_of(found.manifest())
+        resampling = Resampling(settings.report.resamples, settings.seed, settings.report.level)
+        config = _truth({} if truth is None else truth, settings.truth)
+        opened = with_wings(open_folder(found, config, resampling, as_judges), found)
+    except SetupError as error:
+        problems = (*found.damaged, *error.problems)
+        raise SetupError([found.repairable(p) for p in problems]) from None
+    unchecked = [] if "files" in found.manifest() else [f"{folder}: {UNCHECKED}"]
+    if said := (*opened.gaps, *unchecked):
+        warnings.warn("\n".join(said), stacklevel=2)
+    return opened
 
 
 def _truth(given: Truth, usual: TruthConfig) -> TruthConfig:
@@ -217,13 +231,15 @@ def compare(
     *,
     judges: tuple[str, str] = ("", ""),
     rule: DecisionRule | str | Path | None = None,
+    allow_incomplete: bool = False,
 ) -> Comparison:
     """What changed from A to B, on the same answers: B minus A with intervals, the decisions that
     changed, the verdicts that flipped.
 
     Both are studies or run folders, also the same one twice. `judges` names one of each; without,
     judges of the same name are compared, or the only judge of each. Both are scored against the
-    human labels of B. Raises SetupError where there is nothing to compare.
+    human labels of B. `allow_incomplete` is as in `open_run`. Raises SetupError where there is
+    nothing to compare.
 
     >>> import judgebench as jb
     >>> found = jb.compare("runs/small", "runs/small")
@@ -235,8 +251,9 @@ def compare(
     _need("compare")
     from judgebench.compare.compare import compare as compare_studies
 
-    first = a if isinstance(a, Study) else open_run(a)
-    second = b if isinstance(b, Study) else first if a == b else open_run(b)
+    opened = partial(open_run, allow_incomplete=allow_incomplete)
+    first = a if isinstance(a, Study) else opened(a)
+    second = b if isinstance(b, Study) else first if a == b else opened(b)
     if rule is not None:
         first, second = (replace(x, beside={**x.beside, "decide": rule}) for x in (first, second))
     return compare_studies(first, second, judges)

@@ -2,7 +2,8 @@
 
 JudgebenchError
 ├── SetupError          a file or a setting must be fixed; lists every problem found
-│   └── MissingExtra    an optional package is not installed; names the pip line
+│   ├── MissingExtra    an optional package is not installed; names the pip line
+│   └── DamagedRun      files of a run folder are not those that its run wrote
 └── RunError            a retry may help: the endpoint, the network, the disk
     ├── BudgetSpent     the user's budget is used up; everything done is kept
     ├── EndpointDown    an endpoint stopped answering; what was not answered is not lost
@@ -112,6 +113,15 @@ class MissingExtra(SetupError):
             f"{what} needs the package {package}, which is not installed: "
             f"pip install 'judgebench[{extra}]'"
         )
+
+
+class DamagedRun(SetupError):
+    """Files of a run folder are missing, or are not those that its run wrote. `usable`: it can be
+    computed with what is left, if that is asked for."""
+
+    def __init__(self, problems: Sequence[Problem], usable: bool) -> None:
+        self.usable = usable
+        super().__init__(problems)
 
 
 class RunError(JudgebenchError):

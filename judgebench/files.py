@@ -10,6 +10,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from io import BufferedReader
 from pathlib import Path
@@ -64,6 +65,16 @@ def is_utf8(text: str) -> bool:
     return True
 
 
+@contextmanager
+def read_errors(path: Path) -> Iterator[None]:
+    """Translates the system's errors about a file of judgebench's own into SetupError."""
+    try:
+        yield
+    except OSError as error:
+        problem = Problem(f"cannot be read: {error.strerror or error}", str(path))
+        raise SetupError(problem) from None
+
+
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and object of every whole line; a torn last line is skipped.
 
@@ -79,7 +90,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, int, bytes]]:
     """Number, offset and bytes of every line from the byte `start` on, numbered from there; a torn
     last one is skipped."""
-    with path.open("rb") as file:
+    with read_errors(path), path.open("rb") as file:
         offset = file.seek(start)
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):

@@ -18,7 +18,7 @@ from judgebench.align.comparisons import comparisons, rankings
 from judgebench.align.probabilities import probability_results
 from judgebench.align.statistics import MOST_DISAGREEMENTS, STATISTICS
 from judgebench.records import Answer, Estimate, Usage, Verdict
-from judgebench.results.part import Part
+from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric, Rubric
@@ -89,6 +89,7 @@ class Alignment(Shown):
     n_questions: int = 0
     run: str = ""  # when the judges ran and with what, where that is known
     compared: tuple[str, ...] = ()  # who makes the truth by which rule; then who is in the bar
+    gaps: tuple[str, ...] = ()  # what the run folder lacks
 
     @property
     def results(self) -> Results:
@@ -140,7 +141,7 @@ class Alignment(Shown):
         """What is shown of the alignment."""
         from judgebench.align.alignment_part import alignment_part
 
-        return alignment_part(self)
+        return incomplete(alignment_part(self), self.gaps)
 
 
 def align(study: Study) -> Alignment:
@@ -176,6 +177,7 @@ def align(study: Study) -> Alignment:
         ),
         n_questions=study.clusters.n,
         run=study.run,
+        gaps=study.gaps,
     )
 
 

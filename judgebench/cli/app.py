@@ -33,7 +33,7 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose, show_problems
 from judgebench.cli.streams import guarded_streams, told
-from judgebench.errors import JudgebenchError, RunError, SetupError
+from judgebench.errors import DamagedRun, JudgebenchError, RunError, SetupError
 from judgebench.features import wings
 
 # Of libraries, which stop at a value that they cannot read. No window is opened, and no file of
@@ -262,6 +262,8 @@ def _exit_code() -> int | str | None:
         return ended.code
     except SetupError as error:
         _say(*(f"error: {problem}" for problem in error.problems))
+        if isinstance(error, DamagedRun) and error.usable:
+            _say("To go on with what is left: --allow-incomplete")
         return 2
     except RunError as error:
         _say(f"stopped: {error}")

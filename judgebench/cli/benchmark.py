@@ -44,7 +44,7 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
     from judgebench.runner.bench import default_run_folder, load_bench
     from judgebench.store.folder import RunFolder
 
-    console, stopped = asked.output.console(), None
+    console, stopped, failed = asked.output.console(), None, False
     bench = load_bench(
         asked.bench,
         limit=asked.limit,
@@ -66,11 +66,12 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
     finally:
         bench.close()
     if sharing is None or sharing.shard is None or folder.manifest().get("state") == "finished":
-        report_and_print(folder.path, asked.output)
+        failed = not report_and_print(folder.path, asked.output)
         if not (bench.judges or bench.recorded):
             _say_no_judge(console, bench, folder)
     if stopped:
         typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {_this_command()}", err=True)
+    if stopped or failed:
         raise typer.Exit(1)
 
 

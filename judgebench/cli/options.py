@@ -125,6 +125,14 @@ AsJudge = Annotated[
         "them with the others. Repeatable.",
     ),
 ]
+AllowIncomplete = Annotated[
+    bool,
+    typer.Option(
+        "--allow-incomplete",
+        help="Go on with what is left where files of the run are missing or damaged; every table "
+        "then says so.",
+    ),
+]
 DecisionRuleOption = Annotated[
     str | None,
     typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file."),
@@ -140,6 +148,7 @@ class Scoring:
     annotators: Sequence[str] | None = None
     as_judges: Sequence[str] = ()
     rule: str | None = None
+    allow_incomplete: bool = False
 
 
 AS_IN_THE_RUN = Scoring()

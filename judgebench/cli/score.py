@@ -10,6 +10,7 @@ import typer
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
+    AllowIncomplete,
     Annotators,
     AnswersOption,
     AsJudge,
@@ -48,7 +49,8 @@ def open_study(
     asked = {"rule": scoring.truth, "ties": scoring.ties, "annotators": annotators}
     given = {key: value for key, value in asked.items() if value is not None}
     if run is not None:
-        return api.open_run(run, truth=given, as_judges=scoring.as_judges)
+        allowed = scoring.allow_incomplete
+        return api.open_run(run, truth=given, as_judges=scoring.as_judges, allow_incomplete=allowed)
     assert files.labels is not None
     assert files.rubric is not None
     verdicts = [{"verdicts": path, "expected": files.expected} for path in files.verdicts]
@@ -89,6 +91,7 @@ def align(
     annotator: Annotators = None,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
+    allow_incomplete: AllowIncomplete = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -97,7 +100,7 @@ def align(
     from judgebench import api
 
     output = Output(verbose, quiet, as_json)
-    scoring = Scoring(truth, ties, annotator, as_judge or (), rule)
+    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
     study = open_study(run, scoring, files)
     show(api.analyse(study, scoring.rule), study.name, output, page_of(run))
@@ -119,6 +122,7 @@ def report(
     annotator: Annotators = None,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
+    allow_incomplete: AllowIncomplete = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -126,16 +130,23 @@ def report(
     """Write the report of a run or of files: one HTML page, Markdown, LaTeX, CSV and figures."""
     output = Output(verbose, quiet, as_json)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    study = open_study(run, Scoring(truth, ties, annotator, as_judge or (), rule), files)
+    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete)
+    study = open_study(run, scoring, files)
     folder = to or (run and run / "report")
     if folder is None:
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     _report(study, folder, output, rule)
 
 
-def report_and_print(run: Path, output: Output) -> None:
-    """What ends a run: the report's files, and what they hold on the screen."""
-    _report(open_study(run), run / "report", output)
+def report_and_print(run: Path, output: Output) -> bool:
+    """What ends a run: the report's files, and what they hold on the screen. Whether every model
+    gave a verdict that could be read; those that gave none are named."""
+    study = open_study(run)
+    _report(study, run / "report", output)
+    silent = [f"failed: {judge.name}: {judge.silence}" for judge in study.judges if judge.silence]
+    for line in silent:
+        typer.echo(line, err=True)
+    return not silent
 
 
 def _report(study: Study, to: Path, output: Output, rule: str | None = None) -> None:

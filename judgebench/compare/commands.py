@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.options import DecisionRuleOption
+from judgebench.cli.options import AllowIncomplete, DecisionRuleOption
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def compare(
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write the report. Default: nowhere."),
     ] = None,
+    allow_incomplete: AllowIncomplete = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -61,7 +62,9 @@ def compare(
     output = Output(verbose, quiet, as_json)
     check_demands(fail_on or ())
     (before, one), (after, two) = split(a), split(b)
-    found = api.compare(before, after, judges=(one, two), rule=rule)
+    found = api.compare(
+        before, after, judges=(one, two), rule=rule, allow_incomplete=allow_incomplete
+    )
     missed = list(failures(found, fail_on or (), margins(no_worse or (), found)))
     asked = {"failed": missed} if fail_on or no_worse else {}
     show({"compare": found, "flips": found.flips}, found.name, output, _written(found, to), **asked)

@@ -76,17 +76,23 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
     for study, those in alike.values():
         decided += decisions((a, b), study, those)
     rows += decision_rows(decided)
+    gaps = tuple(_of_either(a.gaps, b.gaps))
     return Comparison(
         name=b.name if a.name == b.name else f"{a.name} and {b.name}",
         rubric=shared,
         pairs=tuple(summaries),
         found=Results(tuple(rows)),
-        flips=Flips(Results(tuple(flipped))),
+        flips=Flips(Results(tuple(flipped)), gaps),
         decisions=tuple(decided),
         compared=tuple(compared),
-        notes=(*metric_lines(a, b, metrics), *unpaired_lines(a, b, pairs), *_notes(a, b)),
+        notes=(
+            *metric_lines(a, b, metrics),
+            *unpaired_lines(a, b, pairs),
+            *_of_either(a.notes, b.notes),
+        ),
         n_answers=max(len(study.answers) for study, _ in alike.values()),
         runs=(_run(a), _run(b)),
+        gaps=gaps,
     )
 
 
@@ -103,12 +109,10 @@ def _which(a: Study, b: Study, items: Matched, pairs: Sequence[Pair]) -> Iterato
     yield f"{same} with the same question and text in both; B − A on these answers."
 
 
-def _notes(a: Study, b: Study) -> Iterator[str]:
-    """The caveats of both."""
-    for note in dict.fromkeys((*a.notes, *b.notes)):
-        only = (
-            "" if note in a.notes and note in b.notes else "In A: " if note in a.notes else "In B: "
-        )
+def _of_either(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
+    """The sentences on A and on B, and on which of them where it is only one."""
+    for note in dict.fromkeys((*a, *b)):
+        only = "" if note in a and note in b else "In A: " if note in a else "In B: "
         yield f"{only}{note}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from judgebench.compare.decisions import Changed
 from judgebench.compare.differences import DECLARED, TESTED
 from judgebench.records import Estimate
-from judgebench.results.part import Part
+from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Rubric
@@ -36,11 +36,12 @@ class Flips(Shown):
     """The verdicts that are not the same in A and B: a row each, in flips.csv."""
 
     found: Results
+    gaps: tuple[str, ...] = ()
 
     @property
     def part(self) -> Part:
         """Its table stands with the comparison."""
-        return Part("flips", "", self.found)
+        return incomplete(Part("flips", "", self.found), self.gaps)
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,6 +72,7 @@ class Comparison(Shown):
     notes: tuple[str, ...]
     n_answers: int
     runs: tuple[str, str] = ("", "")
+    gaps: tuple[str, ...] = ()
 
     @property
     def results(self) -> Results:
@@ -143,4 +145,4 @@ class Comparison(Shown):
     def part(self) -> Part:
         from judgebench.compare.part import comparison_part
 
-        return comparison_part(self)
+        return incomplete(comparison_part(self), self.gaps)

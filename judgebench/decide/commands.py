@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.options import (
+    AllowIncomplete,
     Annotators,
     AnswersOption,
     AsJudge,
@@ -46,6 +47,7 @@ def decide(
     truth: Rule = None,
     ties: Ties = None,
     annotator: Annotators = None,
+    allow_incomplete: AllowIncomplete = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -59,7 +61,8 @@ def decide(
 
     output = Output(verbose, quiet, as_json)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    study = open_study(run, Scoring(truth, ties, annotator, as_judge or (), rule), files)
+    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete)
+    study = open_study(run, scoring, files)
     decisions = api.decide(study, rule)
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)

@@ -10,7 +10,7 @@ from typing import Any
 
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import Estimate
-from judgebench.results.part import Part
+from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Rubric
@@ -213,6 +213,7 @@ class Decisions(Shown):
     notes: tuple[str, ...] = ()
     compared: str = ""
     bars: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -251,4 +252,4 @@ class Decisions(Shown):
     def part(self) -> Part:
         from judgebench.decide.part import decisions_part
 
-        return decisions_part(self)
+        return incomplete(decisions_part(self), self.gaps)

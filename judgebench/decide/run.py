@@ -52,6 +52,7 @@ def decide(
         tuple(_notes(study, rule, stress)),
         compared_with(study),
         tuple(bar_lines(study, kind)),
+        study.gaps,
     )  # fmt: skip
 
 

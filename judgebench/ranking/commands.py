@@ -71,7 +71,8 @@ def run(
         if not folder.manifest():
             confirm_keys(loaded.file, [g for entry in loaded.tasks for g in entry.generators])
         _rank(console, loaded, folder, budget)
-        report_and_print(folder.path, output)
+        if not report_and_print(folder.path, output):
+            raise typer.Exit(1)
 
 
 def _ahead(bench: RankBench) -> Iterator[str]:

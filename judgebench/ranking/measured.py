@@ -218,7 +218,7 @@ def measure_rankings(study: Study) -> Rankings | None:
     rows += [row for task in run.tasks for row in _written(run, task)]
     notes = (*_notes(run), *map(str, run.ranks.warnings if run.ranks else ()))
     shown = tuple(task.shown for task in run.tasks)
-    return Rankings(run.about.name, shown, Results(tuple(rows)), notes)
+    return Rankings(run.about.name, shown, Results(tuple(rows)), notes, study.gaps)
 
 
 def _ranked(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:

@@ -34,10 +34,11 @@ from judgebench.ranking.proxy.section import EvaluatorKind
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rankings import RankedTask, System, SystemKind
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.store.verdict_file import disk_errors
+from judgebench.store.verdict_file import disk_errors, verdict_path
 from judgebench.yaml_file import validate
 
-RANKING, GIVEN_ARGUMENTS = "proxy/ranking.json", "proxy/given.jsonl"
+PROXY = "proxy/"
+RANKING, GIVEN_ARGUMENTS = f"{PROXY}ranking.json", f"{PROXY}given.jsonl"
 
 BySystem = Mapping[str, Mapping[str, Argument]]  # by system and item
 
@@ -203,6 +204,15 @@ def read_tasks(run: Path) -> list[KeptTask]:
             }
         tasks.append(task.model_copy(update=filled))
     return tasks
+
+
+def files_of(run: Path) -> list[str]:
+    """Every file in a run folder that its rankings depend on and that no judge writes."""
+    names = [name for task in read_tasks(run) for _, name in task.evaluators]
+    found = [verdict_path(run, name) for name in names]
+    found += [evaluator_folder(run, name) / "manifest.json" for name in names]
+    found += [run / RANKING, run / "human" / "given.csv", *(run / PROXY).glob("*.jsonl")]
+    return [path.relative_to(run).as_posix() for path in found]
 
 
 def write_ranking(run: Path, content: KeptRanking, given: Iterable[Argument]) -> None:

@@ -28,7 +28,7 @@ from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from judgebench.results.part import Part
+    from judgebench.results.part import Part, incomplete
 
 SystemKind = Literal["gold", "model", "control"]
 RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "control", "humans"]
@@ -143,6 +143,7 @@ class Rankings(Shown):
     tasks: tuple[RankedTask, ...]
     rows: Results
     notes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     @property
     def results(self) -> Results:
@@ -152,7 +153,7 @@ class Rankings(Shown):
     def part(self) -> Part:
         from judgebench.ranking.pages import rankings_part
 
-        return rankings_part(self)
+        return incomplete(rankings_part(self), self.gaps)
 
     @cached_property
     def rankings(self) -> list[OneRanking]:

@@ -6,7 +6,7 @@ Each goes on where an earlier run of the same folder stopped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import judgebench
 from judgebench import runner
 from judgebench.backends import open_backend
-from judgebench.errors import BudgetSpent
+from judgebench.errors import BudgetSpent, SetupError
 from judgebench.progress import Progress
 from judgebench.ranking.human_files import given_ranks, keep_ranks
 from judgebench.ranking.proxy.arguments import (
@@ -32,11 +32,13 @@ from judgebench.ranking.proxy.task import GOLD, TaskInstance
 from judgebench.ranking.proxy.task_file import split_rows
 from judgebench.ranking.rank_bench import RankBench, RankedEntry, argument_answer
 from judgebench.ranking.ranking_folder import (
+    PROXY,
     BySystem,
     KeptInstance,
     KeptRanking,
     KeptTask,
     evaluator_folder,
+    files_of,
     write_arguments_file,
     write_ranking,
     write_split,
@@ -79,7 +81,9 @@ def rank_all(
     evaluate_all(bench, folder, progress)
     if unpaid:
         raise unpaid
-    keep_ranks(folder.path, ranks)
+    with folder.locked():
+        keep_ranks(folder.path, ranks)
+        folder.write_manifest(folder.manifest(), "finished", files_of(folder.path))
 
 
 def write_arguments_of_all(
@@ -92,6 +96,7 @@ def write_arguments_of_all(
     """
     step = RankingStep(bench, folder, progress, Stop())
     with folder.locked(), ctrl_c(step.stop, progress.say):
+        _reopen(folder, progress)
         for entry in bench.tasks:
             write_split(folder.path, entry.task.name, split_rows(entry.task))
         spent = generate_all(step, budget)
@@ -133,8 +138,18 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
     """
     step = RankingStep(bench, folder, progress, Stop())
     with folder.locked(), ctrl_c(step.stop, progress.say):
+        _reopen(folder, progress)
         for entry in bench.tasks:
             _evaluate(step, entry, all_arguments(bench, entry, folder.path))
+
+
+def _reopen(folder: RunFolder, progress: Progress) -> None:
+    """Note that the ranking goes on, and say what of its files is damaged."""
+    inside = f"{folder.path / PROXY}"
+    with suppress(SetupError):  # of a damaged run.json, which the judges' run tells of
+        for problem in (p for p in folder.damage() if p.file.startswith(inside)):
+            progress.say(f"{problem}; what it lacks is made again")
+        folder.reopen(PROXY)
 
 
 # --- arguments -----------------------------------------------------------------------------------
@@ -244,7 +259,13 @@ def _decide(
     step: RankingStep, evaluator: ProxyEvaluator, entry: RankedEntry, arguments: BySystem
 ) -> None:
     """Write one verdict per argument; those of another signature or text are made anew."""
-    verdicts, signature = step.folder.verdicts(evaluator.name), evaluator.signature
+    path, signature = step.folder.verdict_path(evaluator.name), evaluator.signature
+    try:
+        verdicts = list(step.folder.verdicts(evaluator.name))
+    except SetupError as error:
+        step.progress.say(f"{error}; the file is made anew")
+        path.unlink()
+        verdicts = []
     done = {(v.item_id, v.content_hash) for v in verdicts if v.signature == signature}
 
     def is_done(system: str, i: TaskInstance) -> bool:
@@ -257,7 +278,7 @@ def _decide(
     total = sum(map(len, wanted.values()))
     title = f"{evaluator.name}: deciding"
     step.progress.start(title, total, total - sum(map(len, todo.values())))
-    with VerdictWriter(step.folder.verdict_path(evaluator.name)) as writer:
+    with VerdictWriter(path) as writer:
         for system, instances in todo.items():
             texts = [arguments[system][i.item_id].text for i in instances]
             for verdict in evaluator.judge(entry.task, system, instances, texts):

@@ -128,6 +128,30 @@ class Part:
     paper: tuple[Table, ...] = ()
 
 
+def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
+    """The part of a study with these `gaps`: under each table, first among the caveats and on the
+    screen, and in a column `incomplete` of the CSV file."""
+    if not gaps:
+        return part
+
+    def told(tables: tuple[Table, ...]) -> tuple[Table, ...]:
+        return tuple(replace(table, notes=(*gaps, *table.notes)) for table in tables)
+
+    def of(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        return tuple(replace(block, tables=told(block.tables)) for block in blocks)
+
+    said = " ".join(gaps)
+    rows = (replace(row, keys={**row.keys, "incomplete": said}) for row in part.results)
+    return replace(
+        part,
+        results=Results(tuple(rows)),
+        blocks=of(part.blocks),
+        notes=(*gaps, *part.notes),
+        screen=(Block(text=gaps), *of(part.screen)) if part.screen else (),
+        paper=told(part.paper),
+    )
+
+
 def report_title(parts: Sequence[Part], name: str) -> str:
     """`demo: judges against human labels`; the first part says what the report is about."""
     return ": ".join(text for text in (name, parts[0].title if parts else "") if text)

@@ -109,11 +109,15 @@ def bench_model() -> type[BenchConfig]:
 
 
 def settings_of(manifest: Mapping[str, Any]) -> BenchConfig:
-    """The settings of a run. Keys of wings that are not here are passed over."""
-    model = bench_model()
-    return model.model_validate(
-        {key: value for key, value in manifest["settings"].items() if key in model.model_fields}
-    )
+    """The settings of a run. Keys of wings that are not here are passed over.
+
+    Raises SetupError where they are damaged.
+    """
+    model, settings = bench_model(), manifest.get("settings")
+    if not isinstance(settings, Mapping):
+        raise SetupError(Problem("holds no settings", "run.json"))
+    known = {key: value for key, value in settings.items() if key in model.model_fields}
+    return validate(known, model, file="run.json")
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
         "settings": bench.config.model_dump(mode="json"),
         "judges": entries,
         "notes": [*bench.config.notes, *_data_notes(bench)],
+        **({"changed": before["changed"]} if before.get("changed") else {}),
         **({bench.extension.wing: bench.extension.about} if bench.extension else {}),
         "state": "running",
     }

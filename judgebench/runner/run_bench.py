@@ -38,6 +38,7 @@ from judgebench.runner.judging import (
     write_controls,
 )
 from judgebench.runner.manifest import manifest_of, now
+from judgebench.runner.repair import note_damage, set_lines_aside
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.latest_verdicts import FiledVerdicts
@@ -108,12 +109,14 @@ def run(
     shard = sharing.shard
     shown = OneAtATime(progress or NoProgress())
     with folder.locked(shard), backend_warnings_to(shown):
+        answers = indexed(bench.dataset.answers)
+        sound = note_damage(bench, folder, shown)
         if shard is None:
             _merge_parts(folder)
+            set_lines_aside(bench, answers, folder, shown, sound)
         manifest = _begin(bench, folder, shown)
         stop = Stop()
         work = Work(folder, shown, budget_of(bench, folder, budget), stop, shard)
-        answers = indexed(bench.dataset.answers)
         with _ending(manifest, work):
             if shard is None:
                 _recorded(bench, answers, work)
@@ -144,11 +147,10 @@ def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
         yield
         state = "running" if work.shard else "finished"
     finally:
-        manifest["state"] = state
         manifest["ended"] = now()
         # Where the disk is full, the error under way says so.
         with suppress(*([DiskFailed] if state == "stopped" else [])):
-            work.folder.write_manifest(manifest)
+            work.folder.write_manifest(manifest, state)
 
 
 def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any]:
@@ -165,7 +167,7 @@ def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any
     lines = (extension.lines, extension.rejected) if extension else ((), ())
     folder.write_beside(*lines)
     manifest = manifest_of(bench, folder, kept=kept)
-    folder.write_manifest(manifest)
+    folder.write_manifest(manifest, "running")
     return manifest
 
 
@@ -340,7 +342,8 @@ def _entry(kind: str, about: Mapping[str, object]) -> dict[str, Any]:
 
 def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
     path = folder.verdict_path(name)
-    path.unlink(missing_ok=True)
+    with disk_errors(path):
+        path.unlink(missing_ok=True)
     with VerdictWriter(path) as writer:
         for verdict in verdicts:
             writer.write(verdict)

@@ -23,7 +23,7 @@ from typing import IO, NamedTuple, overload
 from pydantic_core import from_json
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import is_utf8, read_object, to_json
+from judgebench.files import is_utf8, read_errors, read_object, to_json
 from judgebench.records import Answer
 from judgebench.study.repeats import likeness
 
@@ -91,7 +91,8 @@ class AnswerFile(Sequence[Answer]):
         """
         if not path.is_file():
             raise SetupError(Problem("no such file", file=str(path)))
-        file = path.open("rb")
+        with read_errors(path):
+            file = path.open("rb")
         if index is not None:
             n = (len(index) // 8 - 1) // 4
             edges = pairwise((0, *(8 * (k * n + 1) for k in range(1, 5))))

@@ -1,7 +1,7 @@
 """The run folder: everything a benchmark did, enough to resume it and to score it again offline.
 
-    run.json              manifest: versions, seeds, content hashes, judges (rewritten whole)
-    bench.json            the settings in full
+    run.json              manifest: versions, seeds, settings, content hashes, judges, and what each
+                          file holds (`integrity`); rewritten whole
     rubric.json           the rubric as used
     answers.jsonl         the answers as judged
     labels.jsonl          the human labels as read
@@ -12,7 +12,8 @@
                           holds them too
     attacks-rejected.jsonl   those that failed a check of validity, with the reasons
 
-A line that a killed process left torn is dropped when the file is next opened, and told.
+A line that a killed process left torn is dropped when the file is next opened, and told. Lines that
+are damaged in another way are put into `FILE.damaged` when the run is resumed, and told.
 """
 
 from __future__ import annotations
@@ -21,18 +22,27 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from time import sleep
 from typing import IO, Any, TypeVar
 
-from judgebench.errors import Problem, RunLocked, SetupError
-from judgebench.files import read_lines, read_object, to_json, to_line, write_atomically
+from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError
+from judgebench.files import (
+    read_errors,
+    read_lines,
+    read_object,
+    to_json,
+    to_line,
+    whole_lines,
+    write_atomically,
+)
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, write_answers
-from judgebench.store.latest_verdicts import FiledVerdicts
+from judgebench.store.integrity import damage, is_sealed, noted, sealed
+from judgebench.store.latest_verdicts import FiledVerdicts, LinesByFile
 from judgebench.store.verdict_file import disk_errors, read_verdicts, verdict_files, verdict_path
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.yaml_file import validate
@@ -40,6 +50,14 @@ from judgebench.yaml_file import validate
 Kept = TypeVar("Kept")
 
 BESIDE, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
+_DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)
+# Without these, what is left means something else, so that nothing can be computed.
+_NEEDED = {"run.json", "rubric.json", BESIDE}
+_AGAIN = "run `judgebench run BENCH` (or `stress`, `rank run`) again in the same run folder"
+UNCHECKED = (
+    "an older version wrote this run and did not note what its files hold, so that damage does not "
+    f"show; to have it noted, {_AGAIN}"
+)
 _MOST_IN_MEMORY = 4 << 20  # bytes of answers
 _TRIES = 20
 
@@ -70,18 +88,35 @@ class Shard:
 
 
 class RunFolder:
-    """A run on disk. Reading needs no lock; writing goes through `locked`."""
+    """A run on disk. Reading needs no lock; writing goes through `locked`.
 
-    def __init__(self, path: Path) -> None:
+    With `allow_incomplete` damaged lines of verdicts and labels are noted in `left_out` and passed
+    over.
+    """
+
+    def __init__(self, path: Path, *, allow_incomplete: bool = False) -> None:
         self.path = path
+        self.allow_incomplete = allow_incomplete
+        self.damaged: list[Problem] = []
+        self.left_out: LinesByFile = {}
         self._read: dict[str, tuple[object, Any]] = {}  # what was read, and of which files
 
     @classmethod
-    def existing(cls, path: Path) -> RunFolder:
-        """Raises SetupError where `path` holds no run."""
+    def existing(cls, path: Path, *, allow_incomplete: bool = False) -> RunFolder:
+        """A run to be read, whose files are those that the run wrote; with `allow_incomplete` also
+        without those in `damaged`.
+
+        Raises SetupError where `path` holds no run, and DamagedRun with every file that is not as
+        the run left it, unless that is allowed and something can be computed without those.
+        """
         if not (path / "run.json").is_file():
             raise SetupError(Problem("is no run folder: it holds no run.json", file=str(path)))
-        return cls(path)
+        found = cls(path, allow_incomplete=allow_incomplete)
+        found.damaged = found.damage()
+        usable = not any(Path(problem.file).name in _NEEDED for problem in found.damaged)
+        if found.damaged and not (usable and allow_incomplete):
+            raise DamagedRun([found.repairable(p) for p in found.damaged], usable)
+        return found
 
     @contextmanager
     def locked(self, shard: Shard | None = None) -> Iterator[None]:
@@ -102,7 +137,8 @@ class RunFolder:
                     )
             else:
                 self._share(whole, shard)
-                own = held.enter_context((self.path / f".lock-{shard.part}").open("w"))
+                with disk_errors(self.path):
+                    own = held.enter_context((self.path / f".lock-{shard.part}").open("w"))
                 if not _take(own, exclusive=True):
                     raise RunLocked(f"another process works on shard {shard} of {self.path}")
             yield
@@ -121,20 +157,71 @@ class RunFolder:
             raise RunLocked(f"another process is writing to all of {self.path}")
         whole.seek(0)
         if (others := whole.read()) != str(shard.of):
-            raise RunLocked(f"{self.path} is being worked on in {others} shards, not {shard.of}")
+            how = f"in {others} shards, not {shard.of}" if others.isdigit() else "by others"
+            raise RunLocked(f"{self.path} is being worked on {how}; wait for them to end")
 
     def manifest(self) -> dict[str, Any]:
         """The manifest; empty before the first write."""
         path = self.path / "run.json"
-        return _read_object(path) if path.is_file() else {}
+        found = _read_object(path) if path.is_file() else {}
+        found.pop("seal", None)
+        return found
 
-    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Replace run.json. Raises DiskFailed."""
-        self._write_json("run.json", manifest)
+    def write_manifest(
+        self, manifest: Mapping[str, Any], state: str = "", more: Iterable[str] = ()
+    ) -> None:
+        """Replace run.json. Raises DiskFailed.
+
+        With a `state` it also notes what the files hold that numbers depend on and that no run
+        writes to in that state: the data and, unless it is `running`, the verdicts and `more`.
+        """
+        path = self.path / "run.json"
+        with disk_errors(path):
+            if state:
+                ended = state != "running"
+                names = (*_DATA, *(self._of_judges(manifest) if ended else ()), *more)
+                manifest = {**manifest, "state": state, "files": noted(self.path, names)}
+            write_atomically(path, sealed(manifest))
+
+    def reopen(self, inside: str = "") -> dict[str, Any]:
+        """Note, before files are changed that are `inside` such a path, that the run goes on; the
+        manifest as it was."""
+        if found := self.manifest():
+            kept = {k: v for k, v in found.get("files", {}).items() if not k.startswith(inside)}
+            self.write_manifest({**found, "state": "running", "files": kept})
+        return found
+
+    def damage(self) -> list[Problem]:
+        """Each file that is not as the run left it; run.json alone where that is one of them, and
+        nothing where it does not say how the run left them (`Problem.file` is below `path`).
+
+        Raises SetupError where run.json is no JSON.
+        """
+        manifest, path = self.manifest(), self.path / "run.json"
+        if not manifest:
+            return []
+        whole = is_sealed(path.read_bytes())
+        if whole is False or (whole is None and "files" in manifest):
+            return [Problem("was changed after the run", str(path))]
+        others = self._of_judges(manifest) if manifest.get("state") != "running" else []
+        known = manifest.get("files")
+        return [] if known is None else list(damage(self.path, known, (*others, BESIDE)))
+
+    def repairable(self, problem: Problem) -> Problem:
+        """The problem with what to do about it, where it is one of the folder's own files."""
+        if not problem.file.startswith(str(self.path)):
+            return problem
+        return replace(problem, message=f"{problem.message}; to repair it, {_AGAIN}")
+
+    def _of_judges(self, manifest: Mapping[str, Any]) -> list[str]:
+        names = manifest.get("judges", {})
+        return [path.name for name in names for path in self.verdict_files(name)]
 
     def write_rubric(self, rubric: Rubric) -> None:
         """The rubric as used."""
-        self._write_json("rubric.json", rubric.model_dump(mode="json"))
+        text = to_json(rubric.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
+        with disk_errors(self.path / "rubric.json"):
+            write_atomically(self.path / "rubric.json", text.encode("utf-8"))
 
     def write_data(self, answers: Iterable[Answer], labels: Iterable[HumanLabel]) -> None:
         """The answers as judged and the human labels as read."""
@@ -148,11 +235,12 @@ class RunFolder:
     ) -> None:
         """What the answers beside the study are; without any, those of an earlier run go."""
         for name, found in ((BESIDE, lines), (REJECTED, rejected)):
-            if found:
-                text = "".join(to_line(line) for line in found)
-                write_atomically(self.path / name, text.encode("utf-8"))
-            else:
-                (self.path / name).unlink(missing_ok=True)
+            with disk_errors(self.path / name):
+                if found:
+                    text = "".join(to_line(line) for line in found)
+                    write_atomically(self.path / name, text.encode("utf-8"))
+                else:
+                    (self.path / name).unlink(missing_ok=True)
 
     @property
     def has_beside(self) -> bool:
@@ -185,7 +273,8 @@ class RunFolder:
         """The last verdict of this signature on every answer as it stands; each file is read
         once."""
         files, answers = self.verdict_files(judge), self.indexed_answers()
-        read = partial(FiledVerdicts, files, signature, answers, self.rubric().metrics)
+        left_out = self.left_out if self.allow_incomplete else None
+        read = partial(FiledVerdicts, files, signature, answers, self.rubric().metrics, left_out)
         return self._once(f"verdicts of {judge}, {signature}", [*files, answers], read)
 
     def _once(self, what: str, basis: Sequence[object], read: Callable[[], Kept]) -> Kept:
@@ -199,7 +288,18 @@ class RunFolder:
     def labels(self) -> list[HumanLabel]:
         """The human labels as read."""
         path = self.path / "labels.jsonl"
-        return [_label(value, path, number) for number, value in read_lines(path)]
+        if not self.allow_incomplete:
+            return [_label(value, path, number) for number, value in read_lines(path)]
+        metrics, found = {m.id: m for m in self.rubric().metrics}, []
+        for number, _, line in whole_lines(path):
+            try:
+                label = _label(read_object(line, path, number), path, number)
+                if label.label is not None and label.metric in metrics:
+                    metrics[label.metric].index(label.label)
+                found.append(label)
+            except SetupError:
+                self.left_out.setdefault(path, set()).add(number)
+        return found
 
     def verdict_path(self, judge: str, part: str = "") -> Path:
         """Where this judge's verdicts are written: all of them, or those of one part."""
@@ -212,11 +312,6 @@ class RunFolder:
     def verdicts(self, judge: str) -> Iterator[Verdict]:
         """Every verdict of one judge, in the order written; none where it gave none."""
         return read_verdicts(self.verdict_files(judge))
-
-    def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        text = to_json(value, indent=2, sort_keys=True) + "\n"
-        with disk_errors(self.path / name):
-            write_atomically(self.path / name, text.encode("utf-8"))
 
     @contextmanager
     def _written_whole(self, name: str) -> Iterator[IO[bytes]]:
@@ -242,7 +337,8 @@ def _stat_of(path: Path) -> tuple[int, int]:
 def _read_object(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise SetupError(Problem("no such file", file=str(path)))
-    return read_object(path.read_bytes(), path)
+    with read_errors(path):
+        return read_object(path.read_bytes(), path)
 
 
 def _label(value: dict[str, Any], path: Path, number: int) -> HumanLabel:

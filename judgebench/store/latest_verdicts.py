@@ -35,6 +35,7 @@ _STATUSES = tuple(Status)
 # A judge uses few of the possible combinations of labels, and those again and again.
 _MOST_COMBINATIONS = 4096
 _NOWHERE = -1  # the offset of a verdict that is not there
+LinesByFile = dict[Path, set[int]]
 
 
 class FiledVerdicts(Mapping[str, Verdict]):
@@ -42,7 +43,8 @@ class FiledVerdicts(Mapping[str, Verdict]):
 
     What was said of an older text, or under another signature, is left out. `usage`, `cost` and
     `models` are those of every line with the signature, not only of the last ones. The files may
-    grow meanwhile, and nothing else. Raises SetupError where a line holds no verdict.
+    grow meanwhile, and nothing else. The numbers of lines that hold no verdict go into `left_out`;
+    raises SetupError for one where that is None.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         signature: str,
         answers: IndexedAnswers,
         metrics: Sequence[Metric],
+        left_out: LinesByFile | None = None,
     ) -> None:
         self._paths, self._answers = paths, answers
         self._metrics = [metric.id for metric in metrics]
@@ -70,7 +73,17 @@ class FiledVerdicts(Mapping[str, Verdict]):
         self.cost: float | None = None
         self.models = Counter[str]()
         for file, path in enumerate(paths):
-            self._read(file, path, signature)
+            for number, offset, line in whole_lines(path):
+                try:
+                    verdict = verdict_of(read_object(line, path, number), path, number)
+                    if verdict.signature == signature:
+                        if left_out is not None:
+                            _check_labels(verdict, metrics)
+                        self._note(verdict, file, offset, number)
+                except SetupError:
+                    if left_out is None:
+                        raise
+                    left_out.setdefault(path, set()).add(number)
 
     def only(self, answers: IndexedAnswers) -> FiledVerdicts:
         """The same for some of the answers, without reading the files again."""
@@ -85,31 +98,26 @@ class FiledVerdicts(Mapping[str, Verdict]):
         found._probabilities = self._probabilities.only(rows)
         return found
 
-    def _read(self, file: int, path: Path, signature: str) -> None:
-        usage, cost = self.usage, self.cost
-        for number, offset, line in whole_lines(path):
-            verdict = verdict_of(read_object(line, path, number), path, number)
-            if verdict.signature != signature:
-                continue
-            usage += verdict.usage
-            cost = add_known(cost, verdict.cost)
-            if verdict.model:
-                self.models[str(verdict.model)] += 1
-            row = self._answers.row_of(verdict.item_id, verdict.content_hash)
-            if row >= 0:
-                try:
-                    self._note_labels(row, verdict.labels)
-                except (AttributeError, TypeError):
-                    message = "is no verdict: its labels are no texts by metric"
-                    raise SetupError(Problem(message, str(path), number)) from None
-                try:
-                    self._probabilities.note(row, verdict.probabilities or {})
-                except (AttributeError, TypeError, OverflowError, struct.error):
-                    message = "is no verdict: its probabilities are no numbers by metric and label"
-                    raise SetupError(Problem(message, str(path), number)) from None
-                self._offsets[row], self._file_of[row] = offset, file
-                self._status_of[row] = _STATUSES.index(verdict.status)
-        self.usage, self.cost = usage, cost
+    def _note(self, verdict: Verdict, file: int, offset: int, number: int) -> None:
+        self.usage += verdict.usage
+        self.cost = add_known(self.cost, verdict.cost)
+        if verdict.model:
+            self.models[str(verdict.model)] += 1
+        row = self._answers.row_of(verdict.item_id, verdict.content_hash)
+        if row < 0:
+            return
+        try:
+            self._note_labels(row, verdict.labels)
+        except (AttributeError, TypeError):
+            message = "is no verdict: its labels are no texts by metric"
+            raise SetupError(Problem(message, str(self._paths[file]), number)) from None
+        try:
+            self._probabilities.note(row, verdict.probabilities or {})
+        except (AttributeError, TypeError, OverflowError, struct.error):
+            message = "is no verdict: its probabilities are no numbers by metric and label"
+            raise SetupError(Problem(message, str(self._paths[file]), number)) from None
+        self._offsets[row], self._file_of[row] = offset, file
+        self._status_of[row] = _STATUSES.index(verdict.status)
 
     def _note_labels(self, row: int, labels: Mapping[str, str]) -> None:
         place = row * self._row.size
@@ -190,6 +198,13 @@ class FiledVerdicts(Mapping[str, Verdict]):
 
     def __len__(self) -> int:
         return int(self._there.sum())
+
+
+def _check_labels(verdict: Verdict, metrics: Sequence[Metric]) -> None:
+    """Raises SetupError for a label that the rubric lacks, as a damaged line may have."""
+    for metric in metrics:
+        if (label := verdict.labels.get(metric.id)) is not None:
+            metric.index(label)
 
 
 class _FiledProbabilities:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from judgebench.backends.weights import WEIGHTS
@@ -15,6 +16,7 @@ from judgebench.study.answers import indexed
 from judgebench.study.as_judge import annotators_as_judges, truth_of_others
 from judgebench.study.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
 from judgebench.study.truth import TruthConfig
+from judgebench.study.verdicts import status_counts
 
 
 def open_run(
@@ -26,6 +28,7 @@ def open_run(
     """The study that a run folder holds. The annotators `as_judges`, names or patterns, stand among
     the judges and have no part in the truth.
 
+    What it lacks, because files are damaged or because the run is unfinished, are its `gaps`.
     Raises SetupError where the folder holds no run or is damaged, or has no such annotators.
     """
     manifest = folder.manifest()
@@ -45,11 +48,36 @@ def open_run(
     _check_names(people, judges)
     others = truth_of_others(truth, people, labels)
     study = study_of(rubric, answers, labels, others, resampling)
-    notes = (*_weak_models(judges), *manifest.get("notes", ()), *study.notes)
+    changed = manifest.get("changed", {}).values()
+    notes = (*_weak_models(judges), *changed, *manifest.get("notes", ()), *study.notes)
+    gaps = (*_lacking(folder), *_unfinished(manifest, judges, len(answers)))
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
-        run=_run_in_words(manifest),
+        run=_run_in_words(manifest), gaps=gaps,
     )  # fmt: skip
+
+
+def _lacking(folder: RunFolder) -> Iterator[str]:
+    for problem in folder.damaged:
+        yield f"This run is incomplete: {Path(problem.file).name} {problem.message}."
+    for path, lines in folder.left_out.items():
+        n = f"{len(lines):,} damaged {'line is' if len(lines) == 1 else 'lines are'}"
+        yield f"This run is incomplete: of {path.name}, {n} left out."
+
+
+def _unfinished(
+    manifest: Mapping[str, Any], judges: Sequence[JudgeVerdicts], n: int
+) -> Iterator[str]:
+    """That the run has not ended, and which verdicts it lacks."""
+    if manifest.get("state", "finished") == "finished":
+        return
+    lacking = []
+    for judge in judges:
+        done = sum(k for status, k in status_counts(judge.verdicts).items() if status != "failed")
+        if done < n and not judge.asked_in_part:
+            lacking.append(f"{judge.name} has {done:,} of {n:,} verdicts")
+    said = f": {'; '.join(lacking)}" if lacking else ""
+    yield f"This run is unfinished{said}. The same command, given again, goes on with it."
 
 
 def _check_names(as_judges: Sequence[str], judges: Sequence[JudgeVerdicts]) -> None:

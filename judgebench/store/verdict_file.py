@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
@@ -22,6 +23,7 @@ from judgebench.records import Status, Usage, Verdict
 # What a power cut may take: at most so many verdicts, and none older than so many seconds.
 MOST_AT_RISK = 256
 LONGEST_AT_RISK_S = 1.0
+_GLANCE_S = 0.1  # how often a writer looks whether its file is still where it was
 
 
 def verdict_path(folder: Path, judge: str, part: str = "") -> Path:
@@ -100,7 +102,6 @@ _HEAD = re.compile(
     rb'"signature":"([^"\\]*)","status":"(ok|unparsed|refused|failed|skipped)",'
     rb'(?:"model":"([^"\\]*)",?)?.*\}\r?\n'
 )
-_STATUS = {status.encode(): status for status in Status}
 
 
 def read_heads(paths: Sequence[Path]) -> Iterator[Head]:
@@ -110,12 +111,14 @@ def read_heads(paths: Sequence[Path]) -> Iterator[Head]:
     """
     for path in paths:
         for number, _, line in whole_lines(path):
-            if found := _HEAD.fullmatch(line):
-                item_id, hashed, signature, status, model = found.groups(b"")
-                yield Head(
-                    item_id.decode(), hashed.decode(), signature.decode(), _STATUS[status],
-                    line, path, number, model.decode(),
-                )  # fmt: skip
+            found = _HEAD.fullmatch(line)
+            try:
+                texts = [text.decode() for text in found.groups(b"")] if found else []
+            except UnicodeDecodeError:
+                texts = []
+            if texts:
+                item_id, hashed, signature, status, model = texts
+                yield Head(item_id, hashed, signature, Status(status), line, path, number, model)
             else:
                 v = verdict_of(read_object(line, path, number), path, number)
                 yield Head(
@@ -128,9 +131,29 @@ def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> 
     try:
         status = Status(value.pop("status"))
         usage = Usage(**value.pop("usage", {}))
-        return Verdict(**value, status=status, usage=usage)
+        found = Verdict(**value, status=status, usage=usage)
+        # What a verdict is found by; the rest is looked at where it is used.
+        if type(found.item_id) is type(found.content_hash) is type(found.signature) is str:
+            return found
+        raise TypeError("its item_id, content_hash and signature are no texts")
     except (KeyError, TypeError, ValueError) as error:
         raise SetupError(Problem(f"is no verdict: {error}", str(path), number)) from None
+
+
+def set_aside(path: Path, lines: Collection[int]) -> None:
+    """Take these lines (from 1) out of a file of verdicts, into `FILE.damaged` beside it.
+
+    Only for who holds the folder alone. Raises DiskFailed.
+    """
+    rest = path.with_name(f".{path.name}.rest")
+    with disk_errors(path), rest.open("wb") as kept:
+        with path.with_name(f"{path.name}.damaged").open("ab") as damaged:
+            for number, _, line in whole_lines(path):
+                (damaged if number in lines else kept).write(line)
+        kept.flush()
+        os.fsync(kept.fileno())
+    with disk_errors(path):
+        os.replace(rest, path)
 
 
 class VerdictTail:
@@ -155,19 +178,21 @@ class VerdictWriter:
     none. It is on the disk at most MOST_AT_RISK verdicts or LONGEST_AT_RISK_S later: writing every
     single one through would cost more than judging it. `torn_bytes` counts what a killed process
     left of a last line, which is dropped. Raises DiskFailed where the disk is full or read-only;
-    the file then ends with its last whole line.
+    the file then ends with its last whole line. So it does where the file is moved or deleted
+    meanwhile; of one that was deleted, what was written is saved beside the run folder.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with disk_errors(path):
             self.torn_bytes = drop_torn_line(path)
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             self._size = os.fstat(self._file).st_size
         self._lock = threading.Lock()
         self._at_risk = 0
+        self._looked = 0.0
         self._closed = threading.Event()
-        self._failed: OSError | None = None
+        self._failed: Exception | None = None
         self._clock: threading.Thread | None = None
 
     def write(self, verdict: Verdict) -> None:
@@ -182,6 +207,9 @@ class VerdictWriter:
             if self._failed:
                 raise self._failed
             self._append(lines)
+            if (now := time.monotonic()) - self._looked > _GLANCE_S:
+                self._looked = now
+                self._check_place()
             self._at_risk += n
             if self._at_risk >= MOST_AT_RISK:
                 self._sync()
@@ -199,6 +227,34 @@ class VerdictWriter:
                 os.ftruncate(self._file, self._size)
             raise
         self._size += len(line)
+
+    def _check_place(self) -> None:
+        """Raises DiskFailed where the file is no longer what its path names."""
+        opened = os.fstat(self._file)
+        with suppress(OSError):
+            if os.path.samestat(opened, self.path.stat()):
+                return
+        if opened.st_nlink:
+            message = f"{self.path} was moved or replaced during the run"
+            with suppress(OSError):  # where the system tells it
+                message += f"; what was written is in {os.readlink(f'/proc/self/fd/{self._file}')}"
+        else:
+            saved = self._saved()
+            message = (
+                f"{self.path} was deleted during the run; what was written is in {saved}: to keep "
+                f"it, move it to {self.path} and rerun"
+            )
+        self._failed = DiskFailed(message)
+        raise self._failed
+
+    def _saved(self) -> Path:
+        """The file anew, beside the nearest folder that is gone. Raises OSError."""
+        gone = next(p for p in (self.path, *self.path.parents) if p.parent.is_dir())
+        to = gone.with_name("-".join([*gone.parts[-1:], *self.path.relative_to(gone).parts]))
+        with to.open("ab") as file:
+            for begin in range(0, self._size, 1 << 20):
+                file.write(os.pread(self._file, 1 << 20, begin))
+        return to
 
     def _sync(self) -> None:
         os.fsync(self._file)
@@ -222,6 +278,8 @@ class VerdictWriter:
             with disk_errors(self.path):
                 try:
                     os.fsync(self._file)
+                    if self._failed is None:
+                        self._check_place()
                 finally:
                     os.close(self._file)
 

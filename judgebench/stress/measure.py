@@ -52,7 +52,7 @@ def measure(study: Study, run: StressRun) -> StressResult:
     )
     first = f"{missed} violations were missed by a judge; the first {len(listed)} are listed."
     cut = [first] if len(listed) < missed else []
-    return replace(found, notes=(*stress_notes(found), *run.notes, *cut))
+    return replace(found, notes=(*stress_notes(found), *run.notes, *cut), gaps=study.gaps)
 
 
 def _checked(rubric: Rubric, run: StressRun) -> list[AlteredAnswer]:

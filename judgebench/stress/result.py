@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from judgebench.records import Estimate, Verdict
-from judgebench.results.part import Part
+from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric, Rubric
@@ -92,6 +92,7 @@ class StressResult(Shown):
     misses: tuple[Miss, ...] = ()
     n_misses: int = 0  # of which `misses` lists the first
     notes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     @property
     def results(self) -> Results:
@@ -101,7 +102,7 @@ class StressResult(Shown):
     def part(self) -> Part:
         from judgebench.stress.part import stress_part
 
-        return stress_part(self)
+        return incomplete(stress_part(self), self.gaps)
 
     @property
     def real_judges(self) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import Answer, HumanLabel, Usage, Verdict, is_slot
+from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.camps import camps
@@ -19,7 +19,12 @@ from judgebench.stats.peers import Bar, BarKind, bar_of
 from judgebench.stats.resample import Resampling
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.study.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
-from judgebench.study.verdicts import label_indices, label_probabilities, was_asked
+from judgebench.study.verdicts import (
+    label_indices,
+    label_probabilities,
+    status_counts,
+    was_asked,
+)
 
 T = TypeVar("T")
 RECORDED = "recorded verdicts"  # how a judge is described whose verdicts somebody has
@@ -48,6 +53,16 @@ class JudgeVerdicts:
     def judges(self, metric: Metric) -> bool:
         """Whether a label on this metric is due from the judge at all."""
         return not self._recorded or metric.id in (self.about or {}).get("metrics", ())
+
+    @property
+    def silence(self) -> str:
+        """How its verdicts ended where a model was asked and none could be read; else empty."""
+        counts = status_counts(self.verdicts)
+        if self.kind != "judge" or self._recorded or counts.get(Status.OK) or not self.verdicts:
+            return ""
+        told = ", ".join(f"{n:,} {status.value}" for status, n in counts.items() if n)
+        reason = next(iter(self.verdicts.values())).reason
+        return f"no verdict could be read ({told}); the first: {reason or 'no reason was given'}"
 
     @property
     def _recorded(self) -> bool:
@@ -181,7 +196,7 @@ class Study:
     `clusters` are those of the items. `judges` holds control judges too. `notes` are sentences that
     every report repeats. `run` says when the judges ran and with what; it is empty without a run
     folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
-    itself.
+    itself. `gaps` are sentences on what that folder lacks: every table repeats them.
     """
 
     rubric: Rubric
@@ -195,6 +210,7 @@ class Study:
     notes: tuple[str, ...] = ()
     run: str = ""
     beside: Mapping[str, Any] = field(default_factory=dict)
+    gaps: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         people = {a for humans in self.humans.values() for a in humans.ratings.annotators}

@@ -200,16 +200,23 @@ def test_folders_that_cannot_be_compared_are_clear_errors(call, runs: Path) -> N
         file.unlink()
     code, _, err = call("compare", runs / "before", dead)
     assert code == 2
+    assert f"verdicts-{JUDGE}.jsonl: is missing; the run wrote 24 verdicts; to repair it, " in err
+    with pytest.warns(UserWarning, match="This run is incomplete: "):
+        code, _, err = call("compare", runs / "before", dead, "--allow-incomplete")
+    assert code == 2
     assert f"no answer has a verdict of both judges; found {JUDGE} 24, {JUDGE} 0" in err
 
 
-def test_a_run_that_stopped_half_way_is_compared_on_what_there_is(call, runs: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_that_lacks_verdicts_is_compared_on_what_there_is(call, runs: Path) -> None:  # type: ignore[no-untyped-def]
     half = runs / "half"
     shutil.copytree(runs / "after", half)
     (file,) = half.glob(f"verdicts-{JUDGE}*")
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:10]))
-    code, out, _ = call("compare", runs / "before", half)
+    gap = f"This run is incomplete: verdicts-{JUDGE}.jsonl holds 10 of 24 verdicts."
+    with pytest.warns(UserWarning, match=gap):
+        code, out, _ = call("compare", runs / "before", half, "--allow-incomplete")
     assert code == 0
+    assert f"In B: {gap}" in out
     assert re.search(r"Left out: 1\d answers without a verdict in B: q", out)
 
 

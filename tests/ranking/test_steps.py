@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 from rank_bench_case import model, write
+from scripted_judges import Listener
 
 import judgebench.ranking.rank_bench as loading
 import judgebench.ranking.steps as running
-from judgebench.errors import BudgetSpent
+from judgebench.errors import BudgetSpent, DamagedRun
 from judgebench.files import read_lines
 from judgebench.progress import NoProgress
 from judgebench.ranking.rank_bench import RankBench, load_rank_bench
-from judgebench.ranking.ranking_folder import read_ranking, read_tasks
+from judgebench.ranking.ranking_folder import files_of, read_ranking, read_tasks
 from judgebench.ranking.steps import (
     RankingStep,
     all_arguments,
@@ -124,3 +125,28 @@ def test_a_budget_is_for_all_generators_and_counts_what_earlier_runs_spent(
     (run.path / "proxy" / "arguments-two.jsonl").write_text(line * 2)
     with pytest.raises(BudgetSpent, match=r"budget of \$2\.5 is used up: \$3\.0000"):
         generate_all(RankingStep(bench, run, NoProgress(), Stop()), 2.5)
+
+
+def test_a_ranking_knows_what_its_files_hold_and_says_what_it_makes_again(
+    here: Path, run: RunFolder
+) -> None:
+    kinds = {"encoder": "encoder", "kinds": ["baseline"]}
+    judges = [{"name": "j", "backend": "scripted:judge.jsonl"}]
+    labels = {m.id: m.label_texts[0] for m in load_rubric("argument-quality").metrics}
+    (here / "judge.jsonl").write_text(json.dumps({"text": labels}) + "\n")
+    bench = load_rank_bench(write(here, {"evaluators": kinds}, judges=judges))
+    write_arguments_of_all(bench, run, NoProgress())
+    judge_all(bench, run)
+    run.write_manifest(run.manifest(), "finished", files_of(run.path))  # as `rank_all` ends
+    RunFolder.existing(run.path)
+    path = run.path / "proxy" / "arguments-one.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    with pytest.raises(DamagedRun, match=r"arguments-one\.jsonl: holds 4 of 10 lines"):
+        RunFolder.existing(run.path)
+
+    told = Listener()
+    write_arguments_of_all(bench, run, told)
+    assert f"{path}: holds 4 of 10 lines; what it lacks is made again" in told.heard
+    assert len(list(read_lines(path))) == 10
+    assert run.manifest()["state"] == "running"  # until all steps are done
+    assert not RunFolder.existing(run.path).damaged

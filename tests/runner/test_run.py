@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from aligned import align_run
 from scripted_judges import GOOD, ScriptedBackend, answers, bench
 
 from judgebench.backends.contract import Reply, Request
-from judgebench.errors import BudgetSpent, RunLocked, SetupError
+from judgebench.errors import BudgetSpent, DiskFailed, RunLocked, SetupError
 from judgebench.judges.config import JuryConfig
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, Status, Usage, Verdict
@@ -33,6 +34,37 @@ def test_every_answer_gets_one_verdict_of_every_judge(tmp_path: Path) -> None:
     manifest = folder.manifest()
     assert manifest["state"] == "finished"
     assert manifest["judges"]["m"]["about"]["backend"] == {"backend": "scripted"}
+
+
+def test_a_verdict_file_that_is_a_folder_is_named(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    jury = JuryConfig(name="j", jury=("m", "prior"))
+    both = bench({"m": ScriptedBackend(lambda request: GOOD)}, juries=(jury,))
+    for name in ("j", "m"):
+        run(both, folder)
+        folder.verdict_path(name).unlink()
+        folder.verdict_path(name).mkdir()
+        with pytest.raises(DiskFailed, match=f"verdicts-{name}.jsonl cannot be written: "):
+            run(both, folder)
+        folder.verdict_path(name).rmdir()
+
+
+def test_a_folder_that_is_moved_ends_the_run(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+
+    def script(request: Request) -> str:
+        if len(backend.requests) == 10:  # the control judge is done
+            folder.path.rename(tmp_path / "moved")
+        time.sleep(0.05)
+        return GOOD
+
+    backend = ScriptedBackend(script)
+    with pytest.raises(DiskFailed, match="was moved or replaced during the run"):
+        run(bench({"m": backend}, answers(100)), folder)
+    assert len(backend.requests) < 60
+    kept = RunFolder(tmp_path / "moved")
+    assert len(list(kept.verdicts("m"))) == len(backend.requests)
+    assert kept.manifest()["state"] == "running"  # so that it is announced as unfinished
 
 
 def test_a_second_run_asks_nobody(tmp_path: Path) -> None:

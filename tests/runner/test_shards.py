@@ -76,6 +76,15 @@ def test_a_shard_is_held_by_one_and_all_count_alike(tmp_path: Path) -> None:
         pass
 
 
+def test_a_lock_that_was_emptied_does_not_say_how_many_shards_there_are(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with folder.locked(Shard(1, 2)):
+        (tmp_path / ".lock").write_text("")
+        told = "is being worked on by others; wait for them to end"
+        with pytest.raises(RunLocked, match=told), folder.locked(Shard(2, 2)):
+            pass
+
+
 @pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/2/3", "-1/2", "1/0", ""])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(SetupError, match="is no shard"):

@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,7 @@ from judgebench.store.verdict_file import (
     read_heads,
     read_verdicts,
     verdict_files,
+    verdict_of,
     verdict_path,
 )
 
@@ -152,6 +155,77 @@ def test_a_damaged_line_is_told_with_its_number(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as caught:
         list(read_heads([path]))
     assert caught.value.problems[0].line == 2
+
+
+def test_a_bad_byte_in_an_id_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    with VerdictWriter(path) as writer:
+        writer.write(verdict(0))
+    path.write_bytes(path.read_bytes().replace(b'"i0"', b'"i\xff"'))
+    with pytest.raises(SetupError, match=r"verdicts-m\.jsonl:1: is not JSON: 'utf-8' codec"):
+        list(read_heads([path]))
+
+
+@pytest.mark.parametrize("field", ["item_id", "content_hash", "signature"])
+def test_what_a_verdict_is_found_by_is_a_text(field: str, tmp_path: Path) -> None:
+    line = {"status": "ok", "signature": "s", "judge": "m", "content_hash": "h", "item_id": "i"}
+    with pytest.raises(SetupError, match="is no verdict: its item_id, content_hash and signature"):
+        verdict_of({**line, field: ["x"]}, tmp_path)
+
+
+def _until_it_fails(writer: VerdictWriter) -> int:
+    """Writes until the writer looks where its file is; how many verdicts were written."""
+    for n in range(1, 1000):
+        writer.write(verdict(n))
+        time.sleep(0.01)
+    return n
+
+
+def test_a_folder_that_is_moved_ends_the_writing_and_loses_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    writer = VerdictWriter(verdict_path(run, "m"))
+    writer.write(verdict(0))
+    run.rename(tmp_path / "moved")
+    with pytest.raises(DiskFailed, match="was moved or replaced during the run; what was") as told:
+        _until_it_fails(writer)
+    moved = verdict_path(tmp_path / "moved", "m")
+    assert str(told.value).endswith(f"what was written is in {moved}")
+    written = ids(moved)
+    assert written == [f"i{n}" for n in range(len(written))]
+    assert len(written) < 100
+    with pytest.raises(DiskFailed, match="was moved"):
+        writer.write(verdict(0))
+    writer.close()
+    assert len(ids(moved)) == len(written)
+
+
+def test_what_was_written_is_saved_from_a_folder_that_is_deleted(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "run"
+    run.mkdir(parents=True)
+    writer = VerdictWriter(verdict_path(run, "m"))
+    writer.write(verdict(0))
+    shutil.rmtree(run)
+    saved = tmp_path / "runs" / "run-verdicts-m.jsonl"
+    with pytest.raises(DiskFailed) as told:
+        _until_it_fails(writer)
+    path = run / "verdicts-m.jsonl"
+    assert str(told.value) == (
+        f"{path} was deleted during the run; what was written is in {saved}: to keep it, move it "
+        f"to {path} and rerun"
+    )
+    written = ids(saved)
+    assert written == [f"i{n}" for n in range(len(written))]
+    writer.close()
+
+
+def test_a_file_that_is_gone_is_told_at_the_end_at_the_latest(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts-m.jsonl"
+    writer = VerdictWriter(path)
+    writer.write(verdict(0))
+    path.unlink()
+    with pytest.raises(DiskFailed, match="was deleted during the run"):
+        writer.close()
 
 
 def test_parts_are_merged_in_order_and_gone(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import yaml
 from aligned import align_run
 from stress_case import grouped, stress_run
 
-from judgebench.errors import SetupError
+import judgebench as jb
+from judgebench.errors import DamagedRun, SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Estimate
 from judgebench.report.write import write_report
@@ -296,6 +297,23 @@ def test_the_report_holds_the_stress_test_and_opens_with_it(tmp_path: Path) -> N
     assert "greeting" in written["markdown"].read_text()
     assert written["stress.csv"].read_text().count("greeting") > 3
     assert (tmp_path / "report" / "plots" / "stress_flips-heat.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("file", ["attacks.jsonl", "verdicts-m~label-order.jsonl"])
+def test_a_damaged_stress_test_is_refused(file: str, tmp_path: Path) -> None:
+    folder, _ = judged(bench_file(tmp_path, [], ["greeting", "label-order"]))
+    (folder.path / file).unlink()
+    with pytest.raises(DamagedRun, match=f"{file}: is missing; the run wrote ") as told:
+        jb.open_run(folder.path)
+    if file == "attacks.jsonl":  # without which altered answers would count as sound ones
+        assert not told.value.usable
+        with pytest.raises(DamagedRun, match=file):
+            jb.open_run(folder.path, allow_incomplete=True)
+        return
+    with pytest.warns(UserWarning, match=f"This run is incomplete: {file} is missing"):
+        study = jb.open_run(folder.path, allow_incomplete=True)
+    part = jb.stress(study).part
+    assert all(study.gaps[0] in table.notes for block in part.blocks for table in block.tables)
 
 
 def test_nothing_is_written_where_an_attack_is_unsound(tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+"""A run finds its folder damaged: what can be made anew is, the rest is asked for again, and all of
+it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from judgebench.errors import SetupError
+from judgebench.judges.judge import Judge
+from judgebench.progress import Progress
+from judgebench.runner.bench import Bench
+from judgebench.store.folder import RunFolder
+from judgebench.store.latest_verdicts import FiledVerdicts, LinesByFile
+from judgebench.store.verdict_file import disk_errors, set_aside
+from judgebench.study.answers import IndexedAnswers
+
+
+def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Collection[str]:
+    """Say what is damaged and note that the run goes on; the names of the files that are as the run
+    left them.
+
+    That verdicts stood in a damaged file stays in the manifest under `changed`, by file.
+    """
+    try:
+        found = folder.damage()
+    except SetupError as error:
+        found = list(error.problems)
+        (folder.path / "run.json").unlink()
+    before = folder.reopen()
+    asked = {f"verdicts-{judge.name}.jsonl" for judge in _asked(bench)}
+    changed, damaged = dict(before.get("changed", {})), set[str]()
+    for problem in found:
+        path = folder.path / problem.file.removeprefix(f"{folder.path}/")
+        damaged.add(path.name)
+        if path.name not in asked:
+            progress.say(f"{problem}; it is made anew")
+            continue
+        progress.say(f"{problem}; what it lacks is asked for again")
+        if path.is_file() and path.stat().st_size:
+            changed[path.name] = (
+                f"{path.name} was not as the run had left it ({problem.message}). The verdicts in "
+                "it count as they stood."
+            )
+        else:
+            changed.pop(path.name, None)
+    if changed != before.get("changed", {}):
+        folder.write_manifest({**folder.manifest(), "changed": changed})
+    return set(before.get("files", {})) - damaged
+
+
+def set_lines_aside(
+    bench: Bench,
+    answers: IndexedAnswers,
+    folder: RunFolder,
+    progress: Progress,
+    sound: Collection[str],
+) -> None:
+    """Take damaged lines out of the files of the judges that are asked, and remove those of control
+    judges, which are soon made anew; unless the file is known to be sound. Only for who holds the
+    folder alone."""
+    for control in bench.controls:
+        path = folder.verdict_path(control.name)
+        if path.name not in sound:
+            with disk_errors(path):
+                path.unlink(missing_ok=True)
+    for judge in _asked(bench):
+        lines: LinesByFile = {}
+        files = [path for path in folder.verdict_files(judge.name) if path.name not in sound]
+        FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
+        for path, numbers in lines.items():
+            set_aside(path, numbers)
+            n = f"{len(numbers):,} damaged {'line is' if len(numbers) == 1 else 'lines are'}"
+            to = f"{path.name}.damaged"
+            progress.say(f"{path.name}: {n} now in {to}; what it judged is asked again")
+
+
+def _asked(bench: Bench) -> Iterator[Judge]:
+    yield from (*bench.judges, *bench.others)
+    yield from (variant.judge for variant in bench.variants)
+    yield from (free.judge for free in bench.content_free)

@@ -1,0 +1,354 @@
+"""Every kind of damage to a file of a run folder that numbers depend on is noticed, and named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+from loopback import Loopback, status
+from scripted_judges import Listener
+
+import judgebench as jb
+from judgebench import runner
+from judgebench.api import analyse, parts
+from judgebench.errors import DamagedRun, SetupError
+from judgebench.features import WINGS
+from judgebench.report.markdown import to_markdown
+from judgebench.report.write import part_csv
+from judgebench.runner.bench import load_bench
+from judgebench.store.folder import RunFolder
+
+ITEMS = 12
+SAYS = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
+FILES = [
+    "run.json", "rubric.json", "answers.jsonl", "labels.jsonl",
+    "verdicts-good.jsonl", "verdicts-both.jsonl", "verdicts-prior.jsonl",
+]  # fmt: skip
+Damage = Callable[[Path, Path], object]
+
+
+def _lines(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+
+
+def _directory(path: Path, _: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _one_byte(path: Path, _: Path) -> None:
+    """A letter in a text near the middle, so that the file stays JSON."""
+    content = bytearray(path.read_bytes())
+    at = next(i for i in range(len(content) // 2, len(content)) if chr(content[i]).isalpha())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def _loop(path: Path, _: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.name)  # opening it fails for every user, unlike a file without permissions
+
+
+DAMAGES: dict[str, Damage] = {
+    "deleted": lambda path, _: path.unlink(),
+    "empty": lambda path, _: path.write_bytes(b""),
+    "halved at a line": lambda path, _: _lines(path, lambda lines: lines[: len(lines) // 2]),
+    "halved in a line": lambda path, _: path.write_bytes(
+        path.read_bytes()[: path.stat().st_size // 2 + 7]
+    ),
+    "a directory": _directory,
+    "a byte changed": _one_byte,
+    "a bad byte": lambda path, _: path.write_bytes(
+        path.read_bytes()[:14] + b"\xff" + path.read_bytes()[15:]
+    ),
+    "lines swapped": lambda path, _: _lines(path, lambda lines: [*lines[1:], lines[0]]),
+    "a line doubled": lambda path, _: _lines(path, lambda lines: [lines[0], *lines]),
+    "of another run": lambda path, other: shutil.copy(other / path.name, path),
+    "unreadable": _loop,
+}
+
+
+NEEDED = ("run.json", "rubric.json")  # without these nothing can be computed
+NOTHING_LEFT = [
+    *((file, how) for file in FILES[2:4] for how in ("deleted", "a directory", "unreadable")),
+    *(("answers.jsonl", how) for how in ("a byte changed", "a bad byte", "a line doubled")),
+]
+CASES = [
+    (file, damage)
+    for file in FILES
+    for damage in DAMAGES
+    if (file, damage) != ("rubric.json", "of another run")  # which is the same
+]
+
+
+def _write_bench(place: Path, name: str, politeness: str) -> Path:
+    place.mkdir()
+    rows = [f"i{i},Is this reply {i} fine?,reply {i} of {name}" for i in range(ITEMS)]
+    (place / "answers.csv").write_text("\n".join(["item_id,question,text", *rows]) + "\n")
+    rows = [
+        f"i{i},{who},{'Polite' if i % 3 else 'Impolite'}"
+        for i in range(ITEMS)
+        for who in (f"ann of {name}", "ben")
+    ]
+    (place / "labels.csv").write_text("\n".join(["item_id,annotator,politeness", *rows]) + "\n")
+    reply = json.dumps({**SAYS, "politeness": politeness})
+    (place / "script.jsonl").write_text(json.dumps({"text": reply}) + "\n")
+    good = {"name": "good", "backend": f"scripted:{place / 'script.jsonl'}"}
+    bench = {
+        "name": name, "rubric": "support-tone", "data": ["answers.csv", "labels.csv"],
+        "metrics": ["politeness"], "judges": [good, {"name": "both", "jury": ["good", "random"]}],
+        "report": {"resamples": 100},
+    }  # fmt: skip
+    (place / "bench.yaml").write_text(yaml.safe_dump(bench))
+    return place / "bench.yaml"
+
+
+def _run(bench_file: Path, folder: Path) -> list[str]:
+    """Run it; what was said meanwhile."""
+    bench, listener = load_bench(bench_file), Listener()
+    try:
+        runner.run(bench, RunFolder(folder), progress=listener)
+    finally:
+        bench.close()
+    return listener.heard
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two finished runs, `mine` and `other`."""
+    place = tmp_path_factory.mktemp("damaged")
+    for name, says in (("mine", "Polite"), ("other", "Impolite")):
+        _run(_write_bench(place / f"bench of {name}", name, says), place / name)
+    return place
+
+
+@pytest.fixture
+def damaged(runs: Path, tmp_path: Path) -> Callable[[str, str], Path]:
+    """Copies `mine` and damages a file of the copy."""
+
+    def copied(file: str, damage: str) -> Path:
+        run = tmp_path / "run"
+        shutil.rmtree(run, ignore_errors=True)
+        shutil.copytree(runs / "mine", run)
+        DAMAGES[damage](run / file, runs / "other")
+        return run
+
+    return copied
+
+
+# --- refused -------------------------------------------------------------------------------------
+
+
+def _commands(run: Path, sound: Path) -> Iterable[list[object]]:
+    yield ["align", run]
+    yield ["report", run, "--to", run.parent / "report"]
+    yield from ([["decide", run]] if "decide" in WINGS else [])
+    yield from ([["compare", run, sound], ["compare", sound, run]] if "compare" in WINGS else [])
+
+
+@pytest.mark.parametrize(("file", "damage"), CASES)
+def test_every_damage_is_refused_by_name(file: str, damage: str, damaged, call) -> None:  # type: ignore[no-untyped-def]
+    run = damaged(file, damage)
+    code, out, err = call("align", run)
+    assert (code, out) == (2, "")
+    assert file in err or damage == "of another run"  # whose run.json knows none of the files
+    assert "again in the same run folder" in err or file == "run.json"
+    assert "Traceback" not in err
+    allowed = "To go on with what is left: --allow-incomplete" in err
+    assert allowed == (file not in NEEDED or damage == "of another run")
+    assert not (run / "report").exists()
+
+
+def test_every_command_refuses(damaged, runs: Path, call) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("labels.jsonl", "halved at a line")
+    for command in _commands(run, runs / "mine"):
+        code, out, err = call(*command)
+        assert (code, out) == (2, ""), command
+        told = f"error: {run}/labels.jsonl: holds 12 of 24 labels; to repair it, run "
+        assert f"{told}`judgebench run BENCH` (or `stress`, `rank run`) again in the same" in err
+    assert not (run.parent / "report").exists()
+    with pytest.raises(DamagedRun, match="holds 12 of 24 labels"):
+        jb.open_run(run)
+
+
+def test_all_damage_is_reported_together(damaged, runs: Path, call) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("labels.jsonl", "deleted")
+    DAMAGES["a directory"](run / "verdicts-good.jsonl", run)
+    DAMAGES["a byte changed"](run / "answers.jsonl", run)
+    shutil.copy(runs / "other" / "verdicts-good.jsonl", run / "verdicts-good+1of2.jsonl")
+    (run / "attacks.jsonl").write_text('{"item_id":"i0"}\n')
+    _, _, err = call("align", run)
+    assert [line.split("; to repair")[0] for line in err.splitlines()] == [
+        f"error: {run}/answers.jsonl: was changed after the run; the run wrote 12 answers, it holds"
+        " 12",
+        f"error: {run}/labels.jsonl: is missing; the run wrote 24 labels",
+        f"error: {run}/verdicts-good.jsonl: is no file; the run wrote 12 verdicts",
+        f"error: {run}/attacks.jsonl: was put here after the run",
+        f"error: {run}/verdicts-good+1of2.jsonl: was put here after the run",
+    ]
+
+
+# --- allowed -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("file", "damage"), [c for c in CASES if c[0] not in NEEDED])
+def test_what_is_left_is_computed_with_the_gap_or_refused(
+    file: str,
+    damage: str,
+    damaged,  # type: ignore[no-untyped-def]
+) -> None:
+    run = damaged(file, damage)
+    if (file, damage) in NOTHING_LEFT:
+        with pytest.raises(SetupError, match=file):
+            jb.open_run(run, allow_incomplete=True)
+        return
+    with pytest.warns(UserWarning, match=f"This run is incomplete: {file} "):
+        study = jb.open_run(run, allow_incomplete=True)
+    assert study.gaps[0].startswith(f"This run is incomplete: {file} ")
+    assert [judge.name for judge in study.judges][:2] == ["both", "constant-fixed"]
+
+
+def test_the_gap_is_in_every_table(damaged, call) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("verdicts-good.jsonl", "halved in a line")
+    gap = "This run is incomplete: verdicts-good.jsonl holds 6 of 12 verdicts."
+    with pytest.warns(UserWarning, match=f"^{gap}$"):
+        code, out, _ = call("align", run, "--allow-incomplete")
+    assert code == 0
+    assert out.count(gap) >= 1
+    with pytest.warns(UserWarning, match=r"holds 6 of 12 verdicts\.$"):
+        study = jb.open_run(run, allow_incomplete=True)
+    for part in parts(analyse(study)):
+        assert part.notes[0] == gap
+        tables = [*part.paper, *(t for b in (*part.blocks, *part.screen) for t in b.tables)]
+        assert [t.key for t in tables if gap not in t.notes] == []
+        assert all(gap in line for line in part_csv(part).splitlines()[1:])
+        assert not part.screen or part.screen[0].text == (gap,)
+        assert gap in to_markdown([part], "")
+    with pytest.warns(UserWarning, match=f"^{gap}$"):
+        _, out, _ = call("align", run, "--allow-incomplete", "--json")
+    assert gap in json.loads(out)["notes"]
+
+
+def test_damaged_lines_are_counted(damaged) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("labels.jsonl", "a bad byte")
+    good = run / "verdicts-good.jsonl"
+    good.write_bytes(good.read_bytes().replace(b'"Polite"', b'"Polits"', 1))
+    with pytest.warns(UserWarning, match="damaged line"):
+        study = jb.open_run(run, allow_incomplete=True)
+    assert study.gaps[2:] == (
+        "This run is incomplete: of labels.jsonl, 1 damaged line is left out.",
+        "This run is incomplete: of verdicts-good.jsonl, 1 damaged line is left out.",
+    )
+    assert study.n_labels == 2 * ITEMS - 1
+
+
+# --- repaired ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("damage", ["deleted", "empty", "halved in a line", "a bad byte"])
+def test_a_resumed_run_repairs_its_folder_and_says_so(
+    file: str,
+    damage: str,
+    damaged,  # type: ignore[no-untyped-def]
+    runs: Path,
+) -> None:
+    run = damaged(file, damage)
+    heard = _run(runs / "bench of mine" / "bench.yaml", run)
+    if (file, damage) != ("run.json", "deleted"):  # of which nothing is known then
+        assert [line for line in heard if file in line]
+    again = jb.open_run(run)
+    assert not again.gaps
+    before, after = ({j.name: j for j in jb.open_run(r).judges} for r in (runs / "mine", run))
+    for name, judge in before.items():
+        assert {k: v.labels for k, v in judge.verdicts.items()} == {
+            k: v.labels for k, v in after[name].verdicts.items()
+        }
+
+
+def test_verdicts_of_a_changed_file_count_and_every_report_says_so(damaged, runs: Path) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("verdicts-good.jsonl", "a line doubled")
+    heard = _run(runs / "bench of mine" / "bench.yaml", run)
+    told = "was changed after the run; the run wrote 12 verdicts, it holds 13"
+    assert f"{run}/verdicts-good.jsonl: {told}; what it lacks is asked for again" in heard
+    note = (
+        f"verdicts-good.jsonl was not as the run had left it ({told}). The verdicts in it count "
+        "as they stood."
+    )
+    for _ in range(2):  # also after a further run, which finds nothing
+        assert note in jb.open_run(run).notes
+        _run(runs / "bench of mine" / "bench.yaml", run)
+    (run / "verdicts-good.jsonl").unlink()
+    _run(runs / "bench of mine" / "bench.yaml", run)
+    assert note not in jb.open_run(run).notes  # every verdict in it is new
+
+
+def test_damaged_lines_are_put_aside(damaged, runs: Path) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("verdicts-good.jsonl", "a bad byte")
+    heard = _run(runs / "bench of mine" / "bench.yaml", run)
+    told = "verdicts-good.jsonl: 1 damaged line is now in verdicts-good.jsonl.damaged"
+    assert f"{told}; what it judged is asked again" in heard
+    assert (run / "verdicts-good.jsonl.damaged").read_bytes().count(b"\n") == 1
+    assert (run / "verdicts-good.jsonl").read_bytes().count(b"\n") == ITEMS
+
+
+# --- unfinished, and older -----------------------------------------------------------------------
+
+
+def test_an_unfinished_run_is_announced_with_what_it_lacks(damaged, call) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("verdicts-good.jsonl", "halved at a line")
+    folder = RunFolder(run)
+    folder.write_manifest(folder.manifest(), "running")  # as of a killed process
+    said = "This run is unfinished: good has 6 of 12 verdicts. The same command, given again,"
+    with pytest.warns(UserWarning, match=f"^{said} goes on with it.$"):
+        code, out, _ = call("align", run)
+    assert code == 0
+    assert said in out.replace("\n", " ")
+
+
+def test_damage_to_the_data_of_an_unfinished_run_is_refused(damaged, call) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("verdicts-good.jsonl", "halved at a line")
+    folder = RunFolder(run)
+    folder.write_manifest(folder.manifest(), "running")
+    DAMAGES["halved at a line"](run / "labels.jsonl", run)
+    code, _, err = call("align", run)
+    assert code == 2
+    assert "labels.jsonl: holds 12 of 24 labels" in err
+    assert "verdicts-good" not in err
+
+
+def test_a_run_of_an_older_version_is_read_with_one_line(damaged, call) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("labels.jsonl", "lines swapped")
+    manifest = RunFolder(run).manifest()
+    del manifest["files"]
+    (run / "run.json").write_text(json.dumps(manifest, indent=2))
+    told = "an older version wrote this run and did not note what its files hold, so that damage"
+    with pytest.warns(UserWarning, match=f"run: {told} does not show; to have it noted, run ") as w:
+        assert not jb.open_run(run).gaps
+    assert "\n" not in str(w[0].message)
+    DAMAGES["a bad byte"](run / "verdicts-good.jsonl", run)
+    code, _, err = call("align", run)
+    assert code == 2
+    assert f"error: {run}/verdicts-good.jsonl:1: is not JSON" in err
+    assert "; to repair it, run `judgebench run BENCH`" in err
+
+
+# --- endings -------------------------------------------------------------------------------------
+
+
+def test_a_model_without_a_verdict_fails_the_run(tmp_path: Path, call, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    bench = _write_bench(tmp_path / "b", "mine", "Polite")
+    with Loopback(lambda body, count: status(400)) as server:
+        settings = {"base_url": server.base_url, "max_retries": 0}
+        remote = {"name": "remote", "backend": "openai-compatible:m", "settings": settings}
+        changes = {"judges": [remote], "controls": False}
+        bench.write_text(yaml.safe_dump({**yaml.safe_load(bench.read_text()), **changes}))
+        code, out, err = call("run", bench, "--run", tmp_path / "run", "--limit", "4")
+    assert code == 1
+    assert "Report: " in out
+    told = "failed: remote: no verdict could be read (4 failed); the first: "
+    assert [line for line in err.splitlines() if line.startswith(told)]
