@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -357,9 +358,20 @@ def test_the_ends_that_stand_beside_stars_or_dots_go_too(monkeypatch: pytest.Mon
 
 
 def test_what_looks_like_a_key_or_stands_before_a_host_is_hidden() -> None:
-    text = f"{LOOKS} at https://anna:pw@host.example/a and sk-learn-based-classifiers"
-    hidden = "*** at https://***@host.example/a and sk-learn-based-classifiers"
-    assert Secrets().scrubbed(text) == hidden
+    models = "sk-learn-based-classifiers of 2026 and hf_llama3-8b-instruct-v2"
+    text = f"{LOOKS} at https://anna:pw@host.example/a and {models}"
+    assert Secrets().scrubbed(text) == f"*** at https://***@host.example/a and {models}"
+
+
+@pytest.mark.parametrize("text", ["sk-", "*", "abcd", "https://a", "abcd***", "abcd12", "/*@:"])
+def test_a_hostile_text_is_scrubbed_in_linear_time(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANTED", "abcd1234567890wxyz")
+    secrets = Secrets("PLANTED")
+    began = time.process_time()
+    secrets.scrubbed(text * (200_000 // len(text)))
+    assert time.process_time() - began < 5
 
 
 def test_a_path_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,10 @@ _HOLDS_A_KEY = re.compile(
 _SHORTEST = 8  # characters; what is shorter may stand anywhere by chance
 _PIECE = 4  # characters, by which a text without a secret is known quickly
 _HIDDEN = "***"
+_PASSES = 8
 # Of what a message leaves out, and how much of a key's ends stands beside such a mark.
 _MARKS = ("**", "\u2022\u2022", "\u2026", "...", "xxxx", "XXXX")
-_MARK = r"(?:\*{2,}|\u2022{2,}|\u2026|\.{3,}|x{4,}|X{4,})"
+_MARK = r"(?:\*{2,99}|\u2022{2,99}|\u2026|\.{3,99}|x{4,99}|X{4,99})"
 _ENDS = range(_SHORTEST - 1, 3, -1)
 _USERINFO = re.compile(r"(?<=://)[^/\s@\"'<>]+@")
 # How keys of well-known services begin, and tokens of the web (JWT).
@@ -31,7 +32,10 @@ _STARTS = (
     "sk-", "sk_", "pk_", "rk_", "gsk_", "csk-", "hf_", "xai-", "pplx-", "nvapi-", "r8_", "AIza",
     "AKIA", "eyJ", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-",
 )  # fmt: skip
-_LOOKS_LIKE_A_KEY = re.compile(rf"\b(?:{'|'.join(_STARTS)})(?=[\w.-]*\d)[\w.-]{{16,}}")
+_LOOKS_LIKE_A_KEY = re.compile(
+    rf"(?:\b|(?<=\\[nrt]))(?:{'|'.join(_STARTS)})"
+    r"(?=[\w.-]{0,99}\d)(?=[\w.-]{0,99}[A-Za-z0-9]{12})[\w.-]{16,}"
+)
 _NAMED_KEY = re.compile(r"(?:key|token|secret|password|passwd|pwd|sig|auth)=[^&;\s]", re.IGNORECASE)
 
 
@@ -60,8 +64,7 @@ class Secrets:
         """`text` without any eight characters in a row of a secret, be it plain, quoted or in
         base64, without the ends of one that are left beside stars or dots, and without what looks
         like a key or stands before the host of a URL."""
-        before = None
-        while text != before:  # what is hidden may bring together what was apart
+        for _ in range(_PASSES):  # what is hidden may bring together what was apart
             before = text
             text = self._without_runs(text)
             if any(mark in text for mark in _MARKS):
@@ -70,6 +73,8 @@ class Secrets:
                 text = _USERINFO.sub(f"{_HIDDEN}@", text)
             if any(start in text for start in _STARTS):
                 text = _LOOKS_LIKE_A_KEY.sub(_HIDDEN, text)
+            if text == before:
+                break
         return text
 
     def stands_in(self, text: str) -> bool:

@@ -31,7 +31,7 @@ from judgebench.cli.options import (
     ShardOption,
     WorkersOption,
 )
-from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose, show_problems
+from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose, entries, show_problems
 from judgebench.cli.streams import guarded_streams, told
 from judgebench.errors import DamagedRun, JudgebenchError, RunError, SetupError
 from judgebench.features import wings
@@ -275,12 +275,9 @@ def _exit_code() -> int | str | None:
 
 
 def _say(*lines: str) -> None:
-    from judgebench.backends.secrets import Secrets
-
-    secrets = Secrets()
     with suppress(OSError):  # nobody is left to read it
-        for line in lines:
-            print(secrets.scrubbed(line), file=sys.stderr)
+        for line in entries(lines):
+            print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -103,13 +103,26 @@ def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
     return [f"Report: {page}{beside}"]
 
 
+def entries(lines: Iterable[str]) -> Iterator[str]:
+    """Each line without keys. What follows a break in one is set in, so that no file's name and no
+    server can write a line of ours."""
+    from judgebench.backends.secrets import Secrets
+
+    secrets = Secrets()
+    for line in lines:
+        yield secrets.scrubbed(line).replace("\n", "\n  ")
+
+
 def show_problems(console: Console, problems: Sequence[Problem], word: str) -> None:
     """Every problem on a line of its own; beyond 50 of one kind, the rest is counted."""
     shown: dict[str, int] = {}
+    told = []
     for problem in problems:
         shown[problem.kind] = shown.get(problem.kind, 0) + 1
         if shown[problem.kind] <= MOST_PROBLEMS_SHOWN:
-            console.print(f"{word}: {problem}", soft_wrap=True)
+            told.append(f"{word}: {problem}")
+    for line in entries(told):
+        console.print(line, soft_wrap=True)
     for kind, count in shown.items():
         if count > MOST_PROBLEMS_SHOWN:
             console.print(f"{word}: … and {count - MOST_PROBLEMS_SHOWN} more of the kind {kind!r}")

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 _BREAKS = re.compile(r"(\s+)|(?<=\S[/:_@-])(?=\w)|(?<=\S\.)(?=[^\W\d])")
-_COMMANDS = re.compile(r"(?!\A)\r(?!\n)|[\u202a-\u202e\u2066-\u2069]")  # which move what is shown
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_COMMANDS = re.compile(r"(?!\A)\r(?!\n)|[\u202a-\u202c\u2066-\u2069]")  # which move what is shown
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
 
 
 def counted(n: int, one: str, many: str = "") -> str:
@@ -48,7 +48,8 @@ def _room(text: str) -> int:
 
 
 def printable(text: str, escape: Callable[[str], str] = str) -> str:
-    """`text` with control characters and lone surrogates shown as U+FFFD, then escaped.
+    """`text` with control characters, lone surrogates and what reverses writing shown as U+FFFD,
+    then escaped.
 
     Tabs and line breaks stay; a terminal or an XML reader must not see the others.
     """

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from loopback import Loopback, said
+from loopback import Loopback, said, status
 
 REPO = Path(__file__).resolve().parents[2]
 REPLY = said(json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}))
@@ -54,6 +54,18 @@ def test_the_first_run_of_a_file_from_elsewhere_says_where_keys_go(  # type: ign
         assert call(*part) == (0, "", ""), "it resumes the first"
         monkeypatch.chdir(tmp_path / "theirs")
         assert call(*part) == (0, "", ""), "a file of the current folder is one's own"
+
+
+def test_an_error_of_a_server_commands_nothing_and_holds_no_key(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    key = os.environ["SOME_VARIABLE"]
+    error = f"\x1b[2J\x1b]52;c;eA==\x07[red]Incorrect API key: {key[:13]}\r{key[:4]}***{key[-4:]}"
+    with Loopback([status(401, error)]) as server:
+        bench = written(tmp_path / "theirs", server.base_url)
+        code, out, err = call("run", bench, "--shard", "1/2")
+    assert code == 2
+    assert "[red]Incorrect API key: ***" in err
+    assert not set("\x1b\x07\r") & set(out + err)
+    assert not any(part in out + err for part in (key[:4], key[4:8], key[-4:]))
 
 
 def test_a_terminal_is_asked_and_may_say_no(tmp_path: Path) -> None:

@@ -50,6 +50,16 @@ def test_an_error_that_quotes_a_stranger_commands_no_terminal(call, tmp_path: Pa
     assert not commands(out + err)
 
 
+def test_a_stranger_writes_no_line_of_ours_and_no_key(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    key = "sk-proj-4f9a0b7c2d8e6f1a3b5c"
+    for command in ("list", "check"):
+        code, out, err = call(command, tmp_path / f"x\nNo errors.\n{key}")
+        assert code == 2
+        assert "error: " in out + err
+        assert "\nNo errors." not in f"\n{out}\n{err}"
+        assert key not in out + err
+
+
 def ascii_json(text: str) -> str:
     return '"' + "".join(f"\\u{ord(c):04x}" for c in text) + '"'
 
