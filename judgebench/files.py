@@ -21,6 +21,8 @@ from pydantic_core import to_json as pydantic_json
 
 from judgebench.errors import Problem, SetupError, shorten
 
+_MOST_TIMES, _FREE = 100, 1 << 24  # that a file may unpack to: times its size, and bytes anyway
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """The file is the old one or the new one, never half of either."""
@@ -131,6 +133,16 @@ def open_bytes(path: Path) -> BufferedReader:
     if not (stat.S_ISFIFO(mode) and is_named_pipe(path)):
         raise OSError("is no regular file; a pipe is read as /dev/stdin or <(command) only")
     return _kept(path).open("rb")
+
+
+def check_unpacked(unpacked: int, packed: int) -> None:
+    """Raise OSError where a packed file holds far more than files do: a few bytes can unpack
+    without end."""
+    if unpacked > max(_MOST_TIMES * packed, _FREE):
+        raise OSError(
+            f"unpacks to more than {_MOST_TIMES} times its size; if it holds so much, give it as "
+            "plain CSV"
+        )
 
 
 def is_named_pipe(path: Path) -> bool:

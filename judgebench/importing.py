@@ -15,7 +15,7 @@ from judgebench.data.guess import MOST_LABELS, ordered
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import Row, Tables, as_judge, tables
 from judgebench.data.spreadsheet import is_run
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.files import to_line, write_atomically
 from judgebench.init import (
     BENCH,
@@ -196,23 +196,24 @@ def _table(name: str, rows: Sequence[Row]) -> str:
 def _in_words(found: Tables) -> Iterator[str]:
     groups = {row["question"] or row["group"] for row in found.answers}
     systems = {row["system"] for row in found.answers} - {""}
-    of = f" of {', '.join(sorted(systems))}" if systems else ""
+    of = f" of {some(sorted(systems))}" if systems else ""
     count, asked = counted(len(found.answers), "answer"), counted(len(groups), "question")
     yield f"{count}{of} to {asked}"
     if found.labels:
         people = dict.fromkeys(row["annotator"] for row in found.labels)
-        yield f"{counted(len(found.labels), 'human label')} by {', '.join(people)}"
-    for judge in dict.fromkeys(row["judge"] for row in found.verdicts):
-        rows = [row for row in found.verdicts if row["judge"] == judge]
-        states = (row["status"] or "to be parsed" for row in rows)
-        each = [f"{n:,} {state}" for state, n in sorted(Counter(states).items())]
-        yield f"{counted(len(rows), 'verdict')} of {judge}: {', '.join(each)}"
+        yield f"{counted(len(found.labels), 'human label')} by {some(people)}"
+    states: dict[str, Counter[str]] = {}
+    for row in found.verdicts:
+        states.setdefault(row["judge"], Counter())[row["status"] or "to be parsed"] += 1
+    for judge, its in states.items():
+        each = [f"{n:,} {state}" for state, n in sorted(its.items())]
+        yield f"{counted(its.total(), 'verdict')} of {judge}: {', '.join(each)}"
     metrics = _metrics(found)
     for metric, labels in found.metrics.items():
         if metric in metrics:
             yield f"metric {metric!r}: {', '.join(metrics[metric])}"
         else:
-            kinds = f"{len(labels):,} different values, such as {labels[0]!r}"
+            kinds = f"{len(labels):,} different values, such as {shorten(labels[0])}"
             yield f"metric {metric!r} is left out of the rubric, for these are no labels: {kinds}"
     given = (row["metric"] for row in (*found.labels, *found.verdicts))
     for metric in dict.fromkeys(name for name in given if name and name not in found.metrics):

@@ -6,20 +6,22 @@ import csv
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import yaml
 
 from judgebench.data.guess import Guess, guess, keys_of
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.files import write_atomically
 from judgebench.rubric import normalise
 
 BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
 LABELS, ANSWERS = "labels-template.csv", "answers-template.csv"
+_MOST_NAMED = 50  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
 _SKIP = "rows without a text are no items; with keep they are empty answers"
 _EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
@@ -107,7 +109,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _quoted(text: str) -> str:
     """The text as YAML reads it back, on one line."""
     plain = re.fullmatch(r"[A-Za-z][\w-]*( [\w-]+)*", text, re.ASCII)
-    if plain and not isinstance(yaml.safe_load(text), bool) and yaml.safe_load(text) is not None:
+    if plain and isinstance(yaml.safe_load(text), str):
         return text
     dumped = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=10**9)
     return str(dumped).rstrip("\n")
@@ -125,17 +127,18 @@ def stem_of(path: Path) -> str:
 
 def metric_ids(metrics: Iterable[str]) -> dict[str, str]:
     """The id of each metric by what the file calls it; no two ids or titles are the same."""
-    metrics = list(metrics)
-    titles = [normalise(title) for title in metrics]
+    titles = {title: normalise(title) for title in metrics}
+    taken, numbers = set(titles.values()), Counter[str]()
     ids: dict[str, str] = {}
-    for title in metrics:
-        others = {t for t in titles if t != normalise(title)} | set(ids.values())
-        slug = re.sub("[^a-z0-9]+", "_", normalise(title)).strip("_")
+    used: set[str] = set()
+    for title, plain in titles.items():
+        slug = re.sub("[^a-z0-9]+", "_", plain).strip("_")
         slug = slug if slug[:1].isalpha() else f"metric_{slug}".rstrip("_")
-        number, found_id = 1, slug
-        while found_id in others:
-            number += 1
-            found_id = f"{slug}_{number}"
+        found_id = slug
+        while found_id in used or (found_id in taken and found_id != plain):
+            numbers[slug] += 1
+            found_id = f"{slug}_{numbers[slug] + 1}"
+        used.add(found_id)
         ids[title] = found_id
     return ids
 
@@ -220,7 +223,7 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
             f"  - path: {ANSWERS}",
             f"    items: {{item_id: {_item_id(found).split(' #')[0]}, text: text}}",
         ]
-    unused = (f"#   {_comment(column)}: {why}" for column, why in found.unused.items())
+    unused = [f"#   {_comment(column)}" for column in _unused(found)]
     return "\n".join(
         [*lines, *(["# Columns that are not read:", *unused] if found.unused else []), ""]
     )
@@ -307,14 +310,22 @@ def _in_words(found: Guess) -> Iterator[str]:
         yield f"item_id: {' and '.join(map(repr, found.key)) or 'each row is an item'}"
     for metric, labels in found.metrics.items():
         people = [who for who, columns in found.columns.items() if who and metric in columns]
-        by = f" by {', '.join(people)}" if people else ""
+        by = f" by {some(people)}" if people else ""
         yield f"metric {metric!r}{by}: {', '.join(labels)}"
     for name, (column, metric) in found.judges.items():
         yield f"judge {name!r}: verdicts on {metric!r} in column {column!r}"
     if not found.metrics:
         yield "no column looks like labels: the rubric holds an example to replace"
-    for column, why in found.unused.items():
-        yield f"not read: column {column!r}: {why}"
+    for column in _unused(found):
+        yield f"not read: column {column}"
+
+
+def _unused(found: Guess) -> Iterator[str]:
+    """The columns that are not read, and why; many of them are counted."""
+    for column, why in islice(found.unused.items(), _MOST_NAMED):
+        yield f"{shorten(column)}: {why}"
+    if (more := len(found.unused) - _MOST_NAMED) > 0:
+        yield f"… and {more:,} more"
 
 
 def _next_steps(found: Guess, folder: Path) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,13 +11,15 @@ from pathlib import Path
 from judgebench.data.cells import Cell, clean
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import DataTable, open_table
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, some
 from judgebench.rubric import normalise
 from judgebench.study.model_names import is_like_a_model
 
 MOST_LABELS = 12  # a column with more different values is not taken for labels
 LONGEST_LABEL = 60  # characters
+_LONGEST_NAME = 200  # characters of a column that is named by a metric and a person
 _LONGEST_ID = 80
+_MOST_METRICS = 200
 _MOST_ITEMS = 0.75  # of the rows, where items have rows of several annotators
 _REMEMBERED = 200_000  # values of a column, among which a repeated one is looked for
 _LONG_TEXT = 30  # characters on average, from which on a column holds texts
@@ -205,19 +208,31 @@ def guess(path: Path) -> Guess:
     metrics, unused = _metrics(path, columns, roles)
     if "text" not in roles and not metrics:
         message = "holds neither texts to judge nor labels"
-        raise SetupError(Problem(message, str(path), found=", ".join(columns)))
+        raise SetupError(Problem(message, str(path), found=some(columns)))
     blank = "text" in roles and columns[roles["text"]].filled < rows
     people, judges = {"": {name: name for name in metrics}}, dict[str, tuple[str, str]]()
     if not {"annotator", "metric"} & roles.keys():
-        of_models = {name for name in columns if is_like_a_model(name)} - set(roles.values())
+        short = [name for name in columns if len(name) <= _LONGEST_NAME]
+        of_models = {name for name in short if is_like_a_model(name)} - set(roles.values())
         made = {name: labels for name, labels in metrics.items() if name not in of_models}
         made, people = _people(made)
+        _check_few(made, path)
         if judges := _judges({name: columns[name] for name in of_models}, made, people):
             metrics = made
             unused = {name: why for name, why in unused.items() if name not in of_models}
         else:
             metrics, people = _people(metrics)
+    _check_few(metrics, path)
     return Guess(path, roles, by_content, metrics, people, unused, key, blank, judges)
+
+
+def _check_few(metrics: Mapping[str, Sequence[str]], path: Path) -> None:
+    """Raise SetupError where there are more metrics than anybody labels by."""
+    if len(metrics) > _MOST_METRICS:
+        message = "holds more columns or names of metrics than a rubric has: describe it by hand"
+        allowed = f"at most {_MOST_METRICS} metrics; the labels of one, by many people, are in "
+        allowed += "columns such as rating_1, rating_2, or in rows: item_id, annotator, label"
+        raise SetupError(Problem(message, str(path), None, "", some(metrics), allowed))
 
 
 def _judges(
@@ -228,13 +243,13 @@ def _judges(
     """By the judge's name the column of its verdicts and its metric: of those of which the cells
     hold two labels, one that the column is named by, else that of most annotators."""
     found = {}
+    spelt = {metric: _normal(labels) for metric, labels in metrics.items()}
+    made_by = Counter(metric for own in people.values() for metric in own)
     for name, about in sorted(columns.items()):
-        fits = [
-            m for m, labels in metrics.items() if len(about.values.keys() & _normal(labels)) > 1
-        ]
+        fits = [m for m, labels in spelt.items() if len(about.values.keys() & labels) > 1]
         named = [metric for metric in fits if plain_name(metric) in plain_name(name)]
         if fits:
-            metric = max(named or fits, key=lambda m: sum(m in own for own in people.values()))
+            metric = max(named or fits, key=made_by.__getitem__)
             judge = re.sub(r"[ _.-]*(label|verdict|rating|score|annotation)s?$", "", name.strip())
             judge = as_name(judge)[:64] or "judge"
             found[judge] = (name, metric)
@@ -328,9 +343,22 @@ def _ids(path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str], r
         if columns[name].filled == rows and not columns[name].repeats:
             return name
     if "text" in roles:
-        answers, _ = _items(path, [roles[r] for r in ("question", "text") if r in roles], [])
-        return next((c for c in free if _items(path, [c], [roles["text"]])[0] == answers), "")
+        return _id_of_answers(path, free, [roles[r] for r in ("question", "text") if r in roles])
     return ""
+
+
+def _id_of_answers(path: Path, columns: Sequence[str], about: Sequence[str]) -> str:
+    """The first of the columns that has another value for each answer; all are read at once."""
+    answers: set[int] = set()
+    texts: dict[str, dict[str, int]] = {name: {} for name in columns}  # by value
+    for cells in _rows(_table(path, Findings())):
+        answers.add(hash(tuple(cells.get(c, "") for c in about)))
+        text = hash(cells.get(about[-1], ""))
+        for name in [
+            c for c, seen in texts.items() if seen.setdefault(cells.get(c, ""), text) != text
+        ]:
+            del texts[name]
+    return next((name for name, seen in texts.items() if len(seen) == len(answers)), "")
 
 
 def _key(
@@ -363,7 +391,7 @@ def _key(
     else:
         message = "no column says which item a row is about"
         allowed = f"a column {', '.join(NAMES['item_id'])}"
-    problem = Problem(message, str(path), 1, found=", ".join(columns), allowed=allowed)
+    problem = Problem(message, str(path), 1, found=some(columns), allowed=allowed)
     raise SetupError(problem)
 
 
@@ -461,18 +489,17 @@ def _people(
     """Metrics, and the column of each by annotator, where columns are named by both: `tone_rater1`
     and `tone_rater2`, `rater1_tone`, `rating_1`. Their labels are those of all columns."""
     found: dict[str, dict[str, str]] = {}
-    for name in labels:
+    for name in (name for name in labels if len(name) <= _LONGEST_NAME):
         match = next(filter(None, (form.fullmatch(name) for form in _BY_PEOPLE)), None)
         if match and match["who"]:
             who = f"annotator-{match['who']}" if match["who"].isdigit() else match["who"]
             found.setdefault(match["metric"] or "Label", {})[who] = name
     several = {metric: people for metric, people in found.items() if len(people) > 1}
-    metrics: dict[str, tuple[str, ...]] = {}
+    spelt: dict[str, dict[str, str]] = {}
     columns: dict[str, dict[str, str]] = {}
     named = {name: (metric, who) for metric, p in several.items() for who, name in p.items()}
     for name, texts in labels.items():
         metric, who = named.get(name, (name, ""))
-        spelt = {normalise(text): text for text in (*metrics.get(metric, ()), *texts)}
-        metrics[metric] = ordered(spelt.values())
+        spelt.setdefault(metric, {}).update((normalise(text), text) for text in texts)
         columns.setdefault(who, {})[metric] = name
-    return metrics, columns
+    return {metric: ordered(known.values()) for metric, known in spelt.items()}, columns

@@ -20,7 +20,7 @@ _AS_PAIRS = JSONDecoder(object_pairs_hook=tuple, **_AS_TEXT)
 _AS_DICTS = JSONDecoder(**_AS_TEXT)
 _LINE_ENDS = ("\n", "\r\n", "")
 _TEXTS = {str}
-_MOST_CELLS, _MOST_BLANK = 1_000_000, 20  # of a table; times those that hold something
+_MOST_CELLS, _MOST_BLANK = 5_000_000, 20  # of a table; times those that hold something
 _Object = tuple[int, tuple[tuple[str, Any], ...]]  # its line, and its keys and values
 
 

@@ -22,7 +22,7 @@ from judgebench.data.json_rows import json_cell, jsonl_columns, jsonl_rows, read
 from judgebench.data.nested import Anywhere, Paths, dig
 from judgebench.data.spec import FileSpec, Format, columns_of
 from judgebench.data.workbook import read_workbook
-from judgebench.files import is_named_pipe, open_bytes
+from judgebench.files import check_unpacked, is_named_pipe, open_bytes
 
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
@@ -31,9 +31,8 @@ SUFFIXES: dict[str, Format] = {
 _TO_EXPORT = (".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".gsheet")
 _BY_FIRST_BYTE: dict[bytes, Format] = {b"[": "json", b"{": "jsonl"}
 _LONGEST_LINE = 1 << 27  # characters
-_UNPACKED = 100, 1 << 26  # times its size, and bytes, of which a packed file may exceed one
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
+_UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -180,24 +179,16 @@ class _Unpacked(gzip.GzipFile):
     def __init__(self, raw: io.BufferedReader) -> None:
         super().__init__(fileobj=raw)
         self.myfileobj = cast(Any, raw)
-        self._most = most_unpacked(os.fstat(raw.fileno()).st_size)
+        self._packed = os.fstat(raw.fileno()).st_size
 
     def read1(self, size: int = -1) -> bytes:
-        if self.tell() > self._most:
-            times = _UNPACKED[0]
-            raise OSError(f"unpacks to more than {times} times its size: unpack it if that is so")
+        check_unpacked(self.tell(), self._packed)
         return super().read1(size)
 
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size >= 0:
             return super().read(size)
         return b"".join(iter(partial(self.read1, 1 << 20), b""))
-
-
-def most_unpacked(size: int) -> int:
-    """How many bytes a packed file of that size may hold."""
-    times, bytes = _UNPACKED
-    return max(times * size, bytes)
 
 
 def _lines(text: io.TextIOWrapper) -> Iterator[str]:
@@ -232,6 +223,7 @@ def _guarded(rows: Iterator[RawRow], file: str, findings: Findings) -> Iterator[
 
 def _cannot_be_read(error: Exception) -> str:
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    reason = "does not fit into memory" if isinstance(error, MemoryError) else reason
     return f"cannot be read: {reason}"
 
 
@@ -347,15 +339,40 @@ def _read_parquet(data: IO[bytes], paths: Paths, file: str, findings: Findings) 
         paths.look({field.name: _shape(field.type) for field in table.schema_arrow})
         deep = paths.found(names)
         yield RawRow(1, (*names, *deep))
-        line = 1
+        line, size = 1, 0
+        packed = data.seek(0, os.SEEK_END)
         for batch in table.iter_batches(batch_size=1024):
-            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for values in zip(*map(_values, batch.columns), strict=True):
                 line += 1
                 row = dict(zip(names, values, strict=True)) if deep else {}
                 dug = (dig(row, steps) for steps in deep.values())
-                yield RawRow(line, tuple(map(_object_cell, (*values, *dug))))
+                cells = tuple(map(_object_cell, (*values, *dug)))
+                size += len(cells) + sum(map(len, filter(None, cells)))
+                yield RawRow(line, cells)
+            check_unpacked(size, packed)
     except pa.ArrowException as error:
         findings.add("unreadable_file", f"is not Parquet: {error}", (file, None))
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of a column. What Python has none of, as the year 12000, is a text."""
+    try:
+        found: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError, LookupError):
+        return list(map(_value, column))
+    return found
+
+
+def _value(scalar: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return scalar.as_buffer().to_pybytes()
+    except (ValueError, OverflowError, LookupError):
+        nested = pa.types.is_nested(scalar.type)
+        return None if nested else f"{scalar.type} {scalar.value}"
 
 
 def _shape(type: Any) -> Any:

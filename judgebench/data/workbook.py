@@ -7,12 +7,15 @@ from contextlib import suppress
 from datetime import datetime, time
 from io import BytesIO
 from typing import IO, Any
+from zipfile import ZipFile
 
 from judgebench.data.cells import RawRow, scalar_text
 from judgebench.data.findings import Findings
 from judgebench.errors import MissingExtra
+from judgebench.files import check_unpacked
 
 Cells = tuple[Any, ...]
+_MOST_ROWS = 1_048_576  # of a sheet, in any spreadsheet program
 
 
 def read_workbook(
@@ -30,12 +33,17 @@ def read_workbook(
     try:
         # Values and formulas are two views of a file: a value that was never stored shows as none.
         content = BytesIO(data.read())
+        with ZipFile(content) as archive:
+            unpacked = sum(part.file_size for part in archive.infolist())
+        check_unpacked(unpacked, len(content.getbuffer()))
         values = openpyxl.load_workbook(content, read_only=True, data_only=True)
         formulas = openpyxl.load_workbook(content, read_only=True)
         name = _sheet(values, sheet, file, findings)
         if name is not None:
-            shown, written = (view[name].iter_rows(values_only=True) for view in (values, formulas))
+            shown, written = _cells(values[name]), _cells(formulas[name])
             yield from _rows(shown, written, unread, file, findings)
+    except OSError as error:
+        findings.add("unreadable_file", f"cannot be read: {error}", (file, None))
     except Exception as error:  # a damaged file fails in whatever part of openpyxl reads it
         reason = str(error) or type(error).__name__
         findings.add("unreadable_file", f"is no .xlsx workbook: {reason}", (file, None))
@@ -50,12 +58,21 @@ def _sheet(workbook: Any, wanted: str | None, file: str, findings: Findings) -> 
         message = "the workbook has no sheet of this name"
         findings.add("bad_spec", message, (file, None), "sheet", wanted, ", ".join(names))
         return None
-    filled = [name for name in names if any(map(any, workbook[name].iter_rows(values_only=True)))]
+    filled = [name for name in names if any(map(any, _cells(workbook[name])))]
     if len(filled) > 1:
         message = "has several sheets: name one with `sheet: NAME` in a data.yaml"
         findings.add("bad_spec", message, (file, None), "sheet", allowed=", ".join(filled))
         return None
     return (filled or names)[0]
+
+
+def _cells(sheet: Any) -> Iterator[Cells]:
+    """The rows of a sheet as they are: what the file says of its own size may be wrong."""
+    sheet.reset_dimensions()
+    for line, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+        if line > _MOST_ROWS:
+            raise OSError(f"a sheet has more than {_MOST_ROWS:,} rows")
+        yield cells
 
 
 def _rows(
@@ -66,7 +83,7 @@ def _rows(
     blank: list[RawRow] = []  # those at the end are formatting
     bare: dict[str, tuple[int, str, int]] = {}  # column: line, formula, how many
     for line, (cells, written) in enumerate(zip(values, formulas, strict=True), start=1):
-        texts = [_text(cell) for cell in cells]
+        texts = ["" if cell is None else _text(cell) for cell in cells]
         while len(texts) > len(header) and not texts[-1]:
             texts.pop()
         header = header or texts

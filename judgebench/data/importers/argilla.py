@@ -70,8 +70,10 @@ def _given(value: _Value, no_labels: Mapping[str, str], left_out: Counter[str]) 
 def _no_labels(values: Sequence[_Value]) -> dict[str, str]:
     """The questions whose values are no labels, and why."""
     why = {}
-    for question in dict.fromkeys(value.question for value in values):
-        found = [value.value for value in values if value.question == question]
+    by_question: dict[str, list[Any]] = {}
+    for value in values:
+        by_question.setdefault(value.question, []).append(value.value)
+    for question, found in by_question.items():
         if any(isinstance(value, list | dict) for value in found):
             why[question] = "which are lists"
         elif not are_labels(map(label_text, found)):

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 from zipfile import BadZipFile, ZipFile
 
-from judgebench.errors import Problem, SetupError
+from judgebench.data.findings import Findings
+from judgebench.errors import Problem, SetupError, some
 from judgebench.files import open_bytes
 
 
@@ -37,14 +38,14 @@ class Content:
         """What there is, for an error message."""
         value = self.value
         if self.kind == "zip":
-            return "a zip archive with " + (", ".join(value[:5]) or "nothing in it")
+            return "a zip archive with " + (some(value, 5) or "nothing in it")
         if self.kind == "table":
-            return f"a table with the columns {', '.join(map(str, value[0]))}"
+            return f"a table with the columns {some(value[0])}"
         kind = "lines of JSON" if self.kind == "lines" else "JSON"
         if isinstance(value, list):
             kind, value = f"{kind}: a list of {len(value)}", value[0] if value else None
         if isinstance(value, dict):
-            return f"{kind} with the keys {', '.join(map(str, list(value)[:12])) or 'none'}"
+            return f"{kind} with the keys {some(value, 12) or 'none'}"
         return kind
 
     def fail(self, message: str, line: int | None = None, **about: str) -> SetupError:
@@ -88,15 +89,15 @@ def _json(path: Path, text: str) -> Content:
     except (ValueError, RecursionError) as error:
         whole = error
     lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    found, problems = [], []
+    found, findings = [], Findings()
     for number, line in lines:
         try:
             found.append(json.loads(line))
         except (ValueError, RecursionError):
-            problems.append(Problem("is not JSON", str(path), number, found=repr(line[:60])))
+            findings.add("malformed", "is not JSON", (str(path), number), found=line)
     if found and isinstance(found[0], dict):
-        if problems:
-            raise SetupError(problems)
+        if findings.errors:
+            raise SetupError(findings.errors)
         return Content(path, "lines", found)
     torn_at = getattr(whole, "lineno", None)
     reason = getattr(whole, "msg", "is nested too deeply")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from judgebench.data.findings import Findings
 from judgebench.data.guess import roles_by_name
 from judgebench.data.importers.content import Content
 from judgebench.data.importers.log import (
@@ -22,7 +23,7 @@ from judgebench.data.importers.log import (
     label_text,
     scalars,
 )
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import SetupError
 
 ABOUT = "lm-evaluation-harness samples (--log_samples, JSONL)"
 _NEEDED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps")
@@ -44,13 +45,12 @@ def read(found: Content) -> Log | None:
     rows = found.objects("doc_id", "doc", "filtered_resps")
     if not rows:
         return None
-    lacking = [
-        Problem(f"lacks {', '.join(missing)}", str(found.path), line)
-        for line, row in enumerate(rows, start=1)
-        if (missing := [key for key in _NEEDED if key not in row])
-    ]
-    if lacking:
-        raise SetupError(lacking)
+    lacking = Findings()
+    for line, row in enumerate(rows, start=1):
+        if missing := [key for key in _NEEDED if key not in row]:
+            lacking.add("malformed", f"lacks {', '.join(missing)}", (str(found.path), line))
+    if lacking.errors:
+        raise SetupError(lacking.errors)
     places = Counter((str(row["doc_id"]), row.get("filter", "none")) for row in rows)
     if twice := [f"{doc} (filter {name})" for (doc, name), n in places.items() if n > 1]:
         message = "has several rows of one document and filter: import each task by itself"

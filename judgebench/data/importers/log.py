@@ -88,7 +88,7 @@ def tables(log: Log) -> Tables:
     cleaned = _Cleaned()
     found = Tables([], [], [], Counter(log.left_out))
     several = len({sample.system for sample in log.samples}) > 1
-    seen: dict[str, dict[str, int]] = {}
+    seen: dict[str, dict[str, tuple[int, int]]] = {}  # by text: which one, how often
     labelled: set[tuple[str, str, str]] = set()
     judges = _judge_names(given.by for sample in log.samples for given in sample.verdicts)
     metrics = {normalise(given.metric) for s in log.samples for given in (*s.labels, *s.verdicts)}
@@ -98,9 +98,8 @@ def tables(log: Log) -> Tables:
             continue
         key = f"{sample.id}@{sample.system}" if several else sample.id
         texts = seen.setdefault(key, {})
-        repeat = texts.get(sample.text, 0)
-        texts[sample.text] = repeat + 1
-        number = list(texts).index(sample.text) + 1
+        number, repeat = texts.get(sample.text, (len(texts) + 1, 0))
+        texts[sample.text] = number, repeat + 1
         item = key if number == 1 else f"{key}#{number}"
         if not repeat:
             found.answers.append(cleaned.row(_answer(item, sample, metrics)))
@@ -129,12 +128,14 @@ def tables(log: Log) -> Tables:
 def _judge_names(names: Iterable[str]) -> dict[str, str]:
     """The name of each judge as bench.yaml allows it; no two are the same."""
     found: dict[str, str] = {}
+    taken: set[str] = set()
+    numbers = Counter[str]()
     for name in dict.fromkeys(names):
-        stem = as_name(name)[:60] or "judge"
-        number, free = 1, stem
-        while free in found.values():
-            number += 1
-            free = f"{stem}-{number}"
+        free = stem = as_name(name)[:60] or "judge"
+        while free in taken:
+            numbers[stem] += 1
+            free = f"{stem}-{numbers[stem] + 1}"
+        taken.add(free)
         found[name] = free
     return found
 
