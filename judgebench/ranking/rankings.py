@@ -20,15 +20,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 from judgebench.records import Estimate
+from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from judgebench.results.part import Part, incomplete
 
 SystemKind = Literal["gold", "model", "control"]
 RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "control", "humans"]
