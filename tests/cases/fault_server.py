@@ -117,7 +117,7 @@ def http(code: int, body: bytes, kind: str = "application/json", **headers: str)
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def reply(text: str, finish: str = "stop", **message: object) -> bytes:
+def reply(text: str | None, finish: str = "stop", **message: object) -> bytes:
     return http(200, json.dumps(completion(text, finish, **message)).encode())
 
 
@@ -175,10 +175,51 @@ def _not_utf8(labels: Labels) -> Wire:
     )
 
 
+HUGE = 10**400
+
+
+def _with(**parts: object) -> Callable[[Labels], Wire]:
+    """A sound reply whose body has other parts too."""
+    return lambda labels: Wire(
+        http(200, json.dumps({**completion(as_json(labels)), **parts}).encode())
+    )
+
+
+def _opposite(labels: Labels) -> Labels:
+    """Another verdict."""
+    return {m.id: next(o for o in m.options if o != labels[m.id]) for m in RUBRIC.metrics}
+
+
+def _tool_call(labels: Labels) -> dict[str, object]:
+    function = {"name": "reply", "arguments": as_json(labels)}
+    return {"id": "call-1", "type": "function", "function": function}
+
+
+def _by_calls(*others: Callable[[Labels], Labels]) -> Callable[[Labels], Wire]:
+    """The verdict as a tool call, and what others make of it as further calls."""
+    return lambda labels: Wire(
+        reply(None, "tool_calls", tool_calls=[_tool_call(f(labels)) for f in (dict, *others)])
+    )
+
+
+def _two_choices(labels: Labels) -> Wire:
+    first, second = completion(as_json(labels)), completion(as_json(_opposite(labels)))
+    second["choices"][0]["index"] = 1
+    both = {**first, "choices": [*first["choices"], *second["choices"]]}
+    return Wire(http(200, json.dumps(both).encode()))
+
+
+def _call_beside_content(labels: Labels) -> Wire:
+    call = _tool_call(_opposite(labels))
+    return Wire(reply(as_json(labels), "tool_calls", tool_calls=[call]))
+
+
 _PAGE = b"<html><body>Bad gateway</body></html>"
 _PAST = "Sun, 06 Nov 1994 08:49:37 GMT"
 _WHOLE = reply("never seen")
 _HEAD = _WHOLE.index(b"\r\n\r\n") + 4
+_ODD_AFTER = ("Sun, 06 Nov 99999999999999999999 08:49:37 GMT", "nan", "5\x01")
+_CODE = {"error": {"message": "on purpose", "code": HUGE}}
 _NOTHING = http(200, json.dumps({**completion("x"), "choices": []}).encode())
 _FILTERED = error(400, "The prompt triggered the content management policy")
 _TOO_LONG = error(400, "This model's maximum context length is 2048 tokens, you sent 9000")
@@ -262,6 +303,27 @@ FAULTS: tuple[Fault, ...] = (
     Fault("another bad request (400)", 5, (Act(Status.FAILED, lambda _: Wire(
         error(400, "no such character"))),), "Read the verdict's `reason`; " + _FAILED[:1].lower()
         + _FAILED[1:]),
+    _mended("429 with a Retry-After that is no time", 10,
+            *[again(error(429, Retry_After=value)) for value in _ODD_AFTER]),
+    _mended("429 with a Retry-After of 400 digits", 4, again(error(429, Retry_After="9" * 400))),
+    _mended("error whose code has 400 digits", 10, again(http(200, json.dumps(_CODE).encode()))),
+    _mended("choices that are no list", 10, again(
+        http(200, json.dumps({**completion("x"), "choices": {"0": "x"}}).encode()))),
+    Fault("usage of 400 digits", 15, (Act(Status.OK, _with(
+        usage=dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), HUGE),
+        created=HUGE)),), _ACCEPTED),
+    Fault("usage below 0", 10, (Act(Status.OK, _with(
+        usage=dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), -1))),),
+          _ACCEPTED),
+    Fault("tool calls that agree", 10, (Act(Status.OK, _by_calls(dict)),), _ACCEPTED),
+    _mended("two tool calls that differ, then a sound reply", 10,
+            Act(Status.UNPARSED, _by_calls(_opposite)), advice=_RETRIED),
+    _mended("two choices that differ, then a sound reply", 10,
+            Act(Status.UNPARSED, _two_choices), advice=_RETRIED),
+    Fault("a tool call beside content that differs, for ever", 5,
+          (Act(Status.UNPARSED, _call_beside_content),), _UNREAD),
+    Fault("another model's reply", 10, (Act(Status.OK, _with(model="another")),),
+          "The report says so; name a fixed version of the model."),
     _mended("429, then a reset, then a wrong label, then 500", 10, again(error(429)),
             again(b"", "reset"), _WRONG, again(error(500)), advice=_RETRIED),
 )  # fmt: skip

@@ -161,19 +161,25 @@ def bodies(draw: st.DrawFn) -> Any:
     def some(value: Any) -> Any:
         return draw(VALUES) if draw(st.integers(0, 6)) == 0 else value
 
-    call = some({"function": some({"name": "reply", "arguments": some("{}")})})
-    calls = some([call] if draw(st.booleans()) else [])
+    def call(arguments: str) -> Any:
+        return some({"function": some({"name": "reply", "arguments": some(arguments)})})
+
+    given = draw(st.lists(st.sampled_from(["{}", "{ }", '{"a": 1}']), max_size=2))
+    calls = some(list(map(call, given)))
     part = some({"type": "text", "text": some("x")})
     content = some("{}") if draw(st.booleans()) else some([part])
     message = {"content": content, "refusal": some(None), "tool_calls": calls}
     choice = some({"message": some(message), "finish_reason": some("stop")})
+    choices = some([choice] * draw(st.integers(1, 2)))
     usage = some({"prompt_tokens": some(3), "completion_tokens": some(1)})
-    return some({"choices": some([choice]), "usage": usage})
+    about = {"model": some("m"), "system_fingerprint": some("fp_1")}
+    return some({"choices": choices, "usage": usage, **about})
 
 
 @given(bodies())
 @example({"choices": [{"message": {"content": "x" * 1_000_001}}]})
 @example({"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": -1}})
+@example({"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": 10**400}})
 @fuzzed()
 def test_a_body_is_read_or_is_unreadable(body: Any) -> None:
     try:
@@ -182,9 +188,16 @@ def test_a_body_is_read_or_is_unreadable(body: Any) -> None:
         return
     assert isinstance(completion.text, str)
     assert len(completion.text) <= 1_000_000
-    assert completion.finish in ("stop", "length", "refused")
+    assert completion.finish in ("stop", "length", "refused", "unclear")
+    assert (completion.finish == "stop") is (completion.error == "")
+    said = [c["message"].get("tool_calls") for c in body["choices"]]
+    told = {json.dumps(call["function"]["arguments"]) for calls in said for call in calls or ()}
+    if {'"{}"', '"{\\"a\\": 1}"'} <= told:
+        assert completion.finish in ("unclear", "refused")
     for tokens in (completion.usage.prompt_tokens, completion.usage.completion_tokens):
-        assert tokens is None or tokens >= 0
+        assert tokens is None or 0 <= tokens <= 10**8
+    assert len(completion.model) < 250
+    assert completion.model.isprintable()
 
 
 @given(
@@ -194,7 +207,7 @@ def test_a_body_is_read_or_is_unreadable(body: Any) -> None:
 @fuzzed()
 def test_an_error_means_something(status: int, body: Any, lane: Any, header: str) -> None:
     after = retry_after(header)
-    assert after is None or after >= 0
+    assert after is None or 0 <= after <= 86_400
     try:
         outcome = failure(status, error_text(body), "about", lane, after)
     except (TransientError, SetupError):
@@ -209,8 +222,9 @@ NEARLY = r"[A-Z][a-z]{2}, \d{1,3} [A-Z][a-z]{2} \d{1,5} \d+:\d+:\d+ ?(GMT|[+-]\d
 
 @given(DATES | st.from_regex(NEARLY) | st.floats().map(str))
 @example("Mon, 01 Jan 0001 00:00:00 +9999")
+@example("Mon, 06 Nov 99999999999999999999 08:49:37 GMT")
 @example("nan")
 @fuzzed()
 def test_a_date_of_any_form_is_some_wait_or_none(header: str) -> None:
     after = retry_after(header)
-    assert after is None or after >= 0
+    assert after is None or 0 <= after <= 86_400
