@@ -12,6 +12,7 @@ _ABBREVIATION = re.compile(
     r"|\b[A-Z])\.$",
     re.IGNORECASE,
 )
+_LONGEST = 10  # characters before the full stop, so that where a word begins can be seen
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)])\s)")
 
 
@@ -28,7 +29,8 @@ def sentences(text: str) -> list[Sentence]:
     """The sentences of a text in order, without the white space around them."""
     found, start = [], 0
     for match in _SENTENCE_END.finditer(text):
-        if match.group()[0] == "." and _ABBREVIATION.search(text[start : match.start() + 1]):
+        last = text[max(start, match.start() - _LONGEST) : match.start() + 1]
+        if match.group()[0] == "." and _ABBREVIATION.search(last):
             continue
         found.append(_trimmed(text, start, match.end()))
         start = match.end()

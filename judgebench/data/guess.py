@@ -62,11 +62,12 @@ _PERSON = "(?:annotator|rater|coder|labell?er|reviewer|expert|evaluator)"
 _BY_PEOPLE = [
     re.compile(form, re.IGNORECASE)
     for form in (
-        rf"(?P<metric>.*?)[ _.-]*(?P<who>{_PERSON}[ _.-]?[a-z0-9]+)",
-        rf"(?P<who>{_PERSON}[ _.-]?[a-z0-9]+)[ _.-]+(?P<metric>.+)",
+        rf"\A(?P<metric>(?:.*?[^ _.\n-])??)[ _.-]*+(?P<who>{_PERSON}[ _.-]?[a-z0-9]{{1,64}})",
+        rf"\A(?P<who>{_PERSON}[ _.-]?[a-z0-9]{{1,64}})[ _.-]+(?P<metric>.+)",
         r"(?P<metric>annotation|label|rating|score|grade)s?[ _.-]?(?P<who>[0-9]+)",
     )
 ]
+_VERDICT = re.compile(r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotation)s?$")
 # What describes an item or a row and is no judgement of it.
 _DESCRIBES = frozenset((
     "language", "lang", "locale", "topic", "split", "date", "time", "timestamp", "created_at",
@@ -250,7 +251,7 @@ def _judges(
         named = [metric for metric in fits if plain_name(metric) in plain_name(name)]
         if fits:
             metric = max(named or fits, key=made_by.__getitem__)
-            judge = re.sub(r"[ _.-]*(label|verdict|rating|score|annotation)s?$", "", name.strip())
+            judge = _VERDICT.sub("", name.strip())
             judge = as_name(judge)[:64] or "judge"
             found[judge] = (name, metric)
     return found

@@ -17,7 +17,7 @@ _MODELS = re.compile(
     r"(?:chat|code|med|tiny)?"
     r"(?:llama|llms?|vllm|models?|gemini|qwen|qwq|mistral|mixtral|ministral|deepseek|grok|vicuna|"
     r"olmo|smollm|nemotron|prometheus|chatglm|chatbot|openai|anthropic)(?:v?\d\w*)?"
-    r"|\w*gpt\w*"
+    r"|(?=\w*gpt)\w++"
 )
 # Names and words that are models too, where a version or a variant stands behind them.
 _FIRST_NAMES = frozenset(

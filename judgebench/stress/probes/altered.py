@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
 from random import Random
 
 from judgebench.records import Answer
+from judgebench.stress.probes.differing import differing
 
 BY_RULE = "rule"
 BY_HAND = "by hand"
@@ -98,11 +98,9 @@ def span_diff(old: str, new: str) -> tuple[Change, ...]:
     starts = [0]
     for token in a:
         starts.append(starts[-1] + len(token))
-    matcher = SequenceMatcher(None, a, b, autojunk=False)
     return tuple(
         Change(starts[i1], starts[i2], "".join(a[i1:i2]), "".join(b[j1:j2]))
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal"
+        for i1, i2, j1, j2 in differing(a, b)
     )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from judgebench.rubric import normalise
-from judgebench.texts import sentences
+from judgebench.texts import Sentence, sentences
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
 NUMBER = re.compile(r"(?<![\w.,])(?>\d+(?:[.,]\d+)*)")
@@ -24,6 +24,9 @@ UNITS = (
 )  # fmt: skip
 _ANY_UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 NUMBER_AND_UNIT = re.compile(rf"({NUMBER.pattern})(?:[\s-]*({_ANY_UNIT})(?!\w))?", re.IGNORECASE)
+_LONGEST_CLAIM = 4000  # characters
+NEAR = 200  # characters on each side of a place that bear on what is said there
+MOST_TRIED = 100  # places of one text that an edit chooses from
 NEGATIONS = frozenset(
     ("not", "no", "never", "none", "nor", "neither", "without", "cannot", "nobody", "nothing",
      "nowhere", "hardly", "unless")
@@ -98,10 +101,15 @@ def asserts(text: str, claim: str, beyond: str = "", share: float = 0.8) -> bool
     telling = wanted - content_words(beyond) if beyond else frozenset()
     for sentence in sentences(text):
         held = content_words(sentence.text)
-        agree = negations(sentence.text) % 2 == negations(claim) % 2
-        if agree and telling <= held and len(wanted & held) >= share * len(wanted):
+        says = telling <= held and len(wanted & held) >= share * len(wanted)
+        if says and negations(sentence.text) % 2 == negations(claim) % 2:
             return True
     return normalise(claim) in normalise(text)
+
+
+def statements(text: str) -> list[Sentence]:
+    """The sentences that can say something, in order: what is longer is no sentence."""
+    return [sentence for sentence in sentences(text) if len(sentence.text) <= _LONGEST_CLAIM]
 
 
 _LETTER_SAID_WITH_A_VOWEL = frozenset("AEFHILMNORSX")
@@ -134,11 +142,13 @@ def put(text: str, places: Sequence[tuple[int, int]], new: Sequence[str]) -> str
     return "".join([*parts, text[end:]])
 
 
+# Bounds keep the time in proportion to the text: 64 characters before the @ of an address and 63 in
+# a part of a host's name are the most that there can be.
 _REFERENCE = re.compile(
-    r"(?:https?://|www\.)\S+|\S+@\S+|\b[\w-]+\.(?:gov|org|com|edu|int|net)\b\S*"
-    r"|\[[^\]\n]*\]|\([^()\n]*(?:et al|doi|ISBN)[^()\n]*\)"
+    r"(?:https?://|www\.)\S+|\S{1,64}@\S+|\b[\w-]{1,63}\.(?:gov|org|com|edu|int|net)\b\S*"
+    r"|\[[^\]\n]{0,300}\]|\((?=[^()\n]*\))[^()\n]*(?:et al|doi|ISBN)[^()\n]*\)"
 )
-_CAPITALISED = r"[A-Z]\w*[a-z]\w*"
+_CAPITALISED = r"[A-Z](?=\w*[a-z])\w*+"
 _NAME = re.compile(
     rf"\b{_CAPITALISED}(?:[ ](?:of|for|and|the|on|in|&|{_CAPITALISED}))*[ ]{_CAPITALISED}"
 )
@@ -154,6 +164,9 @@ def names(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _NAME.finditer(text)]
 
 
-def overlaps(place: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a span has a character in common with any of `spans`."""
-    return any(a < place[1] and place[0] < b for a, b in spans)
+def marks(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
+    """For each character of a text 1 where it is in any of the spans, else 0."""
+    marked = bytearray(len(text))
+    for start, end in spans:
+        marked[start:end] = b"\1" * (end - start)
+    return marked

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from random import Random
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
 from judgebench.stress.probes.altered import Edit, Edited, Nothing
 from judgebench.stress.probes.text import (
+    MOST_TRIED,
+    NEAR,
     asserts,
     content_words,
+    marks,
     mentions,
     names,
     negations,
-    overlaps,
     put,
     references,
+    statements,
 )
 from judgebench.stress.probes.words import Fact, WordList
 from judgebench.texts import Sentence, sentences
@@ -25,7 +30,7 @@ from judgebench.texts import Sentence, sentences
 _LEAST_WORDS = 3  # content words of a sentence that makes a claim; fewer are a heading
 _DENIED_BEFORE = re.compile(
     r"\b(?:not|no|never|neither|nor|none|without|unlike|cannot|\w+n['’]t|rather than|instead of"
-    r"|other than)\W+(?:[\w'’-]+\s+){0,3}$",
+    r"|other than)\W+(?:[\w'’-]{1,60}\s+){0,3}$",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
@@ -66,7 +71,7 @@ def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edite
     places = _places(text, says) if asked or _names(text, fact) else []
     if not places:
         return ""
-    claims = [s for s in sentences(text) if any(_within(s, place) for place in places)]
+    claims = {s: held for s in sentences(text) if (held := _inside(s, places))}
     sound = [s for s in claims if _affirms(s.text) and _speaks(s.text, answer.question, words)]
     named = [s for s in sound if _names(s.text, fact)]
     if not (named or asked):
@@ -88,16 +93,16 @@ def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edite
 def _obstacle(
     text: str,
     places: Sequence[tuple[int, int]],
-    claims: Sequence[Sentence],
+    claims: Mapping[Sentence, Sequence[tuple[int, int]]],
     fact: Fact,
     says: Sequence[str],
 ) -> str:
     """Why the term may not be swapped in this text; '' where it may."""
-    titles = names(text)
+    titles = marks(text, names(text))
     for start, end in places:
-        if text[start:end] not in says and overlaps((start, end), titles):
+        if text[start:end] not in says and any(titles[start:end]):
             return f"{text[start:end]} is part of a name"
-    if any(_denied(text, s, place) for s in claims for place in places if _within(s, place)):
+    if any(_denied(text, s, place) for s, held in claims.items() for place in held):
         return f"a sentence denies {text[slice(*places[0])]}"
     if beside := [word for word in fact.unless if mentions(text, word)]:
         return f"{beside[0]} stands in the text, beside which the swap would contradict itself"
@@ -126,17 +131,22 @@ def _places(text: str, forms: Sequence[str]) -> list[tuple[int, int]]:
     any_form = "|".join(re.escape(form) for form in longest_first)
     found = re.finditer(rf"(?<![\w/-])(?:{any_form})(?![\w/])", text, re.IGNORECASE)
     places = [match.span() for match in found]
-    kept = references(text) if places else []
-    return [place for place in places if not overlaps(place, kept)]
+    kept = marks(text, references(text) if places else ())
+    return [place for place in places if not any(kept[slice(*place)])]
 
 
-def _within(sentence: Sentence, place: tuple[int, int]) -> bool:
-    return sentence.start <= place[0] and place[1] <= sentence.end
+def _inside(sentence: Sentence, places: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """Those of `places`, which are in order, that lie in the sentence."""
+    first, last = (
+        bisect_left(places, end, key=itemgetter(0)) for end in (sentence.start, sentence.end)
+    )
+    return [place for place in places[first:last] if place[1] <= sentence.end]
 
 
 def _denied(text: str, sentence: Sentence, place: tuple[int, int]) -> bool:
     start, end = place
-    before, after = text[sentence.start : start], text[end : sentence.end]
+    before = text[max(sentence.start, start - NEAR) : start]
+    after = text[end : min(sentence.end, end + NEAR)]
     return bool(_DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after))
 
 
@@ -151,9 +161,10 @@ def _in_case(old: str, new: str, forms: Sequence[str]) -> str:
 
 def _after(sentence: Sentence, places: Sequence[tuple[int, int]], new: Sequence[str]) -> str:
     """The sentence as it stands in the new text."""
-    inside = [i for i, place in enumerate(places) if _within(sentence, place)]
-    shifted = [(places[i][0] - sentence.start, places[i][1] - sentence.start) for i in inside]
-    return put(sentence.text, shifted, [new[i] for i in inside])
+    instead = dict(zip(places, new, strict=True))
+    inside = _inside(sentence, places)
+    shifted = [(start - sentence.start, end - sentence.start) for start, end in inside]
+    return put(sentence.text, shifted, [instead[place] for place in inside])
 
 
 # --- a warning turned around ---------------------------------------------------------------------
@@ -202,15 +213,17 @@ _HEDGE = re.compile(r"\b(?:sometimes|usually|often|may|routinely|always|rarely)\
 
 def negate_contraindication(answer: Answer, rng: Random) -> Edited | Nothing:
     """One sentence that warns against something, drawn from those that give no reason for it."""
-    links = references(answer.text)
+    links = marks(answer.text, references(answer.text))
     offers = []
-    for sentence in sentences(answer.text):
+    for sentence in statements(answer.text):
         new = _turned(sentence.text)
-        once = answer.text.count(sentence.text) == 1
-        if new and once and not overlaps((sentence.start, sentence.end), links):
+        once = new and answer.text.count(sentence.text) == 1
+        if once and not any(links[sentence.start : sentence.end]):
             text = answer.text[: sentence.start] + new + answer.text[sentence.end :]
             if not asserts(text, sentence.text, beyond=new):
                 offers.append(Edited(text, new, sentence.text))
+        if len(offers) == MOST_TRIED:
+            break
     if not offers:
         return Nothing("no sentence stands in the text that plainly warns against something")
     return rng.choice(offers)

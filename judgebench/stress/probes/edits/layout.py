@@ -21,7 +21,7 @@ from judgebench.texts import Sentence, sentences
 
 _MARK = re.compile(r"(?:[-*•]|(\d+[.)]))\s+")
 _NUMBER_MARK = re.compile(r"\d+[.)]")
-_MARKDOWN = re.compile(r"^\s*#{1,6}\s|\*\*|__|^\s*```", re.MULTILINE)
+_MARKDOWN = re.compile(r"^[^\S\n]*#{1,6}\s|\*\*|__|^[^\S\n]*```", re.MULTILINE)
 _LONGEST_HEADING = 8  # words
 # Taken from the question's kind: a heading with its germ, drug or number would add one to the text.
 _HEADINGS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
@@ -11,8 +12,18 @@ from typing import Literal
 
 from judgebench.records import Answer
 from judgebench.stress.probes.altered import Edited, Nothing
-from judgebench.stress.probes.text import NUMBER, content_words, names, overlaps, put, references
-from judgebench.texts import Sentence, sentences
+from judgebench.stress.probes.text import (
+    MOST_TRIED,
+    NEAR,
+    NUMBER,
+    content_words,
+    marks,
+    names,
+    put,
+    references,
+    statements,
+)
+from judgebench.texts import Sentence
 
 Direction = Literal["up", "down"]
 
@@ -120,10 +131,10 @@ def change_unit(answer: Answer, rng: Random) -> Edited | Nothing:
 def _edited(answer: Answer, found: list[_Quantity], change: _Change, rng: Random) -> Edited | None:
     """One quantity changed wherever it stands; one that stands once comes first, for then nothing
     but one claim becomes false."""
-    texts = [quantity.text for quantity in found]
-    once = [quantity for quantity in found if texts.count(quantity.text) == 1]
+    texts = Counter(quantity.text for quantity in found)
+    once = [quantity for quantity in found if texts[quantity.text] == 1]
     each = list({quantity.text: quantity for quantity in reversed(found)}.values())
-    for group in (once, each):
+    for group in (once[:MOST_TRIED], each[-MOST_TRIED:]):
         offers = [(q, new) for q in group for new in change(q) if _tells(q, new, answer.text)]
         if offers:
             quantity, new = rng.choice(offers)
@@ -153,19 +164,19 @@ def _quantities(text: str, units: tuple[str, ...]) -> list[_Quantity]:
         rf"({NUMBER.pattern})(?:({_RANGE})((?>\d+(?:[.,]\d+)*)))?(\s?-?)({any_unit})(?![\w°])",
         re.IGNORECASE,
     )
-    kept = [*references(text), *names(text)]
+    kept = marks(text, [*references(text), *names(text)])
     return [
         quantity
-        for sentence in sentences(text)
+        for sentence in statements(text)
         if not sentence.text.endswith("?") and len(content_words(sentence.text)) >= 3
         for match in pattern.finditer(text, sentence.start, sentence.end)
-        if (quantity := _quantity(match, sentence)) and not overlaps(match.span(), kept)
+        if (quantity := _quantity(match, sentence)) and not any(kept[slice(*match.span())])
     ]
 
 
 def _quantity(match: re.Match[str], sentence: Sentence) -> _Quantity | None:
-    before = match.string[sentence.start : match.start()]
-    after = match.string[match.end() : sentence.end]
+    before = match.string[max(sentence.start, match.start() - NEAR) : match.start()]
+    after = match.string[match.end() : min(sentence.end, match.end() + NEAR)]
     part = _PART_OF_MORE.search(before) or _CONVERSION_BEFORE.search(before)
     always = match[5].lower() in ("hours", "days") and _ALL_THE_TIME.match(after)
     if part or always or _CONVERSION_AFTER.match(after):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Annotated
@@ -13,13 +14,21 @@ from pydantic import Field, StringConstraints, model_validator
 from judgebench.records import Answer
 from judgebench.shipped import find_file
 from judgebench.stress.probes.altered import Edit, Edited, Nothing
-from judgebench.stress.probes.text import content_words, facts, mentions, negations, words
+from judgebench.stress.probes.text import (
+    content_words,
+    facts,
+    mentions,
+    negations,
+    statements,
+    words,
+)
 from judgebench.stress.probes.words import word_names
 from judgebench.texts import Sentence, sentences
 from judgebench.yaml_file import Strict, load_model
 
 _MOST_REPLACED = 6
 _VOWEL_SOUND = re.compile(r"(?!one|once|eu|uni|us[ei]|ut[ei])[aeiou]|hour|honest|heir")
+_MOST_SENTENCES = 500  # of an answer, in which one may be redundant
 _LEAST_WORDS = 3  # content words of a sentence that can be redundant
 _NUMBER_MARK = re.compile(r"\d+[.)]")  # of a list; it would be left over
 _COURTESY = re.compile(
@@ -98,7 +107,7 @@ def reword(synonyms: Synonyms) -> Edit:
     def edit(answer: Answer, random: Random) -> Edited | Nothing:
         found = [
             (match, new)
-            for sentence in sentences(answer.text)
+            for sentence in statements(answer.text)
             for match in pattern.finditer(answer.text, sentence.start, sentence.end)
             if (new := _replacement(match, sentence, other))
         ]
@@ -138,18 +147,28 @@ def drop_redundant(answer: Answer, random: Random) -> Edited | Nothing:
 
     What is dropped has no number, negation or listed name, and nothing behind it refers to it.
     """
-    text, found = answer.text, sentences(answer.text)
+    text, found = answer.text, sentences(answer.text)[:_MOST_SENTENCES]
     if len(found) < 2:
         return Nothing("the text is one sentence")
-    shorter = [
-        _without(text, sentence)
+    dispensable = [
+        sentence
         for place, sentence in enumerate(found)
-        if _is_dispensable(place, found) and not _names_something(sentence.text)
+        if _is_dispensable(place, found)
+        and not _names_something(sentence.text)
+        and _keeps_facts(text, place, found)
     ]
-    shorter = [new for new in shorter if facts(new) == facts(text)]
-    if not shorter:
+    if not dispensable:
         return Nothing("no sentence is a courtesy or says what another one says already")
-    return Edited(random.choice(shorter))
+    return Edited(_without(text, random.choice(dispensable)))
+
+
+def _keeps_facts(text: str, place: int, found: Sequence[Sentence]) -> bool:
+    """Whether the text keeps its facts without that sentence, which has none itself: those before
+    and after it could become one number with its unit."""
+    sentence, start = found[place], found[max(0, place - 1)].start
+    around = text[start : found[min(place + 1, len(found) - 1)].end]
+    inside = Sentence(sentence.start - start, sentence.end - start, sentence.text)
+    return facts(_without(around, inside)) == facts(around)
 
 
 def _is_dispensable(place: int, found: Sequence[Sentence]) -> bool:
@@ -179,12 +198,22 @@ def _is_said(place: int, found: Sequence[Sentence]) -> bool:
 def _says(other: str, text: str) -> bool:
     """Whether `other` has the content words of `text` in their order, with the same limits on
     what is claimed and no negation."""
-    if negations(other) or _LIMITS & set(words(other)) != _LIMITS & set(words(text)):
+    if _denies(other) or _limits(other) != _limits(text):
         return False
     left = iter(_told(other))
     return all(word in left for word in _told(text))
 
 
+# Every sentence is compared with every other one.
+_denies = lru_cache(_MOST_SENTENCES)(negations)
+
+
+@lru_cache(_MOST_SENTENCES)
+def _limits(text: str) -> frozenset[str]:
+    return _LIMITS.intersection(words(text))
+
+
+@lru_cache(_MOST_SENTENCES)
 def _told(text: str) -> list[str]:
     return [stem for word in words(text) for stem in content_words(word)]
 
