@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from judgebench.align.caveats import odd_uses
@@ -21,6 +22,8 @@ from judgebench.study.model_names import suspicions
 from judgebench.study.study import Humans, backend_fact, study_of
 from judgebench.study.truth import TruthConfig
 from judgebench.yaml_file import load_with_lines, load_yaml
+
+_MOST_PEOPLE = 50  # that are listed
 
 
 @dataclass(repr=False)
@@ -91,8 +94,10 @@ def _check_data(
         f"{report.answers} answers, {report.labels} human labels, {report.blank} blank cells, "
         f"{report.items_with_two_labels} items with two labels or more for a metric"
     )
-    for annotator, count in report.annotators.items():
+    for annotator, count in islice(report.annotators.items(), _MOST_PEOPLE):
         outcome.facts.append(f"  {annotator}: {count} labels")
+    if (more := len(report.annotators) - _MOST_PEOPLE) > 0:
+        outcome.facts.append(f"  … and {more:,} more annotators")
     for metric, counts in report.metrics.items():
         if sum(counts.values()):
             told = ", ".join(f"{label}: {n}" for label, n in counts.items())

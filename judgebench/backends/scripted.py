@@ -21,6 +21,7 @@ from pydantic import (
 
 from judgebench.backends.contract import Finish, Reply, Request
 from judgebench.errors import Problem, SetupError
+from judgebench.files import open_bytes
 from judgebench.records import Usage
 
 
@@ -113,7 +114,8 @@ def _first_fit(lines: list[_ScriptLine], request: Request) -> Reply:
 
 def _read(path: Path) -> list[_ScriptLine]:
     try:
-        rows = path.read_text(encoding="utf-8-sig").splitlines()
+        with open_bytes(path) as file:
+            rows = file.read().decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(Problem(f"cannot be read: {error}", file=str(path))) from None
     lines, problems = [], []

@@ -23,6 +23,7 @@ from judgebench.study.repeats import Repeats, repeats_of
 
 MOST_IN_MEMORY = 4 << 20  # bytes of answers; more are kept in a file
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
+_MOST_CELLS = 10**8  # items times annotators
 _EXAMPLES = 3  # repeats that are named
 
 Who = Literal["annotator", "judge"]
@@ -207,12 +208,27 @@ class Collected:
 
         Ignored labels may differ: they change no number.
         """
+        self._check_annotators()
         for key, message, place, column, label in self._conflicts:
             if self._has(key.item_id) or not self.ignore_unknown:
                 self.findings.add("conflicting_label", message, place, column, label)
         self._check_items()
         if not self.without_texts:
             self._report_repeats()
+
+    def _check_annotators(self) -> None:
+        """What everybody said of every item must fit into memory."""
+        if len(self.labels) ** 2 <= _MOST_CELLS:
+            return
+        people = len({key.annotator for key in self.labels})
+        items = len({key.item_id for key in self.labels})
+        if people * items > _MOST_CELLS:
+            message = (
+                f"{people:,} annotators of {items:,} items cannot be compared: does this column "
+                "name who labelled?"
+            )
+            _, place = next(iter(self.labels.values()))
+            self.findings.add("malformed", message, (place.file, None), "annotator")
 
     def _check_items(self) -> None:
         if self.findings.lost_rows or self.without_texts or not self.labels:

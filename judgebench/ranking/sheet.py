@@ -19,7 +19,7 @@ from typing import Any, Literal
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.files import read_object, to_json, write_atomically
+from judgebench.files import open_bytes, read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.ranking_folder import KeptInstance, read_tasks
@@ -187,9 +187,10 @@ def write_sheets(
 def read_key(path: Path) -> SheetKey:
     """The key of that path. Raises SetupError where it is none."""
     try:
-        content = path.read_bytes()
+        with open_bytes(path) as file:
+            content = file.read()
     except OSError as error:
-        message = f"the key of the sheets cannot be read: {error.strerror}"
+        message = f"the key of the sheets cannot be read: {error.strerror or error}"
         raise SetupError(Problem(message, str(path))) from None
     key = validate(read_object(content, path, None), SheetKey, str(path))
     systems = [sorted(item.hashes) for item in key.items]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judgebench.errors import SetupError
 from judgebench.features import FileKind, Lines, Section, Wing
 
 if TYPE_CHECKING:
@@ -86,9 +87,11 @@ def _asks_for_arguments(path: Path) -> bool:
     """Whether a prompt's front matter says what is to be written, and not how to reply."""
     if path.suffix != ".jinja":
         return False
+    from judgebench.yaml_file import read_text
+
     try:
-        head = path.read_text(encoding="utf-8-sig").split("---", 2)[1:2]
-    except (OSError, ValueError):
+        head = read_text(path).split("---", 2)[1:2]
+    except SetupError:
         return False
     return any(line.startswith("writes:") for part in head for line in part.splitlines())
 

@@ -66,9 +66,11 @@ def _is_set(path: Path) -> bool:
     """Whether the first line is that of a set of altered answers and not of an answers file."""
     if path.suffix != ".jsonl":
         return False
+    from judgebench.files import open_bytes
+
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            first = json.loads(next(file, ""))
+        with open_bytes(path) as file:
+            first = json.loads(file.readline(1 << 27).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(first, dict) and {"parent", "text"} <= first.keys()

@@ -93,23 +93,24 @@ def test_a_few_packed_bytes_that_unpack_without_end(
 
 def test_only_regular_files_and_pipes_that_are_named_are_read(tmp_path: Path) -> None:
     """A pipe is read several times: its hash, its columns, its rows."""
-    (tmp_path / "a.csv").write_text("item_id,text\na,An answer.\nb,Another.\n")
-    (tmp_path / "b.jsonl").write_text('{"item_id": "c", "text": "A third."}\n')
+    (tmp_path / "a.txt").write_text("item_id,text\na,An answer.\nb,Another.\n")
+    (tmp_path / "b.txt").write_text('{"item_id": "c", "text": "A third."}\n')
     os.mkfifo(tmp_path / "pipe.csv")
     os.mkfifo(tmp_path / "bench.yaml")
+    os.mkfifo(tmp_path / "set.jsonl")
+    os.mkfifo(tmp_path / "own.jinja")
     (tmp_path / "zero.csv").symlink_to("/dev/zero")
     (tmp_path / "folder.csv").mkdir()
     check = f"{sys.executable} -m judgebench.cli.app check"
-    command = f"{check} /dev/stdin <(gzip -c b.jsonl) pipe.csv bench.yaml zero.csv folder.csv"
+    files = "/dev/stdin <(gzip -c b.txt) *.csv *.yaml *.jsonl *.jinja < <(cat a.txt)"
     done = subprocess.run(
-        ["bash", "-c", f"{command} < <(cat a.csv)"], cwd=tmp_path, capture_output=True, text=True,
-        timeout=60,
-    )  # fmt: skip
+        ["bash", "-c", f"{check} {files}"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
     said = done.stdout + done.stderr
     assert "3 answers" in said
     assert done.returncode == 2
-    assert said.count("error: ") == 4
-    for name in ("pipe.csv", "bench.yaml", "zero.csv"):
+    assert said.count("error: ") == 6
+    for name in ("pipe.csv", "bench.yaml", "set.jsonl", "zero.csv"):
         assert f"{name}: cannot be read: is no regular file; a pipe is read as /dev/stdin" in said
     assert "folder.csv: cannot be read: is a folder, not a file" in said
 
@@ -258,3 +259,12 @@ def test_bad_lines_of_an_import_are_counted(tmp_path: Path) -> None:
     assert len(caught.value.problems) == 101
     assert "samples.jsonl:2: is not JSON; found '{bad'" in str(caught.value)
     assert "and 4,900 more malformed errors, the last in row 5001" in str(caught.value)
+
+
+def test_a_column_of_other_ids_is_not_taken_for_annotators(tmp_path: Path) -> None:
+    """A table of what everybody said of every item would take gigabytes."""
+    metric = load_rubric(RUBRIC).metrics[0]
+    rows = (f"i{n},p{n},{metric.id},{metric.labels[0].text}\n" for n in range(10_500))
+    said = _checked(tmp_path / "f.csv", "item_id,annotator,metric,label\n" + "".join(rows))
+    assert "10,500 annotators of 10,500 items cannot be compared: does this column name who" in said
+    assert "… and 10,450 more annotators" in said
