@@ -243,7 +243,7 @@ for _wing in wings():
 def main() -> None:
     """The entry point: every error of judgebench is printed as one line, never as a traceback."""
     warnings.formatwarning = lambda message, *_, **__: "".join(
-        f"warning: {line}\n" for line in str(message).splitlines()
+        f"warning: {line}\n" for line in entries(str(message).splitlines())
     )
     for name in _UNHEEDED:
         os.environ.pop(name, None)
