@@ -4,6 +4,7 @@ it is said."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from judgebench.errors import SetupError
 from judgebench.judges.judge import Judge
@@ -11,13 +12,20 @@ from judgebench.progress import Progress
 from judgebench.runner.bench import Bench
 from judgebench.store.folder import RunFolder
 from judgebench.store.latest_verdicts import FiledVerdicts, LinesByFile
-from judgebench.store.verdict_file import disk_errors, set_aside
+from judgebench.store.verdict_file import disk_errors, lines_without_json, set_aside
 from judgebench.study.answers import IndexedAnswers
 
 
-def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Collection[str]:
-    """Say what is damaged and note that the run goes on; the names of the files that are as the run
-    left them.
+class Noted(NamedTuple):
+    """What is known of a run's files: the names of those that are as it left them, and whether it
+    was killed, so that nothing is known of the others."""
+
+    sound: Collection[str]
+    killed: bool
+
+
+def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Noted:
+    """Say what is damaged and note that the run goes on.
 
     That verdicts stood in a damaged file stays in the manifest under `changed`, by file.
     """
@@ -45,7 +53,7 @@ def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Collecti
             changed.pop(path.name, None)
     if changed != before.get("changed", {}):
         folder.write_manifest({**folder.manifest(), "changed": changed})
-    return set(before.get("files", {})) - damaged
+    return Noted(set(before.get("files", {})) - damaged, before.get("state") == "running")
 
 
 def set_lines_aside(
@@ -53,20 +61,23 @@ def set_lines_aside(
     answers: IndexedAnswers,
     folder: RunFolder,
     progress: Progress,
-    sound: Collection[str],
+    noted: Noted,
 ) -> None:
     """Take damaged lines out of the files of the judges that are asked, and remove those of control
     judges, which are soon made anew; unless the file is known to be sound. Only for who holds the
     folder alone."""
     for control in bench.controls:
         path = folder.verdict_path(control.name)
-        if path.name not in sound:
+        if path.name not in noted.sound:
             with disk_errors(path):
                 path.unlink(missing_ok=True)
     for judge in _asked(bench):
         lines: LinesByFile = {}
-        files = [path for path in folder.verdict_files(judge.name) if path.name not in sound]
-        FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
+        files = [path for path in folder.verdict_files(judge.name) if path.name not in noted.sound]
+        if noted.killed:  # what a power cut leaves is no JSON, and a million lines take seconds
+            lines = {path: found for path in files if (found := lines_without_json(path))}
+        else:
+            FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
         for path, numbers in lines.items():
             set_aside(path, numbers)
             n = f"{len(numbers):,} damaged {'line is' if len(numbers) == 1 else 'lines are'}"

@@ -110,10 +110,10 @@ def run(
     shown = OneAtATime(progress or NoProgress())
     with folder.locked(shard), backend_warnings_to(shown):
         answers = indexed(bench.dataset.answers)
-        sound = note_damage(bench, folder, shown)
+        noted = note_damage(bench, folder, shown)
         if shard is None:
             _merge_parts(folder)
-            set_lines_aside(bench, answers, folder, shown, sound)
+            set_lines_aside(bench, answers, folder, shown, noted)
         manifest = _begin(bench, folder, shown)
         stop = Stop()
         work = Work(folder, shown, budget_of(bench, folder, budget), stop, shard)

@@ -140,6 +140,17 @@ def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> 
         raise SetupError(Problem(f"is no verdict: {error}", str(path), number)) from None
 
 
+def lines_without_json(path: Path) -> set[int]:
+    """The numbers of the whole lines that hold no JSON object."""
+    found = set()
+    for number, _, line in whole_lines(path):
+        try:
+            read_object(line, path, number)
+        except SetupError:
+            found.add(number)
+    return found
+
+
 def set_aside(path: Path, lines: Collection[int]) -> None:
     """Take these lines (from 1) out of a file of verdicts, into `FILE.damaged` beside it.
 

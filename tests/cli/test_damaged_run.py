@@ -296,6 +296,19 @@ def test_damaged_lines_are_put_aside(damaged, runs: Path) -> None:  # type: igno
     assert (run / "verdicts-good.jsonl").read_bytes().count(b"\n") == ITEMS
 
 
+def test_zeros_that_a_power_cut_left_are_put_aside(damaged, runs: Path) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("verdicts-good.jsonl", "halved at a line")
+    with (run / "verdicts-good.jsonl").open("ab") as file:
+        file.write(b"\0" * 400 + b"\n")
+    folder = RunFolder(run)
+    folder.write_manifest(folder.manifest(), "running")
+    heard = _run(runs / "bench of mine" / "bench.yaml", run)
+    told = "verdicts-good.jsonl: 1 damaged line is now in verdicts-good.jsonl.damaged"
+    assert [line for line in heard if told in line]
+    assert not jb.open_run(run).gaps
+    assert len(jb.open_run(run).judges[3].verdicts) == ITEMS
+
+
 # --- unfinished, and older -----------------------------------------------------------------------
 
 
