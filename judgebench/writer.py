@@ -126,7 +126,7 @@ def schema_of(shape: type[BaseModel], **choices: list[str]) -> dict[str, object]
 
 def read_shape(reply: Reply, shape: type[Shape]) -> Shape:
     """The JSON object that is the whole reply. Raises ValueError that says why there is none."""
-    if reply.finish in ("refused", "too_long"):
+    if reply.finish in ("refused", "too_long", "unclear"):
         raise ValueError(reply.error or f"the reply ended as {reply.finish}")
     cut = "; the reply was cut off at its token limit" if reply.finish == "length" else ""
     try:

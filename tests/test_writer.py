@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from threading import Thread
 
 import pytest
+from loopback import PATIENCE, Loopback, said, status, until
 from pydantic import BaseModel
 from scripted_judges import ScriptedBackend
 
-from judgebench.backends.contract import Message, Reply, Request
+from judgebench.backends.contract import Message, Reply, Request, wind_down
+from judgebench.backends.openai_compatible import OpenAICompatible
+from judgebench.backends.settings import BackendSettings
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.progress import NoProgress
 from judgebench.runner.budget import Budget
@@ -98,3 +103,23 @@ def test_no_text_closes_its_fence() -> None:
     assert made.count("</answer-") == made.count("</claim-") == 1
     assert "<|im_end|>" not in made
     assert fenced("", "Rest.").count("<question-") == 0
+
+
+def test_a_stop_ends_what_only_waits() -> None:
+    stop, kept = Stop(), list[str]()
+    with Loopback([said("one"), status(429, Retry_After="1000000000")]) as server:
+        backend = OpenAICompatible("m", BackendSettings(base_url=server.base_url, concurrency=1))
+        stop.then(partial(wind_down, backend))
+        stop.then(partial(wind_down, ScriptedBackend(lambda request: "")))  # it cannot
+        todo, terms = {"a": "a", "b": "b", "c": "c"}, WritingTerms(stop=stop)
+
+        def keep(draft: str, reply: Reply) -> None:
+            kept.append(reply.text)
+
+        writing = Thread(target=write_texts, args=(todo, backend, ask, keep, terms))
+        writing.start()
+        assert until(lambda: len(server.bodies) == 2 and server.serving == 0)
+        stop()
+        writing.join(PATIENCE)
+        assert not writing.is_alive()
+    assert kept == ["one"]

@@ -155,7 +155,7 @@ class Calls:
         self._error: BaseException | None = None  # what ends the stream, once it is wound down
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # Ctrl-C may come while this thread holds it
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.ended = False

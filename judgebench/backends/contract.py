@@ -111,3 +111,11 @@ class Backend(Protocol):
     def close(self) -> None:
         """Give back the model, sockets and threads. May be called twice."""
         ...
+
+
+def wind_down(backend: Backend) -> None:
+    """Have a backend start no other call, where it has a method of this name: it then ends its
+    streams once the calls in flight have. For any thread."""
+    act = getattr(backend, "wind_down", None)
+    if act is not None:
+        act()

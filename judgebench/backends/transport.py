@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 from weakref import WeakSet
 
 from tenacity import RetryCallState
@@ -73,7 +73,7 @@ class Transport:
         pace = Pace(where, settings, waits.first, waits.longest)
         self._policy = Policy(settings, waits, pace, where, limited_for_s, self._secrets)
         self._streams: WeakSet[Stream] = WeakSet()
-        self._lock = Lock()
+        self._lock = RLock()  # Ctrl-C may come while this thread holds it
 
     def stream(self, opened: Opened, requests: Iterable[Request]) -> Stream:
         """One reply a request, as each finishes; see Stream."""

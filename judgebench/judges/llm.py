@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from judgebench.backends.contract import Backend, LabelField, LabelsAsked, Message, Reply, Request
+from judgebench.backends.contract import (
+    Backend,
+    LabelField,
+    LabelsAsked,
+    Message,
+    Reply,
+    Request,
+    wind_down,
+)
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, read_reply, reply_schema
@@ -177,10 +185,8 @@ class LLMJudge:
         return sum(_enough_tokens(self.prompt.reply, part) for part in self._parts) // 2
 
     def wind_down(self) -> None:
-        """Start no other call, where the backend can tell its calls apart from what waits."""
-        wind_down = getattr(self._backend, "wind_down", None)
-        if wind_down is not None:
-            wind_down()
+        """Start no other call; see `contract.wind_down`."""
+        wind_down(self._backend)
 
     def close(self) -> None:
         self._backend.close()

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import judgebench
 from judgebench import runner
 from judgebench.backends import open_backend
+from judgebench.backends.contract import wind_down
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.progress import Progress
 from judgebench.ranking.human_files import given_ranks, keep_ranks
@@ -166,6 +168,7 @@ def generate_all(step: RankingStep, limit: float | None) -> float:
             continue
         budget = Budget(limit, spent, max(costs[generator.name], default=0.0))
         with closing(open_backend(generator.backend, generator.settings)) as backend:
+            step.stop.then(partial(wind_down, backend))
             path = arguments_path(run, generator.name)
             writer = ArgumentWriter(generator, backend, path, step.bench.config.seed)
             for entry in entries:

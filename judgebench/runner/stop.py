@@ -42,11 +42,18 @@ class Stop:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._then: list[Callable[[], object]] = []
         self.interrupted = False
 
     def __call__(self) -> None:
         """No further answers are asked for; those in flight are waited for."""
         self._event.set()
+        for act in self._then:
+            act()
+
+    def then(self, act: Callable[[], object]) -> None:
+        """Do this too when it is asked for, in whatever thread asks."""
+        self._then.append(act)
 
     @property
     def wanted(self) -> bool:
