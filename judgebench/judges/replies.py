@@ -69,6 +69,8 @@ def read_reply(
     A verdict that also stands in `judged` may be a quotation, and is none. Where an engine made
     sure that the reply meets its schema there is nothing to quote in, and `judged` is None.
     """
+    if looks_like_refusal(text):
+        return _REFUSAL
     try:
         said = without_reasoning(text)
         if looks_like_refusal(said):
