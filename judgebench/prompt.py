@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta, nodes
+from jinja2 import Template, TemplateSyntaxError, meta, nodes
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
+from judgebench.template import MOST_CHARACTERS, compiled, context_of, parsed
 from judgebench.yaml_file import Strict, parse_yaml, read_text, validate
 
 JudgeReply = Literal["json", "rationale", "brackets", "likert", "result"]
@@ -115,7 +115,7 @@ class _OfRubric:
 class Prompt:
     """A checked prompt file. `text` is the whole file; its hash is part of the signature of what
     is made with it. `reply` is the form of reply that it requests. The blocks in `fixed` show
-    nothing of the answer.
+    nothing of the answer. The values in `needed` must change the prompt.
     """
 
     name: str
@@ -125,6 +125,8 @@ class Prompt:
     template: Template
     asks_for_reference: bool = False
     fixed: frozenset[str] = frozenset()
+    needed: tuple[str, ...] = ()
+    _shown: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
     _made: dict[int, _OfRubric] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
@@ -172,12 +174,29 @@ class Prompt:
         self, values: Mapping[str, Any], blocks: dict[str, str], item_id: str = ""
     ) -> tuple[str, str]:
         try:
-            context = self.template.new_context(dict(values))
+            context = context_of(self.template, values)
             system, user = (self._block(name, context, blocks) for name in BLOCKS)
+            hidden = [name for name in self.needed if not self._shows(name, values, system + user)]
         except Exception as error:  # a template is a program: whatever fails in it is its author's
             message = f"cannot be rendered: {error}"
             raise SetupError(Problem(message, f"prompt {self.name}", None, item_id)) from None
+        if hidden:
+            message = "changes nothing in the prompt, so the model would not see it"
+            raise SetupError([Problem(message, f"prompt {self.name}", None, n) for n in hidden])
         return system, user
+
+    def _shows(self, name: str, values: Mapping[str, Any], made: str) -> bool:
+        """Whether another value in place of this one makes another prompt. It is tried once."""
+        if name not in self._shown:
+            other = {**values, name: [] if name == "metrics" else "another text"}
+            context = context_of(self.template, other)
+            try:
+                if "".join(self._block(block, context, {}) for block in BLOCKS) == made:
+                    return False
+            except Exception:  # it is used, or its lack would not matter
+                pass
+            self._shown.add(name)
+        return True
 
     def _block(self, name: str, context: Context, blocks: dict[str, str]) -> str:
         if name in blocks:
@@ -213,15 +232,19 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
         raise SetupError(Problem(message, str(path), 1))
     front = validate(parse_yaml(match[1], str(path), first_line=2), kind.front, file=str(path))
     body = text[match.end() :]
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
-    )
+    if len(body) > MOST_CHARACTERS:
+        message = f"is too large for a prompt: {len(body):,} characters"
+        raise SetupError(Problem(message, str(path), allowed=f"at most {MOST_CHARACTERS:,}"))
     try:
-        tree = environment.parse(body)
-        template = environment.from_string(body)
+        tree, template = parsed(body), compiled(body)
     except TemplateSyntaxError as error:
         line = error.lineno + match[0].count("\n")
         raise SetupError(Problem(f"is not Jinja: {error.message}", str(path), line)) from None
+    except (RecursionError, SyntaxError, MemoryError):
+        raise SetupError(Problem("is nested too deeply", str(path))) from None
+    except ValueError as error:  # a number of 5,000 digits
+        raise SetupError(Problem(f"is not Jinja: {error}", str(path))) from None
+    outside = _outside(tree)
     used = meta.find_undeclared_variables(tree)
     needed = (*kind.needed, "context") if front.reply == "evidence" else kind.needed
     allowed = ", ".join(kind.variables)
@@ -233,15 +256,35 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
         Problem(f"lacks the block {b!r}", str(path)) for b in BLOCKS if b not in template.blocks
     ]
     problems += [
+        Problem("stands outside of the blocks, so the model would not see it", str(path), line)
+        for line in sorted(match[0].count("\n") + node.lineno for node in outside)
+    ]
+    problems += [
         Problem("is never used, so the model would not see it", str(path), None, v)
         for v in needed
         if v not in used
     ]
     if problems:
         raise SetupError(problems)
-    return Prompt(
-        path.stem, text, front.reply, front.description, template, "reference" in used, _fixed(tree)
-    )
+    about = (path.stem, text, front.reply, front.description, template)
+    return Prompt(*about, "reference" in used, _fixed(tree), tuple(needed))
+
+
+def _outside(tree: nodes.Template) -> list[nodes.Node]:
+    """What stands beside the blocks, taken out of the tree: only blocks are rendered."""
+    blocks = [n for n in tree.body if isinstance(n, nodes.Block) and n.name in BLOCKS]
+    others = [
+        node
+        for node in tree.body
+        if node not in blocks
+        and not (isinstance(node, nodes.Output) and all(map(_is_blank, node.nodes)))
+    ]
+    tree.body = [*blocks]
+    return others
+
+
+def _is_blank(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.TemplateData) and not node.data.strip()
 
 
 def _fixed(tree: nodes.Template) -> frozenset[str]:

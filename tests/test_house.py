@@ -11,8 +11,8 @@ from judgebench.features import WINGS as NAMES
 PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 GROUND = {"errors", "records", "files", "texts", "yaml_file", "shipped", "stats"}
 CORE = {
-    "rubric", "prompt", "data", "backends", "judges", "store", "study", "runner", "align",
-    "report", "results", "web", "progress", "writer",
+    "rubric", "prompt", "template", "data", "backends", "judges", "store", "study", "runner",
+    "align", "report", "results", "web", "progress", "writer",
 }  # fmt: skip
 WINGS = set(NAMES)
 ENTRANCE = {"", "__main__", "api", "cli", "check", "features", "importing", "init"}

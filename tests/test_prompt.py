@@ -143,7 +143,7 @@ def test_a_missing_block_is_named(tmp_path: Path, block: str) -> None:
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as caught:
         load_prompt(write(tmp_path, "---\nreply: json\n---\n{{ one }}{{ two }}"))
-    assert len(caught.value.problems) == 6  # two variables, two blocks, answer, metrics
+    assert len(caught.value.problems) == 5  # two blocks, what is outside of them, answer, metrics
 
 
 @pytest.mark.parametrize(
@@ -209,6 +209,112 @@ def test_the_hash_changes_with_anything_in_the_file(tmp_path: Path) -> None:
     assert len(hashes) == len(texts)
 
 
+@pytest.mark.parametrize(
+    ("user", "told"),
+    [
+        ("(" * 5000 + "1" + ")" * 5000, "is nested too deeply"),
+        ("[" * 5000, "is nested too deeply"),
+        ("x.y" + ".y" * 20_000, "is nested too deeply"),
+        ("1 + " * 5000 + "1", "is nested too deeply"),
+        ("'a' " + "| upper " * 9000, "is nested too deeply"),
+        ("9" * 5000, "is not Jinja: "),
+        ("999999999", "is not Jinja: a number above 100,000"),
+        ("'" + "a" * 100_000 + "'", "is too large for a prompt: 100,1"),
+    ],
+)
+def test_a_template_beyond_its_bounds_is_told_with_its_file(
+    tmp_path: Path, user: str, told: str
+) -> None:
+    path = write(tmp_path, GOOD.replace("{{ answer }}", "{{ answer }}{{ " + user + " }}"))
+    with pytest.raises(SetupError, match=re.escape(told)) as caught:
+        load_prompt(path)
+    assert caught.value.problems[0].file == path
+
+
+@pytest.mark.parametrize("start", ["if answer", "for m in metrics", "set x", "filter upper"])
+def test_blocks_within_blocks_are_bounded(tmp_path: Path, start: str) -> None:
+    end = "end" + start.split()[0]
+    with pytest.raises(SetupError, match="is nested too deeply"):
+        with_user(tmp_path, f"{{% {start} %}}" * 500 + f"{{% {end} %}}" * 500)
+
+
+@pytest.mark.parametrize(
+    "outside",
+    [
+        "{% set answer = answer %}",
+        "{% set a = answer %}{% set m = metrics %}",
+        "{% set a %}{{ answer }}{% endset %}",
+        "{% macro f() %}{{ answer }}{{ metrics }}{% endmacro %}",
+        "{% if answer %}{{ metrics }}{% endif %}",
+        "{% for m in metrics %}{{ answer }}{% endfor %}",
+        "{% block extra %}{{ answer }}{{ metrics }}{% endblock %}",
+        "{% import 'x' as x %}",
+        "{% include 'x' %}",
+        "{% extends 'x' %}",
+        "{{ answer }}{{ metrics }}",
+        "Judge this.",
+    ],
+)
+def test_what_stands_outside_of_the_blocks_is_refused(tmp_path: Path, outside: str) -> None:
+    bare = GOOD.replace("{{ answer }}", "x").replace("metrics", "[]")
+    with pytest.raises(SetupError) as caught:
+        load_prompt(write(tmp_path, bare + outside))
+    told = {(p.field, p.line, p.message) for p in caught.value.problems}
+    hidden = "is never used, so the model would not see it"
+    assert ("", 6, "stands outside of the blocks, so the model would not see it") in told
+    assert {("answer", None, hidden), ("metrics", None, hidden)} <= told
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "{% set x = answer %}",
+        "{% if answer %}yes{% endif %}",
+        "{% if false %}{{ answer }}{% endif %}",
+        "{% macro f() %}{{ answer }}{% endmacro %}",
+        "{% with x = answer %}{% endwith %}",
+        "{{ '' if answer else answer }}",
+        "{% for x in [] %}{{ answer }}{% endfor %}",
+    ],
+)
+def test_a_prompt_that_uses_an_answer_and_shows_nothing_of_it_is_refused(
+    tmp_path: Path, user: str
+) -> None:
+    prompt = load_prompt(write(tmp_path, GOOD.replace("{{ answer }}", user)))
+    with pytest.raises(SetupError, match="prompt own: answer: changes nothing in the prompt"):
+        prompt.render(SAFETY, answer())
+
+
+@pytest.mark.parametrize(
+    ("user", "made"),
+    [
+        ("{% macro f(x) %}({{ x }}){% endmacro %}{{ f(1) }}{{ f('a') }}", "(1)(a)"),
+        ("{% call(x) m() %}{{ x }}{% endcall %}", None),
+        ("{% for i in range(3) %}{{ loop.index }}/{{ loop.length }}{{ ',' if not loop.last }}"
+         "{% endfor %}", "1/3,2/3,3/3"),
+        ("{% set n = namespace(i=0) %}{% for m in metrics %}{% set n.i = n.i + 1 %}{% endfor %}"
+         "{{ n.i }}", "8"),
+        ("{% set a %}x{{ 1 }}{% endset %}{{ a }}{% set b | upper %}y{% endset %}{{ b }}", "x1Y"),
+        ("{% filter upper %}abc{{ 'd' }}{% endfilter %}{{ '-' * 3 }}{{ 7 % 4 }}", "ABCD---3"),
+        ("{{ '%s-%s' % (1, 2) }}{{ '%5.1f' | format(2) }}{{ '{}!'.format('a') }}", "1-2  2.0a!"),
+        ("{{ metrics | map(attribute='id') | list | length }}{{ [1, 2] | join('-') }}", "81-2"),
+        ("{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% endfor %}", "a1"),
+        ("{% for m in metrics if m.id == 'bias' %}{{ m.id }}{% else %}none{% endfor %}", "bias"),
+        ("{{ 'a\nb' | indent(2) | replace('b', 'c') | center(9) | trim }}", "a\n  c"),
+    ],
+)  # fmt: skip
+def test_whatever_is_bounded_works_as_ever(tmp_path: Path, user: str, made: str | None) -> None:
+    called = "{% macro m() %}<{{ caller(7) }}>{% endmacro %}" if made is None else ""
+    _, text = with_user(tmp_path, "\nEND" + called + user).render(SAFETY, answer())
+    assert text.split("END")[1] == (made or "<7>")
+
+
+def test_long_answers_pass_through_filters_and_loops(tmp_path: Path) -> None:
+    user = "{% for line in answer.splitlines() %}{{ line | replace('a', 'b') }}\n{% endfor %}"
+    _, text = with_user(tmp_path, user).render(SAFETY, answer("a line\n" * 20_000))
+    assert text.count("b line") == 20_000
+
+
 # --- the sandbox ---------------------------------------------------------------------------------
 
 
@@ -224,8 +330,37 @@ def test_the_hash_changes_with_anything_in_the_file(tmp_path: Path) -> None:
         "{{ '{0.__class__}'.format(answer) }}",
         "{{ self.__init__.__globals__ }}",
         "{{ cycler.__init__.__globals__ }}",
-        "{{ lipsum.__globals__ }}",
-        "{% for i in range(1000000000) %}x{% endfor %}",
+        "{{ joiner.__globals__ }}",
+        "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}",
+        "{% for a in question %}{% for b in question * 9999 %}{% for c in b * 9999 %}{% endfor %}"
+        "{% endfor %}{% endfor %}",
+        "{% macro f(n) %}{% if n %}{{ f(n - 1) ~ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+        "{% for i in [1] * 40 recursive %}{% if loop.depth < 40 %}{{ loop([1, 2]) }}{% endif %}"
+        "{% endfor %}",
+        "{% set n = namespace(t='aaaa') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}"
+        "{% endfor %}",
+        "{% set n = namespace(t='aaaa') %}{% for i in range(60) %}{% set n.t = n.t + n.t %}"
+        "{% endfor %}",
+        "{% set n = namespace(t=[1]) %}{% for i in range(60) %}{% set n.t = [n.t, n.t] | sum("
+        "start=[]) %}{% endfor %}",
+        "{% set a = 'aaaa' %}" + "{% set a %}{{ a }}{{ a }}{% endset %}" * 40,
+        "{% set a = 'aaaa' %}"
+        + "{% filter upper %}{% set a = a ~ a %}{% endfilter %}" * 3
+        + "{{ (a * 99999) * 99999 }}",
+        "{{ 9 ** 9 ** 9 }}",
+        "{{ 'a' * 99999 * 99999 }}",
+        "{{ ('a' * 99999) | replace('a', 'b' * 99999) }}",
+        "{{ ('a' * 99999).replace('a', 'b' * 99999) }}",
+        "{{ ('a' * 99999) | join('b' * 99999) }}",
+        "{{ ('a\n' * 9999) | indent(99999) }}",
+        "{{ 'a' | center(99999) | center(99999 * 999) }}",
+        "{{ 'a'.ljust(99999 * 99999) }}",
+        "{{ '%999999999d' % 1 }}",
+        "{{ '%999999999d' | format(1) }}",
+        "{{ '{:>999999999}'.format(1) }}",
+        "{{ '{:>{}}'.format(1, 99999 * 99999) }}",
+        "{{ self.user() }}",
         "{{ metrics.append(1) }}",
         "{{ metrics[0].update(title='x') }}",
         "{{ metrics[0].options.clear() }}",
