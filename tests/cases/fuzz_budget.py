@@ -102,10 +102,42 @@ def _changed(value: Any, draw: Callable[[Any], Any]) -> Any:
     return draw(VALUES)
 
 
+@st.composite
+def yaml_bomb(draw: st.DrawFn, sources: Sequence[str]) -> bytes:
+    """One of the YAML files with aliases of aliases behind it, for up to 9 ** 40 values."""
+    depth, width = draw(st.integers(1, 40)), draw(st.integers(1, 9))
+    before = draw(st.sampled_from(sources))
+    merged = draw(st.booleans())  # each level merges the one before it, or lists it
+    lines = [before, "z0: &z0 {a: 1}" if merged else "z0: &z0 [a]"]
+    for level in range(1, depth + 1):
+        alias = ", ".join([f"*z{level - 1}"] * width)
+        value = f"{{<<: [{alias}], k{level}: [{alias}]}}" if merged else f"[{alias}]"
+        lines.append(f"z{level}: &z{level} {value}")
+    key = draw(st.sampled_from(["name", "rubric", "metrics", "judges", "files", "? *z1\n: x\n#"]))
+    return "\n".join([*lines, f"{key}: *z{depth}"]).encode()
+
+
+@st.composite
+def nested_template(draw: st.DrawFn, sources: Sequence[str]) -> bytes:
+    """One of the templates with something nested, or repeated, put into a line of it."""
+    n = draw(st.sampled_from([2, 50, 600, 5000]))
+    new = draw(st.sampled_from([
+        "{% for i in range(9999) %}" * n + "x" + "{% endfor %}" * n,
+        "{% if item %}" * n + "x" + "{% endif %}" * n, "{{ " + "(" * n + "1" + ")" * n + " }}",
+        "{{ " + "[" * n + "]" * n + " }}", "{{ 'x' * 10 ** " + str(n) + " }}",
+        "{% set a = 1 %}" * n,
+        "{{ " + "not " * n + "1 }}", "{{ 1" + " + 1" * n + " }}", "{{ 'x'" + "|upper" * n + " }}",
+        "{{ 9 ** 9 ** 9 }}", "{{ range(10 ** 9)|list }}", "{{ '%*d' % (10 ** 9, 1) }}",
+    ]))  # fmt: skip
+    lines = draw(st.sampled_from(sources)).splitlines()
+    lines.insert(draw(st.integers(0, len(lines))), new)
+    return "\n".join(lines).encode()
+
+
 def bytes_like(sources: Sequence[str], is_yaml: bool = False) -> st.SearchStrategy[bytes]:
     """Files that are valid, nearly valid, or noise."""
-    near = torn_text(sources) | (changed_yaml(sources) if is_yaml else st.nothing())
-    return near | st.binary(max_size=300)
+    of_yaml = changed_yaml(sources) | yaml_bomb(sources) if is_yaml else st.nothing()
+    return torn_text(sources) | of_yaml | st.binary(max_size=300)
 
 
 def texts(kind: str, suffix: str) -> list[str]:

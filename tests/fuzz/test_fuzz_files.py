@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from fuzz_budget import SCALARS, SET, TEXT, VALUES, bytes_like, fuzzed, read, texts
+from fuzz_budget import SCALARS, SET, TEXT, VALUES, bytes_like, fuzzed, nested_template, read, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -29,6 +29,7 @@ from judgebench.store.folder import RunFolder
 from judgebench.yaml_file import load_with_lines
 
 RUBRIC = load_rubric("support-tone")
+PROMPTS = texts("prompts", ".jinja")
 ANSWERS = "item_id,question,text,system\n1,Why?,Because.,a\n2,How?,So.,b\n"
 LABELS = "item_id,annotator,politeness,channel\n1,ann,Polite,Phone\n2,ann,Impolite,\n"
 LONG_LABELS = "item_id,annotator,metric,label\n1,ann,politeness,Polite\n2,bob,channel,Shop\n"
@@ -75,7 +76,7 @@ stress: {attacks: [bullets, {attack: greeting, sample: 2}], sample: 3}
 notes: [A note.]
 seed: 3
 """
-REPLIES = '{"text": "{}"}\n{"match": "Why", "text": "x", "finish": "length"}\n'
+REPLIES = '{"text": "{}"}\n{"pattern": "Why", "text": "x", "finish": "length"}\n'
 VERDICT = (
     '{"item_id":"1","content_hash":"0","judge":"m","signature":"s","status":"ok","labels":'
     '{"politeness":"Polite"},"usage":{"calls":1,"prompt_tokens":3},"cost":0.5,"latency":0.1}\n'
@@ -103,7 +104,7 @@ def test_rubrics(room: Path, content: bytes) -> None:
     read(room / "x.yaml", content, load_rubric)
 
 
-@given(bytes_like(texts("prompts", ".jinja")))
+@given(bytes_like(PROMPTS) | nested_template(PROMPTS))
 @example(b"---\nreply: json\n---\n{% include 'x' %}{% block system %}{% endblock %}")
 @fuzzed()
 def test_prompts(room: Path, content: bytes) -> None:
