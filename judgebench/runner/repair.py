@@ -53,6 +53,8 @@ def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Noted:
             changed.pop(path.name, None)
     if changed != before.get("changed", {}):
         folder.write_manifest({**folder.manifest(), "changed": changed})
+    if "run.json" in damaged:  # what it says of the others cannot be trusted
+        return Noted(set(), killed=False)
     return Noted(set(before.get("files", {})) - damaged, before.get("state") == "running")
 
 

@@ -296,6 +296,14 @@ def test_damaged_lines_are_put_aside(damaged, runs: Path) -> None:  # type: igno
     assert (run / "verdicts-good.jsonl").read_bytes().count(b"\n") == ITEMS
 
 
+def test_a_damaged_manifest_vouches_for_no_file(damaged, runs: Path) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("run.json", "a byte changed")
+    for name in ("good", "prior"):
+        DAMAGES["a bad byte"](run / f"verdicts-{name}.jsonl", run)
+    _run(runs / "bench of mine" / "bench.yaml", run)
+    assert [len(judge.verdicts) for judge in jb.open_run(run).judges] == [ITEMS] * 7
+
+
 def test_zeros_that_a_power_cut_left_are_put_aside(damaged, runs: Path) -> None:  # type: ignore[no-untyped-def]
     run = damaged("verdicts-good.jsonl", "halved at a line")
     with (run / "verdicts-good.jsonl").open("ab") as file:
