@@ -31,7 +31,7 @@ def names(faults: tuple[Fault, ...]) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "answers", "seed"),
     [
-        ("openai-compatible", 1_000, 1),
+        ("openai-compatible", 400, 1),
         pytest.param("openai-compatible", 10_000, 1, marks=pytest.mark.long),
         pytest.param("litellm", 500, 4, marks=pytest.mark.long),
         ("litellm", 100, 4),

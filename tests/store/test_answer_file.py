@@ -195,6 +195,7 @@ def test_a_spool_gives_back_what_it_took_so_far() -> None:
 
 def test_nothing_of_a_spool_stays_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gc.collect()  # of what other tests left open
     before = len(os.listdir("/proc/self/fd"))
     filed = spooled(numbered(50))
     part = filed[3:]

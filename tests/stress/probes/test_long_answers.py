@@ -41,6 +41,7 @@ def needed(work: Callable[[], object]) -> float:
     return thread_time() - begun
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", PIECES)
 def test_an_edit_takes_its_time_by_the_length(piece: str) -> None:
     answer = Answer("1", piece * (LENGTH // len(piece)) + " x", "How is the flu treated?")
