@@ -128,6 +128,7 @@ def test_python_is_told_which_judges_are_left_out(place: Path) -> None:
 # --- a smaller report beside a larger one --------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_run_on_fewer_answers_leaves_the_larger_report_alone(
     call,  # type: ignore[no-untyped-def]
     place: Path,
@@ -160,6 +161,7 @@ def test_a_run_on_fewer_answers_leaves_the_larger_report_alone(
     assert "was left as it is" not in out
 
 
+@pytest.mark.long
 def test_a_report_of_as_many_answers_replaces_the_old_one(call, place: Path) -> None:  # type: ignore[no-untyped-def]
     call("run", write(place, GOOD), "--run", "run")
     code, out, err = call("report", "run", "--to", "run/report", "--truth", "majority")

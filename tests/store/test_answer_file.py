@@ -7,6 +7,7 @@ import io
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -195,16 +196,24 @@ def test_a_spool_gives_back_what_it_took_so_far() -> None:
 
 def test_nothing_of_a_spool_stays_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    gc.collect()  # of what other tests left open
-    before = len(os.listdir("/proc/self/fd"))
     filed = spooled(numbered(50))
     part = filed[3:]
     assert list(tmp_path.iterdir()) == []
     del filed
     assert list(part) == numbered(50)[3:]
+    assert open_in(tmp_path)
     del part
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_in(tmp_path)
+
+
+def open_in(folder: Path) -> list[str]:
+    """The files of that folder that this process holds open, deleted ones too."""
+    links = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # of other threads, closed meanwhile
+            links.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [link for link in links if link.startswith(str(folder))]
 
 
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
