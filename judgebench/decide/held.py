@@ -95,7 +95,7 @@ class Held:
         counts = study_counts(self.side, judged, asked[self.rows], self._controls)
         found = findings(counts, self.rule, counts.how_many[None, :])
         conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
-        gate = self._gate(counts, asked)
+        gate = self._incomplete(judge, asked) or self._gate(counts, asked)
         return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
 
     def _basis(self, counts: StudyCounts) -> str:
@@ -120,6 +120,17 @@ class Held:
         made, humans = self.humans.made, self.humans
         declared = self.rule.independent
         return why_copied(made.values, made.annotators, humans.clusters, declared)
+
+    def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> str:
+        """Why the numbers rest on a part of the run that need not be like the rest, or empty."""
+        if self.study.damage:
+            return "Files of the run are damaged, and what is left need not be like what is lost"
+        if self.study.unfinished and not (asked.all() or judge.asked_in_part):
+            return (
+                f"The run is unfinished: the judge has {asked.sum():,} of {len(asked):,} verdicts, "
+                "and the first need not be like the others"
+            )
+        return ""
 
     def _gate(self, counts: StudyCounts, asked: Bools) -> str:
         """Why nothing can be said at all, whatever the numbers are; empty where something can.

@@ -50,10 +50,10 @@ def open_run(
     study = study_of(rubric, answers, labels, others, resampling)
     changed = manifest.get("changed", {}).values()
     notes = (*_weak_models(judges), *changed, *manifest.get("notes", ()), *study.notes)
-    gaps = (*_lacking(folder), *_unfinished(manifest, judges, len(answers)))
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
-        run=_run_in_words(manifest), gaps=gaps,
+        run=_run_in_words(manifest), damage=tuple(_lacking(folder)),
+        unfinished=tuple(_unfinished(manifest, judges, len(answers))),
     )  # fmt: skip
 
 

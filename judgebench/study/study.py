@@ -196,7 +196,8 @@ class Study:
     `clusters` are those of the items. `judges` holds control judges too. `notes` are sentences that
     every report repeats. `run` says when the judges ran and with what; it is empty without a run
     folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
-    itself. `gaps` are sentences on what that folder lacks: every table repeats them.
+    itself. `damage` and `unfinished` are sentences on what that folder lacks, because files of it
+    are damaged or because its run has not ended.
     """
 
     rubric: Rubric
@@ -210,7 +211,8 @@ class Study:
     notes: tuple[str, ...] = ()
     run: str = ""
     beside: Mapping[str, Any] = field(default_factory=dict)
-    gaps: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         people = {a for humans in self.humans.values() for a in humans.ratings.annotators}
@@ -220,6 +222,11 @@ class Study:
             f"{self.n_labels:,} labels by {len(people):,} annotators on "
             f"{', '.join(self.humans)}; judges: {judges}"
         )
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What the run folder lacks: every table repeats it."""
+        return (*self.damage, *self.unfinished)
 
     @property
     def clusters(self) -> Clusters:
