@@ -504,8 +504,8 @@ class _RowReader:
             return None
         found = {}
         for label, text in texts.items():
-            try:
-                found[label] = float(text)
+            try:  # Python also reads 0_1, and digits of any script
+                found[label] = float(text if text.isascii() and "_" not in text else "nan")
             except ValueError:
                 found[label] = math.nan
             if not 0 <= found[label] <= 1:

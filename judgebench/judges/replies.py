@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from judgebench.errors import shorten
 from judgebench.prompt import ReplyKind
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric, fold, normalise
@@ -272,7 +273,5 @@ def looks_like_refusal(text: str) -> bool:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, list | dict):  # of JSON, nested as deep as its author pleases
-        return "a nested value"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    # A list or object is nested as deep as its author pleases.
+    return "a nested value" if isinstance(value, list | dict) else shorten(value, most=60)

@@ -224,6 +224,7 @@ def test_what_does_not_fit_is_reported_together(folder: Path) -> None:
             ["i1", "tone", "Curt", "failed", ""],
             ["i2", "tone", "", "timeout", ""],
             ["i3", "tone", "Rude", "", 7],
+            ["i4", "tone", "Rude", "", "0_1"],
         ],
     )
     assert problems(folder, {"name": "m", "verdicts": "v.csv"}) == [
@@ -231,7 +232,11 @@ def test_what_does_not_fit_is_reported_together(folder: Path) -> None:
         "v.csv:4: has the status 'failed' and a label; found 'Curt'; allowed: a label or a status",
         "v.csv:5: status: is no status of a verdict; found 'timeout'; "
         "allowed: ok, unparsed, refused, failed, skipped",
-        "v.csv:6: probability_Rude: is no probability; found '7'; allowed: a number from 0 to 1",
+        *(
+            f"v.csv:{row}: probability_Rude: is no probability; found {text!r}; "
+            "allowed: a number from 0 to 1"
+            for row, text in ((6, "7"), (7, "0_1"))
+        ),
     ]
 
 
