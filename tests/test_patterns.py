@@ -162,7 +162,7 @@ def slow_texts(pattern: re.Pattern[Any], method: str) -> Iterator[str]:
 
 def test_no_pattern_is_slow() -> None:
     held = patterns()
-    assert len(held) > 100
+    assert len(held) > 50  # also without a wing
     slow = [
         f"{name}: {text}"
         for (name, pattern), methods in held.items()
