@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     from judgebench.decide.result import Decisions
     from judgebench.decide.rule import DecisionRule
     from judgebench.judges.control import ControlJudge
-    from judgebench.judges.judge import Judge, Task
+    from judgebench.judges.judge import Judge
     from judgebench.progress import Progress
     from judgebench.records import Verdict
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
-    from judgebench.study.answers import IndexedAnswers
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
 Truth = TruthConfig | Mapping[str, Any] | str
@@ -88,6 +87,7 @@ def study(
     from judgebench.data.given import WHOLE_REPLY, read_given
     from judgebench.judges.control import CONTROLS, control_judges
     from judgebench.judges.recorded import recorded_judges, verdict_entries
+    from judgebench.runner.judging import tasks_of
     from judgebench.study.model_names import suspicions
 
     whole = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
@@ -113,17 +113,11 @@ def study(
         warnings.warn("\n".join(said), stacklevel=2)
     notes = (f"In the data: {warning}." for warning in told if warning.kind != REPEATED)
     judges = [
-        *(_judged(judge, "judge", judge.judge(_tasks(found.answers))) for judge in real),
+        *(_judged(judge, "judge", judge.judge(tasks_of(found.answers))) for judge in real),
         *(_judged(judge, "control", judge.verdicts()) for judge in controls),
     ]
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
     return replace(found, judges=tuple(by_name), notes=(*notes, *found.notes))
-
-
-def _tasks(answers: IndexedAnswers) -> Iterator[Task]:
-    from judgebench.runner.judging import task_of
-
-    return (task_of(answers, row) for row in range(len(answers)))
 
 
 def _judged(

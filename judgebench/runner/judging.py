@@ -171,6 +171,11 @@ def task_of(answers: IndexedAnswers, row: int, previous: Verdict | None = None) 
     return Task(answers[row], previous, answers.content_hash(row))
 
 
+def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
+    """Every answer, to be judged."""
+    return (task_of(answers, row) for row in range(len(answers)))
+
+
 def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
     """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
     parse_retries: int = getattr(judge, "parse_retries", 0)

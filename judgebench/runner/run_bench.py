@@ -34,7 +34,7 @@ from judgebench.runner.judging import (
     Work,
     judge_answers,
     rows_of_shard,
-    task_of,
+    tasks_of,
     write_controls,
 )
 from judgebench.runner.manifest import manifest_of, now
@@ -275,8 +275,7 @@ def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
 def _recorded(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
     """Write the verdicts that need no model, anew each time."""
     for judge in bench.recorded:
-        tasks = (task_of(answers, row) for row in range(len(answers)))
-        _write(work.folder, judge.name, judge.judge(tasks))
+        _write(work.folder, judge.name, judge.judge(tasks_of(answers)))
 
 
 def _finish_shards(

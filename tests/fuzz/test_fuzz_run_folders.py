@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,12 @@ def damage(folder: Path, edit: Edit) -> None:
     (folder / file).write_bytes(content[:begin] + new + content[end:])
 
 
-def copied(sound: Path, folder: Path) -> Path:
+def copied(sound: Path, folder: Path, damages: Sequence[Edit] = ()) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
-    return shutil.copytree(sound, folder)
+    shutil.copytree(sound, folder)
+    for edit in damages:
+        damage(folder, edit)
+    return folder
 
 
 def refused_or_the_same(folder: Path, sound: Path, files: list[str]) -> None:
@@ -93,9 +97,7 @@ def refused_or_the_same(folder: Path, sound: Path, files: list[str]) -> None:
 @given(damages=st.lists(edits(), min_size=1, max_size=3))
 @fuzzed(0.2)
 def test_other_bytes(sound: Path, tmp_path: Path, damages: list[Edit]) -> None:
-    folder = copied(sound, tmp_path / "run")
-    for edit in damages:
-        damage(folder, edit)
+    folder = copied(sound, tmp_path / "run", damages)
     refused_or_the_same(folder, sound, [edit[0] for edit in damages])
 
 
@@ -124,9 +126,7 @@ def test_other_files(sound: Path, tmp_path: Path, file: str, other: str) -> None
 @given(damages=st.lists(edits(), min_size=1, max_size=2))
 @fuzzed(0.04)
 def test_a_resumed_run_repairs_its_folder(sound: Path, tmp_path: Path, damages: list[Edit]) -> None:
-    folder = copied(sound, tmp_path / "run")
-    for edit in damages:
-        damage(folder, edit)
+    folder = copied(sound, tmp_path / "run", damages)
     bench, refused = load_bench(sound.parent / "bench.yaml"), ""
     try:
         runner.run(bench, RunFolder(folder))
