@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 GROUND = {"errors", "records", "files", "texts", "yaml_file", "shipped", "stats"}
 CORE = {
     "rubric", "prompt", "template", "data", "backends", "judges", "store", "study", "runner",
-    "align", "report", "results", "web", "progress", "writer",
+    "align", "report", "results", "retrieval", "web", "progress", "writer",
 }  # fmt: skip
 WINGS = set(NAMES)
 ENTRANCE = {"", "__main__", "api", "cli", "check", "features", "importing", "init"}

@@ -16,8 +16,6 @@ from judgebench.ranking.proxy.arguments import (
     given_arguments,
     wanted_instances,
 )
-from judgebench.ranking.proxy.encoder import find_encoder, import_torch
-from judgebench.ranking.proxy.passages import Corpus, read_corpus
 from judgebench.ranking.proxy.section import (
     EvaluatorConfig,
     GeneratorConfig,
@@ -30,6 +28,8 @@ from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.task_file import load_task, sample_task
 from judgebench.ranking.ranking_folder import asked_question
 from judgebench.records import Answer, Dataset
+from judgebench.retrieval.corpus import Corpus, read_corpus
+from judgebench.retrieval.encoder import find_beside
 from judgebench.runner.bench import BenchConfig, Gathered, bench_file, load_bench, read_config
 
 
@@ -103,7 +103,7 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
         if backend := gather(where, open_backend, generator.backend, generator.settings):
             backend.close()
     named = proxy.evaluators.encoder
-    encoder = gather("proxy.evaluators.encoder", _found_encoder, named, file.parent)
+    encoder = gather("proxy.evaluators.encoder", find_beside, named, file.parent)
     corpus = Corpus()
     if proxy.passages is not None:
         path = (folder or file.parent) / proxy.passages.corpus
@@ -126,17 +126,8 @@ def _task(entry: TaskEntry, folder: Path | None, relative_to: Path, seed: int) -
     return sample_task(task, entry.sample, seed)
 
 
-def _found_encoder(name: str, relative_to: Path) -> str:
-    """The encoder that a name means; one that must be downloaded is downloaded now, not later."""
-    import_torch()
-    beside = str(relative_to / name)
-    found = beside if Path(beside).is_dir() else name
-    find_encoder(found)
-    return found
-
-
 def _check_retrieval(passages: PassagesConfig, relative_to: Path) -> None:
-    _found_encoder(passages.encoder, relative_to)
+    find_beside(passages.encoder, relative_to)
     if passages.late_interaction and find_spec("pylate") is None:
         raise MissingExtra("late interaction", "colbert", "pylate")
 

@@ -17,17 +17,16 @@ from typing import Any
 
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.proxy.encoder import Encoder, mean_over, open_encoder
 from judgebench.ranking.proxy.examples import (
     Batch,
     Collator,
     Input,
     InputMaker,
-    by_length,
     second_in_test,
 )
 from judgebench.ranking.proxy.task import ProxyTask, TaskInstance
 from judgebench.records import Status, Verdict, content_hash
+from judgebench.retrieval.encoder import Encoder, by_length, mean_over, open_encoder
 
 MANIFEST, WEIGHTS = "manifest.json", "model.safetensors"
 _BATCH = 32

@@ -343,12 +343,6 @@ def length_buckets(lengths: Sequence[int], size: int, chance: random.Random) -> 
     return batches
 
 
-def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """The places in batches of `size`, the longest first: what does not fit shows at once."""
-    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
-    return [order[i : i + size] for i in range(0, len(order), size)]
-
-
 class Collator:
     """Pads inputs to the longest of a batch and puts them on a device."""
 

@@ -14,7 +14,7 @@ from judgebench.backends.weights import sha256_of
 from judgebench.errors import MissingExtra, Problem, SetupError
 
 if TYPE_CHECKING:
-    from judgebench.ranking.proxy.encoder import Encoder
+    from judgebench.retrieval.encoder import Encoder
     from judgebench.stats.arrays import FloatArray
 
 _PARTS = (".safetensors", ".bin", ".json")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import model_validator
 
-from judgebench.data.cells import Cell, is_blank
-from judgebench.data.findings import Findings, nearest
-from judgebench.data.open_table import open_table
-from judgebench.errors import Problem, SetupError, shorten, some
+from judgebench.data.cells import is_blank
+from judgebench.data.findings import nearest
+from judgebench.data.source_rows import SourceRow, read_source
+from judgebench.errors import Problem, SetupError, shorten
 from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance, seeded_split
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
 
-_HEADERLESS = (".json", ".jsonl", ".ndjson")  # of these the first row is row 1, of others row 2
 _SPELLINGS: dict[str, Split] = {
     **{split: split for split in SPLITS},
     **dict.fromkeys(("dev", "valid", "validation"), SPLITS[1]),
@@ -52,51 +50,6 @@ class Columns(Strict):
         """Every column that must be there."""
         single = (getattr(self, key) for key in Columns.model_fields if key != "options")
         return (*(column for column in single if column is not None), *self.of_options)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """A row of a file. `row` counts from 0 without the header; `line` as a spreadsheet shows it."""
-
-    file: str
-    row: int
-    line: int
-    cells: Mapping[str, Cell]
-
-    def text(self, column: str | None) -> str:
-        """The stripped text of the column; '' where none is named."""
-        cell = "" if column is None else self.cells[column]
-        return cell.strip() if isinstance(cell, str) else ""
-
-    def problem(self, message: str, column: str, found: str, allowed: str = "") -> Problem:
-        """A problem with a cell of this row."""
-        return Problem(message, self.file, self.line, column, found, allowed)
-
-
-def read_source(path: Path, columns: Sequence[str], problems: list[Problem]) -> list[SourceRow]:
-    """The sound rows of a file, plain or gzipped; everything wrong with it goes to `problems`."""
-    findings = Findings()
-    rows = list(source_rows(path, columns, findings))
-    problems += findings.errors
-    return rows
-
-
-def source_rows(path: Path, columns: Sequence[str], findings: Findings) -> Iterator[SourceRow]:
-    """The sound rows of a file that has all columns, one by one."""
-    table = open_table(path, findings)
-    if table is None:
-        return
-    first = 1 if path.name.lower().removesuffix(".gz").endswith(_HEADERLESS) else 2
-    names = [name for name in table.columns if name]
-    places = {column: table.find(column) for column in columns}
-    known = {column: place for column, place in places.items() if place is not None}
-    for column in (c for c in places if c not in known):
-        message, allowed = f"has no such column{nearest(column, names)}", some(names)
-        findings.add("missing_column", message, (str(path), 1), column, allowed=allowed)
-    for line, cells, sound, _ in table.rows:
-        if sound and len(known) == len(places):
-            held = {column: cells[place] for column, place in known.items()}
-            yield SourceRow(str(path), line - first, line, held)
 
 
 def read_table_task(

@@ -23,7 +23,6 @@ from judgebench.backends.checkpoint import identify
 from judgebench.errors import RunError
 from judgebench.files import to_json, write_atomically
 from judgebench.progress import NoProgress, Progress
-from judgebench.ranking.proxy.encoder import Encoder, find_encoder, import_torch, open_encoder
 from judgebench.ranking.proxy.evaluator import (
     MANIFEST,
     WEIGHTS,
@@ -38,13 +37,19 @@ from judgebench.ranking.proxy.examples import (
     Examples,
     Input,
     InputMaker,
-    by_length,
     label_places,
     length_buckets,
     second_in_training,
 )
 from judgebench.ranking.proxy.section import TrainingConfig
 from judgebench.records import content_hash
+from judgebench.retrieval.encoder import (
+    Encoder,
+    by_length,
+    find_encoder,
+    import_torch,
+    open_encoder,
+)
 from judgebench.runner.stop import Interrupted, Stop
 from judgebench.store.verdict_file import disk_errors
 

@@ -22,13 +22,13 @@ from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import Prompt
 from judgebench.ranking.proxy.arguments import argument_id
 from judgebench.ranking.proxy.control_cases import control_case
-from judgebench.ranking.proxy.encoder import open_encoder, token_limit
 from judgebench.ranking.proxy.evaluator import ProxyEvaluator
 from judgebench.ranking.proxy.examples import EvaluatorPlan, InputMaker, Second
 from judgebench.ranking.proxy.section import EvaluatorConfig, EvaluatorKind, TrainingConfig
 from judgebench.ranking.proxy.task import CONTROL_CASES, GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.proxy.training import train
 from judgebench.records import Status, Verdict
+from judgebench.retrieval.encoder import open_encoder, token_limit
 
 pytestmark = [
     pytest.mark.transformers,

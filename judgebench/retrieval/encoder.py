@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from judgebench.backends.weights import WEIGHTS, fetch
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
-from judgebench.ranking.proxy.examples import by_length
 
 if TYPE_CHECKING:
     from judgebench.stats.arrays import FloatArray
@@ -68,6 +67,12 @@ class Encoder:
                 means = mean_over(hidden, inputs["attention_mask"])
                 vectors[places] = torch.nn.functional.normalize(means, dim=-1).float().cpu().numpy()
         return vectors
+
+
+def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """The places in batches of `size`, the longest first: what does not fit shows at once."""
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    return [order[i : i + size] for i in range(0, len(order), size)]
 
 
 def mean_over(hidden: Any, mask: Any) -> Any:
@@ -127,6 +132,16 @@ def find_encoder(name: str) -> Path:
     if problems:
         raise SetupError(problems)
     return folder
+
+
+def find_beside(name: str, relative_to: Path) -> str:
+    """The encoder that a name means: a folder below `relative_to`, or else as `find_encoder` sees
+    it. One that must be downloaded is downloaded now, not later."""
+    import_torch()
+    beside = str(relative_to / name)
+    found = beside if Path(beside).is_dir() else name
+    find_encoder(found)
+    return found
 
 
 def _from_hub(name: str) -> Path:
