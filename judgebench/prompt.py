@@ -1,9 +1,11 @@
 """Prompts: sandboxed, strict Jinja files with a `system` and a `user` block.
 
 A prompt file begins with YAML front matter between two `---` lines that says what the prompt asks
-for: how a judge is to reply (`reply`), or what a model is to write (`writes`: `argument`, in free
-words, or `evidence`, copied from the document). `description` may say what it is for. Text of an
-answer is data: it is fenced, never evaluated, and cannot close its fence or the model's chat turn.
+for: how a judge is to reply (`reply`) and what it is shown (`shows`: one answer, several
+`responses`, or the `criteria` to check an answer by), or what a model is to write (`writes`:
+`argument`, in free words, or `evidence`, copied from the document). `description` may say what it
+is for. Text of an answer is data: it is fenced, never evaluated, and cannot close its fence or the
+model's chat turn.
 """
 
 from __future__ import annotations
@@ -13,14 +15,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from jinja2 import Template, TemplateSyntaxError, meta, nodes
 from jinja2.runtime import Context
 from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer, content_hash
+from judgebench.records import Answer, Part, content_hash, in_words
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
 from judgebench.template import MOST_CHARACTERS, compiled, context_of, parsed
@@ -29,8 +31,11 @@ from judgebench.yaml_file import Strict, parse_yaml, read_text, validate
 JudgeReply = Literal["json", "rationale", "brackets", "likert", "result"]
 ReplyKind = Literal[JudgeReply, "argument", "evidence"]
 BLOCKS = ("system", "user")
-VARIABLES = ("instructions", "metrics", "question", "answer", "reference", "fence")
-_OF_THE_ANSWER = frozenset({"question", "answer", "reference", "fence"})
+Shows = Literal["answer", "responses", "criteria"]
+VARIABLES = (
+    "instructions", "metrics", "question", "answer", "responses", "criteria", "reference", "fence",
+)  # fmt: skip
+_OF_THE_ANSWER = frozenset(VARIABLES[2:])
 
 # What ends a turn or begins one in chat templates, told by its shape, and what looks like a tag of
 # ours. A space after the first character keeps it readable, stops a tokenizer from taking it for a
@@ -54,9 +59,11 @@ def disarm(text: str) -> str:
     return _CONTROL.sub(lambda match: match.group() + " ", text)
 
 
-def fence(text: str, kind: str, tag: str) -> str:
-    """`text`, disarmed, between tags that occur in no text."""
-    return f"<{kind}-{tag}>\n{disarm(text)}\n</{kind}-{tag}>"
+def fence(text: str, kind: str, tag: str, turns: Sequence[Part] = ()) -> str:
+    """`text`, disarmed, between tags that occur in no text; turn by turn, where it is made of
+    them."""
+    held = "\n".join(fence(turn.text, turn.role, tag) for turn in turns) or disarm(text)
+    return f"<{kind}-{tag}>\n{held}\n</{kind}-{tag}>"
 
 
 def fence_tag(*texts: str) -> str:
@@ -77,11 +84,13 @@ _Description = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 class _JudgeFront(Strict):
     reply: JudgeReply
+    shows: Shows = "answer"
     description: _Description = ""
 
 
 class _ArgumentFront(Strict):
     reply: Literal["argument", "evidence"] = Field(default="argument", alias="writes")
+    shows: ClassVar[Shows] = "answer"
     description: _Description = ""
 
 
@@ -95,7 +104,14 @@ class PromptKind:
     needed: tuple[str, ...]
 
 
-JUDGES = PromptKind("prompts", _JudgeFront, VARIABLES, ("answer", "metrics"))
+JUDGES = PromptKind("prompts", _JudgeFront, VARIABLES, ("metrics",))
+_NEEDED: Mapping[Shows, tuple[str, ...]] = {
+    "answer": ("answer",), "responses": ("responses",), "criteria": ("answer", "criteria"),
+}  # fmt: skip
+# What one text beside others is called in its tags, and the variable that holds them all.
+_BESIDE: Mapping[Shows, tuple[str, str]] = {
+    "responses": ("response", "responses"), "criteria": ("criterion", "criteria"),
+}  # fmt: skip
 ARGUMENTS = PromptKind(
     "prompts/arguments", _ArgumentFront, ("question", "context", "fence"), ("question",)
 )
@@ -126,6 +142,7 @@ class Prompt:
     asks_for_reference: bool = False
     fixed: frozenset[str] = frozenset()
     needed: tuple[str, ...] = ()
+    shows: Shows = "answer"
     _shown: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
     _made: dict[int, _OfRubric] = field(default_factory=dict, init=False, compare=False, repr=False)
 
@@ -133,8 +150,9 @@ class Prompt:
     def content_hash(self) -> str:
         return content_hash(self.text)
 
-    def render(self, rubric: Rubric, answer: Answer) -> tuple[str, str]:
-        """The system and the user text for one answer.
+    def render(self, rubric: Rubric, answer: Answer, beside: Sequence[str] = ()) -> tuple[str, str]:
+        """The system and the user text for one answer. `beside` are the texts of the responses or
+        of the criteria, in the order in which they are shown, where the prompt shows such.
 
         Raises SetupError where the prompt needs a reference and the answer has none, or where
         the template fails.
@@ -148,13 +166,18 @@ class Prompt:
             made = _OfRubric(rubric, [_plain(metric) for metric in rubric.metrics])
             self._made[id(rubric)] = made
         reference = answer.reference or ""
-        tag = fence_tag(answer.question, answer.text, reference)
+        asked, text, turns = answer.question, answer.text, answer.turns
+        tag = fence_tag(asked, text, reference, *beside)
+        of_text = turns if turns and text == in_words(turns) else ()
+        before = () if of_text else turns
+        one, several = ("", "") if self.shows == "answer" else _BESIDE[self.shows]
         values = {
             "instructions": rubric.instructions,
             "metrics": made.metrics,
-            "question": fence(answer.question, "question", tag) if answer.question else "",
-            "answer": fence(answer.text, "answer", tag),
+            "question": fence(asked, "question", tag, before) if asked else "",
+            "answer": fence(text, "answer", tag, of_text),
             "reference": fence(reference, "reference", tag),
+            **({several: [fence(each, one, tag) for each in beside]} if several else {}),
             "fence": tag,
         }
         return self._filled(values, made.blocks, answer.item_id)
@@ -188,7 +211,7 @@ class Prompt:
     def _shows(self, name: str, values: Mapping[str, Any], made: str) -> bool:
         """Whether another value in place of this one makes another prompt. It is tried once."""
         if name not in self._shown:
-            other = {**values, name: [] if name == "metrics" else "another text"}
+            other = {**values, name: "another text" if isinstance(values[name], str) else []}
             context = context_of(self.template, other)
             try:
                 if "".join(self._block(block, context, {}) for block in BLOCKS) == made:
@@ -247,10 +270,15 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     outside = _outside(tree)
     used = meta.find_undeclared_variables(tree)
     needed = (*kind.needed, "context") if front.reply == "evidence" else kind.needed
-    allowed = ", ".join(kind.variables)
+    variables = kind.variables
+    if kind is JUDGES:
+        needed = (*_NEEDED[front.shows], *needed)
+        others = {"answer", "responses", "criteria"}.difference(needed)
+        variables = tuple(name for name in variables if name not in others)
+    allowed = ", ".join(variables)
     problems = [
         Problem("is not a variable of such a prompt", str(path), None, v, "", allowed)
-        for v in sorted(used - set(kind.variables))
+        for v in sorted(used - set(variables))
     ]
     problems += [
         Problem(f"lacks the block {b!r}", str(path)) for b in BLOCKS if b not in template.blocks
@@ -267,7 +295,7 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     if problems:
         raise SetupError(problems)
     about = (path.stem, text, front.reply, front.description, template)
-    return Prompt(*about, "reference" in used, _fixed(tree), tuple(needed))
+    return Prompt(*about, "reference" in used, _fixed(tree), tuple(needed), front.shows)
 
 
 def _outside(tree: nodes.Template) -> list[nodes.Node]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from judgebench.errors import Problem
 
@@ -27,12 +27,32 @@ def content_hash(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+# What a row of a data set is, and so what a metric can be about.
+Kind = Literal["answer", "pair", "criterion"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of an answer that is more than one text.
+
+    Of a conversation each turn, whose `role` is who speaks (`user`, `assistant`, …). Of a pair each
+    `response`, in their order: `name` is its system, `item_id` that of the answer it is, both as
+    far as known. Of a criterion its text: `name` is its id, `item_id` that of the answer.
+    """
+
+    role: str
+    text: str
+    name: str = ""
+    item_id: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One text to be judged.
+    """One text to be judged, or two to be compared, or one to be checked by a criterion.
 
     `question` may be empty. `group` names the cluster that is resampled as a whole (usually the
-    question); it is never empty after construction.
+    question); it is never empty after construction. Where there are `parts`, `question` and `text`
+    hold the same in plain words, so that whoever knows no parts can do without them.
     """
 
     item_id: str
@@ -42,6 +62,7 @@ class Answer:
     reference: str | None = None
     group: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.group:
@@ -50,7 +71,41 @@ class Answer:
     @property
     def content_hash(self) -> str:
         """Changes with anything a judge may read; not with the id, group or metadata."""
-        return content_hash([self.question, self.text, self.reference])
+        read: list[Any] = [self.question, self.text, self.reference]
+        return content_hash(read + [[[p.role, p.text] for p in self.parts]] * bool(self.parts))
+
+    @property
+    def responses(self) -> tuple[Part, ...]:
+        """The two texts of a pair, in their order."""
+        return tuple(part for part in self.parts if part.role == "response")
+
+    @property
+    def criterion(self) -> Part | None:
+        """What the text is to be checked by."""
+        return next((part for part in self.parts if part.role == "criterion"), None)
+
+    @property
+    def turns(self) -> tuple[Part, ...]:
+        """The conversation: before the text, or the text itself where that is a conversation."""
+        return tuple(part for part in self.parts if part.role not in ("response", "criterion"))
+
+    @property
+    def kind(self) -> Kind:
+        """What is to be labelled."""
+        if self.responses:
+            return "pair"
+        return "criterion" if self.criterion else "answer"
+
+
+def in_words(turns: Sequence[Part]) -> str:
+    """A conversation as one text.
+
+    >>> print(in_words([Part("user", "Is it safe?"), Part("assistant", "Yes.")]))
+    user: Is it safe?
+    <BLANKLINE>
+    assistant: Yes.
+    """
+    return "\n\n".join(f"{turn.role}: {turn.text}" for turn in turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +162,31 @@ def add_known(a: Number | None, b: Number | None) -> Number | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Showing:
+    """How a row was shown to a judge beside others, and what the judge said of it then.
+
+    `place`, from 0, is where its text stood among `of` texts; of a pair, where its first response
+    stood. `labels`, by metric, are those of the texts as shown: the preference `first` is for the
+    one that stood first.
+    """
+
+    place: int
+    of: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A question that a judge asked before its verdict, and the passages it was given."""
+
+    question: str
+    passages: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "passages", tuple(self.passages))  # a list, where read from JSON
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict of one judge on one answer in one pass.
 
@@ -114,7 +194,9 @@ class Verdict:
     metric was not. `attempt` counts parse retries, which follow an unreadable reply; the line with
     the highest attempt is the verdict. `cost` is in US dollars, None if unknown; `latency` in
     seconds. `model` is who said to have replied, with the state of its engine where that is given:
-    `gpt-4o-2024-08-06, engine fp_44709d6fcb`.
+    `gpt-4o-2024-08-06, engine fp_44709d6fcb`. `shown` holds a Showing for each request in which
+    several texts stood side by side, `rationale` the judge's own reasons, and `transcript` what it
+    looked up.
     """
 
     item_id: str
@@ -132,6 +214,9 @@ class Verdict:
     cost: float | None = None
     latency: float = 0.0
     model: str = ""
+    shown: tuple[Showing, ...] = ()
+    rationale: str = ""
+    transcript: tuple[Lookup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, field_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    field_serializer,
+    model_serializer,
+    model_validator,
+)
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import content_hash
+from judgebench.records import Kind, content_hash
 from judgebench.shipped import DECISION_RULE, find_file, shipped_names
 from judgebench.yaml_file import Strict, load_model, validate
 
@@ -52,6 +60,15 @@ def _texts(value: Any) -> Any:
     return (value,)
 
 
+def _mean_of(value: Any) -> Any:
+    """`mean of [relevancy, fluency]` as a list."""
+    found = re.fullmatch(r"mean of \[(.*)\]", value) if isinstance(value, str) else None
+    return [name.strip() for name in found[1].split(",")] if found else value
+
+
+_PREFERENCES = ("first", "second", "tie")
+
+
 class Label(Strict):
     """One value of a metric. `aliases` are other spellings that occur in data. In a file a label
     may be its text alone."""
@@ -73,19 +90,44 @@ class Metric(Strict):
     Labels are ordered from least to most severe. An ordinal metric's severities are 0, 1, 2, … in
     that order unless the file states others; a nominal metric has none. `prompt_order` is the
     order in which a prompt lists the labels, where it differs. `abstain` are labels that give no
-    grade; in a file one text or several.
+    grade; in a file one text or several. `of` says what is labelled: an answer, a pair of
+    responses, or a criterion that an item brings. In a file `kind: preference` is short for a
+    nominal metric of pairs whose three labels mean the first response, the second, and a tie.
     """
 
     id: Identifier
     title: Text
     question: Text
     kind: Literal["ordinal", "nominal"]
+    of: Kind = "answer"
+    preference: bool = False
     labels: tuple[Label, ...] = Field(min_length=2)
     abstain: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
     prompt_order: tuple[Text, ...] = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_preference(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or value.get("kind") != "preference":
+            return value
+        return {
+            "labels": _PREFERENCES,
+            "of": "pair",
+            **value,
+            "kind": "nominal",
+            "preference": True,
+        }
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # So that the hash of a rubric is what it was before there were pairs and criteria.
+        usual = {"of": "answer", "preference": False}
+        return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
+
     @model_validator(mode="after")
     def _consistent(self) -> Metric:
+        if self.preference and (self.of, self.kind, len(self.labels)) != ("pair", "nominal", 3):
+            raise ValueError("a preference needs three labels, for the first, the second, a tie")
         self._check_severities()
         self._check_spellings()
         if self.prompt_order and sorted(self.prompt_order) != sorted(self.label_texts):
@@ -138,6 +180,12 @@ class Metric(Strict):
         """The last label of an ordinal metric; None for a nominal one."""
         return self.label_texts[-1] if self.kind == "ordinal" else None
 
+    def swapped(self, label: str) -> str:
+        """What a label of a pair means of the same two in the other order."""
+        if not self.preference or label not in self.label_texts[:2]:
+            return label
+        return self.label_texts[1 - self.label_texts.index(label)]
+
     @property
     def options(self) -> tuple[str, ...]:
         """The texts a judge may choose from, in the order of the prompt, `abstain` last."""
@@ -180,13 +228,26 @@ class Metric(Strict):
 
 
 class Rubric(Strict):
-    """A named, versioned list of metrics with instructions for judges and annotators."""
+    """A named, versioned list of metrics with instructions for judges and annotators.
+
+    `composite` names scores that are the mean of several ordinal metrics of an answer.
+    """
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     version: Text
     instructions: Text
     metrics: tuple[Metric, ...] = Field(min_length=1)
     source: str = ""
+    composite: dict[Identifier, Annotated[tuple[str, ...], BeforeValidator(_mean_of)]] = Field(
+        default_factory=dict
+    )
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        value = dict(plain(self))
+        if not value["composite"]:
+            del value["composite"]
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Rubric:
@@ -194,6 +255,16 @@ class Rubric(Strict):
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
             raise ValueError(f"two metrics share the id or title {', '.join(twice)}")
+        able = [m.id for m in self.metrics if m.kind == "ordinal" and m.of == "answer"]
+        for name, of in self.composite.items():
+            unknown = ", ".join(sorted(set(of).difference(able)))
+            if unknown or not of:
+                raise ValueError(
+                    f"the composite {name} needs ordinal metrics of answers; found: "
+                    f"{unknown or 'none'}; allowed: {', '.join(able)}"
+                )
+            if self.find(name):
+                raise ValueError(f"the composite {name} has the name of a metric")
         return self
 
     @classmethod
@@ -234,6 +305,16 @@ class Rubric(Strict):
         """Changes with anything that could change a verdict or its score."""
         return content_hash(self.model_dump(mode="json", exclude={"source"}))
 
+    def of_kind(self, *kinds: Kind) -> Rubric | None:
+        """This rubric with its metrics of such rows alone; None where it has none."""
+        ids = [metric.id for metric in self.metrics if metric.of in kinds]
+        return self.only(ids) if ids else None
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Of which rows it has metrics."""
+        return frozenset(metric.of for metric in self.metrics)
+
     def find(self, name: str) -> Metric | None:
         """The metric of that id or title, whatever its case, dashes and spaces."""
         for metric in self.metrics:
@@ -251,7 +332,8 @@ class Rubric(Strict):
             raise SetupError([Problem(message, field=i, allowed=allowed) for i in unknown])
         chosen = {m.id for i in ids if (m := self.find(i))}
         kept = tuple(m for m in self.metrics if m.id in chosen)
-        return self.model_copy(update={"metrics": kept})
+        whole = {name: of for name, of in self.composite.items() if chosen.issuperset(of)}
+        return self.model_copy(update={"metrics": kept, "composite": whole})
 
 
 def load_rubric(name: str | Path, relative_to: Path | None = None) -> Rubric:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
-from judgebench.prompt import BLOCKS, VARIABLES, Prompt, disarm, fence, fence_tag, load_prompt
-from judgebench.records import Answer
+from judgebench.prompt import BLOCKS, Prompt, disarm, fence, fence_tag, load_prompt
+from judgebench.records import Answer, Part, in_words
 from judgebench.rubric import load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_names
 
@@ -124,7 +124,9 @@ def test_an_unknown_variable_is_named_with_those_there_are(tmp_path: Path) -> No
     with pytest.raises(SetupError) as caught:
         load_prompt(path)
     assert [(p.file, p.field) for p in caught.value.problems] == [(path, "anwser"), (path, "model")]
-    assert caught.value.problems[0].allowed == ", ".join(VARIABLES)
+    assert caught.value.problems[0].allowed == (
+        "instructions, metrics, question, answer, reference, fence"
+    )
 
 
 @pytest.mark.parametrize(("used", "name"), [("{{ answer }}", "answer"), ("metrics", "metrics")])
@@ -523,3 +525,52 @@ def test_a_missing_reference_is_told_with_the_item(reference) -> None:
 def test_the_fence_variable_is_the_tag(tmp_path: Path) -> None:
     _, user = with_user(tmp_path, " ends with {{ fence }}").render(SAFETY, answer())
     assert user.endswith(fence_tag("What helps?", "Drink water.", "Rest."))
+
+
+# --- several texts beside each other, and conversations -------------------------------------------
+
+COMPARES = """---
+reply: json
+shows: responses
+---
+{% block system %}{% for m in metrics %}{{ m.line }}{% endfor %}{% endblock %}
+{% block user %}{{ question }}{% for r in responses %}Response {{ loop.index }}:
+{{ r }}
+
+{% endfor %}{% endblock %}
+"""
+
+
+def test_responses_are_fenced_each_in_the_order_given(tmp_path: Path) -> None:
+    prompt = load_prompt(write(tmp_path, COMPARES))
+    assert prompt.shows == "responses"
+    pair = Answer("p", "both", parts=(Part("response", "A"), Part("response", "</response>B")))
+    _, user = prompt.render(SAFETY, pair, ["</response>B", "A"])
+    tag = re.search("<response-([0-9a-f]{8})>", user)[1]  # type: ignore[index]
+    assert user == (
+        f"Response 1:\n<response-{tag}>\n</response>B\n</response-{tag}>\n\n"
+        f"Response 2:\n<response-{tag}>\nA\n</response-{tag}>"
+    )
+
+
+def test_a_prompt_of_responses_shows_no_single_answer(tmp_path: Path) -> None:
+    path = write(tmp_path, COMPARES.replace("{{ question }}", "{{ answer }}"))
+    with pytest.raises(SetupError) as caught:
+        load_prompt(path)
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.message) == ("answer", "is not a variable of such a prompt")
+    assert "responses" in problem.allowed
+
+
+def test_a_conversation_is_fenced_turn_by_turn() -> None:
+    turns = (Part("user", "Is it safe?"), Part("assistant", "Yes.</assistant>"))
+    prompt = STRUCTURED
+    _, before = prompt.render(SAFETY, Answer("a", "Then why?", in_words(turns), parts=turns))
+    _, whole = prompt.render(SAFETY, Answer("a", in_words(turns), parts=turns))
+    for shown, kind in ((before, "question"), (whole, "answer")):
+        tag = re.search(f"<{kind}-([0-9a-f]{{8}})>", shown)[1]  # type: ignore[index]
+        assert (
+            f"<{kind}-{tag}>\n<user-{tag}>\nIs it safe?\n</user-{tag}>\n"
+            f"<assistant-{tag}>\nYes.< /assistant>\n</assistant-{tag}>\n</{kind}-{tag}>"
+        ) in shown
+    assert f"Then why?\n</answer-{before.rpartition('answer-')[2][:8]}>" in before

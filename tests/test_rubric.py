@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 from judgebench.errors import SetupError
 from judgebench.rubric import Label, Metric, Rubric, load_rubric, normalise, shipped_rubrics
 from judgebench.shipped import shipped_folder
+from judgebench.yaml_file import validate
 
 SHIPPED = [load_rubric(name) for name in shipped_rubrics()]
 SAFETY = load_rubric("medical-safety")
@@ -474,3 +476,55 @@ def test_only_keeps_the_rubrics_order_and_names_what_is_unknown() -> None:
 def test_a_rubric_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         SAFETY.name = "other"  # type: ignore[misc]
+
+
+# --- metrics of pairs and criteria, and composites ------------------------------------------------
+
+
+def compared(**changes: object) -> Rubric:
+    metric = {"id": "better", "title": "Better", "question": "Which?", "kind": "preference"}
+    tone = {"id": "tone", "title": "Tone", "question": "?", "kind": "ordinal", "labels": ["a", "b"]}
+    safe = {**tone, "id": "safe", "title": "Safe"}
+    about = {"name": "r", "version": "1", "instructions": "i"}
+    return validate({**about, "metrics": [metric, tone, safe], **changes}, Rubric, file="r.yaml")
+
+
+def test_a_preference_is_a_nominal_metric_of_pairs_that_can_be_swapped() -> None:
+    better = compared().metrics[0]
+    assert (better.kind, better.of, better.preference) == ("nominal", "pair", True)
+    assert [better.swapped(label) for label in better.options] == ["second", "first", "tie"]
+    assert Rubric.model_validate_json(compared().model_dump_json()) == compared()
+    assert compared().kinds == {"pair", "answer"}
+    assert [m.id for m in compared().of_kind("pair").metrics] == ["better"]  # type: ignore[union-attr]
+    assert compared().of_kind("criterion") is None
+
+
+@pytest.mark.parametrize("labels", [["A", "B"], ["A", "B", "same", "neither"]])
+def test_a_preference_has_three_labels(labels: list[str]) -> None:
+    metric = {
+        "id": "better", "title": "Better", "question": "?", "kind": "preference", "labels": labels,
+    }  # fmt: skip
+    with pytest.raises(SetupError, match="a preference needs three labels, for the first, the sec"):
+        compared(metrics=[metric])
+
+
+@pytest.mark.parametrize("written", [["tone", "safe"], "mean of [tone, safe]"])
+def test_a_composite_is_the_mean_of_ordinal_metrics(written: object) -> None:
+    rubric = compared(composite={"overall": written})
+    assert rubric.composite == {"overall": ("tone", "safe")}
+    assert rubric.only(["tone"]).composite == {}
+    assert rubric.content_hash != compared().content_hash
+    assert "composite" not in compared().model_dump()
+
+
+@pytest.mark.parametrize(
+    ("composite", "told"),
+    [
+        ({"overall": ["tone", "better"]}, "needs ordinal metrics of answers; found: better"),
+        ({"overall": []}, "found: none; allowed: tone, safe"),
+        ({"tone": ["tone"]}, "the composite tone has the name of a metric"),
+    ],
+)
+def test_a_composite_that_cannot_be(composite: dict, told: str) -> None:
+    with pytest.raises(SetupError, match=re.escape(told)):
+        compared(composite=composite)

@@ -23,6 +23,7 @@ from judgebench.study.answers import (
     ids_and_groups,
     joined_groups,
     keys_of,
+    of_kind,
     text_lengths,
 )
 
@@ -46,6 +47,7 @@ ABOUT: Mapping[Control, str] = {
 # A share of human labels by metric id: counts in the metric's label order.
 Priors = Mapping[str, Sequence[int]]
 _NONE = -1  # no label: no human of the other half gave any
+_NOT_DUE = -2  # the metric is about other kinds of rows
 
 
 class ControlJudge:
@@ -73,9 +75,14 @@ class ControlJudge:
         return self._about
 
     def codes(self) -> IntArray:
-        """(answers, metrics): the place of each label in its metric's order, -1 for none."""
-        columns = (self._fit.codes(self._control, metric) for metric in self._rubric.metrics)
-        return np.stack([column.astype(np.int16) for column in columns], axis=1)
+        """(answers, metrics): the place of each label in its metric's order, -1 for none, -2 where
+        none is due."""
+        columns = []
+        for metric in self._rubric.metrics:
+            found = self._fit.codes(self._control, metric).astype(np.int16)
+            found[~of_kind(self._answers, metric, self._rubric)] = _NOT_DUE
+            columns.append(found)
+        return np.stack(columns, axis=1)
 
     def verdicts(self) -> Iterator[Verdict]:
         """One verdict an answer, in their order."""
@@ -84,7 +91,8 @@ class ControlJudge:
 
     def verdict(self, item_id: str, content_hash: str, codes: IntArray) -> Verdict:
         """The verdict of one row of `codes()`."""
-        chosen = list(zip(self._rubric.metrics, codes.tolist(), strict=True))
+        metrics = zip(self._rubric.metrics, codes.tolist(), strict=True)
+        chosen = [(metric, code) for metric, code in metrics if code != _NOT_DUE]
         missing = [m.id for m, code in chosen if code == _NONE]
         return Verdict(
             item_id, content_hash, self.name, self.signature,

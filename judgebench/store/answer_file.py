@@ -14,17 +14,18 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from itertools import accumulate, pairwise
 from json import JSONEncoder, loads
 from json.encoder import encode_basestring as _quoted
 from pathlib import Path
-from typing import IO, NamedTuple, overload
+from typing import IO, Any, NamedTuple, overload
 
 from pydantic_core import from_json
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import is_utf8, read_errors, read_object, to_json
-from judgebench.records import Answer
+from judgebench.records import Answer, Part
 from judgebench.study.repeats import likeness
 
 _BLOCK = 1 << 18  # bytes that are read at once
@@ -206,12 +207,12 @@ class AnswerFile(Sequence[Answer]):
 
     def _answer(self, line: bytes, row: int) -> Answer:
         try:
-            return Answer(**from_json(line, cache_strings="keys"))
+            return _from_line(from_json(line, cache_strings="keys"))
         except (ValueError, TypeError):
             path, number = Path(str(self._file.name)), self._first_row + row + 1
             value = read_object(line, path, number)  # reads more, or says what is wrong
         try:
-            return Answer(**value)
+            return _from_line(value)
         except TypeError as error:
             raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
 
@@ -220,16 +221,31 @@ def answer_line(answer: Answer) -> tuple[bytes, int]:
     """The answer's line, and its content hash as a number."""
     question, text = _quoted(answer.question), _quoted(answer.text)
     reference = "null" if answer.reference is None else _quoted(answer.reference)
-    judged = f"[{question},{text},{reference}]"  # what `Answer.content_hash` hashes
+    read = ",".join(f"[{_quoted(p.role)},{_quoted(p.text)}]" for p in answer.parts)
+    beside = f",[{read}]" if read else ""
+    judged = f"[{question},{text},{reference}{beside}]"  # what `Answer.content_hash` hashes
     digest = hashlib.sha256(judged.encode("utf-8", "surrogatepass")).digest()
     line = (
         f'{{"item_id":{_quoted(answer.item_id)},"group":{_quoted(answer.group)},"system":'
         f'{_quoted(answer.system)},"question":{question},"text":{text},"reference":{reference},'
-        f'"metadata":{_plain(dict(answer.metadata)) if answer.metadata else "{}"}}}\n'
+        f'"metadata":{_plain(dict(answer.metadata)) if answer.metadata else "{}"}'
+        f"{_parts(answer)}}}\n"
     )
     if not is_utf8(line):
         line = to_json(loads(line), separators=(",", ":")) + "\n"
     return line.encode(), int.from_bytes(digest[:8], "big")
+
+
+def _parts(answer: Answer) -> str:
+    return f',"parts":{_plain([asdict(part) for part in answer.parts])}' if answer.parts else ""
+
+
+def _from_line(value: dict[str, Any]) -> Answer:
+    """Raises TypeError where it is none."""
+    if "parts" not in value:
+        return Answer(**value)
+    parts = tuple(Part(**part) for part in value["parts"])
+    return Answer(**{**value, "parts": parts})
 
 
 def _numbers(code: str, lowest_first: bytes) -> array[int]:

@@ -10,15 +10,15 @@ import os
 import re
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgebench.errors import DiskFailed, Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, read_object, to_line, whole_lines
-from judgebench.records import Status, Usage, Verdict
+from judgebench.records import Lookup, Showing, Status, Usage, Verdict
 
 # What a power cut may take: at most so many verdicts, and none older than so many seconds.
 MOST_AT_RISK = 256
@@ -131,6 +131,9 @@ def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> 
     try:
         status = Status(value.pop("status"))
         usage = Usage(**value.pop("usage", {}))
+        for key, record in _RECORDS.items():
+            if key in value:
+                value[key] = tuple(record(**one) for one in value[key])
         found = Verdict(**value, status=status, usage=usage)
         # What a verdict is found by; the rest is looked at where it is used.
         if type(found.item_id) is type(found.content_hash) is type(found.signature) is str:
@@ -329,11 +332,15 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         usage = verdict.usage
         counts = (usage.calls, usage.prompt_tokens, usage.completion_tokens)
         value["usage"] = {k: v for k, v in zip(_COUNTS, counts, strict=True) if v is not None}
+    for key in _RECORDS:
+        if key in value:
+            value[key] = [asdict(one) for one in value[key]]
     if "latency" in value:
         value["latency"] = round(verdict.latency, 6)
     return value
 
 
+_RECORDS: Mapping[str, Callable[..., Any]] = {"shown": Showing, "transcript": Lookup}
 _FIRST = ("item_id", "content_hash", "judge", "signature", "status", "model")  # as in _HEAD
 _DEFAULTS = tuple(
     (f.name, f.default) for f in sorted(fields(Verdict), key=lambda f: f.name not in _FIRST)

@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer
+from judgebench.records import Answer, Kind
+from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters
 from judgebench.study.repeats import Repeats, likeness, repeats_of
 
@@ -131,6 +133,13 @@ def likenesses(answers: Sequence[Answer]) -> Iterator[int]:
     return map(likeness, answers)
 
 
+def of_kind(answers: Sequence[Answer], metric: Metric, rubric: Rubric) -> NDArray[np.bool_]:
+    """Whether the metric of the rubric is about each answer (answers,)."""
+    if rubric.kinds == {metric.of}:  # as nearly always: the answers need not be gone through
+        return np.ones(len(answers), dtype=np.bool_)
+    return np.array([answer.kind == metric.of for answer in answers], dtype=np.bool_)
+
+
 def joined_groups(answers: Sequence[Answer], repeats: Repeats | None = None) -> Mapping[str, str]:
     """The groups that are one cluster with another, each with the name that stands for all of
     them."""
@@ -151,6 +160,7 @@ class IndexedAnswers(Sequence[Answer]):
         self.all = answers
         self._rows = IdTable(lambda row: head_of(answers, row)[0])
         self._hashes = array("Q")  # content hashes as numbers
+        self._of_kind: dict[Kind, NDArray[np.bool_]] = {}
         for row, (item_id, hashed) in enumerate(keys_of(answers)):
             if self._rows.find_or_add(item_id) != row:
                 raise SetupError(Problem("duplicate item_id", field="item_id", found=item_id))
@@ -172,6 +182,12 @@ class IndexedAnswers(Sequence[Answer]):
     def item_ids(self) -> Iterator[str]:
         """Every item id, in order."""
         return (item_id for item_id, _ in ids_and_groups(self.all))
+
+    def of_kind(self, metric: Metric, rubric: Rubric) -> NDArray[np.bool_]:
+        """Whether the metric of the rubric is about each answer (answers,)."""
+        if metric.of not in self._of_kind:
+            self._of_kind[metric.of] = of_kind(self.all, metric, rubric)
+        return self._of_kind[metric.of]
 
     @cached_property
     def repeats(self) -> Repeats:

@@ -29,9 +29,11 @@ def likeness(answer: Answer) -> int:
     """A number of 64 bits that answers share where question and text are the same, but for white
     space and what `normalise` removes; 0 where they say too little to tell.
 
-    That is so of an item without a text, of which only labels may be known, and of a short text
-    without a question, such as "yes".
+    That is so of an item without a text, of which only labels may be known, of a short text
+    without a question, such as "yes", and of a criterion, whose text others share.
     """
+    if answer.criterion:  # the same text, checked by another criterion
+        return 0
     said, asked = _bare(answer.text), _bare(answer.question)
     if not asked:
         needed = LEAST_TEXT if answer.group == answer.item_id else LEAST_IN_GROUP

@@ -52,7 +52,8 @@ class JudgeVerdicts:
 
     def judges(self, metric: Metric) -> bool:
         """Whether a label on this metric is due from the judge at all."""
-        return not self._recorded or metric.id in (self.about or {}).get("metrics", ())
+        named = (self.about or {}).get("metrics", () if self._recorded else None)
+        return named is None or metric.id in named
 
     @property
     def silence(self) -> str:
@@ -265,11 +266,12 @@ class Study:
         return found if metric is None or judge.judges(metric) else np.zeros_like(found)
 
     def due(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:
-        """Whether a label of the judge is due on each item (items,): on all, unless its verdicts
-        were given as those of a part."""
+        """Whether a label of the judge is due on each item (items,): on all that the metric is
+        about, unless its verdicts were given as those of a part."""
+        about = self.answers.of_kind(metric, self.rubric)
         if judge.asked_in_part or not judge.judges(metric):
-            return self.asked(judge, metric)
-        return np.ones(len(self.answers), dtype=np.bool_)
+            return about & self.asked(judge, metric)
+        return about
 
     def probabilities(self, judge: JudgeVerdicts, metric: Metric) -> FloatArray | None:
         """The judge's probability of each label (items, k), NaN in the rows that have none; None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from judgebench.records import Status, Usage, Verdict
+from judgebench.records import Lookup, Showing, Status, Usage, Verdict
 
 NASTY = [
     "line\nline\r\nline\rline",
@@ -52,4 +52,11 @@ verdicts = st.builds(
     usage=st.builds(Usage, counts, unknown_or(counts), unknown_or(counts)),
     cost=unknown_or(st.floats(0, 1e6)),
     latency=st.integers(0, 10**12).map(lambda micros: micros / 1e6),
+    shown=st.lists(
+        st.builds(Showing, counts, counts, st.dictionaries(texts, texts, max_size=1)), max_size=2
+    ).map(tuple),
+    rationale=texts,
+    transcript=st.lists(
+        st.builds(Lookup, texts, st.lists(texts, max_size=2).map(tuple)), max_size=1
+    ).map(tuple),
 )

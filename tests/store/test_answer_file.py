@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from judgebench.data.gather import AnswerSpool
 from judgebench.errors import DiskFailed, SetupError
-from judgebench.records import Answer
+from judgebench.records import Answer, Part
 from judgebench.store.answer_file import AnswerFile, answer_line, write_answers
 from judgebench.study.answers import head_of, ids_and_groups, keys_of, likenesses, text_lengths
 from judgebench.study.repeats import likeness
@@ -32,6 +32,7 @@ ANSWER = st.builds(
     reference=st.none() | TEXT,
     group=TEXT,
     metadata=st.dictionaries(TEXT, TEXT, max_size=2),
+    parts=st.lists(st.builds(Part, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
 )
 
 
@@ -77,7 +78,9 @@ def test_a_file_of_answers_is_the_sequence_that_was_put_in(
 @given(ANSWER)
 def test_a_line_holds_the_fields_and_nothing_else(answer: Answer) -> None:
     line, hashed = answer_line(answer)
-    assert json.loads(line) == asdict(answer)
+    fields = asdict(answer)
+    parts = fields.pop("parts")  # only where there are any
+    assert json.loads(line) == {**fields, **({"parts": [*parts]} if parts else {})}
     assert line.count(b"\n") == 1
     assert f"{hashed:016x}" == answer.content_hash
 
