@@ -345,11 +345,14 @@ def load_bench(
     limit: int | None = None,
     data_folder: str | Path | None = None,
     stress: bool = False,
+    local_only: bool = False,
 ) -> Bench:
     """The benchmark of a bench.yaml or of a shipped example, checked whole. Calls no model.
 
     `limit` keeps the first answers only, `data_folder` is where data files are looked for instead
-    of where the file says. With `stress` its answers are also altered, for a stress test.
+    of where the file says. With `stress` its answers are also altered, for a stress test. With
+    `local_only` a benchmark is refused whose judges would contact another machine, by name, before
+    any engine is opened.
 
     Raises SetupError with every problem of the file and of all files that it names.
 
@@ -359,8 +362,11 @@ def load_bench(
     10
     >>> bench.close()
     """
+    from judgebench.runner.bench import check_local
     from judgebench.runner.bench import load_bench as load
 
+    if local_only:
+        check_local(Path(path))
     extend = None
     if stress:
         _need("stress")

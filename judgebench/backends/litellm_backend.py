@@ -28,6 +28,7 @@ from judgebench.backends.chat import (
     retry_after,
 )
 from judgebench.backends.contract import Reply, Request
+from judgebench.backends.hosts import host_of
 from judgebench.backends.settings import PACE, BackendSettings
 from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import MissingExtra, Problem, SetupError
@@ -57,6 +58,7 @@ class LiteLLM:
             self._declared_lane() if settings.structured == "auto" else settings.structured
         )
         self._transport = Transport(settings, waits, f"litellm's {model}")
+        self.hosts = set[str]()  # that were contacted
 
     def describe(self) -> Mapping[str, Any]:
         about = {
@@ -109,11 +111,16 @@ class LiteLLM:
     async def _open(self) -> AsyncIterator[Attempt]:
         key = self._settings.api_key() or ("none" if self._settings.base_url else None)
         connector = aiohttp.TCPConnector(limit=self._settings.concurrency)
-        async with aiohttp.ClientSession(connector=connector) as session:
+        trace = aiohttp.TraceConfig()
+        trace.on_request_start.append(self._note)
+        async with aiohttp.ClientSession(connector=connector, trace_configs=[trace]) as session:
             try:
                 yield partial(self._attempt, session, key)
             finally:
                 self._forget_clients()
+
+    async def _note(self, session: object, context: object, began: Any) -> None:
+        self.hosts.add(host_of(str(began.url)))
 
     async def _attempt(
         self, session: aiohttp.ClientSession, key: str | None, request: Request
@@ -221,8 +228,9 @@ def lacks_keys(model: str) -> list[str]:
 
 
 def _litellm() -> Any:
-    """litellm, kept from fetching its price list and from printing."""
+    """litellm, kept from fetching its lists of prices and headers, and from printing."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     try:
         import litellm
     except ImportError:

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -28,6 +26,7 @@ from judgebench.backends.chat import (
     retry_after,
 )
 from judgebench.backends.contract import LabelsAsked, Reply, Request
+from judgebench.backends.hosts import proxy_of
 from judgebench.backends.settings import PACE, BackendSettings
 from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import Problem, SetupError
@@ -87,7 +86,7 @@ class OpenAICompatible:
             timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=_proxy(self._base_url),
+            proxy=proxy_of(self._base_url),
         ) as session:
             yield partial(self._attempt, session)
 
@@ -180,12 +179,3 @@ def _split_address(model: str, settings: BackendSettings) -> tuple[str, BackendS
             Problem("names another address than the backend does", field="settings.base_url")
         )
     return name, settings.model_copy(update={"base_url": address})
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for `url`."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
-        return None
-    proxy = getproxies().get(parts.scheme)
-    return f"http://{proxy}" if proxy and "://" not in proxy else proxy

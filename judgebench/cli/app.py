@@ -26,6 +26,7 @@ from judgebench.cli.options import (
     DryRun,
     EngineOption,
     Limit,
+    LocalOnly,
     RubricOption,
     RunOption,
     ShardOption,
@@ -89,6 +90,7 @@ def run(
     shard: ShardOption = None,
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
+    local_only: LocalOnly = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -102,7 +104,7 @@ def run(
     from judgebench.store.folder import Shard
 
     output = Output(verbose, quiet, as_json)
-    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output)
+    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only)
     own = Shard.parse(shard) if shard else None
     benchmark(asked, sharing=Sharing(own, engine, workers))
 

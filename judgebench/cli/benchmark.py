@@ -37,14 +37,17 @@ class Asked:
     data_folder: Path | None = None
     dry_run: bool = False
     output: Output = ONE_SCREEN
+    local_only: bool = False
 
 
 def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
     """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
-    from judgebench.runner.bench import default_run_folder, load_bench
+    from judgebench.runner.bench import check_local, default_run_folder, load_bench
     from judgebench.store.folder import RunFolder
 
     console, stopped, failed = asked.output.console(), None, False
+    if asked.local_only:
+        check_local(asked.bench, on_ray=sharing is not None and sharing.engine == "ray")
     bench = load_bench(
         asked.bench,
         limit=asked.limit,

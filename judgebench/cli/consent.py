@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
 
 import typer
 
@@ -56,9 +55,9 @@ def confirm_keys_of(files: Iterable[Path], data_folder: Path | None) -> None:
 
 
 def _sent(models: Iterable[Model]) -> Iterator[str]:
+    from judgebench.backends.hosts import hosts_of
+
     for model in models:
-        kind, _, name = model.backend.partition(":")
-        address = model.settings.base_url or name.rpartition("@")[2]
-        where = urlsplit(address).netloc or f"the provider of {kind}:{name}"
         if key := model.settings.api_key_env:
-            yield f"the value of ${key} to {where}"
+            hosts = hosts_of(model.backend, model.settings) or [f"what {model.backend} asks"]
+            yield f"the value of ${key} to {hosts[0]}"

@@ -80,6 +80,13 @@ Budget = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be done and cost; call no model.")
 ]
+LocalOnly = Annotated[
+    bool,
+    typer.Option(
+        "--local-only",
+        help="Refuse, before the first call, every model that would contact another machine.",
+    ),
+]
 ShardOption = Annotated[
     str | None,
     typer.Option(

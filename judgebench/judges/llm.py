@@ -17,6 +17,7 @@ from judgebench.backends.contract import (
     Request,
     wind_down,
 )
+from judgebench.backends.hosts import hosts_of
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, read_reply, reply_schema
@@ -81,6 +82,12 @@ class LLMJudge:
     def calls_an_answer(self) -> int:
         """How many requests one answer takes: one, or one per metric."""
         return len(self._parts)
+
+    @property
+    def hosts(self) -> list[str]:
+        """Whom it contacts: those that its backend has noted, else those that its file names."""
+        noted = getattr(self._backend, "hosts", ())
+        return sorted(noted) or hosts_of(self.config.backend, self.config.settings)
 
     def describe(self) -> Mapping[str, Any]:
         return self._about

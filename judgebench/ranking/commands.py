@@ -18,6 +18,7 @@ from judgebench.cli.options import (
     Budget,
     DataFolder,
     DryRun,
+    LocalOnly,
     RunOption,
     Seed,
 )
@@ -42,6 +43,7 @@ def run(
     budget: Budget = None,
     dry_run: DryRun = False,
     data_folder: DataFolder = None,
+    local_only: LocalOnly = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -58,7 +60,7 @@ def run(
     from judgebench.store.folder import RunFolder
 
     output = Output(verbose, quiet, as_json)
-    loaded = load_rank_bench(bench, data_folder)
+    loaded = load_rank_bench(bench, data_folder, local_only=local_only)
     ranks = given_ranks(loaded)
     folder = RunFolder(run or default_run_folder(loaded.config))
     console = output.console()

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from judgebench.backends import open_backend
+from judgebench.backends.hosts import check_hosts, hosts_of, weights_hosts
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.arguments import (
     Argument,
@@ -30,7 +31,14 @@ from judgebench.ranking.ranking_folder import asked_question
 from judgebench.records import Answer, Dataset
 from judgebench.retrieval.corpus import Corpus, read_corpus
 from judgebench.retrieval.encoder import find_beside
-from judgebench.runner.bench import BenchConfig, Gathered, bench_file, load_bench, read_config
+from judgebench.runner.bench import (
+    BenchConfig,
+    Gathered,
+    bench_file,
+    check_local,
+    load_bench,
+    read_config,
+)
 
 
 @dataclass(frozen=True)
@@ -68,11 +76,14 @@ class RankBench:
         return found
 
 
-def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
+def load_rank_bench(
+    path: Path, data_folder: Path | None = None, *, local_only: bool = False
+) -> RankBench:
     """The ranking of that file, of that folder's bench.yaml, or of that shipped example.
 
     `data_folder` is where the files of tasks lie, instead of where the file says. Raises SetupError
-    with every problem of the file and of all the files that it names.
+    with every problem of the file and of all the files that it names, and with `local_only` before
+    that, with every model that would contact another machine.
     """
     file = bench_file(path)
     gather = Gathered(str(file))
@@ -83,6 +94,8 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
         gather.tell("proxy", Problem(message))
     if proxy is None:
         raise SetupError(gather.found)
+    if local_only:
+        _check_local(proxy, file)
     folder = data_folder or (file.parent / proxy.data_folder if proxy.data_folder else None)
     tasks = {
         i: task
@@ -119,6 +132,20 @@ def load_rank_bench(path: Path, data_folder: Path | None = None) -> RankBench:
         gather("judges", lambda: load_bench(file, arguments=placeholder).close())
     gather.raise_any()
     return RankBench(config, file, tuple(entries), corpus)
+
+
+def _check_local(proxy: ProxyConfig, file: Path) -> None:
+    gather = Gathered(str(file))
+    gather("judges", check_local, file)
+    for model in proxy.generators:
+        hosts = hosts_of(model.backend, model.settings)
+        gather(f"proxy.generators.{model.name}", check_hosts, hosts)
+    for place, encoder in (("evaluators", proxy.evaluators), ("passages", proxy.passages)):
+        if encoder is not None:
+            beside = file.parent / encoder.encoder
+            hosts = [] if beside.is_dir() else weights_hosts(encoder.encoder)
+            gather(f"proxy.{place}", check_hosts, hosts, "encoder")
+    gather.raise_any()
 
 
 def _task(entry: TaskEntry, folder: Path | None, relative_to: Path, seed: int) -> ProxyTask:

@@ -16,6 +16,7 @@ import judgebench
 from judgebench import runner
 from judgebench.backends import open_backend
 from judgebench.backends.contract import wind_down
+from judgebench.backends.hosts import hosts_of
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.progress import Progress
 from judgebench.ranking.human_files import given_ranks, keep_ranks
@@ -84,6 +85,8 @@ def rank_all(
     if unpaid:
         raise unpaid
     with folder.locked():
+        writers = (g for entry in bench.tasks for g in entry.generators)
+        folder.note_hosts(host for g in writers for host in hosts_of(g.backend, g.settings))
         keep_ranks(folder.path, ranks)
         folder.write_manifest(folder.manifest(), "finished", files_of(folder.path))
 

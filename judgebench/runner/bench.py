@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from judgebench.backends import open_backend
+from judgebench.backends.hosts import check_hosts, hosts_of, ray_hosts
 from judgebench.data import load_data
 from judgebench.data.gather import VerdictSource
 from judgebench.data.given import read_verdicts
@@ -294,6 +295,24 @@ class Gathered:
         """Raises SetupError with all that was found, where something was."""
         if self.found:
             raise SetupError(self.found)
+
+
+def check_local(path: Path, *, on_ray: bool = False) -> None:
+    """Raises SetupError with every judge of that benchmark that would contact another machine, and
+    with the Ray cluster that it would be sent to.
+
+    Opens no engine; what else is wrong with the file is for `load_bench` to say.
+    """
+    file = bench_file(path)
+    gather = Gathered(str(file))
+    config, node = read_config(file, gather, data_needed=False)
+    specs = _judge_configs(config, file, node, gather)
+    far = Gathered(str(file))
+    if on_ray:
+        far("engine", check_hosts, ray_hosts(), "ray")
+    for spec in (s for s in specs if isinstance(s, JudgeConfig)):
+        far(f"judges.{spec.name}", check_hosts, hosts_of(spec.backend, spec.settings))
+    far.raise_any()
 
 
 def read_config(

@@ -154,6 +154,12 @@ class Work:
     shard: Shard | None = None
     writers: Writers = field(default_factory=Writers)
     outcomes: dict[str, str] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def contacts(self, judge: Judge) -> None:
+        """Note in run.json which hosts the judge contacts, as far as is known."""
+        with self.lock:
+            self.folder.note_hosts(getattr(judge, "hosts", ()))
 
     @property
     def part(self) -> str:
@@ -192,6 +198,8 @@ def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
                 "kept unused"
             )
         work.progress.start(judge.name, len(rows), ledger.done(rows))
+        if left := ledger.done(rows) < len(rows):
+            work.contacts(judge)
         first = (task_of(answers, row) for row in each(ledger.never_ended(rows)))
         try:
             ask(judge, first, writer, ledger, work)
@@ -200,6 +208,8 @@ def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
                 ask(judge, again, writer, ledger, work)
         finally:
             ledger.tell_of_models(judge.name, work.progress)
+            if left:  # some backends know only now
+                work.contacts(judge)
 
 
 def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -> None:

@@ -54,6 +54,7 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
         "notes": [*bench.config.notes, *_data_notes(bench)],
         **({"changed": before["changed"]} if before.get("changed") else {}),
         **({bench.extension.wing: bench.extension.about} if bench.extension else {}),
+        "hosts": before.get("hosts", []),  # that were contacted, in any run of this folder
         "state": "running",
     }
 

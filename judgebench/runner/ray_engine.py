@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.backends import kind_of, open_backend
+from judgebench.backends.hosts import ray_hosts
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
@@ -52,6 +53,9 @@ def judge_on_ray(judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: 
     ledger.note_all(tail.new())
     rows = work.rows(answers)
     work.progress.start(judge.name, len(rows), ledger.done(rows))
+    if ledger.done(rows) < len(rows):
+        work.contacts(judge)
+        folder.note_hosts(ray_hosts())
     sign = _StopSign(folder.path)
     sign.lower()
     try:

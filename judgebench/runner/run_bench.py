@@ -148,6 +148,7 @@ def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
         state = "running" if work.shard else "finished"
     finally:
         manifest["ended"] = now()
+        manifest["hosts"] = work.folder.manifest().get("hosts", [])
         # Where the disk is full, the error under way says so.
         with suppress(*([DiskFailed] if state == "stopped" else [])):
             work.folder.write_manifest(manifest, state)

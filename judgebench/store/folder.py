@@ -183,6 +183,13 @@ class RunFolder:
                 manifest = {**manifest, "state": state, "files": noted(self.path, names)}
             write_atomically(path, sealed(manifest))
 
+    def note_hosts(self, hosts: Iterable[str]) -> None:
+        """Add to the hosts that run.json says were contacted. Raises DiskFailed."""
+        found = self.manifest()
+        known = found.get("hosts", [])
+        if found and (new := {*hosts}.difference(known)):
+            self.write_manifest({**found, "hosts": sorted({*known, *new})})
+
     def reopen(self, inside: str = "") -> dict[str, Any]:
         """Note, before files are changed that are `inside` such a path, that the run goes on; the
         manifest as it was."""

@@ -17,6 +17,7 @@ from judgebench.cli.options import (
     DataFolder,
     DryRun,
     Limit,
+    LocalOnly,
     RubricOption,
     RunOption,
     Seed,
@@ -46,6 +47,7 @@ def stress(
     budget: Budget = None,
     dry_run: DryRun = False,
     data_folder: DataFolder = None,
+    local_only: LocalOnly = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -59,7 +61,7 @@ def stress(
     from judgebench.stress.attacking import Attacking
 
     output = Output(verbose, quiet, as_json)
-    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output)
+    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only)
     benchmark(asked, Attacking(sample=sample, reviewed=reviewed))
 
 
@@ -97,6 +99,7 @@ def make(
     ] = None,
     seed: Seed = 0,
     data_folder: DataFolder = None,
+    local_only: LocalOnly = False,
 ) -> None:
     """Alter answers by one recipe, check each, and add it to a set.
 
@@ -112,6 +115,8 @@ def make(
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
     order = SetOrder(_judge(by), _judge(second), seed, sample)
+    if local_only:
+        _check_local((by, order.by), (second, order.second))
     for file, model in ((by, order.by), (second, order.second)):
         if file and model and not target.exists():
             confirm_keys(file, [model])
@@ -180,6 +185,19 @@ def _judge(path: Path | None) -> JudgeConfig | None:
     from judgebench.yaml_file import load_model
 
     return None if path is None else load_model(path, JudgeConfig)
+
+
+def _check_local(*models: tuple[Path | None, JudgeConfig | None]) -> None:
+    from judgebench.backends.hosts import check_hosts, hosts_of
+    from judgebench.runner.bench import Gathered
+
+    far = Gathered("")
+    for file, model in models:
+        if model is not None:
+            of_file = Gathered(str(file))
+            of_file("by", check_hosts, hosts_of(model.backend, model.settings))
+            far.found += of_file.found
+    far.raise_any()
 
 
 def _tell(found: Yield, to: Path) -> None:
