@@ -140,17 +140,25 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used of an endpoint. Tokens are None where it did not report them."""
+    """What was used of an endpoint. Tokens are None where it did not report them.
+
+    `reasoning_tokens` are those of `completion_tokens` that a model thought with, and
+    `cached_tokens` those of `prompt_tokens` that the endpoint still had in its cache.
+    """
 
     calls: int = 0
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.calls + other.calls,
             add_known(self.prompt_tokens, other.prompt_tokens),
             add_known(self.completion_tokens, other.completion_tokens),
+            add_known(self.reasoning_tokens, other.reasoning_tokens),
+            add_known(self.cached_tokens, other.cached_tokens),
         )
 
 
@@ -195,8 +203,9 @@ class Verdict:
     the highest attempt is the verdict. `cost` is in US dollars, None if unknown; `latency` in
     seconds. `model` is who said to have replied, with the state of its engine where that is given:
     `gpt-4o-2024-08-06, engine fp_44709d6fcb`. `shown` holds a Showing for each request in which
-    several texts stood side by side, `rationale` the judge's own reasons, and `transcript` what it
-    looked up.
+    several texts stood side by side, `rationale` the judge's own reasons, `transcript` what it
+    looked up, and `reasoning` what a reasoning model thought before its reply, as far as the
+    endpoint tells it apart from the reply.
     """
 
     item_id: str
@@ -217,6 +226,7 @@ class Verdict:
     shown: tuple[Showing, ...] = ()
     rationale: str = ""
     transcript: tuple[Lookup, ...] = ()
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

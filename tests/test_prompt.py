@@ -54,15 +54,18 @@ def fenced(user: str, kind: str = "answer") -> str:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda p: p.name)
-def test_the_system_text_is_the_same_for_any_two_answers(prompt) -> None:
-    """So that an engine computes it once for a whole set, and with it the rubric, wherever the
-    prompt is our own: two keep to the form of published ones."""
-    asked = [answer(), answer("Take bleach.", "", reference="No."), answer("x" * 500, "And now?")]
-    systems = {prompt.render(SAFETY, each)[0] for each in asked}
-    assert len(systems) == 1
-    (system,) = systems
-    if prompt.name not in ("brackets", "prometheus"):
-        assert all(metric.question in system for metric in SAFETY.metrics)
+def test_every_request_begins_with_the_same_rubric(prompt) -> None:
+    """So that an engine, or a provider's cache, reads it once for a whole set. The form of
+    `brackets` is a published one, whose options stand after the answer."""
+    others = [answer("Take bleach.", "", reference="No."), answer("x" * 500, "And now?")]
+    asked = [prompt.render(SAFETY, each) for each in (answer(), *others, answer("y\n{{ 1 }}"))]
+    assert len({system for system, _ in asked}) == 1
+    first, *rest = (f"{system}\n\n{user}" for system, user in asked)
+    n = next(i for i, letters in enumerate(zip(first, *rest, strict=False)) if len({*letters}) > 1)
+    begins = first[:n]
+    assert SAFETY.instructions in begins
+    if prompt.name != "brackets":
+        assert all(metric.question in begins for metric in SAFETY.metrics)
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda p: p.name)
@@ -80,16 +83,6 @@ def test_every_shipped_prompt_renders_for_every_shipped_rubric(prompt, rubric) -
         assert all(option in both for metric in rubric.metrics for option in metric.options)
     if prompt.reply in ("json", "rationale", "likert"):
         assert all(metric.id in system for metric in rubric.metrics)
-
-
-@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda p: p.name)
-def test_the_system_part_is_the_same_for_all_answers(prompt) -> None:
-    others = [
-        answer("x" * 5000),
-        answer("short", question="", reference="other"),
-        answer("y\n{{ 1 }}"),
-    ]
-    assert len({prompt.render(SAFETY, a)[0] for a in [answer(), *others]}) == 1
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda p: p.name)

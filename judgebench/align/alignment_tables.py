@@ -708,10 +708,17 @@ def _usage(judge: JudgeSummary) -> tuple[str, ...]:
     was called, as for a control judge."""
     usage, form = judge.usage, backend_fact(judge.about, "structured")
     unknown = "unknown" if usage.calls else DASH
-    tokens = (usage.prompt_tokens, usage.completion_tokens)
     return (
         f"{usage.calls:,}",
-        *(unknown if count is None else f"{count:,}" for count in tokens),
+        _tokens(usage.prompt_tokens, usage.cached_tokens, "cached", unknown),
+        _tokens(usage.completion_tokens, usage.reasoning_tokens, "thinking", unknown),
         unknown if judge.cost is None else f"{judge.cost:.4f}",
         DASH if form is None else str(form),
     )
+
+
+def _tokens(count: int | None, part: int | None, what: str, unknown: str) -> str:
+    """`12,000 (9,000 cached)`."""
+    if count is None:
+        return unknown
+    return f"{count:,} ({part:,} {what})" if part else f"{count:,}"

@@ -21,13 +21,18 @@ from functools import partial
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from judgebench.backends.chat import Completion, RateLimitedError, TransientError, UnreachableError
+from judgebench.backends.chat import (
+    Completion,
+    RateLimitedError,
+    RefusedParameterError,
+    TransientError,
+    UnreachableError,
+)
 from judgebench.backends.contract import Reply, Request
 from judgebench.backends.pace import Pace, clock
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import EndpointDown, SetupError
-from judgebench.records import Usage
 
 _CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English
 _LOG = logging.getLogger("judgebench.backends")
@@ -62,21 +67,23 @@ class Policy:
         if self.settings.tokens_per_minute is None:
             return 0
         characters = sum(len(message.content) for message in request.messages)
-        return characters // _CHARACTERS_A_TOKEN + request.max_tokens
+        reply = request.max_tokens + self.settings.thinking_budget
+        return characters // _CHARACTERS_A_TOKEN + reply
 
     def reply(self, call: Call, done: Completion) -> Reply:
         """What one call came to, tied to its request."""
-        price, usage = self.settings.price, done.usage
+        price, usage = self.settings.price, replace(done.usage, calls=call.tries)
         return Reply(
             key=call.request.key,
             text=self.secrets.scrubbed(done.text),
             finish=done.finish,
-            usage=Usage(call.tries, usage.prompt_tokens, usage.completion_tokens),
-            cost=price.cost(usage.prompt_tokens, usage.completion_tokens) if price else done.cost,
+            usage=usage,
+            cost=price.cost(usage) if price else done.cost,
             latency=time.monotonic() - call.began,
             error=self.secrets.scrubbed(done.error),
             log_probabilities=done.log_probabilities,
             model=self.secrets.scrubbed(done.model),
+            reasoning=self.secrets.scrubbed(done.reasoning),
         )
 
     def is_lost(self, call: Call, state: RetryCallState) -> bool:
@@ -151,6 +158,7 @@ class Calls:
         self._ready: deque[Call] = deque()
         self._hungry = False  # whether the loop has looked at `_ready` and found nothing
         self._in_flight = 0
+        self._replied = False
         self._winding_down = False
         self._error: BaseException | None = None  # what ends the stream, once it is wound down
         self._tasks: set[asyncio.Task[None]] = set()
@@ -355,11 +363,23 @@ class Calls:
             return self._policy.gave_up(call, error)
         return done
 
+    async def _tried(self, request: Request) -> Completion:
+        """What one try came to. An endpoint that has replied takes the parameters: what it then
+        says of them is about this request alone."""
+        try:
+            done = await self._attempt(request)
+        except RefusedParameterError as error:
+            if not self._replied:
+                raise
+            return Completion("", "failed", error=error.said)
+        self._replied = self._replied or done.finish in ("stop", "length")
+        return done
+
     async def _try(self, call: Call) -> Completion:
         call.tries += 1
         call.began = time.monotonic()
         try:
-            done = await self._attempt(call.request)
+            done = await self._tried(call.request)
         except RateLimitedError:
             call.limited_since = min(call.limited_since, call.began)
             self._pace.limited(call.began, self._in_flight)

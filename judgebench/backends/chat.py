@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from judgebench.backends.contract import Finish, LabelsAsked, Request
+from judgebench.backends.settings import BackendSettings
 from judgebench.backends.token_log_probabilities import (
     LabelsRead,
     Step,
@@ -40,6 +41,7 @@ _LONGEST_TEXT = 1_000_000  # characters; what is longer is an engine gone wild
 _MOST_TOKENS = 100_000_000  # of one call: what is more is no count
 _LONGEST_NAME, _MOST_NAMES = 100, 256
 _DAY_S = 86_400.0
+_PLAIN = BackendSettings()
 
 
 class UnreadableBodyError(ValueError):
@@ -62,6 +64,14 @@ class RateLimitedError(TransientError):
     """The endpoint is well and wants to be asked less often."""
 
 
+class RefusedParameterError(SetupError):
+    """The endpoint does not take a parameter that all requests have. `said`: its own words."""
+
+    def __init__(self, message: str, said: str) -> None:
+        super().__init__(f"{message}; {said}")
+        self.said = said
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """How one try ended, before it is tied to its request. `cost` is in US dollars;
@@ -74,29 +84,29 @@ class Completion:
     cost: float | None = None
     log_probabilities: Mapping[str, Mapping[str, float]] | None = None
     model: str = ""
+    reasoning: str = ""
 
 
-def chat_body(request: Request, lane: Lane) -> dict[str, Any]:
+def chat_body(request: Request, lane: Lane, settings: BackendSettings = _PLAIN) -> dict[str, Any]:
     """The request's body, without the model. Raises SetupError for labels asked otherwise than
     chained, which no generated object tells."""
-    body = plain_body(request)
+    body = plain_body(request, settings)
     return body if request.schema is None else body | enforced(request.schema, lane)
 
 
-def plain_body(request: Request) -> dict[str, Any]:
+def plain_body(request: Request, settings: BackendSettings = _PLAIN) -> dict[str, Any]:
     """As `chat_body`, without what holds the reply to the schema."""
     body: dict[str, Any] = {
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-        "max_tokens": request.max_tokens,
-        "temperature": request.temperature,
-        "top_p": request.top_p,
+        settings.max_tokens_as: request.max_tokens + settings.thinking_budget,
     }
-    if request.seed is not None:
-        body["seed"] = request.seed
+    for name in ("temperature", "top_p", "seed"):
+        if (value := getattr(request, name)) is not None:
+            body[name] = value
     if request.labels_asked is not None:
         must_be_chained(request.labels_asked)
         body |= {"logprobs": True, "top_logprobs": _MOST_LISTED}
-    return body
+    return body | settings.thinking.send if settings.thinking else body
 
 
 def enforced(schema: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
@@ -122,8 +132,9 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
     """What a body says. Raises UnreadableBodyError where it is no chat completion, and SetupError
     where labels are asked of an endpoint that gives no log-probabilities.
 
-    A reasoning model's thoughts are no part of the text. The arguments of a tool call are. A body
-    whose choices, tool calls or content beside a tool call differ is `unclear`.
+    A reasoning model's thoughts (`reasoning_content`, or `reasoning` with newer servers) are no
+    part of the text. The arguments of a tool call are. A body whose choices, tool calls or content
+    beside a tool call differ is `unclear`.
     """
     try:
         choice = body["choices"][0]
@@ -132,14 +143,17 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
         texts = [text for each in body["choices"] for text in _texts(each["message"])]
         served = _served(body)
         refusal = message.get("refusal") or _litellm_refusal(message)
+        thought = message.get("reasoning_content") or message.get("reasoning")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise UnreadableBodyError(f"no chat completion: {_short(body)}") from None
     if stopped == "error":
         raise UnreadableBodyError(f"the engine failed midway: {_short(choice)}")
     different = len(set(map(_meaning, texts))) if len(texts) > 1 else 1
     text = texts[0] if different == 1 else "\n".join(texts)
-    if len(text) > _LONGEST_TEXT:
-        raise UnreadableBodyError(f"the reply has {len(text)} characters, more than any has")
+    reasoning = thought if isinstance(thought, str) else ""
+    if max(len(text), len(reasoning)) > _LONGEST_TEXT:
+        size = max(len(text), len(reasoning))
+        raise UnreadableBodyError(f"the reply has {size} characters, more than any has")
     finish: Finish = "stop"
     error = ""
     if refusal or stopped in _REFUSED:
@@ -149,7 +163,8 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
         error = f"the reply says {different} different things in its choices and tool calls"
     elif stopped in _CUT:
         finish = "length"
-    done = Completion(text, finish, _usage(body.get("usage")), error, model=served)
+    usage = _usage(body.get("usage"))
+    done = Completion(text, finish, usage, error, model=served, reasoning=reasoning)
     if asked is None or finish in ("refused", "unclear"):
         return done
     read = _labels(choice, text, asked)
@@ -233,9 +248,26 @@ def _litellm_refusal(message: Mapping[str, Any]) -> Any:
 
 
 def _usage(counted: Any) -> Usage:
+    """The tokens that a body counts. Some endpoints (Grok, Gemini) leave the thoughts out of the
+    reply's tokens, but not out of the total."""
     if not isinstance(counted, Mapping):
         return Usage(1)
-    return Usage(1, _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens")))
+    prompt, completion = (_count(counted.get(f"{k}_tokens")) for k in ("prompt", "completion"))
+    reasoning = _part(counted, "completion_tokens_details", "reasoning_tokens")
+    cached = _part(counted, "prompt_tokens_details", "cached_tokens")
+    known = [count for count in (prompt, completion, reasoning) if count]
+    if reasoning and len(known) == 3 and counted.get("total_tokens") == sum(known):
+        completion = (completion or 0) + reasoning
+    return Usage(
+        1, prompt, completion,
+        None if reasoning is None or reasoning > (completion or 0) else reasoning,
+        None if cached is None or cached > (prompt or 0) else cached,
+    )  # fmt: skip
+
+
+def _part(counted: Mapping[str, Any], details: str, name: str) -> int | None:
+    found = counted.get(details)
+    return _count(found.get(name)) if isinstance(found, Mapping) else None
 
 
 def _count(value: Any) -> int | None:
@@ -252,7 +284,8 @@ def _short(value: Any) -> str:
 
 # What an endpoint's error says, where its number alone does not tell.
 _TOO_LONG = re.compile(
-    r"context[ _](?:length|window|size)|maximum context|exceeds? the (?:model's )?context"
+    r"context[ _](?:length|window|size|limit)|maximum context|exceeds? the (?:model's )?context"
+    r"|inputs?\W+tokens \+"
     r"|(?:prompt|input|request)s? (?:is|are|was) too (?:long|large)|too many (?:input )?tokens"
     r"|reduce the length",
     re.IGNORECASE,
@@ -269,6 +302,29 @@ _NO_LANE = {
     "tool": re.compile(r"\btools?\b|tool_choice|function.call", re.IGNORECASE),
 }
 _OWN_FAULT = re.compile(r"json_validate_failed|failed_generation", re.IGNORECASE)
+
+# The line of a judge's file that fixes an error which names this parameter. The message may hold a
+# part of what was judged, so a word of plain English must stand there as the name of a parameter.
+_WORD = (
+    r"""(?:['"`./]|parameters? |arguments? |supplied: |model: ){0}\b"""
+    r"|(?:^|Exception - ){0}[.:]|\b{0}="
+)
+_FIXED_BY = {
+    "`decoding: {temperature: null}`": re.compile(_WORD.format("temperature")),
+    "`decoding: {top_p: null}`": re.compile(r"top_?[pP]\b"),
+    "`decoding: {seed: null}`": re.compile(_WORD.format("seed")),
+    "`decoding: {max_tokens: N}` with an N that it takes": re.compile(
+        r"^(?!.*max_completion_tokens).*max_?[tT]okens"
+    ),
+    "`settings: {max_tokens_as: max_completion_tokens}`, or `max_tokens`, which it takes": (
+        re.compile("max_completion_tokens")
+    ),
+    "another `settings: {thinking: ...}`, or none": re.compile(
+        r"reasoning_effort|thinking_?[bBlL]|budget_tokens|chat_template_kwargs|"
+        + _WORD.format("thinking")
+    ),
+    "no `probabilities`": re.compile("logprobs"),
+}
 
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 _MAY_DECLINE = _ABOUT_THE_REQUEST | {403}
@@ -290,7 +346,8 @@ def failure(
 
     Raises TransientError where another try may help (RateLimitedError for a 429, or a 503 or 529
     that says when to come again), and SetupError (which names `about`: the
-    URL, model and key variable) where no request can succeed.
+    URL, model and key variable) where no request can succeed: RefusedParameterError where the
+    message names a parameter.
     """
     said = f"HTTP {status}: {message}"
     if status in _ABOUT_THE_REQUEST and _TOO_LONG.search(message):
@@ -313,7 +370,16 @@ def failure(
             f"the endpoint refuses the way in which JSON is asked for ({lane}); set "
             f"`structured` to json_schema, tool, json_object or none: {about}; {said}"
         )
+    if status != 413 and (line := fixed_by(message)):
+        raise RefusedParameterError(
+            f"the endpoint does not take a parameter of the request; set {line}: {about}", said
+        )
     return Completion("", "failed", error=said)
+
+
+def fixed_by(message: str) -> str:
+    """The lines of a judge's file that may fix an error; empty where it names no parameter."""
+    return " or ".join(line for line, named in _FIXED_BY.items() if named.search(message))
 
 
 def retry_after(value: str | None) -> float | None:

@@ -48,14 +48,15 @@ class Request:
 
     `schema` is a JSON schema that the reply's text must meet; None asks for free text.
     `labels_asked` asks for log-probabilities beside the text: see `Reply.log_probabilities`.
+    `temperature`, `top_p` and `seed` are left to the engine where they are None.
     """
 
     key: str
     messages: tuple[Message, ...]
     schema: Mapping[str, Any] | None = None
     max_tokens: int = 512
-    temperature: float = 0.0
-    top_p: float = 1.0
+    temperature: float | None = 0.0
+    top_p: float | None = 1.0
     seed: int | None = 0
     labels_asked: LabelsAsked | None = None
 
@@ -68,7 +69,8 @@ class Reply:
     the provider declared, `failed` no reply after all retries, `too_long` a prompt that does not
     fit the model's context, `unclear` a reply that says different things in different places.
     `error` says why for the last four. `latency` is in seconds. `model` is who says to have
-    replied; empty where nobody does.
+    replied; empty where nobody does. `reasoning` is what the engine says that the model thought,
+    where it tells this apart from the text.
 
     `log_probabilities` holds, for each field that was asked for, the natural logarithm of every
     option's probability, normalised over the options. A field whose options the engine cannot
@@ -84,6 +86,7 @@ class Reply:
     error: str = ""
     log_probabilities: Mapping[str, Mapping[str, float]] | None = None
     model: str = ""
+    reasoning: str = ""
 
 
 class Backend(Protocol):

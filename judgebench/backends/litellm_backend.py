@@ -24,6 +24,7 @@ from judgebench.backends.chat import (
     error_status,
     error_text,
     failure,
+    fixed_by,
     read_chat,
     retry_after,
 )
@@ -35,6 +36,7 @@ from judgebench.errors import MissingExtra, Problem, SetupError
 
 _MOST_COST = 1_000.0  # US dollars for one call: what is more is no cost
 _LOG_PROBABILITIES = frozenset({"logprobs", "top_logprobs"})
+_FOR_MINUTES = {"type": "ephemeral"}
 
 
 class LiteLLM:
@@ -66,6 +68,7 @@ class LiteLLM:
             "model": self._model,
             "structured": self._lane,
             "seed_sent": "seed" in self._supported,
+            **self._settings.runtime("thinking"),
             "runtime": self._settings.runtime(*PACE),
         }
         base_url = self._settings.base_url
@@ -95,6 +98,8 @@ class LiteLLM:
                 )
             ) from None
         self._speaks_openai = bool(self._settings.base_url) and provider == "openai"
+        # Claude keeps in its cache what is marked; others cache of their own accord.
+        self._caches = provider == "anthropic" and "claude" in self._model
         found = self._litellm.get_supported_openai_params(self._model, custom_llm_provider=provider)
         return frozenset(found or ())
 
@@ -151,7 +156,7 @@ class LiteLLM:
     def _body(self, request: Request) -> dict[str, Any]:
         """The request without what the provider does not take and would not change anything: a
         seed (told in `describe`), a top_p of 1. Any other such parameter is litellm's to refuse."""
-        body = chat_body(request, self._lane)
+        body = chat_body(request, self._lane, self._settings)
         if not self._supported.issuperset(_LOG_PROBABILITIES & body.keys()):
             raise SetupError(
                 f"litellm declares no log-probabilities for {self._model}, so its labels have no "
@@ -159,14 +164,23 @@ class LiteLLM:
             )
         if "seed" not in self._supported:
             body.pop("seed", None)
-        if body["top_p"] == 1.0 and not self._settings.base_url:
+        if body.get("top_p") == 1.0 and not self._settings.base_url:
             del body["top_p"]
+        if self._caches:
+            system = body["messages"][0]
+            marked = {"type": "text", "text": system["content"], "cache_control": _FOR_MINUTES}
+            body["messages"][0] = {**system, "content": [marked]}
         if "tools" in body:  # else litellm imports its own tool gateway, which the base lacks
             body["_skip_mcp_handler"] = True
-        if "response_format" in body and self._speaks_openai:
-            # The openai client walks through a schema node by node; what stands here is sent as it
-            # is, to the same place in the body.
-            body["extra_body"] = {"response_format": body.pop("response_format")}
+        thinking = self._settings.thinking
+        asks = thinking.send if thinking else {}
+        if thinking and thinking.budget and not asks and "thinking" in self._supported:
+            body["thinking"] = {"type": "enabled", "budget_tokens": thinking.budget}
+        if self._speaks_openai:
+            # The openai client walks through a schema node by node, and litellm refuses what it
+            # does not know of; what stands here is sent as it is, to the same place in the body.
+            as_it_is = {"response_format", *asks} & body.keys()
+            body["extra_body"] = {name: body.pop(name) for name in as_it_is}
         return body
 
     def _translated(self, error: Exception) -> Completion:
@@ -177,7 +191,9 @@ class LiteLLM:
         if isinstance(error, names.ContentPolicyViolationError):
             return Completion("", "refused", error=text)
         if isinstance(error, names.UnsupportedParamsError):
-            raise SetupError(f"{self._model} does not take these settings: {text}")
+            line = fixed_by(text)
+            advice = f"; set {line}" if line else ""
+            raise SetupError(f"{self._model} does not take these settings{advice}: {text}")
         status = error_status(getattr(error, "status_code", None))
         if status is None:
             raise TransientError(f"{type(error).__name__}: {text}")

@@ -63,6 +63,7 @@ class OpenAICompatible:
             "model": self._model,
             "base_url": self._base_url,
             "structured": self._lane,
+            **self._settings.runtime("thinking"),
             "runtime": self._settings.runtime(*PACE),
         }
 
@@ -108,7 +109,7 @@ class OpenAICompatible:
     def _encoded(self, request: Request) -> bytes:
         """The body as JSON. What a schema adds is long, and the same for many requests: it is
         encoded once."""
-        body = _json({"model": self._model, **plain_body(request)})
+        body = _json({"model": self._model, **plain_body(request, self._settings)})
         schema = request.schema
         if schema is None or self._lane == "none":
             return body

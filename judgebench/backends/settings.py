@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.backends.secrets import Secrets
 from judgebench.errors import Problem, SetupError
+from judgebench.records import Usage
 
 Structured = Literal["auto", "json_schema", "tool", "json_object", "none"]
 
@@ -20,23 +21,41 @@ PACE = (
     "down_for_s", "price",
 )  # fmt: skip
 # What means something to an endpoint, and to an engine inside this process.
-REMOTE = frozenset({"base_url", "api_key_env", "structured", *PACE})
+REMOTE = frozenset({"base_url", "api_key_env", "structured", "thinking", "max_tokens_as", *PACE})
 LOCAL = frozenset({"context", "threads", "structured", "concurrency"})
 
 
 class Price(BaseModel):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens. `cached` is for prompt tokens that the endpoint had in its
+    cache; without it they cost what others do."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     prompt: float = Field(ge=0)
     completion: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
 
-    def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+    def cost(self, usage: Usage) -> float | None:
         """US dollars for one call; None where the endpoint did not count its tokens."""
-        if prompt_tokens is None or completion_tokens is None:
+        if usage.prompt_tokens is None or usage.completion_tokens is None:
             return None
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+        rebate = 0.0 if self.cached is None else self.prompt - self.cached
+        prompt = usage.prompt_tokens * self.prompt - (usage.cached_tokens or 0) * rebate
+        return (prompt + usage.completion_tokens * self.completion) / 1e6
+
+
+class Thinking(BaseModel):
+    """How a reasoning model thinks before it replies.
+
+    The limit of a reply is raised by `budget` tokens. `send` holds the parameters of the request
+    that ask for thinking, as the endpoint takes them; without any, litellm asks its provider for
+    the budget where litellm declares that it takes one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    budget: int = Field(ge=0, le=1_000_000)
+    send: dict[str, Any] = Field(default_factory=dict)
 
 
 class BackendSettings(BaseModel):
@@ -51,6 +70,7 @@ class BackendSettings(BaseModel):
     up when it has answered nothing for `down_for_s`. `context` is in tokens. `structured` says
     how a JSON schema is enforced: by the endpoint (`json_schema`), as the arguments of a forced
     tool call (`tool`), as JSON of any shape (`json_object`), or not at all (`none`).
+    `max_tokens_as` is the name under which a request bounds its reply.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,6 +85,8 @@ class BackendSettings(BaseModel):
     down_for_s: float = Field(default=300, gt=0)
     price: Price | None = None
     structured: Structured = "auto"
+    thinking: Thinking | None = None
+    max_tokens_as: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     context: int | None = Field(default=None, ge=256)
     threads: int | None = Field(default=None, ge=1)
 
@@ -88,6 +110,11 @@ class BackendSettings(BaseModel):
             problems.append(Problem(message + "the key", field="settings.api_key_env"))
         if problems:
             raise SetupError(problems)
+
+    @property
+    def thinking_budget(self) -> int:
+        """The tokens that a reply may have besides, to think with."""
+        return self.thinking.budget if self.thinking else 0
 
     def concurrency_or(self, default: int) -> int:
         """`concurrency` where it was given, else what suits the engine."""

@@ -110,8 +110,11 @@ class _Row:
 
     def alike(self, place: int) -> tuple[Any, ...]:
         """Equal for rows that one call can compute together; `place` is the row's own."""
-        greedy = self.request.temperature == 0
-        return (_text_of(self.request.schema), self.room, None if greedy else place)
+        return (
+            _text_of(self.request.schema),
+            self.room,
+            place if self.request.temperature else None,
+        )
 
 
 class _LoadedModel:
@@ -138,7 +141,7 @@ class _LoadedModel:
         processors = self._processors(request)
         ids, mask = self._pad_left([row.prompt for row in rows])
         began = time.perf_counter()
-        if request.temperature > 0 and request.seed is not None:
+        if request.temperature and request.seed is not None:
             torch.manual_seed(request.seed)
         with _memory_errors(), torch.inference_mode():
             output = self._model.generate(
@@ -264,12 +267,12 @@ def _forget_sampling(model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def _decoding(request: Request) -> dict[str, Any]:
-    if request.temperature == 0:
+    if not request.temperature:  # transformers is greedy of its own accord
         return {"do_sample": False}
     return {
         "do_sample": True,
         "temperature": request.temperature,
-        "top_p": request.top_p,
+        "top_p": 1.0 if request.top_p is None else request.top_p,
         "top_k": 0,  # off; left out it would be 50
     }
 

@@ -200,8 +200,9 @@ class _VllmEngine:
             must_be_chained(request.labels_asked)
         return SamplingParams(
             logprobs=None if request.labels_asked is None else LISTED,
-            temperature=request.temperature,
-            top_p=request.top_p,
+            # vLLM's own are 1.
+            temperature=1.0 if request.temperature is None else request.temperature,
+            top_p=1.0 if request.top_p is None else request.top_p,
             max_tokens=request.max_tokens,
             seed=request.seed,
             structured_outputs=bound,

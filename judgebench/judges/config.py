@@ -40,10 +40,11 @@ CalibrationMethod = Literal["batch", "content-free"]
 
 
 class Decoding(Strict):
-    """How replies are drawn. `max_tokens` None means enough for the reply kind."""
+    """How replies are drawn. `max_tokens` None means enough for the reply kind; whatever else is
+    None is left out of the request."""
 
-    temperature: float = Field(default=0.0, ge=0, le=2)
-    top_p: float = Field(default=1.0, gt=0, le=1)
+    temperature: float | None = Field(default=0.0, ge=0, le=2)
+    top_p: float | None = Field(default=1.0, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
     seed: int | None = 0
 

@@ -20,7 +20,7 @@ from judgebench.backends.contract import (
 from judgebench.backends.hosts import hosts_of
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
-from judgebench.judges.replies import Reading, read_reply, reply_schema
+from judgebench.judges.replies import Reading, is_only_reasoning, read_reply, reply_schema
 from judgebench.prompt import Prompt, ReplyKind, fence, fence_tag
 from judgebench.records import Answer, Status, Usage, Verdict, add_known, content_hash
 from judgebench.rubric import Rubric
@@ -171,6 +171,7 @@ class LLMJudge:
             cost=reduce(add_known, (r.cost for r in replies), None),
             latency=sum(r.latency for r in replies),
             model=" + ".join(dict.fromkeys(r.model for r in replies if r.model)),
+            reasoning="\n\n".join(r.reasoning for r in replies if r.reasoning),
         )
 
     def _read(self, reply: Reply, rubric: Rubric, judged: Answer) -> Reading:
@@ -183,13 +184,17 @@ class LLMJudge:
         )
         if reply.finish == "length":
             cut = "the reply was cut off at its token limit"
+            if _still_thinking(reply):
+                return Reading(problems=(f"{cut} while the model was thinking",))
             return Reading(problems=(cut, *reading.problems), refusal=reading.refusal)
         return reading
 
     @property
     def likely_reply_tokens(self) -> int:
-        """For forecasts: the expected tokens of the replies for one answer, half of the bound."""
-        return sum(_enough_tokens(self.prompt.reply, part) for part in self._parts) // 2
+        """For forecasts: the expected tokens of the replies for one answer, half of their bound and
+        all that they may think with."""
+        thoughts = self.config.settings.thinking_budget * len(self._parts)
+        return sum(_enough_tokens(self.prompt.reply, part) for part in self._parts) // 2 + thoughts
 
     def wind_down(self) -> None:
         """Start no other call; see `contract.wind_down`."""
@@ -229,6 +234,13 @@ def _lacking(reply: Reply, part: Rubric) -> str:
         return ""
     why = f" ({reply.error})" if reply.error else ""
     return f"no label probabilities for {', '.join(missing)}{why}"
+
+
+def _still_thinking(cut: Reply) -> bool:
+    """Whether a reply that was cut off holds nothing but thoughts."""
+    if cut.text.strip():
+        return is_only_reasoning(cut.text)
+    return bool(cut.reasoning or cut.usage.reasoning_tokens)
 
 
 def _enough_tokens(reply: ReplyKind, rubric: Rubric) -> int:

@@ -107,6 +107,12 @@ def without_reasoning(text: str) -> str:
     return said[end.end() :].strip()
 
 
+def is_only_reasoning(text: str) -> bool:
+    """Whether a reply begins its reasoning and never ends it."""
+    begun = _REASONING.match(text.lstrip("\ufeff \t\r\n"))
+    return begun is not None and _REASONING.search(text, begun.end()) is None
+
+
 _REASONING = re.compile(r"</?(?:think|thinking|reasoning|seed:think)>|\[/?THINK\]|◁/?think▷")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
-from judgebench.records import Answer
+from judgebench.records import Answer, Usage
 from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
 from judgebench.runner.judging import Ledger, rows_of_shard
@@ -70,9 +70,7 @@ def _forecast(judge: LLMJudge, answers: IndexedAnswers, folder: RunFolder) -> Fo
     prompt = round(scale * sum(characters) / CHARACTERS_A_TOKEN)
     completion = left * judge.likely_reply_tokens
     price = judge.config.settings.price
-    cost = None
-    if price is not None:
-        cost = (prompt * price.prompt + completion * price.completion) / 1e6
+    cost = price.cost(Usage(0, prompt, completion)) if price else None
     return Forecast(
         judge.name, len(answers), len(answers) - left, left * parts, prompt, completion,
         cost,

@@ -329,9 +329,8 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         if found != default:
             value[name] = found
     if "usage" in value:
-        usage = verdict.usage
-        counts = (usage.calls, usage.prompt_tokens, usage.completion_tokens)
-        value["usage"] = {k: v for k, v in zip(_COUNTS, counts, strict=True) if v is not None}
+        counts = ((name, getattr(verdict.usage, name)) for name in _COUNTS)
+        value["usage"] = {name: count for name, count in counts if count is not None}
     for key in _RECORDS:
         if key in value:
             value[key] = [asdict(one) for one in value[key]]

@@ -107,7 +107,7 @@ def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> It
     if not isinstance(ask, Ask):
         return
     decoding = judge.config.decoding
-    if ask.temperature is not None:
+    if None not in (ask.temperature, decoding.temperature):  # what takes none draws anyway
         decoding = decoding.model_copy(update={"temperature": ask.temperature})
     found: list[LLMJudge] = []
     match ask.kind:

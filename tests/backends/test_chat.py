@@ -38,6 +38,29 @@ def test_usage_is_read_and_may_be_missing() -> None:
     assert read_chat(body).usage == Usage(1, None, None)
 
 
+@pytest.mark.parametrize(
+    ("counts", "read"),
+    [
+        ({"completion_tokens_details": None, "prompt_tokens_details": 7}, Usage(1, 100, 20)),
+        ({"completion_tokens_details": {"reasoning_tokens": 15}}, Usage(1, 100, 20, 15)),
+        ({"prompt_tokens_details": {"cached_tokens": 0}}, Usage(1, 100, 20, None, 0)),
+        # Grok and Gemini count thoughts beside the reply, and in the total alone.
+        (
+            {"completion_tokens_details": {"reasoning_tokens": 900}, "total_tokens": 1020},
+            Usage(1, 100, 920, 900),
+        ),
+        # More than the whole is no count.
+        ({"completion_tokens_details": {"reasoning_tokens": 900}}, Usage(1, 100, 20)),
+        ({"prompt_tokens_details": {"cached_tokens": 101}}, Usage(1, 100, 20)),
+        ({"prompt_tokens_details": {"cached_tokens": -1}}, Usage(1, 100, 20)),
+    ],
+)
+def test_the_parts_of_the_usage_are_read(counts: dict[str, Any], read: Usage) -> None:
+    body = completion("x")
+    body["usage"] |= counts
+    assert read_chat(body).usage == read
+
+
 def test_content_in_parts_is_joined() -> None:
     parts = [{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]
     body = completion(None, content_parts=None)

@@ -37,6 +37,7 @@ from judgebench.backends.openai_compatible import OpenAICompatible
 from judgebench.backends.settings import BackendSettings, Price
 from judgebench.backends.transport import Waits
 from judgebench.errors import EndpointDown, SetupError
+from judgebench.records import Usage
 
 KEY = "sk-test-0123456789abcdef"
 QUICK = Waits(first=0.001, longest=0.05)
@@ -434,6 +435,180 @@ def test_other_bad_request_fails_only_itself(opener: Opener) -> None:
     assert replies["a"].finish == "failed"
     assert "bad characters" in replies["a"].error
     assert KEY not in replies["a"].error
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def test_what_is_none_is_left_out_of_the_request(opener: Opener) -> None:
+    with Loopback([said("x")]) as server:
+        only(opener(server), ask(temperature=None, top_p=None, seed=None))
+    assert set(server.bodies[0]) == {"model", "messages", "max_tokens"}
+
+
+TEMPERATURE, TOP_P, SEED = (f"`decoding: {{{k}: null}}`" for k in ("temperature", "top_p", "seed"))
+REFUSED_PARAMETERS = [
+    ("Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) "
+     "value is supported.", TEMPERATURE),
+    ("`temperature` is deprecated for this model.", TEMPERATURE),
+    ("temperature: range: 0..1", TEMPERATURE),
+    ("`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+     f"{TEMPERATURE} or {TOP_P}"),
+    ("`temperature` may only be set to 1 when thinking.type is enabled", TEMPERATURE),
+    ("Unsupported parameter: 'top_p' is not supported with this model.", TOP_P),
+    ("Unrecognized request argument supplied: seed", SEED),
+    ("[{'type': 'extra_forbidden', 'loc': ['body', 'seed'], 'msg': 'Extra inputs'}]", SEED),
+    ("Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+     "'max_completion_tokens' instead.", "`settings: {max_tokens_as: max_completion_tokens}`"),
+    ("max_tokens is too large: 9000. This model supports at most 4096 completion tokens",
+     "`decoding: {max_tokens: N}` with an N that it takes"),
+    ("Unsupported value: 'reasoning_effort' does not support 'none' with this model.",
+     "another `settings: {thinking: ...}`, or none"),
+    ("Requested sample logprobs of 20, which is greater than max allowed: 5",
+     "no `probabilities`"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "line"), REFUSED_PARAMETERS)
+@pytest.mark.parametrize("code", [400, 422])
+def test_a_refused_parameter_ends_the_run_with_the_line_that_fixes_it(
+    opener: Opener, message: str, line: str, code: int
+) -> None:
+    with (
+        Loopback([status(code, message)]) as server,
+        pytest.raises(SetupError) as caught,
+    ):
+        list(opener(server, concurrency=4).complete(ask(key=str(i)) for i in range(100)))
+    told = str(caught.value)
+    assert "the endpoint does not take a parameter of the request; set " + line in told
+    assert message[:40] in told
+    assert len(server.bodies) <= 4
+
+
+ABOUT_THE_ANSWER = [
+    "invalid character in 'Her temperature was 38.5, the seed of doubt was sown'",
+    "temperatures of 'max tokenization' cannot be encoded",
+    "messages.1: text content blocks must be non-empty",
+]
+
+
+@pytest.mark.parametrize("message", ABOUT_THE_ANSWER)
+def test_words_of_the_answer_are_no_parameters(opener: Opener, message: str) -> None:
+    with Loopback([status(400, message)]) as server:
+        assert only(opener(server)).finish == "failed"
+
+
+def test_who_has_replied_takes_the_parameters(opener: Opener) -> None:
+    """What it then says of one is about the one answer."""
+    message = "`max_tokens` leaves no room for this one"
+    with Loopback([said("good"), status(400, message), said("good")]) as server:
+        asked = [ask(key=str(i)) for i in range(3)]
+        replies = list(opener(server, concurrency=1).complete(asked))
+    assert [r.finish for r in replies] == ["stop", "failed", "stop"]
+    assert message in replies[1].error
+
+
+def test_a_reply_is_bounded_under_the_name_that_the_endpoint_knows(opener: Opener) -> None:
+    with Loopback([said("x")]) as server:
+        only(opener(server, max_tokens_as="max_completion_tokens"), ask(max_tokens=77))
+    assert server.bodies[0]["max_completion_tokens"] == 77
+    assert "max_tokens" not in server.bodies[0]
+
+
+# --- thinking and caches -------------------------------------------------------------------------
+
+
+def counted(**details: Any) -> dict[str, Any]:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200, **details}
+    return {**completion("x"), "usage": usage}
+
+
+def test_thinking_is_asked_for_as_its_endpoint_takes_it_and_has_room(opener: Opener) -> None:
+    send = {"reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": True}}
+    with Loopback([said('{"harm": "none"}')]) as server:
+        backend = opener(server, thinking={"budget": 2000, "send": send})
+        plain = opener(server)
+        only(backend, ask(max_tokens=77, schema=SCHEMA))
+    (body,) = server.bodies
+    assert {name: body[name] for name in send} == send
+    assert body["max_tokens"] == 2077
+    assert body["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert backend.describe()["thinking"] == {"budget": 2000, "send": send}
+    assert "thinking" not in plain.describe()
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_thoughts_are_kept_beside_the_text(opener: Opener, name: str) -> None:
+    with Loopback([said("Safe.", **{name: f"Is it? {KEY}"})]) as server:
+        reply = only(opener(server))
+    assert reply.text == "Safe."
+    assert reply.reasoning.startswith("Is it?")
+    assert KEY not in reply.reasoning
+
+
+def test_tokens_of_thoughts_and_of_the_cache_are_counted_and_priced(opener: Opener) -> None:
+    details = {
+        "completion_tokens_details": {"reasoning_tokens": 150},
+        "prompt_tokens_details": {"cached_tokens": 800},
+    }
+    price = Price(prompt=2.0, completion=10.0, cached=0.5)
+    with Loopback([raw(counted(**details))]) as server:
+        reply = only(opener(server, price=price))
+        unpriced = only(opener(server, price=Price(prompt=2.0, completion=10.0)))
+    assert reply.usage == Usage(1, 1000, 200, 150, 800)
+    assert reply.cost == pytest.approx((200 * 2.0 + 800 * 0.5 + 200 * 10.0) / 1e6)
+    assert unpriced.cost == pytest.approx((1000 * 2.0 + 200 * 10.0) / 1e6)
+
+
+def messages_reply(request: Any, count: int) -> Any:
+    """What Anthropic's protocol says of a reply after thoughts, its prompt mostly in the cache."""
+    return raw(
+        {
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+            "content": [
+                {"type": "thinking", "thinking": "Is it?", "signature": "x"},
+                {"type": "text", "text": "Safe."},
+            ],
+            "stop_reason": "end_turn", "stop_sequence": None,
+            "usage": {
+                "input_tokens": 40, "output_tokens": 300, "cache_read_input_tokens": 900,
+                "cache_creation_input_tokens": 60,
+            },
+        }
+    )  # fmt: skip
+
+
+def test_claude_is_told_what_to_cache_and_its_budget(litellm_at_work: None) -> None:
+    with Loopback(messages_reply) as server:
+        given = {
+            "base_url": server.base_url.removesuffix("/v1"),
+            "thinking": {"budget": 1024},
+            "price": {"prompt": 3.0, "completion": 15.0, "cached": 0.3},
+        }
+        settings = BackendSettings.model_validate(given)
+        backend = LiteLLM("anthropic/claude-sonnet-4-5", settings, QUICK)
+        asked = ask(temperature=None, top_p=None, seed=None, max_tokens=77)
+        reply = only(backend, asked)
+    (body,) = server.bodies
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 1024}
+    assert body["max_tokens"] == 1101
+    assert not {"temperature", "top_p", "seed"} & body.keys()
+    (system,) = body["system"]
+    assert (system["text"], system["cache_control"]) == ("Judge.", {"type": "ephemeral"})
+    assert "cache_control" not in json.dumps(body["messages"])
+    assert (reply.text, reply.reasoning) == ("Safe.", "Is it?")
+    assert (reply.usage.prompt_tokens, reply.usage.cached_tokens) == (1000, 900)
+    assert reply.cost == pytest.approx((100 * 3.0 + 900 * 0.3 + 300 * 15.0) / 1e6)
+
+
+def test_a_parameter_that_litellm_refuses_names_the_line(
+    litellm_at_work: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPBACK_KEY", KEY)
+    backend = LiteLLM("openai/o3-mini", BackendSettings(api_key_env="LOOPBACK_KEY"), QUICK)
+    with pytest.raises(SetupError) as caught:
+        only(backend)
+    assert "openai/o3-mini does not take these settings; set " + TEMPERATURE in str(caught.value)
 
 
 def test_declared_refusals(opener: Opener) -> None:

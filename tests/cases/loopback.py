@@ -1,4 +1,5 @@
-"""A real HTTP server on 127.0.0.1 that speaks chat completions and fails on demand.
+"""A real HTTP server on 127.0.0.1 that speaks chat completions and fails on demand. What is posted
+to `/v1/messages` (Anthropic's protocol) is played to as well.
 
     with Loopback([status(429), said("hello")]) as server:
         ...  # server.base_url, server.bodies, server.peak
@@ -172,7 +173,8 @@ class Loopback:
     async def _live(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application()
-        app.router.add_post("/v1/chat/completions", self._serve)
+        for path in ("/v1/chat/completions", "/v1/messages"):
+            app.router.add_post(path, self._serve)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)

@@ -118,8 +118,20 @@ def test_there_are_tokens_enough_for_the_longest_labels(prompt: str) -> None:
         ),
         (
             says(f"<think>The text says {GOOD}", "length"), Status.UNPARSED, {},
-            "the reply was cut off at its token limit; the reply's reasoning is not one closed "
-            "block before all else",
+            "the reply was cut off at its token limit while the model was thinking",
+        ),
+        (
+            says("", "length", reasoning="The text"), Status.UNPARSED, {},
+            "the reply was cut off at its token limit while the model was thinking",
+        ),
+        (  # a provider that keeps the thoughts to itself
+            says("", "length", usage=Usage(1, 9, 99, 99)), Status.UNPARSED, {},
+            "the reply was cut off at its token limit while the model was thinking",
+        ),
+        (
+            says('<think>Hm.</think> {"bias": "No", "empa', "length", reasoning="Hm."),
+            Status.UNPARSED, {},
+            "the reply was cut off at its token limit; the reply holds a damaged JSON object",
         ),
         (
             says("I cannot judge this: it", "length"), Status.REFUSED, {},
@@ -142,6 +154,21 @@ def test_every_ending_has_its_status_and_reason(script, status, labels, reason) 
 
 def test_a_verdict_keeps_the_raw_reply() -> None:
     assert one(says("hm \ud800")).raw == "hm \ud800"
+
+
+def test_a_verdict_keeps_what_the_model_thought_apart_from_its_reply() -> None:
+    thoughts = {"bias": f"Is it? {GOOD}", "empathy": "Hm."}
+
+    def script(request: Request) -> Reply:
+        (metric,) = request.schema["properties"]
+        text = json.dumps({metric: READ[metric]})
+        return Reply(request.key, text, usage=Usage(1, 50, 20, 15, 40), reasoning=thoughts[metric])
+
+    verdict = one(script, mode="per_metric")
+    assert verdict.reasoning == f"Is it? {GOOD}\n\nHm."
+    assert "Hm." not in verdict.raw
+    assert (verdict.labels, verdict.usage) == (READ, Usage(2, 100, 40, 30, 80))
+    assert one(says()).reasoning == ""
 
 
 FINISHES: dict[str, Reply | str] = {
@@ -304,6 +331,7 @@ def test_the_signature_changes_with_whatever_a_verdict_depends_on() -> None:
         signature(decoding={"top_p": 0.9}),
         signature(decoding={"max_tokens": 100}),
         signature(decoding={"seed": 1}),
+        *(signature(decoding={name: None}) for name in ("temperature", "top_p", "seed")),
         signature(prompt="likert", thresholds=THRESHOLDS),
         signature(prompt="likert", thresholds={**THRESHOLDS, "bias": {"Yes": 1, "No": 2}}),
     ]
@@ -318,6 +346,22 @@ def test_the_signature_does_not_change_with_how_it_is_run() -> None:
     assert signature(prompt="likert", thresholds=turned) == signature(
         prompt="likert", thresholds=THRESHOLDS
     )
+
+
+def test_the_signature_of_a_judge_without_new_keys_is_what_it_always_was() -> None:
+    assert signature() == "2559f23fe84290eb"
+
+
+def test_a_forecast_counts_all_that_a_model_may_think_with() -> None:
+    thinking = {"settings": {"thinking": {"budget": 1000}}}
+    for mode, calls in (("one_pass", 1), ("per_metric", 2)):
+        more = judge(mode=mode, **thinking).likely_reply_tokens
+        assert more - judge(mode=mode).likely_reply_tokens == 1000 * calls
+
+
+def test_what_is_null_is_left_out_of_the_request() -> None:
+    request = judge(decoding={"temperature": None, "top_p": None, "seed": None}).request(Task(ITEM))
+    assert (request.temperature, request.top_p, request.seed) == (None, None, None)
 
 
 def test_the_manifest_is_told_how_it_was_run() -> None:

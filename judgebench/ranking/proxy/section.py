@@ -16,11 +16,12 @@ EVALUATOR_KINDS: tuple[EvaluatorKind, ...] = ("baseline", "expert-trained", "llm
 
 
 class ArgumentDecoding(Strict):
-    """How arguments are drawn; the defaults are those of the paper (section 3.2.1)."""
+    """How arguments are drawn; the defaults are those of the paper (section 3.2.1). What is None is
+    left out of the request."""
 
     max_tokens: int = Field(default=256, ge=1)
-    temperature: float = Field(default=0.9, ge=0, le=2)
-    top_p: float = Field(default=0.85, gt=0, le=1)
+    temperature: float | None = Field(default=0.9, ge=0, le=2)
+    top_p: float | None = Field(default=0.85, gt=0, le=1)
 
 
 class GeneratorConfig(Strict):
