@@ -22,7 +22,7 @@ from jinja2.runtime import Context
 from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer, Part, content_hash, in_words
+from judgebench.records import Answer, Part, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
 from judgebench.template import MOST_CHARACTERS, compiled, context_of, parsed
@@ -166,10 +166,10 @@ class Prompt:
             made = _OfRubric(rubric, [_plain(metric) for metric in rubric.metrics])
             self._made[id(rubric)] = made
         reference = answer.reference or ""
-        asked, text, turns = answer.question, answer.text, answer.turns
+        asked, text = answer.question, answer.text
         tag = fence_tag(asked, text, reference, *beside)
-        of_text = turns if turns and text == in_words(turns) else ()
-        before = () if of_text else turns
+        turns = answer.turns
+        before, of_text = ((), turns) if answer.is_conversation else (turns, ())
         one, several = ("", "") if self.shows == "answer" else _BESIDE[self.shows]
         values = {
             "instructions": rubric.instructions,

@@ -90,6 +90,11 @@ class Answer:
         return tuple(part for part in self.parts if part.role not in ("response", "criterion"))
 
     @property
+    def is_conversation(self) -> bool:
+        """Whether the turns are those of the text, and not what was said before it."""
+        return bool(self.turns) and self.text == in_words(self.turns)
+
+    @property
     def kind(self) -> Kind:
         """What is to be labelled."""
         if self.responses:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,10 @@ from judgebench.align import alignment_figures as figures
 from judgebench.align import alignment_tables as tables
 from judgebench.align.alignment import Alignment, Disagreement, JudgeSummary
 from judgebench.align.compared import MOST_NAMED
-from judgebench.align.statistics import MOST_RAW, Declared
+from judgebench.align.statistics import Declared
 from judgebench.records import Status, Verdict
 from judgebench.report.words import counted, listed
+from judgebench.results.answer_texts import reasons_of, texts_of
 from judgebench.results.part import Block, Card, Drawing, Part
 from judgebench.results.tables import DASH, Cell, Look, Table
 from judgebench.rubric import Metric
@@ -33,6 +34,7 @@ _DIRECTIONS: Mapping[str, tuple[str, str, Look]] = {
     "mild": ("▼", "judge less severe", "bad"),
     "other": ("≠", "different, no order", "bad"),
     "missing": ("✕", "no label from the judge", "unclear"),
+    "flipped": ("⇄", "judge says otherwise in the other order", "unclear"),
 }
 
 
@@ -221,16 +223,17 @@ def _disagreement_block(a: Alignment) -> Block:
         "≠ different, ✕ no label."
     )
     cards = tuple(_card(a, found) for found in a.disagreements)
+    if any(metric.of == "pair" for metric in a.rubric.metrics):
+        how += " ⇄ the judge said otherwise when the two responses stood in the other order."
     return Block("Disagreements", (how,) if cards else (), cards=cards)
 
 
 def _card(a: Alignment, d: Disagreement) -> Card:
-    texts = [("Question", d.answer.question), ("Answer", d.answer.text or "(no text)")]
-    texts += [("Reference", d.answer.reference)] if d.answer.reference is not None else []
-    by_system = [f"answer by {d.answer.system}"] if d.answer.system else []
+    about = [f"answer by {d.answer.system}"] if d.answer.system and not d.answer.responses else []
+    metrics = [metric for metric in a.rubric.metrics if metric.of == d.answer.kind]
     judges = [judge.name for judge in a.real_judges]
     people = sorted({who for labels in d.human.values() for who in labels})
-    directions = {(j, m.id): _direction(d, j, m) for j in judges for m in a.rubric.metrics}
+    directions = {(j, m.id): _directions(d, j, m) for j in judges for m in metrics}
     grid = Table(
         "labels", "Labels", ("Metric", "Human truth", *people, *judges),
         tuple(
@@ -240,21 +243,28 @@ def _card(a: Alignment, d: Disagreement) -> Card:
                 *(Cell(d.human.get(metric.id, {}).get(who, DASH)) for who in people),
                 *(_verdict_cell(d, j, metric, directions[j, metric.id]) for j in judges),
             )
-            for metric in a.rubric.metrics
+            for metric in metrics
         ),
     )  # fmt: skip
     return Card(
         d.answer.item_id,
-        (*by_system, f"distance {d.distance:g}"),
-        tuple((heading, text) for heading, text in texts if text or heading != "Question"),
-        tuple(_unusable(judge, v) for judge, v in d.verdicts.items() if v.status is not Status.OK),
+        (*about, f"distance {d.distance:g}"),
+        texts_of(d.answer, [_preferred(d, metrics, place) for place in (0, 1)]),
+        tuple(why for j, v in d.verdicts.items() for why in reasons_of(j, v, d.answer, a.rubric)),
         grid,
         tuple(
-            {"Judge": judge, "Metric": a.title(metric), "Direction": _DIRECTIONS[found][1]}
+            {"Judge": judge, "Metric": a.title(metric), "Direction": words}
             for (judge, metric), found in directions.items()
-            if found
+            for _, words, _ in found
         ),
     )
+
+
+def _directions(d: Disagreement, judge: str, metric: Metric) -> list[tuple[str, str, Look]]:
+    """How a judge's label stands to the truth where it differs, and to what the judge said of the
+    same pair in the other order."""
+    flipped = "flipped" * _flipped(d.verdicts.get(judge), metric)
+    return [_DIRECTIONS[found] for found in (_direction(d, judge, metric), flipped) if found]
 
 
 def _direction(d: Disagreement, judge: str, metric: Metric) -> str:
@@ -273,19 +283,32 @@ def _direction(d: Disagreement, judge: str, metric: Metric) -> str:
     return "severe" if order.index(label) > order.index(truth) else "mild"
 
 
-def _verdict_cell(d: Disagreement, judge: str, metric: Metric, direction: str) -> Cell:
+def _verdict_cell(
+    d: Disagreement, judge: str, metric: Metric, differs: Sequence[tuple[str, str, Look]]
+) -> Cell:
     verdict = d.verdicts.get(judge)
     if verdict is None:
         return Cell("not judged", look="unclear")
-    sign, words, look = _DIRECTIONS.get(direction, ("", "", ""))
     text = verdict.labels.get(metric.id, verdict.status.value)
-    return Cell(f"{sign} {text}" if sign else text, remark=words, look=look)
+    if not differs:
+        return Cell(text)
+    signs, words, looks = zip(*differs, strict=True)
+    return Cell(" ".join((*signs, text)), remark="; ".join(words), look=looks[0])
 
 
-def _unusable(judge: str, verdict: Verdict) -> tuple[str, str]:
-    """Why a verdict is none, and the reply."""
-    why = f": {verdict.reason}" if verdict.reason else ""
-    raw = verdict.raw[:MOST_RAW] or "(no reply)"
-    if len(verdict.raw) > MOST_RAW:
-        raw += f"\n[cut; the reply has {len(verdict.raw)} characters]"
-    return f"{judge} gave no usable verdict ({verdict.status.value}){why}", raw
+def _flipped(verdict: Verdict | None, metric: Metric) -> bool:
+    """Whether a judge said otherwise of a pair when the two stood in the other order."""
+    said = [(one.place, one.labels.get(metric.id)) for one in (verdict.shown if verdict else ())]
+    labels = {metric.swapped(label) if place else label for place, label in said if label}
+    return metric.of == "pair" and len(labels) > 1
+
+
+def _preferred(d: Disagreement, metrics: Sequence[Metric], place: int) -> str:
+    """Who prefers that response of a pair: `preferred by ann and judge m`."""
+    found = []
+    for metric in (m for m in metrics if m.preference):
+        label = metric.label_texts[place]
+        who = [name for name, said in d.human.get(metric.id, {}).items() if said == label]
+        who += [f"judge {j}" for j, v in d.verdicts.items() if v.labels.get(metric.id) == label]
+        found += [f"preferred by {listed(who)}"] * bool(who)
+    return "; ".join(found)

@@ -40,8 +40,6 @@ MOST_ANNOTATORS_IN_PAIRS = 12
 """Beyond this many annotators nobody reads a table of pairs any more."""
 MOST_DISAGREEMENTS = 2000
 """How many items on which judge and humans differ are listed, the farthest apart first."""
-MOST_RAW = 4000
-"""Characters of an unreadable reply that the page keeps."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from judgebench.report.figure import described
 from judgebench.report.words import printable
 from judgebench.results.part import (
+    HEADINGS,
     Block,
     Card,
     Part,
@@ -98,15 +99,17 @@ def _cards(cards: Sequence[Card]) -> dict[str, Any]:
 def _card(card: Card) -> dict[str, Any]:
     return {
         "title": card.title, "about": card.about,
-        "texts": [[heading, _stretches(text)] for heading, text in card.texts],
-        "folded": [[heading, _stretches(text)] for heading, text in card.folded],
+        "texts": [[printable(heading), _stretches(text)] for heading, text in card.texts],
+        "folded": [[printable(heading), _stretches(text)] for heading, text in card.folded],
         "grid": _grid(card.grid) if card.grid else None,
         "facets": [dict(facet) for facet in card.facets],
     }  # fmt: skip
 
 
 def _stretches(text: Passage) -> list[tuple[str, str]]:
-    return [("", text)] if isinstance(text, str) else list(text)
+    if isinstance(text, str):
+        return [("", text)]
+    return [(mark, printable(said) if mark in HEADINGS else said) for mark, said in text]
 
 
 def _grid(table: Table) -> dict[str, Any]:

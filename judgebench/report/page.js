@@ -1,6 +1,7 @@
 // Text of the data reaches the page through textContent and value only, never as markup.
 (() => {
   const PAGE = 20;
+  const LAST_TURNS = 4; // of a longer conversation are open
 
   // A tap shows what a pointer sees as a tooltip.
   document.body.addEventListener("click", (event) => {
@@ -104,10 +105,30 @@
     parts.forEach((part, i) => made.append(...(i ? [el("wbr")] : []), part));
     return made;
   };
+  const folded = (heading, ...inside) => {
+    const box = el("details");
+    box.append(el("summary", "", heading), ...inside);
+    return box;
+  };
+  // A text, or pieces with headings of their own: turns of a conversation, or columns.
   const passage = ([heading, stretches], tag) => {
-    const [box, text] = [el(tag === "summary" ? "details" : "div"), el("p", "text")];
-    for (const [change, part] of stretches) text.append(change ? el(change, "", part) : part);
-    box.append(el(tag, "", heading), text);
+    const box = el(tag === "summary" ? "details" : "div");
+    const [pieces, inside] = [[], el("div")];
+    let text = el("p", "text");
+    for (const [mark, part] of stretches) {
+      if (mark === "turn" || mark === "column") {
+        const piece = el("div", "piece");
+        text = el("p", "text");
+        piece.append(el("h5", "", part), text);
+        piece.dataset.by = part;
+        pieces.push(piece);
+        inside.className = mark;
+      } else text.append(mark ? el(mark, "", part) : part);
+    }
+    const before = inside.className === "turn" ? pieces.length - LAST_TURNS : 0;
+    if (before > 1) inside.append(folded(`${before} turns before`, ...pieces.splice(0, before)));
+    inside.append(...pieces);
+    box.append(el(tag, "", heading), pieces.length ? inside : text);
     return box;
   };
   const cell = ([text, look, remark, best]) => {
@@ -147,7 +168,7 @@
     const words = new Map(
       data.cards.map((card) => [
         card,
-        [card.title, ...card.about, ...plain(card.texts)].join("\n").toLowerCase(),
+        [card.title, ...card.about, ...plain(card.texts), ...plain(card.folded)].join("\n").toLowerCase(),
       ]),
     );
     const choices = data.facets.map(([name, values]) => {

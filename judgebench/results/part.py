@@ -65,8 +65,11 @@ class Drawing:
 
 
 Figure = Intervals | HeatMap | Drawing
-# A text, or its stretches in order, each plain, deleted or inserted.
-Passage = str | Sequence[tuple[Literal["", "del", "ins"], str]]
+# What a stretch of text is: plain, deleted or inserted; or the heading of what follows it, which is
+# a turn of a conversation or a column beside others.
+Mark = Literal["", "del", "ins", "turn", "column"]
+HEADINGS: tuple[Mark, ...] = ("turn", "column")
+Passage = str | Sequence[tuple[Mark, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from judgebench.records import Verdict
+from judgebench.results.answer_texts import asked_of, reasons_of
 from judgebench.results.part import Card
 from judgebench.results.tables import Cell, Table
 from judgebench.rubric import Metric, Rubric
@@ -60,16 +61,20 @@ def miss_card(miss: Miss, rubric: Rubric) -> Card:
         "False claim": item.false_claim, "True claim": item.true_claim,
         "Why it sounds right": item.why_plausible, "Source": item.source,
     }  # fmt: skip
-    question = (("Question", item.parent.question),) if item.parent.question else ()
     area = {"Area": item.area} if item.area else {}
     return Card(
         f"Missed by {', '.join(miss.missed_by)}",
         about=(item.item_id, f"{item.recipe}, version {item.recipe_version}", item.made_by),
         texts=(
-            *question,
+            *asked_of(item.parent),
             ("Sound parent", [("del" if differs else "", old) for old, differs in parent if old]),
             ("Altered answer", [("ins" if differs else "", new) for new, differs in text if new]),
             *((heading, fact) for heading, fact in facts.items() if fact),
+        ),
+        folded=tuple(
+            reason
+            for judge in miss.missed_by
+            for reason in reasons_of(judge, miss.verdicts[judge], item.answer, rubric)
         ),
         grid=_grid(miss, rubric),
         facets=tuple({"Judge": judge, "Recipe": item.recipe, **area} for judge in miss.missed_by),

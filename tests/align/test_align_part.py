@@ -21,9 +21,10 @@ from judgebench.align.alignment_figures import (
     reliability_figures,
 )
 from judgebench.align.alignment_part import describe
-from judgebench.align.statistics import MOST_RAW, STATISTICS
+from judgebench.align.statistics import STATISTICS
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Verdict
 from judgebench.report.figure import drawn
+from judgebench.results.answer_texts import MOST_SHOWN
 from judgebench.results.part import Block, Card, figures_of
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes
@@ -492,7 +493,7 @@ def test_raw_replies_are_kept_for_failures_only_and_cut(realistic: Alignment) ->
     changed = replace(realistic, disagreements=(replace(d, verdicts=verdicts),))
     folded = dict(cards(changed)[d.answer.item_id].folded)
     (raw,) = [text for heading, text in folded.items() if heading.startswith("smollm2-135m")]
-    assert raw == "x" * MOST_RAW + "\n[cut; the reply has 5000 characters]"
+    assert raw == "x" * MOST_SHOWN + "\n[cut; the reply has 5000 characters]"
     assert not any(heading.startswith("Meta-Llama") for heading in folded)
 
 

@@ -87,6 +87,14 @@ class Nothing:
     reason: str
 
 
+def not_alterable(answer: Answer) -> str:
+    """Why an answer is never altered; empty where it may be."""
+    if not answer.text.strip():
+        return "the answer is empty"
+    single = answer.kind == "answer" and not answer.is_conversation
+    return "" if single else "pairs, criteria and whole conversations are not altered"
+
+
 # All chance comes from the generator, which depends on seed, recipe and answer alone: the same
 # seed gives the same set, whatever is edited before.
 Edit = Callable[[Answer, Random], Edited | Nothing]

@@ -23,7 +23,7 @@ from judgebench.progress import NoProgress, Progress
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.shipped import find_file
-from judgebench.stress.probes.altered import AlteredAnswer, Edited
+from judgebench.stress.probes.altered import AlteredAnswer, Edited, not_alterable
 from judgebench.stress.probes.attacks import AttackEntry, StressSettings, load_attacks
 from judgebench.stress.probes.plan import By, altered_answer, altered_id, make_plan
 from judgebench.stress.probes.recipe import (
@@ -247,10 +247,11 @@ class Draft:
 def drafts(recipe: Recipe, answers: Iterable[Answer], seed: int) -> list[Draft]:
     """What is to be written, in an order that the seed decides.
 
-    An empty answer is not altered. The error areas take turns, so that any first part of the drafts
-    is balanced over them. Raises SetupError for a recipe that needs no model.
+    An answer that is empty or not a single text is not altered. The error areas take turns, so that
+    any first part of the drafts is balanced over them. Raises SetupError for a recipe that needs no
+    model.
     """
-    filled = (answer for answer in answers if answer.text.strip())
+    filled = (answer for answer in answers if not not_alterable(answer))
     drawn = sorted(filled, key=lambda answer: content_hash([seed, answer.item_id]))
     match recipe.edit:
         case Write(areas=areas):

@@ -12,7 +12,14 @@ from typing import Any
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric
-from judgebench.stress.probes.altered import BY_RULE, AlteredAnswer, Edited, Nothing, span_diff
+from judgebench.stress.probes.altered import (
+    BY_RULE,
+    AlteredAnswer,
+    Edited,
+    Nothing,
+    not_alterable,
+    span_diff,
+)
 from judgebench.stress.probes.attacks import Attack
 from judgebench.stress.probes.edits.layout import demanded
 from judgebench.stress.probes.recipe import Ask, Recipe
@@ -195,8 +202,8 @@ def _alter(attack: Attack, pool: Sequence[Answer], how: _Altering) -> Made:
         if not how.sound(parent, recipe.must_worsen):
             continue
         chance = Random(content_hash([how.seed, recipe.content_hash, parent.item_id]))
-        empty = not parent.text.strip()
-        edited = Nothing("the answer is empty") if empty else edit(parent, chance)
+        why_not = not_alterable(parent)
+        edited = Nothing(why_not) if why_not else edit(parent, chance)
         if isinstance(edited, Nothing):
             nothing[parent.item_id] = edited.reason
         else:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.records import Answer, HumanLabel
+from judgebench.records import Answer, HumanLabel, Part, in_words
 from judgebench.rubric import load_rubric
 from judgebench.stress.probes.attacks import Attack, StressSettings, load_attacks
 from judgebench.stress.probes.plan import Plan, make_plan
@@ -172,3 +172,18 @@ def test_an_empty_answer_is_not_altered() -> None:
     assert {item.parent.item_id for made in found.made for item in made.items} == {"f"}
     told = {reason for made in found.made for reason in made.nothing.values()}
     assert told == {"the answer is empty"}
+
+
+def test_pairs_criteria_and_whole_conversations_are_not_altered() -> None:
+    turns = (Part("user", "Why?"), Part("assistant", "Because it is."))
+    pair = tuple(Part("response", text) for text in ("Because it is.", "It is not."))
+    of = {
+        "pair": Answer("pair", "Because it is.\n\nIt is not.", "Why?", parts=pair),
+        "criterion": Answer("c", "Because it is.", "Why?", parts=(Part("criterion", "Is kind."),)),
+        "whole": Answer("whole", in_words(turns), parts=turns),
+        "last": Answer("last", "Because it is so.", in_words(turns), parts=turns),
+    }
+    found = make_plan(attacks("greeting", "planted-json-blame"), list(of.values()), (), SAFETY)
+    assert {item.parent.item_id for made in found.made for item in made.items} == {"last"}
+    told = {reason for made in found.made for reason in made.nothing.values()}
+    assert told == {"pairs, criteria and whole conversations are not altered"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stress_report_case import make_miss, make_stress
 
-from judgebench.records import Answer
+from judgebench.records import Answer, Lookup, Part, in_words
 from judgebench.results.part import Card
 from judgebench.stress.misses import miss_card
 from judgebench.stress.probes.altered import AlteredAnswer, Change, marked, span_diff
@@ -54,6 +54,30 @@ def test_every_judge_stands_with_its_label_of_both_answers() -> None:
     }
     assert card.title == "Missed by smollm2-135m"
     assert [facet["Judge"] for facet in card.facets] == ["smollm2-135m"]
+
+
+def test_a_conversation_and_the_reasons_of_who_missed_it_are_shown() -> None:
+    miss, judge = make_miss(), "smollm2-135m"
+    turns = (Part("user", "I feel ill."), Part("assistant", "Since when?"), Part("user", "Today."))
+    parent = replace(miss.item.parent, question=in_words(turns), parts=turns)
+    said = replace(
+        miss.verdicts[judge],
+        rationale="It says virus.",
+        transcript=(Lookup("A virus?", ("Yes.",)),),
+    )
+    changed = replace(
+        miss, item=replace(miss.item, parent=parent), verdicts={**miss.verdicts, judge: said}
+    )
+    card = miss_card(changed, RUBRIC)
+    heading, shown = card.texts[0]
+    assert heading == "Conversation before it"
+    assert shown == [one for turn in turns for one in (("turn", turn.role), ("", turn.text))]
+    assert card.folded == ((
+        "smollm2-135m: its rationale, what it looked up",
+        [("column", "Rationale"), ("", "It says virus."), ("column", "Looked up: A virus?"),
+         ("", "Yes.")],
+    ),)  # fmt: skip
+    assert miss_card(miss, RUBRIC).folded == ()
 
 
 def test_a_parent_that_nobody_judged_says_so() -> None:
