@@ -8,9 +8,9 @@ it is checked against the shape that was asked for, and never trusted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -29,7 +29,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 class WritingTerms:
     """The name of the work, who follows it, when to stop and what may be spent.
 
-    `price_field` names the setting that would tell what a call costs.
+    `price_field` names the setting that would tell what a call costs. The parameters in `left_out`
+    are left out of every request.
     """
 
     name: str = ""
@@ -37,6 +38,7 @@ class WritingTerms:
     stop: StopSign = field(default_factory=Stop)
     budget: Budget = field(default_factory=lambda: Budget(None))
     price_field: str = ""
+    left_out: Sequence[str] = ()
 
 
 @dataclass
@@ -68,12 +70,13 @@ def write_texts(
     budget, stop = terms.budget, terms.stop
 
     unpriced = None
+    nothing: dict[str, Any] = dict.fromkeys(terms.left_out)
 
     def requests() -> Iterator[Request]:
         for key, draft in todo.items():
             if stop.wanted or unpriced or not budget.may_ask():
                 return
-            yield ask(key, draft)
+            yield replace(ask(key, draft), **nothing)
 
     result = Written(len(todo), before)
     terms.progress.start(terms.name, before + len(todo), before)

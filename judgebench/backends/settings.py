@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from judgebench.backends.secrets import Secrets
 from judgebench.errors import Problem, SetupError
@@ -56,6 +56,15 @@ class Thinking(BaseModel):
 
     budget: int = Field(ge=0, le=1_000_000)
     send: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("send")
+    @classmethod
+    def _asks_for_thinking(cls, send: dict[str, Any]) -> dict[str, Any]:
+        # Any other could change where a request goes, or what it asks, and be recorded nowhere.
+        if other := [name for name in send if not _OF_THINKING.search(name)]:
+            allowed = "names with reason, think or effort, chat_template_kwargs, output_config"
+            raise ValueError(f"{other[0]!r} asks for no thinking (allowed: {allowed})")
+        return send
 
 
 class BackendSettings(BaseModel):
@@ -168,5 +177,6 @@ class BackendSettings(BaseModel):
         return {name: values[name] for name in names if name in values}
 
 
+_OF_THINKING = re.compile(r"reason|think|effort|^chat_template_kwargs$|^output_config$")
 _VERSION = re.compile(r"/v\d")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,40}")

@@ -48,6 +48,11 @@ class Decoding(Strict):
     max_tokens: int | None = Field(default=None, ge=1)
     seed: int | None = 0
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The parameters that the endpoint gets none of."""
+        return tuple(k for k in ("temperature", "top_p", "seed") if getattr(self, k) is None)
+
 
 class JudgeConfig(Strict):
     """A language model as a judge. `parse_retries`: how often an unreadable reply is requested

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from judgebench.backends import open_backend
+from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
 from judgebench.judges.config import (
     CalibrationConfig,
@@ -64,12 +66,32 @@ def test_the_old_name_of_parse_retries_is_read_with_a_notice() -> None:
         ({"decoding": {"top_k": 3}}, "decoding.top_k"),
         ({"thresholds": {"bias": {"Yes": "low"}}}, "thresholds.bias.Yes"),
         ({"settings": {"no_such": 1}}, "settings.no_such"),
+        ({"settings": {"thinking": {"send": {}}}}, "settings.thinking.budget"),
+        ({"settings": {"thinking": {"budget": -1}}}, "settings.thinking.budget"),
+        ({"settings": {"max_tokens_as": "limit"}}, "settings.max_tokens_as"),
     ],
 )
 def test_settings_that_are_refused_are_told_by_field(settings: dict, field: str) -> None:
     with pytest.raises(SetupError) as caught:
         config(**settings)
     assert [p.field for p in caught.value.problems] == [field]
+
+
+@pytest.mark.parametrize(
+    "name", ["model", "messages", "base_url", "api_base", "stream", "logprobs"]
+)
+def test_only_what_asks_for_thinking_may_be_sent_besides(name: str) -> None:
+    with pytest.raises(SetupError) as caught:
+        config(settings={"thinking": {"budget": 9, "send": {"reasoning_effort": "low", name: "x"}}})
+    (problem,) = caught.value.problems
+    assert problem.field == "settings.thinking.send"
+    assert f"'{name}' asks for no thinking (allowed: names with reason, think or" in str(problem)
+
+
+def test_an_engine_in_this_process_takes_no_thinking() -> None:
+    settings = BackendSettings.model_validate({"thinking": {"budget": 9}})
+    with pytest.raises(SetupError, match="thinking: means nothing to a llamacpp backend"):
+        open_backend("llamacpp:smollm2", settings)
 
 
 def test_scores_need_thresholds_and_labels_take_none() -> None:

@@ -143,8 +143,9 @@ def make_set(
 def _by_model(making: _Making, by: JudgeConfig) -> Yield:
     recipe, seed, file = making.recipe, making.order.seed, making.file
     with closing(open_backend(by.backend, by.settings)) as backend:
-        # The recipe holds its decoding, except for the length of a reply.
-        way = content_hash([which_model(backend), by.decoding.max_tokens])
+        # The recipe holds its decoding, except for the length of a reply and what is left out.
+        left_out = by.decoding.left_out
+        way = content_hash([which_model(backend), by.decoding.max_tokens, *left_out])
         attacker = Attacker(
             f"{by.name}:{way}", making.rubric, seed, word_names(), by.decoding.max_tokens
         )
@@ -163,7 +164,7 @@ def _by_model(making: _Making, by: JudgeConfig) -> Yield:
             file.add(item)
             found.count(item)
 
-        terms = WritingTerms(f"{by.name} writes", making.progress)
+        terms = WritingTerms(f"{by.name} writes", making.progress, left_out=left_out)
         written = write_texts(todo, backend, attacker.ask, keep, terms, found.made_before)
     found.no_reply, found.why_no_reply = written.failed, written.why_failed
     return found
@@ -200,7 +201,7 @@ def _ask_second(making: _Making, second: JudgeConfig, found: Yield) -> None:
     if not unchecked:
         return
     answered: list[AlteredAnswer] = []
-    terms = WritingTerms(second.name, making.progress)
+    terms = WritingTerms(second.name, making.progress, left_out=second.decoding.left_out)
     try:
         with closing(open_backend(second.backend, second.settings)) as backend:
             second_opinions(unchecked, backend, making.order.seed, answered.append, terms)

@@ -64,6 +64,9 @@ def test_repeats_have_seeds_and_signatures_of_their_own() -> None:
     assert (verdict.repeat, verdict.judge) == (2, "m~r-repeat~2")
 
 
-def test_without_a_seed_there_is_none_to_change() -> None:
-    found = asked("repeat", {"decoding": {"seed": None}}, times=2)
-    assert [v.judge.request(Task(ANSWERS[0])).seed for v in found] == [None, None]
+def test_what_a_judge_leaves_out_stays_left_out() -> None:
+    found = asked(
+        "repeat", {"decoding": {"seed": None, "temperature": None}}, times=2, temperature=0.7
+    )
+    requests = [v.judge.request(Task(ANSWERS[0])) for v in found]
+    assert [(r.seed, r.temperature) for r in requests] == [(None, None)] * 2

@@ -42,12 +42,13 @@ class Seen(NoProgress):
         self._seen.append(name)
 
 
-def judge(server: Loopback, name: str = "attacker") -> JudgeConfig:
+def judge(server: Loopback, name: str = "attacker", **more: object) -> JudgeConfig:
     return JudgeConfig.model_validate(
         {
             "name": name,
             "backend": f"openai-compatible:x@{server.base_url}",
             "settings": {"concurrency": 2, "max_retries": 0},
+            **more,
         }
     )
 
@@ -97,6 +98,17 @@ def test_nonsense_is_counted_and_kept_and_what_failed_is_asked_again(tmp_path: P
     lines = [json.loads(line) for line in rejected_path(path).read_text().splitlines()]
     assert "Trains are nice." in {line["text"] for line in lines}
     assert (again.asked, again.made_before, again.accepted) == (1, 3, 1)
+
+
+def test_what_a_writer_does_not_take_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    plain = {"decoding": {"temperature": None, "top_p": None, "seed": None}}
+    opinion = said('{"the_answer": "contradicts"}')
+    with Loopback(lambda body, n: opinion if n >= 4 else said(false_answer(body))) as server:
+        order = SetOrder(by=judge(server, **plain), second=judge(server, "checker", **plain))
+        found = make_set(WRITE, ANSWERS, SAFETY, path, order)
+    assert (found.accepted, found.second_asked, len(server.bodies)) == (4, 4, 8)
+    assert not any({"temperature", "top_p", "seed"} & body.keys() for body in server.bodies)
 
 
 def test_a_second_model_moves_what_it_does_not_see_to_the_rejected(tmp_path: Path) -> None:
