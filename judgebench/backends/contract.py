@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from judgebench.records import Usage
+from judgebench.records import Lookup, Usage
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "refused", "failed", "too_long", "unclear"]
 # What a label's probability is conditioned on: the prompt alone, or also the fields before it.
 Conditioning = Literal["independent", "chained"]
+# What a backend says of `structured` where nothing makes a reply meet its schema.
+FREE = (None, "none", "json_object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class Reply:
     `log_probabilities` holds, for each field that was asked for, the natural logarithm of every
     option's probability, normalised over the options. A field whose options the engine cannot
     tell apart is left out, and `error` says why; nothing weaker ever stands in its place.
+
+    `transcript` is what was looked up on the way (`judges.knowledge`); no backend fills it in.
     """
 
     key: str
@@ -87,6 +91,7 @@ class Reply:
     log_probabilities: Mapping[str, Mapping[str, float]] | None = None
     model: str = ""
     reasoning: str = ""
+    transcript: tuple[Lookup, ...] = ()
 
 
 class Backend(Protocol):

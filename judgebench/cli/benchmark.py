@@ -154,9 +154,10 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
         table.add_column(heading, justify="left" if heading == "judge" else "right")
     table.add_column("cost", justify="right")
     for f in forecast(bench, folder):
-        cost = "unknown" if f.cost is None else f"${f.cost:.2f}"
-        counts = (f.answers, f.done, f.calls, f.prompt_tokens, f.completion_tokens)
-        table.add_row(f.judge, *(f"{n:,}" for n in counts), cost)
+        most = "up to " if f.at_most else ""
+        cost = "unknown" if f.cost is None else f"{most}${f.cost:.2f}"
+        counts = (f"{most}{n:,}" for n in (f.calls, f.prompt_tokens, f.completion_tokens))
+        table.add_row(f.judge, f"{f.answers:,}", f"{f.done:,}", *counts, cost)
     console.print(table)
     for judge in bench.recorded:
         told = f"{judge.name}: recorded verdicts on {judge.n_rows:,} items, no call."

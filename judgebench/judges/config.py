@@ -34,6 +34,7 @@ def _known(backend: str) -> str:
 
 
 BackendSpec = Annotated[str, AfterValidator(_known)]  # such as `llamacpp:smollm2`
+QUESTION = "question"  # the key of a judge's own question, in replies that are JSON
 Mode = Literal["one_pass", "per_metric"]
 Rule = Literal["majority", "median"]
 CalibrationMethod = Literal["batch", "content-free"]
@@ -54,6 +55,23 @@ class Decoding(Strict):
         return tuple(k for k in ("temperature", "top_p", "seed") if getattr(self, k) is None)
 
 
+class KnowledgeConfig(Strict):
+    """What a judge may look up before its verdict: at most `questions` times, `passages` of at most
+    `characters` each.
+
+    `corpus` is a folder of text files, or a table with the `column`. `embedder` is an encoder
+    (`minilm`, a folder or a hub name), or `words`, which finds passages by the words that they
+    share with a question and needs no model.
+    """
+
+    corpus: str
+    column: str = "text"
+    embedder: str = "minilm"
+    questions: int = Field(default=3, ge=1, le=20)
+    passages: int = Field(default=1, ge=1, le=20)
+    characters: int = Field(default=400, ge=50)
+
+
 class JudgeConfig(Strict):
     """A language model as a judge. `parse_retries`: how often an unreadable reply is requested
     again; files may still call it `reasks`.
@@ -69,6 +87,7 @@ class JudgeConfig(Strict):
     decoding: Decoding = Decoding()
     thresholds: dict[str, dict[str, float]] | None = None
     probabilities: Conditioning | None = None
+    knowledge: KnowledgeConfig | None = None
     parse_retries: int = Field(default=1, ge=0, le=5)
     settings: BackendSettings = BackendSettings()
 
@@ -168,6 +187,7 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     if prompt.reply in ("likert", "result") and config.thresholds is not None:
         problems += threshold_problems(config.thresholds, rubric)
     problems += _probability_problems(config, prompt, rubric)
+    problems += _knowledge_problems(config, prompt, rubric)
     if problems:
         raise SetupError(problems)
 
@@ -201,6 +221,17 @@ def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -
         yield Problem(
             f"{message} those before it", "", None, "probabilities", "independent", allowed
         )
+
+
+def _knowledge_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
+    if config.knowledge is None:
+        return
+    if config.probabilities is not None:
+        message = "cannot be had of a judge that may ask a question in place of its labels"
+        yield Problem(message, field="knowledge", allowed="probabilities or knowledge, not both")
+    if prompt.reply not in ("brackets", "result") and (metric := rubric.find(QUESTION)):
+        message = f"a question would stand under the same key as the metric {metric.id}"
+        yield Problem(message, field="knowledge", found=QUESTION)
 
 
 def threshold_problems(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 from judgebench.backends.contract import (
+    FREE,
     Backend,
     LabelField,
     LabelsAsked,
@@ -30,8 +31,8 @@ _TOKENS_A_METRIC = {"json": 40, "rationale": 40, "brackets": 40, "likert": 20, "
 _TOKENS_BESIDES: Mapping[ReplyKind, int] = {
     "json": 60, "rationale": 360, "brackets": 60, "likert": 60, "result": 0,
 }  # fmt: skip
-# What a backend says of `structured` where nothing makes a reply meet its schema.
-_FREE = (None, "none", "json_object")
+# Of a judge that may ask a question in the verdict's place: room for one.
+_TOKENS_OF_A_QUESTION = 160
 _NO_REPLY = ("failed", "too_long", "refused", "unclear")
 
 
@@ -59,7 +60,7 @@ class LLMJudge:
         self._labels_asked = [_labels_asked(config, part) for part in self._parts]
         self._about = self._describe()
         form = self._about["backend"].get("structured") if self._schemas[0] else None
-        self._enforced = form not in _FREE
+        self._enforced = form not in FREE
         self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
 
     def asked_otherwise(
@@ -88,6 +89,11 @@ class LLMJudge:
         """Whom it contacts: those that its backend has noted, else those that its file names."""
         noted = getattr(self._backend, "hosts", ())
         return sorted(noted) or hosts_of(self.config.backend, self.config.settings)
+
+    @property
+    def rounds(self) -> int:
+        """How many calls a request may take: one, and one more for each question of its model."""
+        return 1 + (self.config.knowledge.questions if self.config.knowledge else 0)
 
     def describe(self) -> Mapping[str, Any]:
         return self._about
@@ -138,7 +144,7 @@ class LLMJudge:
             key=key or task.answer.item_id,
             messages=tuple(_merge_turns(messages)),
             schema=self._schemas[part],
-            max_tokens=decoding.max_tokens or _enough_tokens(self.prompt.reply, rubric),
+            max_tokens=decoding.max_tokens or self._enough_tokens(rubric),
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             seed=decoding.seed,
@@ -172,13 +178,20 @@ class LLMJudge:
             latency=sum(r.latency for r in replies),
             model=" + ".join(dict.fromkeys(r.model for r in replies if r.model)),
             reasoning="\n\n".join(r.reasoning for r in replies if r.reasoning),
+            transcript=tuple(lookup for r in replies for lookup in r.transcript),
         )
+
+    def _enough_tokens(self, rubric: Rubric) -> int:
+        enough = _enough_tokens(self.prompt.reply, rubric)
+        return max(enough, _TOKENS_OF_A_QUESTION) if self.config.knowledge else enough
 
     def _read(self, reply: Reply, rubric: Rubric, judged: Answer) -> Reading:
         if reply.finish in _NO_REPLY:
             return Reading(problems=(reply.error or reply.finish,))
         # Of an engine that wrote an object and nothing else, every character is the judge's own.
         own = self._enforced and reply.text.lstrip().startswith("{")
+        passages = [passage for lookup in reply.transcript for passage in lookup.passages]
+        judged = replace(judged, text="\n".join([judged.text, *passages])) if passages else judged
         reading = read_reply(
             self.prompt.reply, reply.text, rubric, self.config.thresholds, None if own else judged
         )
@@ -194,7 +207,8 @@ class LLMJudge:
         """For forecasts: the expected tokens of the replies for one answer, half of their bound and
         all that they may think with."""
         thoughts = self.config.settings.thinking_budget * len(self._parts)
-        return sum(_enough_tokens(self.prompt.reply, part) for part in self._parts) // 2 + thoughts
+        replies = sum(self._enough_tokens(part) for part in self._parts) // 2
+        return (replies + thoughts) * self.rounds
 
     def wind_down(self) -> None:
         """Start no other call; see `contract.wind_down`."""

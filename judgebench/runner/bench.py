@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from judgebench.backends import open_backend
-from judgebench.backends.hosts import check_hosts, hosts_of, ray_hosts
+from judgebench.backends.hosts import check_hosts, hosts_of, ray_hosts, weights_hosts
 from judgebench.data import load_data
 from judgebench.data.gather import VerdictSource
 from judgebench.data.given import read_verdicts
@@ -41,11 +41,13 @@ from judgebench.judges.control import (
 )
 from judgebench.judges.derived import ContentFree, content_free
 from judgebench.judges.judge import Judge
+from judgebench.judges.knowledge import LookingUp, open_library
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge, recorded_judges
 from judgebench.prompt import Prompt, load_prompt
 from judgebench.records import Answer, Dataset
 from judgebench.report.words import counted, listed
+from judgebench.retrieval.library import WORDS, Library
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runner.extension import Extend, Extension, Loaded, Variant
 from judgebench.shipped import is_file, shipped_folder, shipped_names
@@ -204,6 +206,12 @@ def load_bench(
     specs = _judge_configs(config, file, node, gather)
     models = {s.name: s for s in specs if isinstance(s, JudgeConfig)}
     dataset, extension, prompts, recorded = None, None, {}, []
+    kept_in = run_folder or default_run_folder(config)
+    libraries = {
+        name: gather(f"judges.{name}.knowledge", open_library, spec.knowledge, file.parent, kept_in)
+        for name, spec in models.items()
+        if spec.knowledge
+    }
     if whole is not None and rubric is not None:
         dataset = arguments
         if dataset is None:
@@ -233,7 +241,7 @@ def load_bench(
     assert dataset is not None
     checked = {name: prompt for name, prompt in prompts.items() if prompt is not None}
     judges = [
-        gather(f"judges.{name}", _open, spec, rubric, checked[name], file.parent)
+        gather(f"judges.{name}", _open, spec, (rubric, checked[name]), file.parent, libraries)
         for name, spec in models.items()
     ]
     opened = tuple(judge for judge in judges if judge is not None)
@@ -312,6 +320,10 @@ def check_local(path: Path, *, on_ray: bool = False) -> None:
         far("engine", check_hosts, ray_hosts(), "ray")
     for spec in (s for s in specs if isinstance(s, JudgeConfig)):
         far(f"judges.{spec.name}", check_hosts, hosts_of(spec.backend, spec.settings))
+        if (known := spec.knowledge) and known.embedder != WORDS:
+            beside = (file.parent / known.embedder).is_dir()
+            hosts = [] if beside else weights_hosts(known.embedder)
+            far(f"judges.{spec.name}.knowledge", check_hosts, hosts, "embedder")
     far.raise_any()
 
 
@@ -496,8 +508,14 @@ def _recorded(
     return judge, (*given.warnings, *judge.gaps(items))
 
 
-def _open(spec: JudgeConfig, rubric: Rubric, prompt: Prompt, folder: Path) -> LLMJudge:
-    return LLMJudge(spec, rubric, prompt, open_backend(spec.backend, spec.settings, folder))
+def _open(
+    spec: JudgeConfig, about: tuple[Rubric, Prompt], folder: Path,
+    libraries: Mapping[str, Library | None],
+) -> LLMJudge:  # fmt: skip
+    backend = open_backend(spec.backend, spec.settings, folder)
+    if spec.knowledge and (library := libraries[spec.name]):
+        backend = LookingUp(backend, spec.knowledge, library)
+    return LLMJudge(spec, *about, backend)
 
 
 def _limited(dataset: Dataset, limit: int | None) -> Dataset:

@@ -20,7 +20,10 @@ _SAMPLE = 50  # answers rendered for a forecast
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run would ask of one judge. Tokens are rough; cost in US dollars, None if unknown."""
+    """What a run would ask of one judge. Tokens are rough; cost in US dollars, None if unknown.
+
+    Of a judge that looks things up, calls, tokens and cost are the most that they can come to.
+    """
 
     judge: str
     answers: int
@@ -29,6 +32,7 @@ class Forecast:
     prompt_tokens: int
     completion_tokens: int
     cost: float | None
+    at_most: bool = False
 
     @property
     def left(self) -> int:
@@ -67,13 +71,17 @@ def _forecast(judge: LLMJudge, answers: IndexedAnswers, folder: RunFolder) -> Fo
         for part in range(parts)
     ]
     scale = left / len(sample) if sample else 0.0
-    prompt = round(scale * sum(characters) / CHARACTERS_A_TOKEN)
+    rounds, knowledge = judge.rounds, judge.config.knowledge
+    prompt = round(scale * rounds * sum(characters) / CHARACTERS_A_TOKEN)
+    if knowledge:  # each call shows again what was looked up before
+        shown = rounds * (rounds - 1) // 2 * knowledge.passages * knowledge.characters
+        prompt += left * parts * shown // CHARACTERS_A_TOKEN
     completion = left * judge.likely_reply_tokens
     price = judge.config.settings.price
     cost = price.cost(Usage(0, prompt, completion)) if price else None
     return Forecast(
-        judge.name, len(answers), len(answers) - left, left * parts, prompt, completion,
-        cost,
+        judge.name, len(answers), len(answers) - left, left * parts * rounds, prompt, completion,
+        cost, rounds > 1,
     )  # fmt: skip
 
 

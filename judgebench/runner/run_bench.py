@@ -81,6 +81,9 @@ class Sharing:
         if on_ray and bench.variants:
             message = "does not ask judges in another way, as stress tests do"
             problems.append(Problem(message, field="engine", found="ray"))
+        if on_ray and any(judge.config.knowledge for judge in bench.judges):
+            message = "does not serve judges with `knowledge`"
+            problems.append(Problem(message, field="engine", found="ray"))
         if not on_ray and self.workers is not None:
             problems.append(Problem("is for the engine ray alone", field="workers"))
         if problems:
