@@ -78,6 +78,7 @@ class JudgeConfig(Strict):
 
     `probabilities` requests a probability of every label of every metric, which depends on the
     prompt alone (`independent`) or also on the labels of the metrics before it (`chained`).
+    `knowledge` lets the judge look things up before its verdict.
     """
 
     name: Name

@@ -87,6 +87,7 @@ class _Talk:
             cost=reduce(add_known, (r.cost for r in replies), None),
             latency=sum(r.latency for r in replies),
             model=" + ".join(dict.fromkeys(r.model for r in replies if r.model)),
+            reasoning="\n\n".join(r.reasoning for r in replies if r.reasoning),
             transcript=tuple(self.lookups),
             **changes,
         )

@@ -11,6 +11,7 @@
     attacks.jsonl         answers judged beside the study, such as altered ones; answers.jsonl
                           holds them too
     attacks-rejected.jsonl   those that failed a check of validity, with the reasons
+    knowledge/            vectors of the texts that judges look things up in
 
 A line that a killed process left torn is dropped when the file is next opened, and told. Lines that
 are damaged in another way are put into `FILE.damaged` when the run is resumed, and told.
