@@ -408,7 +408,8 @@ def error_text(body: Any) -> str:
     """What an error body says: its message, type, code and parameter, wherever they stand."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
-        parts = [error.get(k) for k in ("message", "detail", "type", "code", "param")]
+        parts = [error.get(k) for k in ("message", "detail", "type", "code")]
+        parts += [f"parameter {_plain(name)}"] if (name := error.get("param")) else []
         error = "; ".join(_plain(p) for p in parts if p) or error
     text = " ".join(_plain(error).split())
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"

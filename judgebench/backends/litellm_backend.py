@@ -166,8 +166,8 @@ class LiteLLM:
             body.pop("seed", None)
         if body.get("top_p") == 1.0 and not self._settings.base_url:
             del body["top_p"]
-        if self._caches:
-            system = body["messages"][0]
+        system = body["messages"][0]
+        if self._caches and system["role"] == "system":
             marked = {"type": "text", "text": system["content"], "cache_control": _FOR_MINUTES}
             body["messages"][0] = {**system, "content": [marked]}
         if "tools" in body:  # else litellm imports its own tool gateway, which the base lacks
@@ -225,11 +225,11 @@ class LiteLLM:
 
 
 def _said(error: Exception) -> str:
-    """litellm's message, with the provider's error code, which it leaves out."""
+    """litellm's message, with the provider's error code and parameter, which it leaves out."""
     body = getattr(error, "body", None)
-    code = body.get("code") if isinstance(body, dict) else None
-    text = error_text(str(error).partition("Traceback (most recent call last)")[0])
-    return f"{text}; {code}" if code else text
+    parts = {k: body.get(k) for k in ("code", "param")} if isinstance(body, dict) else {}
+    text = str(error).partition("Traceback (most recent call last)")[0]
+    return error_text({"message": " ".join(text.split()), **parts})
 
 
 # At DEBUG these write down what servers say, addresses and headers included: a key may be in it.

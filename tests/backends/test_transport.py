@@ -154,7 +154,10 @@ def test_a_reply_that_broke_its_schema_is_no_refused_lane() -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ({"error": {"message": "no", "type": "t", "code": "c", "param": "p"}}, "no; t; c; p"),
+        (
+            {"error": {"message": "no", "type": "t", "code": "c", "param": "p"}},
+            "no; t; c; parameter p",
+        ),
         ({"error": "plain"}, "plain"),
         ({"detail": "FastAPI's"}, "FastAPI's"),
         ({"message": "bare"}, "bare"),
