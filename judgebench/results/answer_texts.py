@@ -43,10 +43,11 @@ def texts_of(answer: Answer, remarks: Sequence[str] = ("", "")) -> Texts:
     else:
         found.append(("Answer", answer.text or "(no text)"))
     if answer.criterion:
-        points, tags = (answer.metadata.get(key) for key in ("points", "tags"))
-        facts = "; ".join(filter(None, (points and f"{points} points", tags and f"tags: {tags}")))
+        points, tags = (answer.metadata.get(key, "") for key in ("points", "tags"))
+        facts = [f"{points} point{'' if points == '1' else 's'}"] if points else []
+        facts += [f"tags: {tags.replace('|', ', ')}"] if tags else []
         name = f"Criterion {answer.criterion.name}".rstrip()
-        found.append((f"{name} ({facts})" if facts else name, answer.criterion.text))
+        found.append((f"{name} ({'; '.join(facts)})" if facts else name, answer.criterion.text))
     if answer.reference is not None:
         found.append(("Reference", answer.reference))
     return tuple(found)

@@ -50,7 +50,7 @@ def answers(texts: Sequence[str] = TEXTS) -> list[Answer]:
         for n in (3, 8)
     ]
     whole = Answer("whole", in_words(turns[:4]), parts=turns[:4])
-    about = {"points": "-5", "tags": "accuracy, emergency"}
+    about = {"points": "-5", "tags": "accuracy|emergency"}
     criterion = (Part("criterion", third, "c2", "hb1"),)
     checked = Answer("hb1#c2", fourth, first, second, metadata=about, parts=criterion)
     return [pair, *before, whole, checked]

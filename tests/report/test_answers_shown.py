@@ -68,8 +68,8 @@ def test_a_criterion_is_shown_with_its_points_and_tags(cards: dict[str, Card]) -
         ("Question", TEXTS[0]), ("Answer", TEXTS[3]),
         ("Criterion c2 (-5 points; tags: accuracy, emergency)", TEXTS[2]),
     )  # fmt: skip
-    bare = replace(answers()[-1], metadata={"points": "2"})
-    assert texts_of(bare)[-1] == ("Criterion c2 (2 points)", TEXTS[2])
+    bare = replace(answers()[-1], metadata={"points": "1", "tags": ""})
+    assert texts_of(bare)[-1] == ("Criterion c2 (1 point)", TEXTS[2])
     assert texts_of(replace(bare, metadata={}))[-1] == ("Criterion c2", TEXTS[2])
 
 
