@@ -401,6 +401,9 @@ def test_refused_response_format_names_the_setting(opener: Opener) -> None:
         "This model's maximum context length is 2048 tokens. However, you requested 9000 tokens",
         "request (15031 tokens) exceeds the available context size (2048 tokens)",
         "prompt is too long: 210000 tokens > 200000 maximum",
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000 tokens",
+        "`inputs` tokens + `max_new_tokens` must be <= 4096",
+        "'max_tokens' is too large: 512. This model's maximum context length is 2048 tokens",
     ],
 )
 def test_too_long_a_prompt(opener: Opener, message: str) -> None:

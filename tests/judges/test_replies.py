@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from judgebench.judges.replies import (
     Reading,
+    is_only_reasoning,
     label_for_score,
     looks_like_refusal,
     read_reply,
@@ -441,3 +442,21 @@ def test_no_reply_raises_or_earns_a_label_outside_the_rubric(kind, text, one) ->
 )
 def test_no_reply_is_too_deep_or_too_long(kind, text: str) -> None:
     check(kind, text, ONE if kind == "result" else TWO)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_only"),
+    [
+        ("<think>It says", True),
+        ("\ufeff \n[THINK]It says {", True),
+        ("<think></think>", False),
+        ("<think>Hm.</think>{", False),
+        ('{"why": "<think>"', False),
+        ("Bias: [No] <think>", False),
+        ("", False),
+    ],
+)
+def test_a_reply_that_only_thinks_is_told_from_one_that_says_something(
+    text: str, is_only: bool
+) -> None:
+    assert is_only_reasoning(text) is is_only
