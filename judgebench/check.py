@@ -14,6 +14,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.features import FileKind, Lines, sections, wings
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer, Dataset
+from judgebench.report.words import counted
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.stats.arrays import value_counts
@@ -158,6 +159,16 @@ def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None, connect
     outcome.warnings += bench.warnings
     for judge in bench.judges:
         _check_endpoint(outcome, str(path), judge, connect)
+        outcome.facts += _knowledge(judge)
+
+
+def _knowledge(judge: LLMJudge) -> Iterator[str]:
+    """What the judge looks things up in."""
+    if isinstance(known := backend_fact(judge.describe(), "knowledge"), Mapping):
+        corpus = known["corpus"]
+        held = counted(corpus["documents"], "document")
+        left_out = f"{corpus['duplicates']:,} duplicates and {corpus['empty']:,} empty ones"
+        yield f"judges.{judge.name}: looks things up in {held} ({left_out} are left out)"
 
 
 def _data_warnings(path: Path, data_folder: Path | None) -> Sequence[Problem]:

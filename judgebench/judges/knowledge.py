@@ -26,6 +26,7 @@ from judgebench.records import Lookup, Usage, add_known, content_hash
 from judgebench.report.words import counted
 from judgebench.retrieval.corpus import Corpus, read_corpus
 from judgebench.retrieval.library import WORDS, Library
+from judgebench.rubric import fold
 
 _KEY = "reply"
 _CHARACTERS = 300  # of a question
@@ -245,8 +246,9 @@ def _said(text: str, is_json: bool) -> str | bool:
         return False
     under = list(value) == [_KEY] and isinstance(value[_KEY], dict)
     value = value[_KEY] if under else value
-    asks = list(value) == [QUESTION] and isinstance(value[QUESTION], str)
-    return value[QUESTION] if asks else under
+    asks = [fold(key) for key in value] == [QUESTION]
+    question = next(iter(value.values())) if asks else None
+    return question if isinstance(question, str) else under
 
 
 def _passages(lookup: Lookup) -> str:

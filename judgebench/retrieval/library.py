@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from judgebench.retrieval.corpus import Corpus, Document
 from judgebench.retrieval.words import WordSearch, words_of
 from judgebench.texts import passages_of
 
+_LOG = logging.getLogger("judgebench.backends")  # which a run shows with its progress
 WORDS = "words"  # the embedder that needs no model
 
 Nearest = Callable[[str, int], list[int]]  # a question, how many: their places, the best first
@@ -57,6 +59,9 @@ class Library:
         encoder = open_encoder(self.embedder)
         held = Corpus(tuple(Document(str(i), text) for i, text in enumerate(self._passages)))
         folder = self.folder / f"{Path(self.embedder).name}-{held.content_hash}"
+        if not folder.exists():
+            n = len(self._passages)
+            _LOG.warning("%s passages to look things up in get their vectors, once", f"{n:,}")
         with disk_errors(folder):
             vectors = embeddings(held, encoder, folder)
         return lambda question, k: nearest(vectors, embed_whole(encoder, [question]), k)[0].tolist()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from loopback import Body, Loopback, Play, said, status
 from scripted_judges import GOOD, RUBRIC, ScriptedBackend
 
 from judgebench.backends.contract import Finish, Message, Reply, Request
-from judgebench.errors import SetupError
+from judgebench.errors import BudgetSpent, SetupError
 from judgebench.judges.config import JudgeConfig, KnowledgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.knowledge import LookingUp
@@ -25,8 +28,10 @@ from judgebench.records import Answer, Lookup, Usage, Verdict
 from judgebench.retrieval.corpus import Corpus, Document
 from judgebench.retrieval.library import Library
 from judgebench.runner import run
-from judgebench.runner.bench import load_bench
+from judgebench.runner.bench import check_local, load_bench
 from judgebench.runner.forecast import forecast
+from judgebench.runner.run_bench import Sharing
+from judgebench.runner.stop import Interrupted
 from judgebench.store.folder import RunFolder
 
 TEXTS = ("Rabies is nearly always fatal.", "Iron is in beans.", "Iron makes blood.")
@@ -114,6 +119,8 @@ def test_without_an_enforced_schema_a_question_is_the_whole_object() -> None:
     backend = ScriptedBackend(after(f"```json\n{ASKS}\n```", GOOD))
     assert verdict(judge(backend)).status == "ok"
     assert backend.requests[1].messages[2].content == ASKS
+    odd = ScriptedBackend(after('{"Question": "iron?"}', GOOD))
+    assert verdict(judge(odd)).transcript[0].question == "iron?"
     both = json.dumps({**json.loads(GOOD), **json.loads(ASKS)})
     backend = ScriptedBackend(after(both))
     assert verdict(judge(backend)).transcript == ()
@@ -301,6 +308,13 @@ def bench_file(folder: Path, url: str, knowledge: str, more: str = "") -> Path:
     return bench
 
 
+def alone(folder: Path, url: str, knowledge: str) -> Path:
+    """The same with the judge that has knowledge only."""
+    bench = bench_file(folder, url, knowledge)
+    bench.write_text(re.sub("  - .name: plain.*\n", "", bench.read_text()))
+    return bench
+
+
 def played(body: Body, count: int) -> Play:
     """A verdict; the one who may ask does so first."""
     may = "You may look things up" in body["messages"][0]["content"]
@@ -337,7 +351,41 @@ def test_with_and_without_knowledge_stand_in_one_table(tmp_path: Path, call: Any
     assert "knowledge" not in about["plain"]["about"]["backend"]
 
 
-def test_an_interrupted_run_goes_on_and_asks_anew(tmp_path: Path) -> None:
+def test_a_budget_covers_the_further_calls_of_an_answer(tmp_path: Path) -> None:
+    with Loopback(played) as server:
+        bench, folder = alone(tmp_path, server.base_url, KNOWLEDGE), RunFolder(tmp_path / "r")
+        (expected,) = forecast(load_bench(bench), folder)
+        most = 1.3 * (expected.cost or 0) / expected.left  # one answer, and a little
+        with pytest.raises(BudgetSpent):
+            run(load_bench(bench), folder, budget=most)
+    found = list(folder.verdicts("knows"))
+    assert 0 < len(found) < 6
+    assert all(one.status == "ok" for one in found)
+    # Nothing is paid for without a verdict.
+    assert sum(one.cost or 0 for one in found) == pytest.approx(len(server.bodies) * 120e-6)
+    assert len(server.bodies) * 120e-6 <= most
+
+
+def test_ctrl_c_asks_nothing_more_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    def until_the_signal(body: Body, count: int) -> Play:
+        if count == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        late = 0.6 * (count >= 3)  # after everybody has heard of it
+        return said(json.dumps({"reply": json.loads(ASKS)}), after=late)
+
+    with Loopback(until_the_signal) as server:
+        known = KNOWLEDGE.replace("questions: 2", "questions: 9")
+        bench, folder = alone(tmp_path, server.base_url, known), RunFolder(tmp_path / "r")
+        with pytest.raises(Interrupted):
+            run(load_bench(bench), folder)
+        assert len(server.bodies) == 5
+        assert list(folder.verdicts("knows")) == []
+        server.script = played
+        run(load_bench(bench), folder)
+    assert sorted(one.item_id for one in folder.verdicts("knows")) == [f"i{n}" for n in range(6)]
+
+
+def test_a_run_that_was_refused_goes_on_and_asks_anew(tmp_path: Path) -> None:
     def until_the_key_is_refused(body: Body, count: int) -> Play:
         return status(401) if count >= 9 else played(body, count)
 
@@ -369,6 +417,34 @@ def test_every_key_of_knowledge_is_part_of_the_signature(tmp_path: Path) -> None
     (folder / "a.txt").write_text(TEXTS[0])
     found.append(signature("{corpus: texts, embedder: words}"))
     assert len(set(found)) == 5
+
+
+def test_a_cluster_does_not_look_things_up(tmp_path: Path) -> None:
+    loaded = load_bench(bench_file(tmp_path, "http://127.0.0.1:9/v1", KNOWLEDGE))
+    with pytest.raises(SetupError, match="engine: does not serve judges with `knowledge`"):
+        Sharing(engine="ray").check(loaded, None)
+
+
+def test_check_says_what_is_looked_up(tmp_path: Path, call: Any) -> None:
+    bench = bench_file(tmp_path, "http://127.0.0.1:9/v1", KNOWLEDGE)
+    with (tmp_path / "corpus.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"text": TEXTS[0]}) + "\n" + json.dumps({"text": " "}))
+    code, out, _ = call("check", bench)
+    assert code == 0
+    assert (
+        "judges.knows: looks things up in 3 documents (1 duplicates and 1 empty ones are left out)"
+    ) in out
+
+
+def test_nothing_is_fetched_for_it_where_answers_stay_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    bench = bench_file(
+        tmp_path, "http://127.0.0.1:9/v1", "{corpus: corpus.jsonl, embedder: some/encoder}"
+    )
+    with pytest.raises(SetupError, match=r"judges\.knows\.knowledge\.embedder: contacts another"):
+        check_local(bench)
 
 
 def test_all_problems_are_reported_together(tmp_path: Path) -> None:
