@@ -381,13 +381,16 @@ def run(
     *,
     judges: Mapping[str, Judge | Backend] = {},
     budget: float | None = None,
+    batch: bool = False,
     show_progress: bool = False,
 ) -> Study:
     """Judge what is not judged yet, and open the run folder (default: runs/NAME).
 
     `judges` are more judges by name: objects that meet the contract `jb.Judge`, or `jb.Backend`s,
     which are asked as the language models of a bench.yaml are. `budget` is what the run folder may
-    cost in all, in US dollars. A bench.yaml with the key `proxy` is run as a ranking of arguments.
+    cost in all, in US dollars. With `batch` remote judges use their providers' batch endpoints:
+    cheaper, later, and collected by whatever run of this folder comes next. A bench.yaml with the
+    key `proxy` is run as a ranking of arguments.
     Safe to interrupt; run it again to resume.
 
     Raises SetupError where an object does not meet its contract, and RunError where judging failed;
@@ -418,15 +421,16 @@ def run(
     shown = ProgressDisplay(Screen()) if show_progress else nullcontext(NoProgress())
     with shown as progress:
         if not isinstance(bench, Bench) and (run_section := _section_run(Path(bench))):
-            if judges:
+            if judges or batch:
                 message = "can only be given where answers are judged"
-                raise SetupError(Problem(message, field="judges"))
+                raise SetupError(Problem(message, field="judges" if judges else "batch"))
             return open_run(run_section(to, progress, budget))
         loaded = bench if isinstance(bench, Bench) else load_bench(bench)
         found = RunFolder(to or default_run_folder(loaded.config))
         try:
             others = judges_from(judges, loaded.rubric, loaded.names)
-            runner.run(replace(loaded, others=others), found, budget=budget, progress=progress)
+            asked = runner.batched(loaded, found, budget) if batch else loaded
+            runner.run(replace(asked, others=others), found, budget=budget, progress=progress)
         finally:
             loaded.close()
     return open_run(found.path)

@@ -76,7 +76,7 @@ def _fault(asked: Request, model: str, settings: BackendSettings) -> str:
 def _whatever(asked: Request) -> Any:
     """The server's answer, be it an error or not."""
     try:
-        return build_opener(_NoRedirect).open(asked, timeout=_PATIENCE_S)
+        return build_opener(NoRedirect).open(asked, timeout=_PATIENCE_S)
     except HTTPError as answer:
         return answer
 
@@ -97,7 +97,7 @@ def _lacking(model: str, body: Any) -> str:
     return f"does not list the model {model!r}{guess} (it lists {known})"
 
 
-class _NoRedirect(HTTPRedirectHandler):
+class NoRedirect(HTTPRedirectHandler):
     """A key is sent to the address that was given and nowhere else."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 
+from judgebench.backends.batch_api import Sent
 from judgebench.backends.calls import Attempt
 from judgebench.backends.chat import (
     Completion,
@@ -28,8 +29,10 @@ from judgebench.backends.chat import (
     read_chat,
     retry_after,
 )
+from judgebench.backends.connect import unset_keys
 from judgebench.backends.contract import Reply, Request
 from judgebench.backends.hosts import host_of
+from judgebench.backends.rehearsal import Rehearsal
 from judgebench.backends.settings import PACE, BackendSettings
 from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
 from judgebench.errors import MissingExtra, Problem, SetupError
@@ -61,6 +64,7 @@ class LiteLLM:
         )
         self._transport = Transport(settings, waits, f"litellm's {model}")
         self.hosts = set[str]()  # that were contacted
+        self._rehearsal: Rehearsal | None = None
 
     def describe(self) -> Mapping[str, Any]:
         about = {
@@ -82,6 +86,26 @@ class LiteLLM:
 
     def close(self) -> None:
         self._transport.close()
+        if self._rehearsal is not None:
+            self._rehearsal.close()
+
+    def written(self, request: Request) -> Sent:
+        """What a call sends."""
+        if self._rehearsal is None:
+            if problems := list(unset_keys(f"litellm:{self._model}", self._settings)):
+                raise SetupError(problems)
+            key, base_url = self._settings.api_key(), self._settings.base_url
+            self._rehearsal = Rehearsal(self.batch_protocol, key, base_url)
+        return self._rehearsal.sent(partial(self._rehearsed, request))
+
+    def read_back(self, request: Request, status: int, body: bytes) -> Completion:
+        """What a call comes to that gets this. Raises as a call does."""
+        assert self._rehearsal is not None
+        return self._rehearsal.outcome(partial(self._rehearsed, request), status, body)
+
+    async def _rehearsed(self, request: Request, client: Any) -> Completion:
+        key = self._settings.api_key() or ("none" if self._settings.base_url else None)
+        return await self._called({"client": client}, key, request)
 
     def _supported_parameters(self) -> frozenset[str]:
         try:
@@ -97,6 +121,7 @@ class LiteLLM:
                     allowed="PROVIDER/MODEL, such as openai/NAME",
                 )
             ) from None
+        self.batch_protocol = provider if provider in ("openai", "anthropic") else None
         self._speaks_openai = bool(self._settings.base_url) and provider == "openai"
         # Claude keeps in its cache what is marked; others cache of their own accord.
         self._caches = provider == "anthropic" and "claude" in self._model
@@ -130,6 +155,11 @@ class LiteLLM:
     async def _attempt(
         self, session: aiohttp.ClientSession, key: str | None, request: Request
     ) -> Completion:
+        return await self._called({"shared_session": session}, key, request)
+
+    async def _called(
+        self, way: Mapping[str, Any], key: str | None, request: Request
+    ) -> Completion:
         body = self._body(request)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
@@ -140,7 +170,7 @@ class LiteLLM:
                     timeout=self._settings.timeout_s,
                     num_retries=0,
                     max_retries=0,
-                    shared_session=session,
+                    **way,
                     **body,
                 )
         except TimeoutError:

@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 
+from judgebench.backends.batch_api import Sent
 from judgebench.backends.calls import Attempt
 from judgebench.backends.chat import (
     Completion,
@@ -49,6 +50,7 @@ class OpenAICompatible:
         if base_url is None:
             allowed = "a URL such as http://127.0.0.1:8000/v1"
             raise SetupError(Problem("is needed", field="settings.base_url", allowed=allowed))
+        self.batch_protocol = "openai"
         self._model = model
         self._settings = settings
         self._base_url = base_url
@@ -78,14 +80,10 @@ class OpenAICompatible:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        key = self._settings.api_key()
-        headers = {"Content-Type": "application/json"}
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._settings.concurrency),
             timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
-            headers=headers,
+            headers={"Content-Type": "application/json", **self._authorization()},
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=proxy_of(self._base_url),
         ) as session:
@@ -104,7 +102,20 @@ class OpenAICompatible:
             # Its repr may hold the headers that were sent, and so the key.
             name = type(error).__name__
             raise TransientError(f"the connection broke: {name}: {error}") from None
-        return self._read(response, raw, request.labels_asked)
+        after = retry_after(response.headers.get("Retry-After"))
+        return self._read(response.status, raw, request.labels_asked, after)
+
+    def written(self, request: Request) -> Sent:
+        """What a call sends."""
+        return Sent(self._url, self._authorization(), self._encoded(request))
+
+    def read_back(self, request: Request, status: int, body: bytes) -> Completion:
+        """What a call comes to that gets this. Raises as a call does."""
+        return self._read(status, body, request.labels_asked)
+
+    def _authorization(self) -> dict[str, str]:
+        key = self._settings.api_key()
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def _encoded(self, request: Request) -> bytes:
         """The body as JSON. What a schema adds is long, and the same for many requests: it is
@@ -121,9 +132,8 @@ class OpenAICompatible:
         return b"%b,%b" % (body[:-1], known[1][1:])
 
     def _read(
-        self, response: aiohttp.ClientResponse, raw: bytes, asked: LabelsAsked | None
+        self, status: int, raw: bytes, asked: LabelsAsked | None, after: float | None = None
     ) -> Completion:
-        status = response.status
         try:
             body = json.loads(raw)
         except (ValueError, RecursionError):  # no JSON, or nested as deep as its sender pleases
@@ -135,7 +145,6 @@ class OpenAICompatible:
             code = body["error"].get("code") if isinstance(body["error"], dict) else None
             status = error_status(code) or 500
         if status >= 300:
-            after = retry_after(response.headers.get("Retry-After"))
             return failure(status, error_text(body), self._about(status), self._lane, after)
         try:
             return read_chat(body, asked)

@@ -20,6 +20,7 @@ from judgebench.cli.benchmark import Asked, benchmark
 from judgebench.cli.commands import Commands
 from judgebench.cli.consent import confirm_keys_of
 from judgebench.cli.options import (
+    BatchOption,
     BenchPath,
     Budget,
     DataFolder,
@@ -91,6 +92,7 @@ def run(
     engine: EngineOption = "threads",
     workers: WorkersOption = None,
     local_only: LocalOnly = False,
+    batch: BatchOption = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -98,13 +100,13 @@ def run(
     """Judge every answer that has no verdict yet, then compare with the annotators and report.
 
     Safe to interrupt: Ctrl-C finishes the answers in flight, a second Ctrl-C stops at once. Rerun
-    to resume.
+    to resume. In batches, for less: judgebench run bench.yaml --batch
     """
     from judgebench.runner import Sharing
     from judgebench.store.folder import Shard
 
     output = Output(verbose, quiet, as_json)
-    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only)
+    asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only, batch)
     own = Shard.parse(shard) if shard else None
     benchmark(asked, sharing=Sharing(own, engine, workers))
 

@@ -38,10 +38,12 @@ class Asked:
     dry_run: bool = False
     output: Output = ONE_SCREEN
     local_only: bool = False
+    batch: bool = False
 
 
 def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | None = None) -> None:
     """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
+    from judgebench.runner import batched
     from judgebench.runner.bench import check_local, default_run_folder, load_bench
     from judgebench.store.folder import RunFolder
 
@@ -61,6 +63,8 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
         if asked.dry_run:
             _print_forecast(console, bench, folder)
             return
+        if asked.batch:
+            bench = batched(bench, folder, asked.budget, sharing)
         if not folder.manifest():
             confirm_keys(bench.file, [judge.config for judge in bench.judges])
         _judge(console, bench, folder, asked.budget, sharing)

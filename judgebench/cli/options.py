@@ -87,6 +87,13 @@ LocalOnly = Annotated[
         help="Refuse, before the first call, every model that would contact another machine.",
     ),
 ]
+BatchOption = Annotated[
+    bool,
+    typer.Option(
+        "--batch",
+        help="Send remote judges batches, which cost less and take up to a day. Rerun to collect.",
+    ),
+]
 ShardOption = Annotated[
     str | None,
     typer.Option(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -73,6 +74,13 @@ class LLMJudge:
         config = self.config.model_copy(update=changes)
         about = (config, rubric or self.rubric, self.prompt, self._backend)
         return LLMJudge(*about, name=name, repeat=repeat)
+
+    def through(self, wrap: Callable[[Backend], Backend]) -> LLMJudge:
+        """The same judge, asked through what `wrap` makes of its engine."""
+        other = copy(self)
+        other._backend = wrap(self._backend)
+        other._about = other._describe()
+        return other
 
     @property
     def parse_retries(self) -> int:

@@ -4,8 +4,9 @@ A verdict is on disk before the next is waited for. Resuming goes by key (item, 
 the answer, signature of the judge, repeat): what has an ending is never asked again.
 """
 
+from judgebench.runner.batching import batched
 from judgebench.runner.forecast import Forecast, forecast
 from judgebench.runner.run_bench import Sharing, run
 from judgebench.runner.stop import Interrupted
 
-__all__ = ["Forecast", "Interrupted", "Sharing", "forecast", "run"]
+__all__ = ["Forecast", "Interrupted", "Sharing", "batched", "forecast", "run"]

@@ -25,6 +25,7 @@ from judgebench.judges.derived import ContentFree, Judged
 from judgebench.judges.judge import Judge
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.records import Verdict, content_hash
+from judgebench.runner.batching import left_behind
 from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
 from judgebench.runner.extension import Variant
@@ -118,6 +119,8 @@ def run(
             _merge_parts(folder)
             set_lines_aside(bench, answers, folder, shown, noted)
         manifest = _begin(bench, folder, shown)
+        for line in left_behind(bench, folder):
+            shown.say(line)
         stop = Stop()
         work = Work(folder, shown, budget_of(bench, folder, budget), stop, shard)
         with _ending(manifest, work):

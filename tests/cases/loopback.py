@@ -173,8 +173,7 @@ class Loopback:
     async def _live(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application()
-        for path in ("/v1/chat/completions", "/v1/messages"):
-            app.router.add_post(path, self._serve)
+        self._add_routes(app)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -184,6 +183,10 @@ class Loopback:
         started.set_result(None)
         await self._stop.wait()
         await self._runner.cleanup()
+
+    def _add_routes(self, app: web.Application) -> None:
+        for path in ("/v1/chat/completions", "/v1/messages"):
+            app.router.add_post(path, self._serve)
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

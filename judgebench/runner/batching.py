@@ -1,0 +1,80 @@
+"""A run whose remote judges send batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from judgebench.backends import kind_of
+from judgebench.backends.batch import Batched
+from judgebench.backends.contract import Backend
+from judgebench.errors import Problem
+from judgebench.judges.llm import LLMJudge
+from judgebench.runner.bench import Bench, Gathered
+from judgebench.store.folder import RunFolder
+
+if TYPE_CHECKING:
+    from judgebench.runner.run_bench import Sharing
+
+_NAME = "batches-{}.json"
+
+
+def batched(
+    bench: Bench, folder: RunFolder, budget: float | None = None, sharing: Sharing | None = None
+) -> Bench:
+    """The benchmark with remote judges that send batches, which `folder` notes. Judges in this
+    process are asked as ever.
+
+    Raises SetupError where the judge's provider has no batch endpoint, where a budget is to be kept
+    without a price (everything is submitted before the first cost is known), and where several
+    processes share the work.
+    """
+    gather, made = Gathered(str(bench.file)), dict[int, Batched]()
+    if sharing and (sharing.shard or sharing.engine == "ray"):
+        gather.tell("batch", Problem("cannot be shared by several processes"))
+
+    def wrapped(judge: LLMJudge, backend: Backend) -> Backend:
+        path = folder.path / _NAME.format(judge.name)
+        made[id(backend)] = Batched(backend, judge.config.settings, path)
+        return made[id(backend)]
+
+    judges = list[LLMJudge]()
+    for judge in bench.judges:
+        new: LLMJudge | None = judge
+        if kind_of(judge.config.backend).remote:
+            where = f"judges.{judge.name}"
+            if judge.config.knowledge:
+                message = "needs each reply before the next question: leave batches out"
+                gather.tell(where, Problem(message, field="knowledge"))
+                continue
+            new = gather(where, judge.through, partial(wrapped, judge))
+            if budget is not None and judge.config.settings.price is None:
+                message = (
+                    "is needed to keep a budget: a batch is submitted before it costs anything"
+                )
+                gather.tell(where, Problem(message, field="settings.price"))
+        judges += [new] if new else []
+    gather.raise_any()
+
+    def again(judge: LLMJudge) -> LLMJudge:
+        return judge.through(lambda backend: made.get(id(backend), backend))
+
+    return replace(
+        bench,
+        judges=tuple(judges),
+        variants=tuple(replace(v, judge=again(v.judge)) for v in bench.variants),
+        content_free=tuple(replace(f, judge=again(f.judge)) for f in bench.content_free),
+    )
+
+
+def left_behind(bench: Bench, folder: RunFolder) -> Iterator[str]:
+    """What is said of batches that were submitted, and that this run does not collect."""
+    for judge in bench.judges:
+        path = folder.path / _NAME.format(judge.name)
+        if path.is_file() and not judge.describe()["runtime"].get("batch"):
+            yield (
+                f"{judge.name}: batches were submitted and not collected ({path.name}); they are "
+                "paid for, so run as a batch again to collect them"
+            )
