@@ -69,7 +69,7 @@ def check_all(
 
 def _kind(path: Path) -> FileKind | None:
     """What a file is: YAML files by the keys that only their kind has; None for data."""
-    kinds = [_JUDGE, *(kind for wing in wings() for kind in wing.kinds), *_KINDS]
+    kinds = [_JUDGE, _BENCH, *(kind for wing in wings() for kind in wing.kinds), *_KINDS]
     for kind in kinds:
         if kind.fits and kind.fits(path):
             return kind
@@ -233,7 +233,6 @@ _KINDS = (
     FileKind("jury", _check_judge, keys=("jury",)),
     FileKind("rubric", _check_rubric, keys=("instructions",)),
     FileKind("calibration", _check_judge, keys=("calibrate",)),
-    _BENCH,
     FileKind("prompt", _check_prompt, fits=lambda path: path.suffix == ".jinja"),
 )
 

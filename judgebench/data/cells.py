@@ -6,11 +6,29 @@ import ast
 import json
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A value with objects inside, which only conversations and criteria are read from."""
+
+    value: Any
+
 
 # The text as in the file, "" where blank; a list of such texts (from JSON or Parquet);
-# or None for a nested value, which no noun of ours can hold.
-Cell = str | tuple[str, ...] | None
+# or a nested value.
+Cell = str | tuple[str, ...] | Nested
+
+
+class Fault(NamedTuple):
+    """What is wrong at a place inside a cell, such as `[3].role`."""
+
+    message: str
+    where: str = ""
+    found: str | None = None
+    allowed: str = ""
 
 
 class RawRow(NamedTuple):
@@ -107,6 +125,23 @@ def split_list(cell: str | tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(values, list | tuple):
         raise ValueError("is not a list")
     return tuple(scalar_text(value) for value in values)
+
+
+def nested(cell: Cell) -> Any:
+    """The value in a cell, which may be JSON or a Python literal as text; numbers stay texts.
+
+    Raises ValueError where it is neither.
+    """
+    if isinstance(cell, str):
+        return _literal(cell) if cell.strip() else None
+    return _objects(cell.value) if isinstance(cell, Nested) else list(cell)
+
+
+def _objects(value: Any) -> Any:
+    """The value with every object as a dict, also one that is the tuple of its pairs."""
+    if isinstance(value, tuple | dict):
+        return {key: _objects(one) for key, one in dict(value).items()}
+    return [_objects(one) for one in value] if isinstance(value, list) else value
 
 
 def _literal(text: str) -> object:

@@ -12,8 +12,9 @@ from judgebench.errors import Problem, shorten
 
 # A fault that could silently change a number is an error: nothing is loaded.
 ERRORS = frozenset((
-    "bad_byte", "bad_list", "bad_probability", "bad_spec", "bad_status", "blank_annotator",
-    "blank_id", "blank_metric", "conflicting_item", "conflicting_label", "conflicting_verdict",
+    "bad_byte", "bad_conversation", "bad_criterion", "bad_list", "bad_pair", "bad_probability",
+    "bad_spec", "bad_status", "blank_annotator", "blank_id", "blank_metric", "conflicting_item",
+    "conflicting_label", "conflicting_verdict",
     "control_character", "duplicate_column", "duplicate_key", "empty_text", "id_collision",
     "malformed", "missing_column", "nested_value", "no_answers", "no_rows", "ragged_row",
     "spreadsheet_label", "unknown_column", "unknown_format", "unknown_item", "unknown_judge",
@@ -21,11 +22,12 @@ ERRORS = frozenset((
 ))  # fmt: skip
 
 REPEATED = "repeated_answer"
+DERIVED = "derived_preference"
 
 # What can safely be corrected or left out is a warning, counted and reported.
 WARNINGS = frozenset((
     "blank_label", "blank_question", "blank_row", "blank_verdict", "byte_order_mark",
-    "duplicate_item", "duplicate_label", "empty_answer", "float_label", "ignored_label",
+    DERIVED, "duplicate_item", "duplicate_label", "empty_answer", "float_label", "ignored_label",
     "invisible_characters", "label_without_item", "later_repeat", "mapped_blank", REPEATED,
     "skipped_item", "slot_name", "spreadsheet_text", "stray_quote", "stripped_space",
     "unchecked_items", "unnamed_column", "unread_verdict", "unused_column",

@@ -13,9 +13,13 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 
 from judgebench.data.cells import spreadsheet_damage
+from judgebench.data.criteria import MOST as MOST_CRITERIA
+from judgebench.data.criteria import Criterion
 from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
+from judgebench.data.made import add_made_rows, check_kinds
+from judgebench.data.pairs import WantedPairs, compared_by, preference_of
 from judgebench.errors import DiskFailed, shorten
-from judgebench.records import Answer, HumanLabel, Status
+from judgebench.records import Answer, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, Facts, answer_line
 from judgebench.study.answers import IdTable
@@ -25,6 +29,11 @@ MOST_IN_MEMORY = 4 << 20  # bytes of answers; more are kept in a file
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _MOST_CELLS = 10**8  # items times annotators
 _EXAMPLES = 3  # repeats that are named
+
+_UNNAMED = {
+    "pair": "no two answers of this group, the question, have these names as systems or ids",
+    "criterion": "no answer has this criterion",
+}
 
 Who = Literal["annotator", "judge"]
 
@@ -98,6 +107,7 @@ class Collected:
     ) -> None:  # fmt: skip
         self.rubric = rubric
         self.wanted = frozenset(metric.id for metric in wanted.metrics)
+        self.kinds = wanted.kinds  # of rows
         self.findings = findings
         self.labels: dict[Key, tuple[str | None, Position]] = {}
         self.left_out: set[str] = set()  # ids of rows that were skipped or reported
@@ -110,6 +120,11 @@ class Collected:
         self.ignore_unknown = False
         self.sources: dict[str, str] = {}
         self.files: dict[str, str] = {}  # absolute path -> sha256
+        self.named: dict[str, tuple[Answer, Position]] = {}  # pairs and criteria that labels name
+        self.criteria: dict[str, dict[str, tuple[Criterion, Position]]] = {}  # by item and id
+        self.pairs: WantedPairs | None = None  # of which answers pairs are made
+        self.made: dict[str, Kind] = {}  # rows that are no answers
+        self._had_answers = False
         self._answers = AnswerSpool()
         self._rows = IdTable(self._answers.item_id)
         self._files: dict[str, int] = {}
@@ -126,6 +141,20 @@ class Collected:
     def n_answers(self) -> int:
         """How many different items there are so far."""
         return len(self._rows)
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the files hold items, which pairs and criteria are made of."""
+        return self._had_answers or len(self._rows) > len(self.made)
+
+    def answer(self, row: int) -> Answer:
+        """The item of that row, in the order in which they were read."""
+        return self._answers[row]
+
+    def find(self, item_id: str) -> Answer | None:
+        """The item of that id."""
+        row = self._rows.find(item_id)
+        return None if row < 0 else self._answers[row]
 
     def answers(self) -> Sequence[Answer]:
         """The answers in the order in which they were read; no more may be added after."""
@@ -157,10 +186,23 @@ class Collected:
         self.findings.add("conflicting_item", message, place, "item_id", answer.item_id)
         return False
 
+    def add_criterion(self, item_id: str, one: Criterion, place: Position, column: str) -> None:
+        """Keep a criterion of an item. Two of one id, and too many, are reported."""
+        known = self.criteria.setdefault(item_id, {})
+        first, where = known.setdefault(one.id, (one, place))
+        if where != place and first == one:
+            return  # of a duplicate item
+        if first is not one:
+            message = f"two criteria of {shorten(item_id)} have this id"
+            self.findings.add("bad_criterion", message, place, column, one.id)
+        elif len(known) == MOST_CRITERIA + 1:
+            message = f"{shorten(item_id)} has more than {MOST_CRITERIA} criteria"
+            self.findings.add("bad_criterion", message, place, column)
+
     def add_labelled_items(self) -> None:
         """Make an item without a text of every id that has a label."""
         for key, (_, place) in self.labels.items():
-            if not self._has(key.item_id) and self.add_item(Answer(key.item_id, ""), place):
+            if not self.has(key.item_id) and self.add_item(Answer(key.item_id, ""), place):
                 self.textless[place.file] = None
 
     def add_label(self, key: Key, label: str | None, place: Position, column: str) -> None:
@@ -209,12 +251,42 @@ class Collected:
         Ignored labels may differ: they change no number.
         """
         self._check_annotators()
+        if self.source is None:
+            add_made_rows(self)
         for key, message, place, column, label in self._conflicts:
-            if self._has(key.item_id) or not self.ignore_unknown:
+            if self.has(key.item_id) or not self.ignore_unknown:
                 self.findings.add("conflicting_label", message, place, column, label)
         self._check_items()
+        check_kinds(self)
+        if self.made and "answer" not in self.kinds:
+            self._keep_made_rows()
         if not self.without_texts:
             self._report_repeats()
+
+    def want_pairs(self, pairs: WantedPairs) -> None:
+        """Make these pairs of the answers, and read the labels that preferences follow from.
+
+        Raises SetupError where a metric is none of the rubric.
+        """
+        self.pairs = pairs
+        if pairs.prefer:
+            preference_of(self.rubric)
+            self.wanted |= {metric.id for metric in compared_by(pairs.prefer, self.rubric)}
+
+    def add_row(self, row: Answer, place: Position) -> None:
+        """Keep a row that is no answer, but made of some."""
+        if self.add_item(row, place):
+            self.made[row.item_id] = row.kind
+
+    def _keep_made_rows(self) -> None:
+        """Leave out the answers, of which pairs or criteria were made."""
+        self._had_answers = self.has_answers
+        rows = [self._answers[self._rows.find(item_id)] for item_id in self.made]
+        self._answers = AnswerSpool()
+        self._rows = IdTable(self._answers.item_id)
+        for row in rows:
+            self._rows.find_or_add(row.item_id)
+            self._answers.add(row)
 
     def _check_annotators(self) -> None:
         """What everybody said of every item must fit into memory."""
@@ -233,12 +305,12 @@ class Collected:
     def _check_items(self) -> None:
         if self.findings.lost_rows or self.without_texts or not self.labels:
             return
-        if not self.n_answers and not self.left_out:
+        if not self.has_answers and not self.left_out:
             message = "no answers among these files, so the labels' items were not checked"
             self.findings.add("unchecked_items", message, ("", None))
             return
         reported: set[Position] = set()
-        for key in [key for key in self.labels if not self._has(key.item_id)]:
+        for key in [key for key in self.labels if not self.has(key.item_id)]:
             _, place = self.labels.pop(key)
             if key.item_id in self.left_out:
                 message = "label of an item that was left out"
@@ -248,7 +320,7 @@ class Collected:
                 self.findings.add("ignored_label", message, place)
             elif place not in reported:
                 reported.add(place)
-                self._report_unknown(key.item_id, place, guess=len(reported) <= _GUESSES)
+                self.report_unknown(key.item_id, place, guess=len(reported) <= _GUESSES)
 
     def _report_repeats(self) -> None:
         found, id_of = self._answers.repeats(), self._answers.item_id
@@ -258,7 +330,8 @@ class Collected:
             more = ", …" if len(found.rows) > _EXAMPLES else ""
             self.findings.add(REPEATED, f"{note} ({', '.join(named)}{more})", ("", None))
 
-    def _has(self, item_id: str) -> bool:
+    def has(self, item_id: str) -> bool:
+        """Whether there is an item of that id."""
         return self._rows.find(item_id) >= 0
 
     def _collides(self, item_id: str, place: Position) -> bool:
@@ -272,8 +345,13 @@ class Collected:
         self.findings.add("id_collision", message, place, "item_id")
         return True
 
-    def _report_unknown(self, item_id: str, place: Position, guess: bool) -> None:
+    def report_unknown(self, item_id: str, place: Position, guess: bool) -> None:
+        """Report an id that no item has."""
         if self._collides(item_id, place):
+            return
+        if item_id in self.named:
+            message = _UNNAMED[self.named[item_id][0].kind]
+            self.findings.add("unknown_item", message, place, "item_id", item_id)
             return
         message = "no answer has this id"
         if damage := spreadsheet_damage(item_id):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judgebench.data.cells import Cell, clean
+from judgebench.data.cells import Cell, Nested, clean
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import DataTable, open_table
 from judgebench.errors import Problem, SetupError, some
@@ -290,6 +290,8 @@ def _rows(table: DataTable) -> Iterator[dict[str, str]]:
 
 
 def _text(cell: Cell) -> str:
+    if isinstance(cell, Nested):
+        return "[{}]"
     if isinstance(cell, tuple):
         return str(list(cell))
     return clean(cell)[0] if cell else ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from judgebench.data.cells import Cell, RawRow, scalar_text
+from judgebench.data.cells import Cell, Nested, RawRow, scalar_text
 from judgebench.data.findings import Findings
 from judgebench.data.nested import Paths, Steps, dig
 
@@ -62,11 +62,11 @@ def read_json(
 
 
 def json_cell(value: Any) -> Cell:
-    """A value as a cell; None for one that no cell can hold."""
+    """A value as a cell."""
     try:
         return tuple(map(scalar_text, value)) if isinstance(value, list) else scalar_text(value)
     except ValueError:
-        return None
+        return Nested(value)
 
 
 def _cells(

@@ -15,7 +15,9 @@ from judgebench.data.findings import Findings
 from judgebench.data.gather import Collected
 from judgebench.data.kept import file_hash, kept_data
 from judgebench.data.labels import resolve
+from judgebench.data.made import report_lacking
 from judgebench.data.open_table import DataTable, frame_table, open_table
+from judgebench.data.pairs import WantedPairs
 from judgebench.data.recognise import recognise, stem
 from judgebench.data.row_reader import read_table
 from judgebench.data.spec import DataSpec, FileSpec
@@ -30,6 +32,7 @@ _READER = 4  # to be raised whenever the same files are read differently
 def load_data(
     source: DataSpec | Path | Sequence[Path], rubric: Rubric, *,
     metrics: Sequence[str] | None = None, folder: Path | None = None, kept_in: Path | None = None,
+    pairs: WantedPairs | None = None,
 ) -> Dataset:  # fmt: skip
     """Answers and human labels from data.yaml files, a data.yaml's model, or plain files.
 
@@ -37,27 +40,37 @@ def load_data(
     `metrics` keeps the labels of those metrics only; an `items` entry all of whose labels belong
     to others is left out. `folder` is where the paths in a data.yaml start, instead of the file's
     own folder. `kept_in` is a run folder that may keep what an earlier call read (`keep_data`).
+    `pairs` are made of the answers, as rows beside them. There are rows of those kinds alone that
+    the metrics are about.
     Raises SetupError with every problem of every file.
     """
     reading = _reading(source, rubric, metrics, folder)
+    if pairs is not None:
+        reading = content_hash([reading, str(pairs.source), pairs.prefer, pairs.seed])
     if kept_in is not None and (kept := kept_data(kept_in, reading)):
         return kept
     wanted = rubric if metrics is None else rubric.only(metrics)
     gathered = Collected(rubric, wanted, Findings())
+    if pairs is not None:
+        gathered.want_pairs(pairs)
+        if isinstance(pairs.source, Path):
+            _note_source(str(pairs.source), pairs.source, gathered)
     if isinstance(source, DataSpec):
         _read_spec(source, "", folder or Path(), gathered)
     else:
         _read_paths([source] if isinstance(source, Path) else source, folder, gathered)
     gathered.settle()
-    if not (gathered.n_answers or gathered.left_out or gathered.findings.errors):
+    if not (gathered.has_answers or gathered.left_out or gathered.findings.errors):
         gathered.add_labelled_items()
+    if not gathered.findings.errors:
+        report_lacking(gathered)
     if not gathered.n_answers and not gathered.findings.errors:
         gathered.findings.add("no_answers", "there are no answers to judge", ("", None))
     if gathered.findings.errors:
         raise SetupError(gathered.findings.errors)
     return Dataset(
         answers=gathered.answers(),
-        labels=tuple(gathered.human_labels()),
+        labels=tuple(label for label in gathered.human_labels() if wanted.find(label.metric)),
         warnings=gathered.findings.warnings,
         sources=gathered.sources,
         textless=tuple(gathered.textless),

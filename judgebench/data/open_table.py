@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, cast
 
-from judgebench.data.cells import FORBIDDEN, Cell, RawRow, clean, has_forbidden
+from judgebench.data.cells import FORBIDDEN, Cell, Nested, RawRow, clean, has_forbidden
 from judgebench.data.delimited import read_delimited
 from judgebench.data.findings import Findings
 from judgebench.data.json_rows import json_cell, jsonl_columns, jsonl_rows, read_json
@@ -284,8 +284,9 @@ def _checked(
 
 def _is_blank_row(cells: Sequence[Cell]) -> bool:
     for cell in cells:
-        if cell is None or (cell and not (isinstance(cell, str) and cell.isspace())):
-            return False
+        if not cell or (isinstance(cell, str) and cell.isspace()):
+            continue
+        return False
     return True
 
 
@@ -347,7 +348,7 @@ def _read_parquet(data: IO[bytes], paths: Paths, file: str, findings: Findings) 
                 row = dict(zip(names, values, strict=True)) if deep else {}
                 dug = (dig(row, steps) for steps in deep.values())
                 cells = tuple(map(_object_cell, (*values, *dug)))
-                size += len(cells) + sum(map(len, filter(None, cells)))
+                size += sum(1 if isinstance(cell, Nested) else 1 + len(cell) for cell in cells)
                 yield RawRow(line, cells)
             check_unpacked(size, packed)
     except pa.ArrowException as error:

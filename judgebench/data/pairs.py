@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from judgebench.records import content_hash
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from judgebench.data.cells import clean
+from judgebench.errors import Problem, SetupError
+from judgebench.records import Answer, HumanLabel, Part, content_hash, in_words, is_slot
+from judgebench.rubric import Metric, Rubric, normalise
+from judgebench.yaml_file import Strict
+
+MOST = 1_000_000  # pairs that are made without a number
 
 
 def oriented(a: str, b: str) -> tuple[str, str]:
@@ -15,3 +31,198 @@ def oriented(a: str, b: str) -> tuple[str, str]:
     """
     low, high = sorted((a, b))
     return (low, high) if int(content_hash([low, high]), 16) % 2 else (high, low)
+
+
+def pair_of(a: Answer, b: Answer, item_id: str = "") -> Answer:
+    """The row of a pair. Without an id for it, `oriented` says who is first."""
+    if not item_id:
+        first, _ = oriented(a.item_id, b.item_id)
+        a, b = (a, b) if a.item_id == first else (b, a)
+    before = a.turns if a.turns == b.turns and in_words(a.turns) == a.question else ()
+    return Answer(
+        item_id=item_id or f"{a.item_id} vs {b.item_id}",
+        text=in_words([Part("first", a.text), Part("second", b.text)]),
+        question=a.question,
+        reference=a.reference or b.reference,
+        group=a.group,
+        parts=(*before, *(Part("response", x.text, x.system, x.item_id) for x in (a, b))),
+    )
+
+
+# In tables -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPair:
+    """A row of a table that names two responses to a question, in the columns `columns`."""
+
+    question: str
+    names: tuple[str, str]
+    columns: tuple[str, str]
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """The two names; the same for all rows about them, whatever their order there."""
+        a, b = self.names
+        low, _ = oriented(f"{self.question}: {a}", f"{self.question}: {b}")
+        return (a, b) if low == f"{self.question}: {a}" else (b, a)
+
+    def row(self) -> Answer:
+        """The pair, without texts."""
+        parts = tuple(Part("response", "", name) for name in self.order)
+        item_id = f"{self.question}: {' vs '.join(self.order)}"
+        return Answer(item_id, "", group=self.question, parts=parts)
+
+    def place(self, metric: Metric, text: str) -> str:
+        """The label that says who is preferred by name or by column, else the text itself."""
+        text = clean(text)[0]
+        for names in (self.columns, self.names):
+            if text in names:
+                return metric.label_texts[names.index(text)]
+        return text
+
+    def turned(self, metric: Metric, label: str) -> str:
+        """What a label of the row means of the two in their order."""
+        return label if self.order == self.names else metric.swapped(label)
+
+
+def linked(pair: Answer, find: Callable[[str, str], Answer | None]) -> Answer | None:
+    """The pair with the texts of its responses, which `find` finds by question and name; None
+    where there are not both."""
+    a, b = (find(pair.group, part.name) for part in pair.responses)
+    return pair_of(a, b, pair.item_id) if a and b else None
+
+
+# Of the answers at hand ----------------------------------------------------------------------
+
+
+class PairsConfig(Strict):
+    """The key `pairs` of bench.yaml: which answers to the same question are compared.
+
+    `from` is `all`, how many (a sample, spread over the questions), or a file of two columns of
+    item ids. With `prefer`, a metric or composite of the rubric, whoever labelled both responses
+    prefers the one of the less severe label.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    source: Annotated[Literal["all"] | int | str, Field(alias="from")]
+    prefer: str | None = None
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """A bare value is `from`."""
+        if isinstance(value, bool) or (isinstance(value, int) and value < 1):
+            raise ValueError("needs `all`, a number of pairs, or a file that names them")
+        return {"from": value} if isinstance(value, str | int) else value
+
+    def wanted(self, file: Path, seed: int) -> WantedPairs:
+        """As the bench.yaml `file` asks for them."""
+        named = isinstance(self.source, str) and self.source != "all"
+        source = (file.parent / str(self.source)).absolute() if named else self.source
+        return WantedPairs(source, self.prefer, seed, str(file))
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPairs:
+    """Which pairs are made of a data set, and by which labels people prefer one of two responses.
+
+    `source` is `all`, a number or a file; `file` is whoever asks for them.
+    """
+
+    source: str | int | Path = "all"
+    prefer: str | None = None
+    seed: int = 0
+    file: str = ""
+
+
+Pairs = Annotated[PairsConfig | None, BeforeValidator(PairsConfig.of)]
+
+
+def chosen(
+    questions: Sequence[Sequence[int]], wanted: int | None, seed: int
+) -> Iterator[tuple[int, int]]:
+    """Pairs of the rows of each question, in the order of the questions: all of them, or `wanted`
+    of them, of each question the same number as far as it has so many.
+
+    Raises SetupError where there are none, or more than MOST without a number.
+    """
+    most = np.array([len(rows) * (len(rows) - 1) // 2 for rows in questions], dtype=np.int64)
+    total = int(most.sum())
+    if not total:
+        raise SetupError(Problem("no question has two answers, so there are no pairs"))
+    if wanted is None and total > MOST:
+        message = "are too many pairs to compare all of them"
+        raise SetupError(
+            Problem(message, found=f"{total:,}", allowed="a number, as in pairs: 1000")
+        )
+    rng = np.random.default_rng(seed)
+    taken = _spread(most, total if wanted is None else min(wanted, total), rng)
+    for rows, there, n in zip(questions, most.tolist(), taken.tolist(), strict=True):
+        places = (
+            range(there) if n == there else sorted(rng.choice(there, n, replace=False).tolist())
+        )
+        for place in places:  # pairs in the order (0, 1), (0, 2), (1, 2), (0, 3), …
+            j = (1 + isqrt(8 * place + 1)) // 2
+            yield rows[place - j * (j - 1) // 2], rows[j]
+
+
+def _spread(most: np.ndarray[Any, Any], wanted: int, rng: np.random.Generator) -> Any:
+    """How many of each: as equal as may be, at most `most`; who gets one more is drawn."""
+    taken = np.zeros_like(most)
+    while left := wanted - int(taken.sum()):
+        able = np.flatnonzero(taken < most)
+        if each := left // len(able):
+            taken[able] = np.minimum(taken[able] + each, most[able])
+        else:
+            taken[rng.permutation(able)[:left]] += 1
+    return taken
+
+
+# Preferences ---------------------------------------------------------------------------------
+
+
+def preference_of(rubric: Rubric) -> Metric:
+    """The metric on which preferences are derived. Raises SetupError unless there is one."""
+    found = [metric for metric in rubric.metrics if metric.preference]
+    if len(found) != 1:
+        message = f"needs a rubric with one preference; this one has {len(found)}"
+        raise SetupError(Problem(message, field="prefer"))
+    return found[0]
+
+
+def compared_by(name: str, rubric: Rubric) -> Sequence[Metric]:
+    """The metrics whose labels say which response is better. Raises SetupError for another name."""
+    able = {m.id: (m,) for m in rubric.metrics if m.of == "answer" and m.kind == "ordinal"}
+    found = rubric.find(name)
+    names = rubric.composite.get(normalise(name), (found.id,) if found else ())
+    if not names or not able.keys() >= set(names):
+        allowed = ", ".join((*able, *rubric.composite)) or "none, for it has no ordinal metric"
+        message = "is no ordinal metric of answers and no composite of the rubric"
+        raise SetupError(Problem(message, field="prefer", found=name, allowed=allowed))
+    return [metric for each in names for metric in able[each]]
+
+
+def preferences(
+    pairs: Iterable[Answer], labels: Iterable[HumanLabel], by: Sequence[Metric], on: Metric
+) -> Iterator[HumanLabel]:
+    """Of each pair the preference of everybody who labelled both responses on all of `by`: the one
+    whose severities add up to less, or a tie. Places in a list (`crowd#1`) are not people, and
+    have none."""
+    metrics = {metric.id: metric for metric in by}
+    given: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for label in labels:
+        metric = metrics.get(label.metric)
+        if metric is None or label.label is None or is_slot(label.annotator):
+            continue
+        if (place := metric.index(label.label)) >= 0:
+            given[label.item_id, label.annotator][label.metric] = metric.severities[place]
+    scores: dict[str, dict[str, int]] = defaultdict(dict)
+    for (item_id, who), found in given.items():
+        if len(found) == len(metrics):
+            scores[item_id][who] = sum(found.values())
+    for pair in pairs:
+        first, second = (scores.get(part.item_id, {}) for part in pair.responses)
+        for who in (who for who in first if who in second):
+            place = 2 if first[who] == second[who] else int(second[who] < first[who])
+            yield HumanLabel(pair.item_id, who, on.id, on.label_texts[place])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from judgebench.data.findings import Findings, nearest
 from judgebench.data.gather import Collected
@@ -24,6 +25,7 @@ from judgebench.rubric import Rubric
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
 _LABEL = ("annotator", "metric", "label")
 _VERDICT = ("judge", "status", "raw", "repeat")
+_PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", "answer")]
 _PROBABILITY = "probability_"
 _NEEDED = (
     "item_id and text (answers); item_id, annotator, metric and label (long labels); "
@@ -44,7 +46,10 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
             findings.add("duplicate_column", message, (table.file, 1), column)
     replies = bool(gathered.source and gathered.source.replies)
     labels = None if replies else _labels(named, table, gathered)
-    rest = _rest(named, labels, who)
+    about = _about(named, rubric)
+    rest = [
+        c for c in _rest(named, labels, who) if c not in (*about.values(), *about.get("pair", ()))
+    ]
     kept = who == "annotator" and "text" in named and labels is None
     wanted = ["item_id", *([who] if labels else ["text", "metric", "label"])]
     wanted += [] if labels else [m.id for m in rubric.metrics]
@@ -60,11 +65,13 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
     item_id = IdSource(column=named["item_id"])
     _report_unused(rest, labels, kept or replies, table.file, gathered)
     if who == "judge":
-        return FileSpec(path=table.file, verdicts=(_verdicts(named, item_id, labels, rubric),))
+        verdicts = _verdicts(named, item_id, labels, rubric).model_copy(update=about)
+        return FileSpec(path=table.file, verdicts=(verdicts,))
     grouped = gathered.without_texts and not named.keys().isdisjoint(("question", "group"))
-    if "text" not in named and not grouped:
+    if about or ("text" not in named and not grouped):
         assert labels is not None
-        return FileSpec(path=table.file, labels=(FileLabelSpec(item_id=item_id, **dict(labels)),))
+        own = FileLabelSpec(item_id=item_id, **about, **dict(labels))
+        return FileSpec(path=table.file, labels=(own,))
     item = ItemSpec(
         item_id=item_id,
         text=_source(named, "text"),
@@ -102,6 +109,7 @@ def _labels(named: dict[str, str], table: DataTable, gathered: Collected) -> Lab
     """The labels among the columns: long if there are `metric` and `label`, else wide."""
     rubric, findings = gathered.rubric, gathered.findings
     annotator = _source(named, gathered.who)
+    preferences = [metric.id for metric in rubric.metrics if metric.preference]
     if "metric" in named and "label" in named:
         return LabelSpec(annotator=annotator, metric=named["metric"], label=named["label"])
     metrics: dict[str, str] = {}
@@ -110,7 +118,19 @@ def _labels(named: dict[str, str], table: DataTable, gathered: Collected) -> Lab
         if metric and (first := metrics.setdefault(metric.id, column)) != column:
             message = f"the columns {first!r} and {column!r} are the same metric"
             findings.add("duplicate_column", message, (table.file, 1), column)
+    if not metrics and "winner" in named and len(preferences) == 1:
+        metrics = {preferences[0]: named["winner"]}
     return LabelSpec(annotator=annotator, metrics=metrics) if metrics else None
+
+
+def _about(named: dict[str, str], rubric: Rubric) -> dict[str, Any]:
+    """The columns of two responses, or of a criterion, that the labels of a row are about."""
+    for pair in _PAIRS if "text" not in named and "pair" in rubric.kinds else ():
+        if named.keys() >= set(pair):
+            return {"pair": tuple(named[name] for name in pair)}
+    if "criterion" in named and "text" not in named and "criterion" in rubric.kinds:
+        return {"criterion": named["criterion"]}
+    return {}
 
 
 def _verdicts(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from judgebench.data.cells import (
     Cell,
+    Fault,
+    Nested,
     RawRow,
     clean,
     has_invisible,
@@ -16,12 +18,18 @@ from judgebench.data.cells import (
     split_list,
     spreadsheet_damage,
 )
+from judgebench.data.conversation import judged, turns_of
+from judgebench.data.criteria import criteria_of, criterion_of
 from judgebench.data.findings import ERRORS, nearest
 from judgebench.data.gather import Collected, Key, Position, Said
 from judgebench.data.labels import CellLabel, find_metric, read_label
 from judgebench.data.open_table import DataTable
+from judgebench.data.pairs import NamedPair
 from judgebench.data.spec import (
+    About,
+    CriteriaSpec,
     FileSpec,
+    Holds,
     IdSource,
     ItemSpec,
     LabelSpec,
@@ -31,12 +39,15 @@ from judgebench.data.spec import (
     parts_of,
 )
 from judgebench.errors import some
-from judgebench.records import Answer, Status, content_hash, is_slot
+from judgebench.records import Answer, Part, Status, content_hash, is_slot
 from judgebench.rubric import Metric
 
 _Get = Callable[[RawRow], str]
 _Pick = Callable[[RawRow], Iterator[tuple[Metric, int]]]
 _SLOT = "an annotator with # is read as a slot of a list, not as a person"
+_HOLDS: Mapping[Holds, tuple[type, ...]] = {
+    "text": (str,), "list": (str, tuple), "objects": (str, tuple, Nested),
+}  # fmt: skip
 _ROUNDING = 0.02  # of probabilities that people write down
 
 
@@ -52,10 +63,20 @@ class _Labels:
     list: bool
     people: int | None
     spellings: Mapping[str, Mapping[str, str | None]]
+    kept: Callable[[RawRow], bool]
     read: dict[tuple[str, str], CellLabel] = field(default_factory=dict)  # few texts, many cells
+    pair: NamedPair | None = None  # that the row is about
 
     def of(self, metric: Metric, text: str) -> CellLabel:
         """What a cell's text says."""
+        if not self.pair or not metric.preference:
+            return self._of(metric, text)
+        if clean(text)[0] not in self.spellings.get(metric.id, {}):
+            text = self.pair.place(metric, text)
+        found = self._of(metric, text)
+        return found._replace(label=found.label and self.pair.turned(metric, found.label))
+
+    def _of(self, metric: Metric, text: str) -> CellLabel:
         reading = self.read.get((metric.id, text))
         if reading is None:
             reading = read_label(metric, text, self.spellings.get(metric.id, {}))
@@ -88,6 +109,7 @@ class _Item:
     group: _Get
     metadata: tuple[tuple[str, int], ...]
     labels: tuple[_Labels, ...]
+    kept: Callable[[RawRow], bool]
 
 
 def read_table(
@@ -121,21 +143,27 @@ class _RowReader:
     def read(self, spec: FileSpec) -> None:
         wanted = [self._item(item) for item in spec.items if self._is_wanted(item)]
         others = [self._id(item.item_id) for item in spec.items if not self._is_wanted(item)]
-        labels = [(self._id(own.item_id), self._labels(own)) for own in spec.labels]
-        verdicts = [(self._id(own.item_id), self._verdicts(own)) for own in spec.verdicts]
-        used = {(self._place(column), is_list) for column, is_list in columns_of(spec)}
+        labels = [(self._about(own), self._labels(own)) for own in spec.labels]
+        verdicts = [(self._about(own), self._verdicts(own)) for own in spec.verdicts]
+        criteria = [(self._id(own.item_id), own) for own in spec.criteria]
+        used = {(self._place(column), holds) for column, holds in columns_of(spec)}
         for row in self.table.rows:
             if not (row.sound and (row.plain or self._is_flat(row, used))):
                 self.gathered.left_out.update(item.item_id(row) for item in wanted)
                 continue
             for item in wanted:
-                self._read_item(item, row)
-            for get_id, own in labels:
+                if item.kept(row):
+                    self._read_item(item, row)
+            for about, own in labels:
+                if own.kept(row) and (of := about(row)):
+                    self._read_labels(replace(own, pair=of[1]) if of[1] else own, of[0], row)
+            for about, said in verdicts:
+                if said.labels.kept(row) and (of := about(row)):
+                    named = replace(said, labels=replace(said.labels, pair=of[1]))
+                    self._read_verdicts(named if of[1] else said, of[0], row)
+            for get_id, rows in criteria:
                 if item_id := self._known_id(get_id, row):
-                    self._read_labels(own, item_id, row)
-            for get_id, said in verdicts:
-                if item_id := self._known_id(get_id, row):
-                    self._read_verdicts(said, item_id, row)
+                    self._read_criterion(rows, item_id, row)
             for get_id in others:
                 self.gathered.left_out.add(get_id(row))
 
@@ -152,13 +180,9 @@ class _RowReader:
         at = (self.table.file, row.line)
         self.gathered.findings.add(kind, message, at, column, found, allowed)
 
-    def _is_flat(self, row: RawRow, used: set[tuple[int, bool]]) -> bool:
-        """Whether each cell that is read holds one text, or a list where one is expected."""
-        bad = [
-            place
-            for place, is_list in used
-            if not isinstance(row.cells[place], (str, tuple) if is_list else str)
-        ]
+    def _is_flat(self, row: RawRow, used: set[tuple[int, Holds]]) -> bool:
+        """Whether each cell that is read holds one text, or more where that is expected."""
+        bad = [place for place, holds in used if not isinstance(row.cells[place], _HOLDS[holds])]
         for place in sorted(bad):
             found = "a list" if isinstance(row.cells[place], tuple) else "a nested value"
             message = f"holds {found}, where one value was expected"
@@ -247,13 +271,55 @@ class _RowReader:
             group=self._name(spec.group),
             metadata=tuple((column, self._place(column)) for column in spec.metadata),
             labels=tuple(map(self._labels, spec.labels)),
+            kept=self._kept(spec.only),
         )
+
+    def _kept(self, only: Mapping[str, Sequence[str]]) -> Callable[[RawRow], bool]:
+        """Whether a row has one of the values asked for, column by column."""
+        wanted = [(self._place(column), frozenset(values)) for column, values in only.items()]
+        return lambda row: all(_as_text(row.cells[i]).strip() in values for i, values in wanted)
+
+    def _about(self, own: About) -> Callable[[RawRow], tuple[str, NamedPair | None] | None]:
+        """What labels are about: its id and, of a pair, its responses; None, which is reported,
+        where the row does not say it."""
+        get_id = self._id(own.item_id)
+        if own.pair is None and own.criterion is None:
+            return lambda row: (found, None) if (found := self._known_id(get_id, row)) else None
+        columns = own.pair or (own.criterion or "",)
+        names = [self._name(Source(column=column)) for column in columns]
+
+        def about(row: RawRow) -> tuple[str, NamedPair | None] | None:
+            item_id, found = self._known_id(get_id, row), [name(row) for name in names]
+            for column, name in zip(columns, found, strict=True):
+                if not name:
+                    self._note("blank_id", "the row names no response or criterion", row, column)
+            if not item_id or not all(found):
+                return None
+            if own.pair is None:
+                part = Part("criterion", "", found[0], item_id)
+                named = Answer(f"{item_id}#{found[0]}", "", group=item_id, parts=(part,))
+                return self._named(named, row), None
+            if found[0] == found[1]:
+                message = "a response is compared with itself"
+                self._note("bad_pair", message, row, columns[-1], found[1])
+                return None
+            a, b = found
+            pair = NamedPair(item_id, (a, b), own.pair)
+            return self._named(pair.row(), row), pair
+
+        return about
+
+    def _named(self, named: Answer, row: RawRow) -> str:
+        place = Position(self.table.file, row.line)
+        self.gathered.named.setdefault(named.item_id, (named, place))
+        return named.item_id
 
     def _labels(self, spec: LabelSpec) -> _Labels:
         annotator, pick = self._annotator(spec.annotator), self._labels_of(spec)
         who = spec.annotator.column if spec.annotator and spec.list else None
         people = self._place(who) if who else None
-        return _Labels(annotator, pick, spec.list, people, spec.spellings)
+        kept = self._kept(spec.only)
+        return _Labels(annotator, pick, spec.list, people, spec.spellings, kept)
 
     def _verdicts(self, spec: VerdictSpec) -> _Verdicts:
         whole = not spec.metric and not spec.metrics
@@ -274,8 +340,8 @@ class _RowReader:
 
         judge = self._name(spec.annotator or Source(value=self.default_annotator))
         return _Verdicts(
-            _Labels(judge, pick, False, None, spec.spellings), whole, column(spec.status),
-            column(spec.raw), column(spec.repeat), probabilities,
+            _Labels(judge, pick, False, None, spec.spellings, self._kept(spec.only)), whole,
+            column(spec.status), column(spec.raw), column(spec.repeat), probabilities,
         )  # fmt: skip
 
     def _labels_of(self, spec: LabelSpec) -> _Pick:
@@ -333,8 +399,10 @@ class _RowReader:
 
     def _read_item(self, item: _Item, row: RawRow) -> None:
         item_id = self._known_id(item.item_id, row)
-        text = item.text(row)
-        if not item_id or not self._has_text(item, item_id, text, row):
+        text, talks = item.text(row), item.spec.messages
+        if not item_id or not (
+            (talks and not item.spec.text) or self._has_text(item, item_id, text, row)
+        ):
             return
         question, reference = item.question(row), item.reference(row)
         if is_blank(question):
@@ -350,15 +418,63 @@ class _RowReader:
             group=item.group(row),
             metadata={column: _as_text(row.cells[place]) for column, place in item.metadata},
         )
-        if self.gathered.add_item(answer, Position(self.table.file, row.line)):
-            for labels in item.labels:
-                self._read_labels(labels, item_id, row)
+        place = Position(self.table.file, row.line)
+        for one in self._judged(item, answer, talks, row) if talks else (answer,):
+            if self.gathered.add_item(one, place):
+                for labels in item.labels:
+                    if labels.kept(row):
+                        self._read_labels(labels, item_id, row)
+                self._read_criteria(item.spec.criteria, item_id, row)
+
+    def _judged(self, item: _Item, answer: Answer, column: str, row: RawRow) -> Iterator[Answer]:
+        """What is judged of a conversation, whose last turn may stand in a column of its own."""
+        turns, faults = turns_of(row.cells[self._place(column)])
+        if item.spec.text is not None:
+            turns.append(Part("assistant", answer.text))
+        if not faults and not any(turn.role == "assistant" for turn in turns):
+            faults.append(Fault("no turn is the assistant's, so there is nothing to judge"))
+        if faults:
+            self.gathered.left_out.add(answer.item_id)
+        self._report("bad_conversation", faults, row, column)
+        for one in judged(answer, turns, item.spec.judge or "last") if not faults else ():
+            if item.spec.text or self._has_text(item, one.item_id, one.text, row):
+                yield one
+
+    def _read_criteria(self, column: str | None, item_id: str, row: RawRow) -> None:
+        """The criteria that an item brings in a cell."""
+        if column is None or "criterion" not in self.gathered.kinds:
+            return
+        found, faults = criteria_of(row.cells[self._place(column)])
+        self._report("bad_criterion", faults, row, column)
+        for number, one in enumerate(found):
+            place = Position(self.table.file, row.line)
+            self.gathered.add_criterion(item_id, one, place, f"{column}[{number}].id")
+
+    def _read_criterion(self, spec: CriteriaSpec, item_id: str, row: RawRow) -> None:
+        """The criterion of an item in a row of its own."""
+        columns = {"id": spec.id, "text": spec.text, "points": spec.points, "tags": spec.tags}
+        cells = {key: row.cells[self._place(name)] for key, name in columns.items() if name}
+        found, faults = criterion_of(cells)
+        for fault in faults:
+            self._report(
+                "bad_criterion", [fault._replace(where="")], row, columns[fault.where] or ""
+            )
+        if not faults:
+            place = Position(self.table.file, row.line)
+            self.gathered.add_criterion(item_id, found, place, spec.id)
+
+    def _report(self, kind: str, faults: Sequence[Fault], row: RawRow, column: str) -> None:
+        for fault in faults:
+            field = column + fault.where
+            self._note(kind, fault.message, row, field, fault.found, fault.allowed)
 
     def _has_text(self, item: _Item, item_id: str, text: str, row: RawRow) -> bool:
-        if item.spec.text is None:
+        if item.spec.text is None and item.spec.messages is None:
             self.gathered.textless[self.table.file] = None
             return True
-        column = item.spec.text.column or item.spec.text.template or ""
+        source = item.spec.text
+        column = item.spec.messages if source is None else source.column or source.template
+        column = column or ""
         if is_blank(text):
             if item.spec.if_empty == "keep":
                 self._note("empty_answer", "empty text: kept as an empty answer", row, column)
@@ -406,7 +522,8 @@ class _RowReader:
 
     def _split(self, place: int, row: RawRow) -> list[str] | None:
         """The entries of a list cell; None, which is reported, where it is none."""
-        cell = row.cells[place] or ""
+        cell = row.cells[place]
+        assert not isinstance(cell, Nested)  # the row was looked through
         try:
             return [] if isinstance(cell, str) and is_blank(cell) else list(split_list(cell))
         except ValueError as error:
@@ -466,6 +583,8 @@ class _RowReader:
             if label is None and not text and status is None:
                 self._note("blank_verdict", "blank cell, counted as failed", row, metric.id)
             shares = self._probabilities(said.probabilities(metric.id), row)
+            if shares and (pair := said.labels.pair):
+                shares = {pair.turned(metric, text): share for text, share in shares.items()}
             cell = Said(place, label, text, status, *about, shares)
             column = self.table.columns[where]
             self.gathered.add_verdict(Key(item_id, judge, metric.id), cell, column)

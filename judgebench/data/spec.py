@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
+Holds = Literal["text", "list", "objects"]
 
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 
@@ -56,10 +57,17 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
+def _as_several(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
 Text = Annotated[str, Field(min_length=1), BeforeValidator(_quoted)]
 Spellings = Annotated[
     dict[str, Annotated[str | None, BeforeValidator(_quoted)]], BeforeValidator(_quoted_keys)
 ]
+
+
+Only = dict[Text, Annotated[tuple[Text, ...], BeforeValidator(_as_several)]]
 
 
 class _Strict(BaseModel):
@@ -126,7 +134,8 @@ class LabelSpec(_Strict):
     `metrics` maps a metric's id or title to the column that holds its labels. With `list: true`
     a cell holds the labels of several annotators: those that the cell of `annotator` lists as well,
     else `NAME#1`, `NAME#2`, … Without `annotator` the file's name is the annotator. `blank` is the
-    label that a blank cell stands for, for all metrics of the entry or by metric.
+    label that a blank cell stands for, for all metrics of the entry or by metric. With `only` just
+    the rows are read that hold these values in these columns.
     """
 
     annotator: Where | None = None
@@ -136,6 +145,7 @@ class LabelSpec(_Strict):
     list: bool = False
     spellings: dict[str, Spellings] = Field(default_factory=dict)
     blank: Text | dict[Text, Text] | None = None
+    only: Only = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_shape(self) -> LabelSpec:
@@ -150,10 +160,29 @@ class LabelSpec(_Strict):
         return False
 
 
-class FileLabelSpec(LabelSpec):
-    """Labels in a file without answers, or beside them: `item_id` says whose they are."""
+class About(_Strict):
+    """What labels beside the answers are about: an item, two responses to a question, or a
+    criterion of an item.
+
+    `pair` are the two columns that name the responses, by their systems or item ids; `item_id` is
+    then the question, as the `group` of its answers. `criterion` is the column of its id.
+    """
 
     item_id: WhereId
+    pair: tuple[Text, Text] | None = None
+    criterion: Text | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> About:
+        if self.pair and self.criterion:
+            raise ValueError("give either pair or criterion")
+        if self.pair and getattr(self, "_only_replies", False):
+            raise ValueError("the replies on a pair need its item id, and no pair")
+        return self
+
+
+class FileLabelSpec(LabelSpec, About):
+    """Labels in a file without answers, or beside them."""
 
 
 class VerdictSpec(LabelSpec):
@@ -175,20 +204,24 @@ class VerdictSpec(LabelSpec):
         return self.raw is not None and self.metric is None and not self.metrics
 
 
-class FileVerdictSpec(VerdictSpec):
-    """Verdicts in a file without answers, or beside them: `item_id` says on whose."""
-
-    item_id: WhereId
+class FileVerdictSpec(VerdictSpec, About):
+    """Verdicts in a file without answers, or beside them."""
 
 
 class ItemSpec(_Strict):
     """One answer per row. Several of these take several answers from the same row.
 
-    `text` is needed only where a model is to read the answers.
+    `text` is needed only where a model is to read the answers. `messages` is a column of
+    conversations, of which `judge` says what is judged; a `text` beside it is the last turn.
+    `criteria` is a column of what each item is to be checked by.
     """
 
     item_id: WhereId
     text: Where | None = None
+    messages: Text | None = None
+    judge: Literal["last", "every", "whole"] | None = None
+    criteria: Text | None = None
+    only: Only = Field(default_factory=dict)
     question: Where | None = None
     system: Where | None = None
     reference: Where | None = None
@@ -197,6 +230,34 @@ class ItemSpec(_Strict):
     if_empty: Literal["error", "skip", "keep"] = "error"
     labels: Annotated[tuple[LabelSpec, ...], BeforeValidator(_as_list)] = ()
     verdicts: Annotated[tuple[VerdictSpec, ...], BeforeValidator(_as_list)] = ()
+
+    @model_validator(mode="after")
+    def _conversation(self) -> ItemSpec:
+        if self.judge and not self.messages:
+            raise ValueError(
+                "judge says what is judged of a conversation: name its column, messages"
+            )
+        if self.messages and self.question and self.judge != "whole":
+            raise ValueError(
+                "the question is the conversation: remove question, or judge the whole"
+            )
+        if self.judge == "every" and (self.labels or self.verdicts or self.criteria):
+            raise ValueError(
+                "with `judge: every` a row gives several items, ID@2, ID@4 and so on, and labels "
+                "and criteria must name these: put them into an entry of their own"
+            )
+        return self
+
+
+class CriteriaSpec(_Strict):
+    """Criteria of items, one in each row: columns of the item's id, of the criterion's id and text,
+    of its points (default: 1) and of tags."""
+
+    item_id: WhereId
+    id: Text
+    text: Text
+    points: Text | None = None
+    tags: Text | None = None
 
 
 class FileSpec(_Strict):
@@ -214,11 +275,12 @@ class FileSpec(_Strict):
     items: Annotated[tuple[ItemSpec, ...], BeforeValidator(_as_list)] = ()
     labels: Annotated[tuple[FileLabelSpec, ...], BeforeValidator(_as_list)] = ()
     verdicts: Annotated[tuple[FileVerdictSpec, ...], BeforeValidator(_as_list)] = ()
+    criteria: Annotated[tuple[CriteriaSpec, ...], BeforeValidator(_as_list)] = ()
 
     @model_validator(mode="after")
     def _not_idle(self) -> FileSpec:
-        if not (self.items or self.labels or self.verdicts):
-            raise ValueError("give items, labels or verdicts: otherwise nothing is read")
+        if not (self.items or self.labels or self.verdicts or self.criteria):
+            raise ValueError("give items, labels, verdicts or criteria: otherwise nothing is read")
         return self
 
 
@@ -235,25 +297,33 @@ class DataSpec(_Strict):
     labels_for_unknown_items: Literal["error", "ignore"] = "error"
 
 
-def columns_of(file: FileSpec) -> Iterator[tuple[str, bool]]:
-    """Every column that is read, and whether its cells may hold lists."""
+def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
+    """Every column that is read, and what its cells may hold."""
+    for rows in file.criteria:
+        names = [*rows.item_id.columns, rows.id, rows.text, *filter(None, (rows.points,))]
+        yield from ((name, "text") for name in names)
+        yield from ((name, "list") for name in filter(None, (rows.tags,)))
     entries: list[ItemSpec | FileLabelSpec | FileVerdictSpec] = [
         *file.items, *file.labels, *file.verdicts,
     ]  # fmt: skip
     for entry in entries:
-        names = list(entry.item_id.columns)
+        names = [*entry.item_id.columns, *entry.only]
         labels: tuple[LabelSpec, ...] = (entry,) if isinstance(entry, LabelSpec) else entry.labels
         if isinstance(entry, ItemSpec):
             sources = (entry.text, entry.question, entry.system, entry.reference, entry.group)
             names += [name for source in sources if source for name in source.columns]
             names += entry.metadata
-        yield from ((name, False) for name in names)
+            yield from ((name, "objects") for name in (entry.messages, entry.criteria) if name)
+        else:
+            names += [name for name in (*(entry.pair or ()), entry.criterion) if name]
+        yield from ((name, "text") for name in names)
         for spec in labels:
+            cells: Holds = "list" if spec.list else "text"
             who = spec.annotator.columns if spec.annotator else ()
-            yield from ((name, spec.list) for name in who)
-            yield from ((name, False) for name in (spec.metric,) if name)
+            yield from ((name, cells) for name in who)
+            yield from ((name, "text") for name in (spec.metric, *spec.only) if name)
             lists = (spec.label, *spec.metrics.values())
-            yield from ((name, spec.list) for name in lists if name)
+            yield from ((name, cells) for name in lists if name)
             if isinstance(spec, VerdictSpec):
                 beside = (spec.status, spec.raw, spec.repeat, *spec.probabilities)
-                yield from ((name, False) for name in beside if name)
+                yield from ((name, "text") for name in beside if name)

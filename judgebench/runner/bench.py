@@ -19,6 +19,7 @@ from judgebench.data import load_data
 from judgebench.data.gather import VerdictSource
 from judgebench.data.given import read_verdicts
 from judgebench.data.labels import find_metric
+from judgebench.data.pairs import Pairs
 from judgebench.errors import Problem, SetupError
 from judgebench.features import sections
 from judgebench.judges.config import (
@@ -72,7 +73,8 @@ class BenchConfig(Strict):
     """The keys of bench.yaml but for those of wings. Paths are seen from the folder of the file
     that names them.
 
-    `data` may be left out where a wing brings answers of its own. `notes` are sentences that every
+    `data` may be left out where a wing brings answers of its own. `pairs` of answers are rows
+    beside these, for metrics of pairs. `notes` are sentences that every
     report repeats, such as where the data comes from.
     """
 
@@ -81,6 +83,7 @@ class BenchConfig(Strict):
     data: str | tuple[str, ...] = ()
     data_folder: str | None = None
     metrics: tuple[str, ...] = ()
+    pairs: Pairs = None
     judges: tuple[str | dict[str, object], ...] = ()
     controls: bool | tuple[Control, ...] = True
     truth: TruthConfig = TruthConfig()
@@ -164,9 +167,12 @@ class Bench:
     def in_words(self) -> str:
         """What it holds, for whoever checks the file."""
         beside = f" and {len(self.extension.beside)} altered ones" if self.extension else ""
+        found = Counter(a.kind for a in self.answers) if self.rubric.kinds != {"answer"} else None
+        rows = found or {"answer": len(self.answers)}
+        many = {"criterion": "criteria"}
+        counts = listed([counted(n, kind, many.get(kind, "")) for kind, n in rows.items()])
         parts = [
-            f"{counted(len(self.answers), 'answer')}{beside} with "
-            f"{counted(self.dataset.n_labels, 'human label')}",
+            f"{counts}{beside} with {counted(self.dataset.n_labels, 'human label')}",
             counted(len(self.judges) + len(self.recorded), "judge"),
             counted(len(self.controls), "control judge"),
         ]
@@ -217,7 +223,7 @@ def load_bench(
         if dataset is None:
             dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
         every = dataset
-        dataset = dataset and _limited(dataset, limit)
+        dataset = dataset and _limited(dataset, rubric, limit)
         if extend is not None:
             loaded = Loaded(config, file, whole, rubric, dataset)
             if dataset and dataset.textless:
@@ -372,7 +378,8 @@ def _load_data(
     folder = config.data_home(file, data_folder)
     kept_in = run_folder or default_run_folder(config)
     metrics = config.metrics or None
-    return load_data(paths, rubric, metrics=metrics, folder=folder, kept_in=kept_in)
+    pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
+    return load_data(paths, rubric, metrics=metrics, folder=folder, kept_in=kept_in, pairs=pairs)
 
 
 def _judge_configs(
@@ -518,10 +525,16 @@ def _open(
     return LLMJudge(spec, *about, backend)
 
 
-def _limited(dataset: Dataset, limit: int | None) -> Dataset:
+def _limited(dataset: Dataset, rubric: Rubric, limit: int | None) -> Dataset:
+    """The first rows, as many of each kind."""
     if limit is None:
         return dataset
-    answers = dataset.answers[:limit]
+    answers: Sequence[Answer] = dataset.answers[:limit]
+    if len(rubric.kinds) > 1:
+        seen = Counter[str]()
+        answers = [
+            a for a in dataset.answers if not seen.update([a.kind]) and seen[a.kind] <= limit
+        ]
     labelled = {label.item_id for label in dataset.labels}
     kept = {item_id for item_id, _ in ids_and_groups(answers) if item_id in labelled}
     labels = [label for label in dataset.labels if label.item_id in kept]

@@ -308,9 +308,19 @@ def test_unknown_keys_name_the_known_ones(rubric: Rubric, write: Write) -> None:
     assert by_field["files.0.items.0.item_id.hash"].allowed.startswith("hash_of, ")
 
 
-def test_the_documented_example_is_valid(write: Write) -> None:
+def test_the_documented_examples_are_valid(write: Write) -> None:
     docs = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(.*?)```", docs, re.DOTALL)
+    example, pairs, criteria, chats = re.findall(r"```yaml\n(.*?)```", docs, re.DOTALL)
+    write("votes.csv", "question,model_a,model_b,voter,winner,turn\nq,a,b,v,model_b,1\n")
+    rubric = '[{"criterion": "Names rest"}]'
+    answer = f'{{"id": "a", "question": "q", "answer": "rest", "rubrics": {rubric}}}'
+    write("answers.jsonl", answer)
+    write("physicians.csv", "id,criterion,physician,verdict\na,1,p,yes\n")
+    turns = '[{"role": "user", "content": "q"}, {"role": "assistant", "content": "rest"}]'
+    write("chats.jsonl", f'{{"id": "a", "messages": {turns}}}')
+    for text, name in ((pairs, "preference"), (criteria, "criteria"), (chats, "support-tone")):
+        found = check_files([write("data.yaml", text)], load_rubric(name))
+        assert (found.errors, found.answers) == ((), 1), name
     spec = load_model(write("data.yaml", example), DataSpec)
     assert [len(file.items) + len(file.labels) for file in spec.files] == [1, 1]
     (plain,) = re.findall(r"```csv\n(.*?)```", docs, re.DOTALL)
