@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from aligned import align_run
 from hypothesis import given
 from hypothesis import strategies as st
-from loopback import Body, Loopback, Play, said, status
+from loopback import PATIENCE, Body, Loopback, Play, said, status
 from scripted_judges import GOOD, RUBRIC, ScriptedBackend
 
 from judgebench.backends.contract import Finish, Message, Reply, Request
@@ -366,14 +368,28 @@ def test_a_budget_covers_the_further_calls_of_an_answer(tmp_path: Path) -> None:
     assert len(server.bodies) * 120e-6 <= most
 
 
-def test_ctrl_c_asks_nothing_more_and_the_next_run_goes_on(tmp_path: Path) -> None:
-    def until_the_signal(body: Body, count: int) -> Play:
+def test_ctrl_c_asks_nothing_more_and_the_next_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wound_down = threading.Event()
+    wind_down = LLMJudge.wind_down
+
+    def heard(judge: LLMJudge) -> None:
+        wind_down(judge)
+        wound_down.set()
+
+    async def once_all_have_heard(request: Any, body: Body) -> Any:
+        await asyncio.to_thread(wound_down.wait, PATIENCE)
+        return await said(json.dumps({"reply": json.loads(ASKS)}))(request, body)
+
+    def script(body: Body, count: int) -> Play:
         if count == 4:
             os.kill(os.getpid(), signal.SIGINT)
-        late = 0.6 * (count >= 3)  # after everybody has heard of it
-        return said(json.dumps({"reply": json.loads(ASKS)}), after=late)
+        asks = said(json.dumps({"reply": json.loads(ASKS)}))
+        return asks if count < 3 else once_all_have_heard
 
-    with Loopback(until_the_signal) as server:
+    monkeypatch.setattr(LLMJudge, "wind_down", heard)
+    with Loopback(script) as server:
         known = KNOWLEDGE.replace("questions: 2", "questions: 9")
         bench, folder = alone(tmp_path, server.base_url, known), RunFolder(tmp_path / "r")
         with pytest.raises(Interrupted):
@@ -387,10 +403,10 @@ def test_ctrl_c_asks_nothing_more_and_the_next_run_goes_on(tmp_path: Path) -> No
 
 def test_a_run_that_was_refused_goes_on_and_asks_anew(tmp_path: Path) -> None:
     def until_the_key_is_refused(body: Body, count: int) -> Play:
-        return status(401) if count >= 9 else played(body, count)
+        return status(401) if count >= 5 else played(body, count)
 
     with Loopback(until_the_key_is_refused) as server:
-        bench, folder = bench_file(tmp_path, server.base_url, KNOWLEDGE), RunFolder(tmp_path / "r")
+        bench, folder = alone(tmp_path, server.base_url, KNOWLEDGE), RunFolder(tmp_path / "r")
         with pytest.raises(SetupError, match="refuses the key"):
             run(load_bench(bench), folder)
         before = len(list(folder.verdicts("knows")))
