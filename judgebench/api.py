@@ -85,7 +85,7 @@ def study(
     """
     from judgebench.data.findings import REPEATED
     from judgebench.data.given import WHOLE_REPLY, read_given
-    from judgebench.judges.control import CONTROLS, control_judges
+    from judgebench.judges.control import control_judges, usual_controls
     from judgebench.judges.recorded import recorded_judges, verdict_entries
     from judgebench.runner.judging import tasks_of
     from judgebench.study.model_names import suspicions
@@ -103,7 +103,8 @@ def study(
         for (entry, _), rows in zip(entries, given.verdicts, strict=True)
         for judge in recorded_judges(entry, rows, measured, items)
     ]
-    names = [name for name in CONTROLS if given.has_texts or name != "longest-answer"]
+    usual = usual_controls(measured)
+    names = [name for name in usual if given.has_texts or name != "longest-answer"]
     seed = resampling.seed
     controls = control_judges(names, measured, found.answers, given.labels, seed)
     _differ([*(judge.name for judge in real), *(judge.name for judge in controls)])

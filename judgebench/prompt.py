@@ -235,6 +235,7 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
     return {
         "id": metric.id,
         "title": metric.title,
+        "of": metric.of,
         "question": metric.question,
         "options": list(metric.options),
         "line": metric.prompt_line(),

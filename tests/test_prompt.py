@@ -50,6 +50,11 @@ def fenced(user: str, kind: str = "answer") -> str:
     return inside[1]
 
 
+def beside(prompt: Prompt, each: Answer) -> list[str]:
+    """What the prompt shows beside its question: the answer as a response, or a criterion."""
+    return {"answer": [], "responses": [each.text], "criteria": ["Names rest."]}[prompt.shows]
+
+
 # --- shipped prompts -----------------------------------------------------------------------------
 
 
@@ -58,7 +63,8 @@ def test_every_request_begins_with_the_same_rubric(prompt) -> None:
     """So that an engine, or a provider's cache, reads it once for a whole set. The form of
     `brackets` is a published one, whose options stand after the answer."""
     others = [answer("Take bleach.", "", reference="No."), answer("x" * 500, "And now?")]
-    asked = [prompt.render(SAFETY, each) for each in (answer(), *others, answer("y\n{{ 1 }}"))]
+    every = (answer(), *others, answer("y\n{{ 1 }}"))
+    asked = [prompt.render(SAFETY, each, beside(prompt, each)) for each in every]
     assert len({system for system, _ in asked}) == 1
     first, *rest = (f"{system}\n\n{user}" for system, user in asked)
     n = next(i for i, letters in enumerate(zip(first, *rest, strict=False)) if len({*letters}) > 1)
@@ -71,10 +77,11 @@ def test_every_request_begins_with_the_same_rubric(prompt) -> None:
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda p: p.name)
 @pytest.mark.parametrize("rubric", RUBRICS, ids=lambda r: r.name)
 def test_every_shipped_prompt_renders_for_every_shipped_rubric(prompt, rubric) -> None:
-    system, user = prompt.render(rubric, answer())
+    system, user = prompt.render(rubric, answer(), beside(prompt, answer()))
     both = f"{system}\n{user}"
     assert rubric.instructions in both
-    assert fenced(user) == "Drink water."
+    shown = "response" if prompt.shows == "responses" else "answer"
+    assert fenced(user, shown) == "Drink water."
     assert fenced(user, "question") == "What helps?"
     assert all(metric.title in both for metric in rubric.metrics)
     assert "{{" not in both
@@ -87,7 +94,8 @@ def test_every_shipped_prompt_renders_for_every_shipped_rubric(prompt, rubric) -
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda p: p.name)
 def test_nothing_is_said_of_a_question_where_there_is_none(prompt) -> None:
-    _, user = prompt.render(SAFETY, answer(question=""))
+    asked = answer(question="")
+    _, user = prompt.render(SAFETY, asked, beside(prompt, asked))
     assert "<question-" not in user
     assert "Question:" not in user
 
@@ -187,7 +195,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_an_unknown_prompt_is_answered_with_the_shipped_ones() -> None:
-    with pytest.raises(SetupError, match="shipped: brackets, likert"):
+    with pytest.raises(SetupError, match="shipped: brackets, compare"):
         load_prompt("no-such-prompt")
 
 
@@ -408,15 +416,16 @@ def is_broken_up(text: str, original: str) -> bool:
 def test_hostile_text_stays_inside_its_fence_unevaluated(prompt, text: str) -> None:
     for place in ("text", "question", "reference"):
         item = answer(**{place: text})
-        system, user = prompt.render(SAFETY, item)
-        assert system == prompt.render(SAFETY, answer())[0]
-        tag = re.search(r"<answer-([0-9a-f]{8})>", user)[1]
-        kinds = ["question", "answer"] + ["reference"] * prompt.asks_for_reference
+        system, user = prompt.render(SAFETY, item, beside(prompt, item))
+        assert system == prompt.render(SAFETY, answer(), beside(prompt, answer()))[0]
+        shown = "response" if prompt.shows == "responses" else "answer"
+        tag = re.search(rf"<{shown}-([0-9a-f]{{8}})>", user)[1]
+        kinds = ["question", shown] + ["reference"] * prompt.asks_for_reference
         for kind in kinds:
             assert user.count(f"<{kind}-{tag}>") == user.count(f"</{kind}-{tag}>") == 1
         assert not TURNS.search(user)
         assert not any(marker in user for marker in MARKERS)
-        kind = "answer" if place == "text" else place
+        kind = shown if place == "text" else place
         if kind in kinds:
             assert is_broken_up(fenced(user, kind), text)
             before, after = user.split(f"<{kind}-{tag}>")[0], user.split(f"</{kind}-{tag}>")[1]
@@ -502,7 +511,8 @@ def test_the_tag_depends_on_every_text_and_on_where_one_ends() -> None:
 
 
 def test_the_reference_is_shown_only_where_the_prompt_asks_for_it() -> None:
-    shown = {p.name: "Rest." in "".join(p.render(SAFETY, answer())) for p in PROMPTS}
+    asked = {p.name: p.render(SAFETY, answer(), beside(p, answer())) for p in PROMPTS}
+    shown = {name: "Rest." in "".join(texts) for name, texts in asked.items()}
     assert shown == {p.name: p.name == "with-reference" for p in PROMPTS}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -15,6 +15,7 @@ from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
 from judgebench.prompt import JudgeReply, Prompt
+from judgebench.records import Kind
 from judgebench.rubric import Rubric
 from judgebench.stats.consensus import Ties
 from judgebench.yaml_file import Strict, validate
@@ -79,6 +80,11 @@ class JudgeConfig(Strict):
     `probabilities` requests a probability of every label of every metric, which depends on the
     prompt alone (`independent`) or also on the labels of the metrics before it (`chained`).
     `knowledge` lets the judge look things up before its verdict.
+
+    With a prompt that shows responses, `list` answers to one question are judged in one request, or
+    pairs are. `orders`: a pair is shown in both orders (the default), or in `one`. `inconsistent`:
+    what a pair becomes whose preference changes with the order: a `tie` (the default), or a verdict
+    without a label (`none`). `seed` decides the places.
     """
 
     name: Name
@@ -89,6 +95,10 @@ class JudgeConfig(Strict):
     thresholds: dict[str, dict[str, float]] | None = None
     probabilities: Conditioning | None = None
     knowledge: KnowledgeConfig | None = None
+    list: int | None = Field(default=None, ge=2, le=8)
+    orders: Literal["both", "one"] | None = None
+    inconsistent: Literal["tie", "none"] | None = None
+    seed: int | None = None
     parse_retries: int = Field(default=1, ge=0, le=5)
     settings: BackendSettings = BackendSettings()
 
@@ -182,9 +192,30 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
     return validate(value, JudgeConfig, file, node)
 
 
+_SEVERAL: Mapping[Kind, str] = {"answer": "answers", "pair": "pairs", "criterion": "criteria"}
+
+
+def judged_kind(config: JudgeConfig, prompt: Prompt) -> Kind:
+    """Of which rows the judge judges: its prompt and `list` say so."""
+    if prompt.shows == "criteria":
+        return "criterion"
+    return "pair" if prompt.shows == "responses" and config.list is None else "answer"
+
+
 def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     """Whether judge, prompt and rubric fit together. Raises SetupError with every problem."""
-    problems = [*_prompt_problems(config, prompt, rubric)]
+    kind = judged_kind(config, prompt)
+    problems = [*_places_problems(config, prompt, kind)]
+    judged = rubric.of_kind(kind)
+    if judged is None:
+        message = f"judges {_SEVERAL[kind]}, of which the rubric has no metric"
+        allowed = ", ".join(f"{m.id} (of: {m.of})" for m in rubric.metrics)
+        hint = "; with `list: K` it judges answers" if prompt.shows == "responses" else ""
+        hint = "" if config.list else hint
+        problems.append(Problem(message, "", None, "prompt", prompt.name, allowed + hint))
+        raise SetupError(problems)
+    rubric = judged
+    problems += _prompt_problems(config, prompt, rubric)
     if prompt.reply in ("likert", "result") and config.thresholds is not None:
         problems += threshold_problems(config.thresholds, rubric)
     problems += _probability_problems(config, prompt, rubric)
@@ -201,14 +232,40 @@ def _prompt_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Ite
         yield Problem(f"have no effect with the prompt {prompt.name}", field="thresholds")
     if prompt.reply == "result" and config.mode != "per_metric":
         yield Problem(f"must be per_metric with the prompt {prompt.name}", field="mode")
-    if prompt.reply == "rationale" and (metric := rubric.find(RATIONALE)):
-        message = f"requests a {RATIONALE} under the same key as the metric {metric.id}"
-        yield Problem(message, field="prompt", found=prompt.name)
+    taken = [RATIONALE] if prompt.shows == "answer" else [f"{RATIONALE}_1", f"{RATIONALE}_2"]
+    for key in taken if prompt.reply == "rationale" else ():
+        if metric := rubric.find(key):
+            message = f"requests a {key} under the same key as the metric {metric.id}"
+            yield Problem(message, field="prompt", found=prompt.name)
+    if prompt.shows != "answer" and (scored or prompt.reply == "result"):
+        message = "cannot be the reply of a prompt that shows several texts"
+        allowed = "json, rationale, brackets"
+        yield Problem(message, "", None, "prompt", f"{prompt.name}, {prompt.reply}", allowed)
+
+
+def _places_problems(config: JudgeConfig, prompt: Prompt, kind: Kind) -> Iterator[Problem]:
+    """Keys about places that have no effect, for nothing is shown side by side, or not in pairs."""
+    if config.list and prompt.shows != "responses":
+        message = "needs a prompt that shows responses, such as compare"
+        yield Problem(message, field="list", found=prompt.name)
+    for key in ("orders", "inconsistent"):
+        if getattr(config, key) and kind != "pair":
+            message = "is about pairs, which this judge does not judge"
+            yield Problem(message, field=key, found=getattr(config, key))
+    if kind == "pair" and config.orders == "one" and config.inconsistent:
+        message = "has no effect with orders: one"
+        yield Problem(message, field="inconsistent", found=config.inconsistent)
+    if config.seed is not None and not (config.list or (kind == "pair" and config.orders == "one")):
+        message = "has no effect without `list` or `orders: one`"
+        yield Problem(message, field="seed", found=str(config.seed))
 
 
 def _probability_problems(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Problem]:
     if config.probabilities is None:
         return
+    if prompt.shows != "answer":
+        message = "are given for one answer at a time, not by a prompt that shows several texts"
+        yield Problem(message, field="probabilities", found=prompt.name)
     if prompt.reply != "json":
         message = "need a prompt whose reply is a JSON object of labels (reply: json)"
         yield Problem(message, field="probabilities", found=f"{prompt.name}, {prompt.reply}")

@@ -31,23 +31,32 @@ Control = Literal[
     "constant-majority", "constant-fixed", "random", "prior", "longest-answer", "constant-severe"
 ]
 # Against human labels the most severe label is never the one to beat; it shows in a stress test
-# that whoever calls everything wrong detects everything.
+# that whoever calls everything wrong detects everything, and of a preference it is the tie.
 CONTROLS: tuple[Control, ...] = tuple(c for c in get_args(Control) if c != "constant-severe")
 UNTAUGHT: tuple[Control, ...] = ("constant-fixed", "random")  # need no human label
 ABOUT: Mapping[Control, str] = {
     "constant-majority": "always the most common human label of the other half of the questions",
-    "constant-fixed": "always the least severe label (of a nominal metric: the first)",
-    "constant-severe": "always the most severe label (of a nominal metric: the last)",
+    "constant-fixed": "always the least severe label (of a nominal metric: the first; of a "
+    "preference: for the first response)",
+    "constant-severe": "always the most severe label (of a nominal metric: the last; of a "
+    "preference: a tie)",
     "random": "any label, all equally likely",
     "prior": "a label drawn as often as humans gave it in the other half of the questions",
     "longest-answer": "the longer the answer, the less severe its label, "
-    "in the shares that humans gave in the other half of the questions",
+    "in the shares that humans gave in the other half of the questions (of a preference: for the "
+    "longer response)",
 }
 
 # A share of human labels by metric id: counts in the metric's label order.
 Priors = Mapping[str, Sequence[int]]
 _NONE = -1  # no label: no human of the other half gave any
 _NOT_DUE = -2  # the metric is about other kinds of rows
+
+
+def usual_controls(rubric: Rubric) -> tuple[Control, ...]:
+    """The controls that are fitted by default; `constant-severe` where it means a tie."""
+    always_tie = any(metric.preference for metric in rubric.metrics)
+    return get_args(Control) if always_tie else CONTROLS
 
 
 class ControlJudge:
@@ -147,6 +156,8 @@ class Fit:
                 return np.where(prior.any(axis=1), prior.argmax(axis=1), _NONE)[self.half]
             case "prior":
                 return self._quantiles(prior, order, self._fractions(control, metric))
+            case "longest-answer" if metric.preference:
+                return np.fromiter(map(_longer, self._answers), np.int64, n)
             case "longest-answer":
                 if metric.kind == "nominal":  # no label is less severe: the most common one first
                     order = np.argsort(-prior, axis=1, kind="stable")
@@ -229,6 +240,14 @@ class Fit:
             comma = ","
         digest.update(b"]]")
         return digest.hexdigest()[:16]
+
+
+def _longer(pair: Answer) -> int:
+    """The place of the longer response, from 0; 2 where both are as long, or there are not two."""
+    if len(pair.responses) != 2:
+        return 2
+    first, second = (len(response.text) for response in pair.responses)
+    return 2 if first == second else int(second > first)
 
 
 def _bytes(*parts: object) -> bytes:

@@ -18,7 +18,7 @@ from judgebench.prompt import Prompt
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.study.answers import keys_of
+from judgebench.study.answers import keys_of, of_kind
 from judgebench.study.truth import TruthConfig, settle
 
 # One member's label of every answer, by metric: its place in the metric, -1 where it gave none.
@@ -55,10 +55,12 @@ def jury_verdicts(
         m.id: settle(np.stack([votes[m.id] for votes in members], axis=1), m, truth)
         for m in rubric.metrics
     }
+    about = {m.id: of_kind(answers, m, rubric) for m in rubric.metrics}
     for row, (item_id, hashed) in enumerate(keys_of(answers)):
-        chosen = {m.id: int(settled[m.id][row]) for m in rubric.metrics}
+        due = [m for m in rubric.metrics if about[m.id][row]]
+        chosen = {m.id: int(settled[m.id][row]) for m in due}
         missing = [metric for metric, index in chosen.items() if index < 0]
-        labels = {m.id: m.label_texts[chosen[m.id]] for m in rubric.metrics if chosen[m.id] >= 0}
+        labels = {m.id: m.label_texts[chosen[m.id]] for m in due if chosen[m.id] >= 0}
         reason = f"no member's label, or a tie, for {', '.join(missing)}" if missing else ""
         status = Status.UNPARSED if missing else Status.OK
         yield Verdict(item_id, hashed, config.name, signature, status, labels=labels, reason=reason)

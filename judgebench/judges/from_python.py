@@ -12,7 +12,7 @@ from judgebench.judges.config import JUDGE_NAME, JudgeConfig
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
-from judgebench.records import Status, Verdict
+from judgebench.records import Kind, Status, Verdict
 from judgebench.rubric import Rubric
 
 JUDGE = ("name", "signature", "describe", "judge", "close")
@@ -23,11 +23,15 @@ def judges_from(
     given: Mapping[str, Judge | Backend], rubric: Rubric, taken: Collection[str]
 ) -> tuple[Judge, ...]:
     """A judge for each object: itself, or a language model on the backend that it is, which is
-    asked with the prompt `structured`.
+    asked with the prompt `structured` and judges one answer at a time.
 
     Raises SetupError with every object that does not meet its contract, and every name in `taken`.
     """
     problems = [p for name, one in given.items() for p in _problems(name, one, taken)]
+    for name in () if "answer" in rubric.kinds else given:
+        if not hasattr(given[name], "judge"):
+            message = "is a backend, which judges answers, and the rubric has no metric of answers"
+            problems.append(Problem(message, field=f"judges.{name}"))
     if problems:
         raise SetupError(problems)
     return tuple(_judge(name, one, rubric) for name, one in given.items())
@@ -69,17 +73,25 @@ class CheckedJudge:
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         """Raises SetupError for a verdict of another judge, or one that does not fit the rubric."""
-        for verdict in self._judge.judge(tasks):
-            if problems := list(self._unsound(verdict)):
+        kinds: dict[str, Kind] = {}  # of what was asked about and has no verdict yet
+
+        def noted() -> Iterator[Task]:
+            for task in tasks:
+                kinds[task.answer.item_id] = task.answer.kind
+                yield task
+
+        for verdict in self._judge.judge(noted()):
+            about = self._rubric.of_kind(kinds.pop(verdict.item_id, "answer")) or self._rubric
+            if problems := list(self._unsound(verdict, about)):
                 raise SetupError(problems)
             yield verdict
 
-    def _unsound(self, verdict: Verdict) -> Iterator[Problem]:
+    def _unsound(self, verdict: Verdict, rubric: Rubric) -> Iterator[Problem]:
         where = f"judges.{self.name}: {verdict.item_id}"
         for part, wanted in (("judge", self.name), ("signature", self.signature)):
             if (found := getattr(verdict, part)) != wanted:
                 yield Problem("is not its own", "", None, f"{where}: {part}", found, wanted)
-        for metric in self._rubric.metrics:
+        for metric in rubric.metrics:
             label = verdict.labels.get(metric.id)
             if label is not None and label not in metric.options:
                 allowed = ", ".join(metric.options)

@@ -13,12 +13,15 @@ from judgebench.records import Answer, Verdict
 class Task:
     """One answer to judge. `previous` is the unreadable verdict that is retried.
 
-    `content_hash` is the answer's; where it is given, the judge need not hash the text.
+    `content_hash` is the answer's; where it is given, the judge need not hash the text. `bundle`
+    are the answers that are shown side by side, this one among them, in the order shown; empty
+    where it stands alone.
     """
 
     answer: Answer
     previous: Verdict | None = None
     content_hash: str = ""
+    bundle: tuple[Answer, ...] = ()
 
 
 class Judge(Protocol):

@@ -31,11 +31,12 @@ _RATIONALE_CHARACTERS = 600  # bounds the reply, so that the labels after it are
 @dataclass(frozen=True)
 class Reading:
     """The labels of a reply by metric, as far as they could be read; `problems` says why others
-    could not (empty where all could)."""
+    could not (empty where all could). `rationale` is the reason that the reply gives for them."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     refusal: bool = False
+    rationale: str = field(default="", compare=False)
 
     @property
     def reason(self) -> str:
@@ -45,15 +46,50 @@ class Reading:
 _REFUSAL = Reading(problems=("the reply declines to judge",), refusal=True)
 
 
-def reply_schema(kind: ReplyKind, rubric: Rubric) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class Beside:
+    """`n` texts that one reply is about, called `word` and their number, from 1. Each gets labels
+    of its own, unless they are a `pair`, which gets labels as a whole."""
+
+    word: str
+    n: int
+    pair: bool = False
+
+    def keys(self, word: str = "") -> list[str]:
+        """`response_1`, `response_2`, …"""
+        return [f"{word or self.word}_{i}" for i in range(1, self.n + 1)]
+
+    def place(self, said: str) -> int | None:
+        """Which of them `said` names, from 0; None where it names none of the sort. Raises
+        ValueError where there are not so many."""
+        found = re.fullmatch(rf"{self.word}[ _]?([0-9]{{1,3}})", fold(said))
+        if found is None:
+            return None
+        if not 1 <= int(found[1]) <= self.n:
+            raise ValueError(f"the reply labels {self.word}_{int(found[1])} of {self.n}")
+        return int(found[1]) - 1
+
+
+def reply_schema(
+    kind: ReplyKind, rubric: Rubric, beside: Beside | None = None
+) -> dict[str, Any] | None:
     """The JSON schema that a reply of this kind must meet; None where it is not JSON."""
     if kind in ("brackets", "result"):
         return None
     score = {"type": "integer", "enum": list(range(LOWEST_SCORE, HIGHEST_SCORE + 1))}
     fields = {m.id: score if kind == "likert" else m.json_field() for m in rubric.metrics}
+    if beside and not beside.pair:
+        each = _object(fields) if len(fields) > 1 else next(iter(fields.values()))
+        fields = dict.fromkeys(beside.keys(), each)
     if kind == "rationale":
         rationale = {"type": "string", "maxLength": _RATIONALE_CHARACTERS}
-        fields = {RATIONALE: rationale, **fields}
+        fields = (
+            dict.fromkeys(beside.keys(RATIONALE) if beside else [RATIONALE], rationale) | fields
+        )
+    return _object(fields)
+
+
+def _object(fields: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object", "properties": fields, "required": list(fields),
         "additionalProperties": False,
@@ -70,27 +106,79 @@ def read_reply(
     A verdict that also stands in `judged` may be a quotation, and is none. Where an engine made
     sure that the reply meets its schema there is nothing to quote in, and `judged` is None.
     """
+
+    def values(said: str) -> list[_Said]:
+        why = json_object(said).get(RATIONALE) if kind == "rationale" else ""
+        return [_Said(_VALUES[kind](said, rubric), _reason(why))]
+
+    (reading,) = _readings(text, values, rubric, [judged] if judged else [], thresholds)
+    return reading
+
+
+def read_beside(
+    kind: ReplyKind, text: str, rubric: Rubric, beside: Beside, judged: Sequence[Answer] = ()
+) -> list[Reading]:
+    """What `text`, a whole reply about several texts, says of each of them, or of a pair.
+
+    The kinds are `json` and `rationale` (one object), and `brackets` (free words, then a line for
+    each label). A text that the reply leaves out has a problem and no label. `judged` as for
+    `read_reply`: a verdict that any of the texts holds is none.
+    """
+    read = _closing_lines if kind == "brackets" else _json_beside
+    found = _readings(text, lambda said: read(said, rubric, beside), rubric, judged)
+    return found if len(found) > 1 else found * (1 if beside.pair else beside.n)
+
+
+@dataclass
+class _Said:
+    """What a reply says of one text: values by metric, its reason, and what names the text."""
+
+    values: dict[str, Any]
+    rationale: str = ""
+    name: str = ""
+
+
+def _readings(
+    text: str, values: Callable[[str], list[_Said]], rubric: Rubric, judged: Sequence[Answer],
+    thresholds: Thresholds | None = None,
+) -> list[Reading]:  # fmt: skip
+    """One for each text; a single one where the reply as a whole cannot be read."""
     if looks_like_refusal(text):
-        return _REFUSAL
+        return [_REFUSAL]
     try:
         said = without_reasoning(text)
         if looks_like_refusal(said):
-            return _REFUSAL
-        values = _VALUES[kind](said, rubric)
+            return [_REFUSAL]
+        each = values(said)
     except ValueError as error:
-        return Reading(problems=(str(error),))
-    labels, problems, verdict = {}, [], []
-    for metric in rubric.metrics:
-        try:
-            labels[metric.id] = label = _label(metric, values, thresholds)
-        except ValueError as error:
-            problems.append(f"{metric.id}: {error}")
-            continue
-        value = values[metric.id]
-        verdict.append((metric, value, f"{_score(value):g}" if thresholds else label))
-    if verdict and judged and _holds(judged, verdict):
-        return Reading(problems=("the text judged holds the same verdict: this may quote it",))
-    return Reading(labels, tuple(problems))
+        return [Reading(problems=(str(error),))]
+    readings, verdict = [], []
+    for one in each:
+        labels, problems = {}, []
+        for metric in rubric.metrics:
+            where = one.name if len(rubric.metrics) == 1 else f"{one.name}, {metric.id}"
+            try:
+                labels[metric.id] = label = _label(metric, one.values, thresholds)
+            except ValueError as error:
+                problems.append(f"{where if one.name else metric.id}: {error}")
+                continue
+            value = one.values[metric.id]
+            means = f"{_score(value):g}" if thresholds else label
+            verdict.append((_names(metric, one.name, len(rubric.metrics)), (value, means)))
+        readings.append(Reading(labels, tuple(problems), rationale=one.rationale))
+    if verdict and judged and _holds(judged, verdict, _FORMS + _OF_POINTS * bool(each[0].name)):
+        return [Reading(problems=("the text judged holds the same verdict: this may quote it",))]
+    return readings
+
+
+def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
+    """What a value may be called in a reply: the metric, the text that it is for, or both."""
+    metrics = [metric.id, metric.title]
+    if not text:
+        return metrics
+    spaced = text.replace("_", " ")
+    alone = [text, spaced] if n_metrics == 1 else metrics
+    return [*alone, *(f"{spaced}, {name}" for name in metrics)]
 
 
 def without_reasoning(text: str) -> str:
@@ -116,20 +204,25 @@ def is_only_reasoning(text: str) -> bool:
 _REASONING = re.compile(r"</?(?:think|thinking|reasoning|seed:think)>|\[/?THINK\]|◁/?think▷")
 
 
-def _holds(judged: Answer, verdict: Sequence[tuple[Metric, Any, str]]) -> bool:
+def _holds(
+    judged: Sequence[Answer], verdict: Sequence[tuple[Sequence[str], Sequence[Any]]],
+    forms: Sequence[str],
+) -> bool:  # fmt: skip
     """Whether what the judge was shown holds this verdict, in any form of reply and any order.
 
-    Each metric comes with its value as it was written, and with the label or number that it means.
+    Each label comes with what it may be called, and with its value as it was written and as the
+    label or number that it means.
     """
-    shown = _squeezed("\n".join([judged.text, judged.question, judged.reference or ""]))
+    texts = [[a.text, a.question, a.reference or "", *(p.text for p in a.parts)] for a in judged]
+    shown = _squeezed("\n".join(text for one in texts for text in one))
     return all(
         any(
             _squeezed(form.format(title=title, value=value)) in shown
-            for form in _FORMS
-            for title in (metric.id, metric.title)
+            for form in forms
+            for title in titles
             for value in values
         )
-        for metric, *values in verdict
+        for titles, values in verdict
     )
 
 
@@ -143,6 +236,7 @@ _FORMS = (
     '"{title}":"{value}"', '"{title}":{value}', "{title}:[{value}]", "[RESULT]{value}",
     "[RESULT]({value}",
 )  # fmt: skip
+_OF_POINTS = ("{title}:{value}point",)
 
 
 def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | None) -> str:
@@ -151,6 +245,8 @@ def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | N
     value = values[metric.id]
     if thresholds is not None:
         return label_for_score(metric, _score(value), thresholds[metric.id])
+    if isinstance(value, _Number):  # 4 for the label "4"; 4.0 is not what was asked for
+        value = value.written if value.written in metric.label_texts else value
     label = metric.parse(value) if isinstance(value, str) else None
     if label is None:
         raise ValueError(f"{_short(value)} is none of its labels")
@@ -175,18 +271,100 @@ _SCORE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def _json_values(text: str, rubric: Rubric) -> dict[str, Any]:
+    return _metric_values(json_object(text), rubric)
+
+
+def _metric_values(found: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for key, value in json_object(text).items():
+    for key, value in found.items():
         metric = rubric.find(key)
         if metric is not None:
             _add(values, metric, value)
     return values
 
 
-def _add(values: dict[str, Any], metric: Metric, value: Any) -> None:
+def _add(values: dict[str, Any], metric: Metric, value: Any, name: str = "") -> None:
     if metric.id in values:
-        raise ValueError(f"the reply gives {metric.id} two values")
+        raise ValueError(f"the reply gives {name or metric.id} two values")
     values[metric.id] = value
+
+
+def _reason(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _json_beside(text: str, rubric: Rubric, beside: Beside) -> list[_Said]:
+    """Of a pair `{metric: label}`; else `{"response_1": label, …}`, or an object of labels for
+    each where there are several metrics. Reasons have the keys `rationale_1`, …"""
+    found = json_object(text)
+    reasons = [_reason(found.get(key)) for key in beside.keys(RATIONALE)]
+    if beside.pair:
+        named = [f"Response {i}: {why}" for i, why in enumerate(reasons, 1) if why]
+        return [_Said(_metric_values(found, rubric), "\n".join(named))]
+    each = [_Said({}, why, key) for key, why in zip(beside.keys(), reasons, strict=True)]
+    for key, value in found.items():
+        place = beside.place(key)
+        if place is None:
+            continue
+        said = each[place]
+        if len(rubric.metrics) == 1:
+            _add(said.values, rubric.metrics[0], value, said.name)
+        elif said.values or not isinstance(value, dict):
+            why = "is given two values" if said.values else "is no object of labels"
+            raise ValueError(f"{said.name} {why}")
+        else:
+            said.values = _metric_values(value, rubric)
+    return each
+
+
+def _closing_lines(text: str, rubric: Rubric, beside: Beside) -> list[_Said]:
+    """Lines such as `Response 1: [label]`, `Response 1: 4 points` or, where there are several
+    metrics, `Response 1, Title: [label]`; of a pair `Title: [label]`. They end the reply, and
+    whatever stands before them is the reason."""
+    names = [""] if beside.pair else beside.keys()
+    each, reasons = [_Said({}, name=name) for name in names], list[str]()
+    for line in filter(str.strip, _unfenced(text).splitlines()):
+        title, label = _parted(_LIST_MARK.sub("", line.replace("**", "").strip()))
+        found = _labelled(title, rubric, beside) if title else None
+        if found is None:
+            if any(said.values for said in each):
+                raise ValueError(f"the reply goes on after its first label: {_short(line)}")
+            reasons.append(line.strip())
+            continue
+        said, metric = each[found[0]], found[1]
+        _add(said.values, metric, label, said.name)
+    return [_Said(said.values, "\n".join(reasons), said.name) for said in each]
+
+
+def _parted(line: str) -> tuple[str, str]:
+    """What stands before and in the brackets of `Title: [label]`, or before the colon and the
+    points of `Title: 4 points`; nothing where a line has neither form."""
+    line = line.rstrip(".,; ")
+    title, mark, label = line.removesuffix("]").rpartition("[" if line.endswith("]") else ":")
+    if mark == ":":
+        points = _POINTS.fullmatch(label.strip())
+        return (title, points[1]) if points else ("", "")
+    title = title.rstrip()
+    return (title.removesuffix(":"), label) if title.endswith(":") else ("", "")
+
+
+def _labelled(said: str, rubric: Rubric, beside: Beside) -> tuple[int, Metric] | None:
+    """The text, from 0, and the metric that a line labels; None where it names none."""
+    if beside.pair:
+        metric = rubric.find(said)
+        return (0, metric) if metric else None
+    head, _, title = said.partition(",")
+    place = beside.place(head)
+    if place is None:
+        return None
+    alone = rubric.metrics[0] if len(rubric.metrics) == 1 and not title else None
+    metric = alone or rubric.find(title)
+    if metric is None:
+        raise ValueError(f"{_short(said)} names no criterion")
+    return place, metric
+
+
+_POINTS = re.compile(r"([0-9]{1,9}) points?")
 
 
 def json_object(text: str) -> dict[str, Any]:

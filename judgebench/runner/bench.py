@@ -34,11 +34,11 @@ from judgebench.judges.config import (
 )
 from judgebench.judges.control import (
     ABOUT,
-    CONTROLS,
     UNTAUGHT,
     Control,
     ControlJudge,
     control_judges,
+    usual_controls,
 )
 from judgebench.judges.derived import ContentFree, content_free
 from judgebench.judges.judge import Judge
@@ -151,6 +151,12 @@ class Bench:
             self.judges, self.recorded, self.juries, self.calibrations, self.controls, self.others,
         )  # fmt: skip
         return {judge.name for kind in kinds for judge in kind}
+
+    @property
+    def parents(self) -> Mapping[str, str]:
+        """The id of what each altered answer was made of, by its own."""
+        lines = self.extension.lines if self.extension else ()
+        return {line["item_id"]: line["parent_id"] for line in lines if "parent_id" in line}
 
     @property
     def answers(self) -> Sequence[Answer]:
@@ -548,11 +554,12 @@ def _controls(
     juries: Sequence[JuryConfig],
     extension: Extension | None,
 ) -> tuple[ControlJudge, ...]:
-    chosen = CONTROLS if config.controls is True else (config.controls or ())
+    usual = usual_controls(rubric)
+    chosen = usual if config.controls is True else (config.controls or ())
     if config.controls is True and dataset.textless:
         chosen = tuple(control for control in chosen if control != "longest-answer")
     if config.controls is True and extension:
-        chosen = (*(CONTROLS if dataset.labels else UNTAUGHT), *extension.controls)
+        chosen = (*(usual if dataset.labels else UNTAUGHT), *extension.controls)
     sworn = {member for jury in juries for member in jury.jury}
     names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in sworn)))
     return control_judges(names, rubric, dataset.answers, dataset.labels, config.seed)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from judgebench.judges.judge import Task
+import numpy as np
+
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer, Usage
 from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Ledger, rows_of_shard
+from judgebench.runner.bundles import Bundles
+from judgebench.runner.judging import Ledger
 from judgebench.store.folder import RunFolder
-from judgebench.study.answers import IndexedAnswers, indexed
+from judgebench.study.answers import indexed
 
 CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English; forecasts say "roughly"
 _SAMPLE = 50  # answers rendered for a forecast
@@ -44,43 +46,46 @@ def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
     """What is left to ask of each language model; calls nobody and writes nothing."""
     shared = indexed(bench.dataset.answers)
     return [
-        _forecast(judge, shared if answers is None else indexed(answers), folder)
-        for judge, answers in _asked(bench)
+        _forecast(judge, Bundles(judge, indexed(answers), shared, bench.parents), folder)
+        for judge, answers in _asked(bench, shared)
     ]
 
 
-def _asked(bench: Bench) -> Iterator[tuple[LLMJudge, Sequence[Answer] | None]]:
-    """Whoever is asked, with the answers that it judges; None means all."""
+def _asked(
+    bench: Bench, shared: Sequence[Answer] = ()
+) -> Iterator[tuple[LLMJudge, Sequence[Answer]]]:
+    """Whoever is asked, with the answers that it judges; `shared` are those of the data."""
     for judge in bench.judges:
-        yield judge, None
+        yield judge, shared
     yield from ((variant.judge, variant.answers) for variant in bench.variants)
     yield from ((free.judge, free.answers) for free in bench.content_free)
 
 
-def _forecast(judge: LLMJudge, answers: IndexedAnswers, folder: RunFolder) -> Forecast:
-    ledger = Ledger(answers, judge.signature, judge.parse_retries)
+def _forecast(judge: LLMJudge, bundles: Bundles, folder: RunFolder) -> Forecast:
+    ledger = Ledger(bundles.answers, judge.signature, judge.parse_retries)
     ledger.note_files(folder.verdict_files(judge.name))
-    rows = rows_of_shard(len(answers))
+    rows = bundles.rows
     left = len(rows) - ledger.done(rows)
     open_rows = [*ledger.never_ended(rows).tolist(), *(row for row, _ in ledger.to_ask_again(rows))]
-    sample = [answers[row] for row in sorted(open_rows)[:: max(1, left // _SAMPLE)]]
+    asked = bundles.firsts(np.array(open_rows, dtype=np.int64))
+    sample = [bundles.task(row) for row in asked[:: max(1, len(asked) // _SAMPLE)].tolist()]
     parts = judge.calls_an_answer
     characters = [
-        sum(len(m.content) for m in judge.request(Task(a), part).messages)
-        for a in sample
+        sum(len(m.content) for m in judge.request(task, part).messages)
+        for task in sample
         for part in range(parts)
     ]
-    scale = left / len(sample) if sample else 0.0
+    scale = len(asked) / len(sample) if sample else 0.0
     rounds, knowledge = judge.rounds, judge.config.knowledge
     prompt = round(scale * rounds * sum(characters) / CHARACTERS_A_TOKEN)
     if knowledge:  # each call shows again what was looked up before
         shown = rounds * (rounds - 1) // 2 * knowledge.passages * knowledge.characters
-        prompt += left * parts * shown // CHARACTERS_A_TOKEN
+        prompt += len(asked) * parts * shown // CHARACTERS_A_TOKEN
     completion = left * judge.likely_reply_tokens
     price = judge.config.settings.price
     cost = price.cost(Usage(0, prompt, completion)) if price else None
     return Forecast(
-        judge.name, len(answers), len(answers) - left, left * parts * rounds, prompt, completion,
+        judge.name, len(rows), len(rows) - left, len(asked) * parts * rounds, prompt, completion,
         cost, rounds > 1,
     )  # fmt: skip
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.errors import SetupError
 from judgebench.files import to_line
@@ -22,13 +21,12 @@ from judgebench.judges.judge import Judge, Task
 from judgebench.progress import Progress
 from judgebench.records import Status, Verdict
 from judgebench.runner.budget import Budget
+from judgebench.runner.bundles import Bundles, Rows
 from judgebench.runner.stop import StopSign
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.verdict_file import Head, VerdictWriter, read_heads, verdict_line
 from judgebench.study.answers import IndexedAnswers, keys_of
 from judgebench.study.model_names import replaced
-
-Rows = NDArray[np.int64]
 
 _NONE = -1
 _CODE = {status: code for code, status in enumerate(Status)}
@@ -166,27 +164,22 @@ class Work:
         """What the files of this part of the work are called by."""
         return self.shard.part if self.shard else ""
 
-    def rows(self, answers: IndexedAnswers) -> Rows:
+    def rows(self, bundles: Bundles) -> Rows:
         """The rows that this process is to judge."""
         shard = self.shard or Shard(1, 1)
-        return rows_of_shard(len(answers), shard.number, shard.of)
-
-
-def task_of(answers: IndexedAnswers, row: int, previous: Verdict | None = None) -> Task:
-    """The answer of that row, to be judged, or judged again after an unreadable reply."""
-    return Task(answers[row], previous, answers.content_hash(row))
+        return bundles.shard(shard.number, shard.of)
 
 
 def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
     """Every answer, to be judged."""
-    return (task_of(answers, row) for row in range(len(answers)))
+    return (Task(answers[row], None, answers.content_hash(row)) for row in range(len(answers)))
 
 
-def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
+def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
     """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
     parse_retries: int = getattr(judge, "parse_retries", 0)
     path = work.folder.verdict_path(judge.name, work.part)
-    rows = work.rows(answers)
+    answers, rows = bundles.answers, work.rows(bundles)
     with work.writers.add(VerdictWriter(path)) as writer:
         if writer.torn_bytes:
             work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
@@ -200,11 +193,11 @@ def judge_answers(judge: Judge, answers: IndexedAnswers, work: Work) -> None:
         work.progress.start(judge.name, len(rows), ledger.done(rows))
         if left := ledger.done(rows) < len(rows):
             work.contacts(judge)
-        first = (task_of(answers, row) for row in each(ledger.never_ended(rows)))
+        first = map(bundles.task, each(ledger.never_ended(rows)))
         try:
             ask(judge, first, writer, ledger, work)
             for _ in range(parse_retries):
-                again = (task_of(answers, row, last) for row, last in ledger.to_ask_again(rows))
+                again = (bundles.task(row, last) for row, last in ledger.to_ask_again(rows))
                 ask(judge, again, writer, ledger, work)
         finally:
             ledger.tell_of_models(judge.name, work.progress)

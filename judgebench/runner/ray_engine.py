@@ -29,10 +29,11 @@ from judgebench.progress import NoProgress
 from judgebench.prompt import parse_prompt
 from judgebench.rubric import Rubric
 from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Ledger, Rows, Work, ask, each, task_of
+from judgebench.runner.bundles import Bundles, Rows
+from judgebench.runner.judging import Ledger, Work, ask, each
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import VerdictTail, VerdictWriter, merge_parts
-from judgebench.study.answers import IndexedAnswers, indexed
+from judgebench.study.answers import indexed
 
 _MOST_IN_A_BATCH = 256
 _BATCHES_A_WORKER = 4  # at least, so that none waits long for the slowest
@@ -40,7 +41,7 @@ _GLANCE_S = 0.2
 _STOP = ".stop"
 
 
-def judge_on_ray(judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
+def judge_on_ray(judge: LLMJudge, bundles: Bundles, work: Work, workers: int | None) -> None:
     """Bring one judge's verdicts up to date on the cluster that Ray finds, else on this machine.
 
     `workers` defaults to one a GPU, or one a machine where there is none. Raises MissingExtra
@@ -48,10 +49,10 @@ def judge_on_ray(judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: 
     """
     ray = _import_ray()
     folder = work.folder
-    ledger = Ledger(answers, judge.signature, judge.parse_retries)
+    ledger = Ledger(bundles.answers, judge.signature, judge.parse_retries)
     tail = VerdictTail(folder.path, judge.name)
     ledger.note_all(tail.new())
-    rows = work.rows(answers)
+    rows = work.rows(bundles)
     work.progress.start(judge.name, len(rows), ledger.done(rows))
     if ledger.done(rows) < len(rows):
         work.contacts(judge)
@@ -64,7 +65,8 @@ def judge_on_ray(judge: LLMJudge, answers: IndexedAnswers, work: Work, workers: 
                 left = ledger.never_ended(rows)
                 if again:
                     left = np.array([row for row, _ in ledger.to_ask_again(rows)], np.int64)
-                for _ in _spread(ray, judge, left, folder.path, workers, bool(again)):
+                described = _Described.of(judge, bundles, bool(again))
+                for _ in _spread(ray, described, bundles, left, folder.path, workers):
                     _follow(tail, ledger, work)
                     if work.stop.wanted:
                         sign.raise_()
@@ -82,7 +84,7 @@ def _follow(tail: VerdictTail, ledger: Ledger, work: Work) -> None:
 
 
 def _spread(
-    ray: Any, judge: LLMJudge, rows: Rows, folder: Path, workers: int | None, again: bool
+    ray: Any, judge: _Described, bundles: Bundles, rows: Rows, folder: Path, workers: int | None
 ) -> Iterator[None]:
     """Have every row judged; yields after each batch. Raises what a worker met."""
     if not len(rows):
@@ -90,11 +92,11 @@ def _spread(
     gpus = int(ray.cluster_resources().get("GPU", 0))
     workers = workers or gpus or len(ray.nodes())
     size = max(1, min(_MOST_IN_A_BATCH, len(rows) // (_BATCHES_A_WORKER * workers)))
-    batches = np.array_split(rows, max(1, len(rows) // size))
+    batches = bundles.cut(rows, max(1, len(rows) // size))
     on_gpu = gpus and kind_of(judge.config.backend).uses_gpu
     done = ray.data.from_numpy(batches).map_batches(
         _Worker,
-        fn_constructor_args=(_Described.of(judge), str(folder), os.getcwd(), again),
+        fn_constructor_args=(judge, str(folder), os.getcwd()),
         batch_size=None,
         compute=ray.data.ActorPoolStrategy(size=min(workers, len(batches))),
         **({"num_gpus": 1} if on_gpu else {"num_cpus": 1}),
@@ -111,18 +113,21 @@ def _spread(
 
 @dataclass(frozen=True)
 class _Described:
-    """All that another process needs to make the same judge."""
+    """All that another process needs to make the same judge, and what it is shown; `again` where
+    unreadable replies are asked for again."""
 
     config: JudgeConfig
     rubric: Rubric
     prompt_name: str
     prompt_text: str
     signature: str
+    parents: Mapping[str, str]
+    again: bool
 
     @classmethod
-    def of(cls, judge: LLMJudge) -> _Described:
-        prompt = judge.prompt
-        return cls(judge.config, judge.rubric, prompt.name, prompt.text, judge.signature)
+    def of(cls, judge: LLMJudge, bundles: Bundles, again: bool) -> _Described:
+        named = (judge.config, judge.whole, judge.prompt.name, judge.prompt.text, judge.signature)
+        return cls(*named, bundles.parents, again)
 
     def judge(self) -> LLMJudge:
         """Raises SetupError where this machine's judge would be another one."""
@@ -140,9 +145,8 @@ class _Described:
 class _Worker:
     """Judges batches of rows in a process of its own. Made anew by Ray should that process die."""
 
-    def __init__(self, described: _Described, folder: str, cwd: str, again: bool) -> None:
+    def __init__(self, described: _Described, folder: str, cwd: str) -> None:
         self._described, self._folder, self._cwd = described, RunFolder(Path(folder)), cwd
-        self._again = again
         self._ready = False
 
     def _prepare(self) -> None:
@@ -150,9 +154,9 @@ class _Worker:
         if Path(self._cwd).is_dir():  # paths in settings are seen from where the command was called
             os.chdir(self._cwd)
         self._judge = self._described.judge()
-        self._answers = indexed(self._folder.answers())
-        judge = self._judge
-        self._ledger = Ledger(self._answers, judge.signature, judge.parse_retries)
+        judge, answers = self._judge, indexed(self._folder.answers())
+        self._bundles = Bundles(judge, answers, parents=self._described.parents)
+        self._ledger = Ledger(answers, judge.signature, judge.parse_retries)
         self._tail = VerdictTail(self._folder.path, self._judge.name)
         part = f"ray-{uuid.uuid4().hex[:12]}"
         self._writer = VerdictWriter(self._folder.verdict_path(self._judge.name, part))
@@ -172,12 +176,12 @@ class _Worker:
         if not self._ready:
             self._prepare()
         self._ledger.note_all(self._tail.new())  # also what a worker wrote that then died
-        answers = self._answers
-        if self._again:
-            tasks = (task_of(answers, row, last) for row, last in self._ledger.to_ask_again(rows))
+        task, ledger = self._bundles.task, self._ledger
+        if self._described.again:
+            tasks = (task(row, last) for row, last in ledger.to_ask_again(rows))
         else:
-            tasks = (task_of(answers, row) for row in each(self._ledger.never_ended(rows)))
-        ask(self._judge, tasks, self._writer, self._ledger, self._work)
+            tasks = (task(row) for row in each(ledger.never_ended(rows)))
+        ask(self._judge, tasks, self._writer, ledger, self._work)
 
 
 class _StopSign:

@@ -25,16 +25,17 @@ from judgebench.judges.derived import ContentFree, Judged
 from judgebench.judges.judge import Judge
 from judgebench.progress import NoProgress, OneAtATime, Progress, backend_warnings_to
 from judgebench.records import Verdict, content_hash
+from judgebench.rubric import Rubric
 from judgebench.runner.batching import left_behind
 from judgebench.runner.bench import Bench
 from judgebench.runner.budget import Budget
+from judgebench.runner.bundles import Bundles
 from judgebench.runner.extension import Variant
 from judgebench.runner.forecast import budget_of
 from judgebench.runner.judging import (
     Ledger,
     Work,
     judge_answers,
-    rows_of_shard,
     tasks_of,
     write_controls,
 )
@@ -225,8 +226,8 @@ def _judge_in_turn(
     errors = []
     for judge in judges:
         try:
-            judge_answers(judge, answers, work)
-            _judge_beside(bench, judge, work)
+            judge_answers(judge, Bundles(judge, answers, parents=bench.parents), work)
+            _judge_beside(bench, judge, answers, work)
             work.outcomes[judge.name] = ""
         except JudgebenchError as error:  # the next engine may do better
             work.outcomes[judge.name] = "; ".join(str(error).splitlines())
@@ -260,18 +261,19 @@ def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: in
     from judgebench.runner.ray_engine import judge_on_ray
 
     for judge in bench.judges:
-        judge_on_ray(judge, answers, work, workers)
-        _judge_beside(bench, judge, work)
+        judge_on_ray(judge, Bundles(judge, answers, parents=bench.parents), work, workers)
+        _judge_beside(bench, judge, answers, work)
         work.outcomes[judge.name] = ""
 
 
-def _judge_beside(bench: Bench, judge: Judge, work: Work) -> None:
+def _judge_beside(bench: Bench, judge: Judge, answers: IndexedAnswers, work: Work) -> None:
     """The same judge asked in another way, and texts that say nothing, where a calibration needs
     what the judge makes of them."""
     beside: tuple[Variant | ContentFree, ...] = (*bench.variants, *bench.content_free)
     for found in beside:
         if found.of == judge.name:
-            judge_answers(found.judge, indexed(found.answers), work)
+            asked = Bundles(found.judge, indexed(found.answers), answers, bench.parents)
+            judge_answers(found.judge, asked, work)
 
 
 def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
@@ -292,7 +294,8 @@ def _finish_shards(
     try:
         with folder.locked():
             _merge_parts(folder)
-            left = {j.name: _untouched(j, answers, folder) for j in bench.judges}
+            judged = {j: Bundles(j, answers, parents=bench.parents) for j in bench.judges}
+            left = {j.name: _untouched(j, bundles, folder) for j, bundles in judged.items()}
             if any(left.values()):
                 told = ", ".join(f"{name} {n:,}" for name, n in left.items() if n)
                 progress.say(f"answers that other shards have still to judge: {told}")
@@ -307,10 +310,10 @@ def _finish_shards(
         progress.say("other shards are still at work")
 
 
-def _untouched(judge: Judge, answers: IndexedAnswers, folder: RunFolder) -> int:
-    ledger = Ledger(answers, judge.signature)
+def _untouched(judge: Judge, bundles: Bundles, folder: RunFolder) -> int:
+    ledger = Ledger(bundles.answers, judge.signature)
     ledger.note_files(folder.verdict_files(judge.name))
-    return ledger.untouched(rows_of_shard(len(answers)))
+    return ledger.untouched(bundles.rows)
 
 
 def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[str, Any]) -> None:
@@ -328,18 +331,45 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
 
     for jury in (jury for jury in bench.juries if has(jury.name, jury.jury)):
         members = {name: entries[name]["signature"] for name in jury.jury}
-        entries[jury.name] = _entry("jury", derived.jury_about(jury, bench.rubric, members))
-        _write(work.folder, jury.name, _jury(jury, bench, answers, work.folder, entries))
+        rubric = _judged_by(jury.jury, bench.rubric, entries)
+        about = {**derived.jury_about(jury, rubric, members), **_metrics_of(rubric, bench.rubric)}
+        entries[jury.name] = _entry("jury", about)
+        own = _rows_of(rubric, bench.rubric, answers)
+        _write(work.folder, jury.name, _jury(jury, rubric, own, work.folder, entries))
     for calibration in (c for c in bench.calibrations if has(c.name, [c.calibrate])):
         free = _content_free(bench, calibration, work.folder)
         signature = entries[calibration.calibrate]["signature"]
-        basis = free.answers if free else answers.all
-        about = derived.calibration_about(calibration, bench.rubric, signature, basis)
+        rubric = _judged_by([calibration.calibrate], bench.rubric, entries)
+        own = _rows_of(rubric, bench.rubric, answers)
+        basis = free.answers if free else own.all
+        about = derived.calibration_about(calibration, rubric, signature, basis)
+        about = {**about, **_metrics_of(rubric, bench.rubric)}
         entries[calibration.name] = _entry("calibration", about)
-        judged = _judged(answers, work.folder, calibration.calibrate, signature)
+        judged = _judged(own, work.folder, calibration.calibrate, signature)
         signed = entries[calibration.name]["signature"]
-        found = derived.calibrated_verdicts(calibration, bench.rubric, judged, free, signed)
+        found = derived.calibrated_verdicts(calibration, rubric, judged, free, signed)
         _write(work.folder, calibration.name, found)
+
+
+def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric:
+    """The metrics that any of the judges judges, where the rubric has metrics of several kinds of
+    rows."""
+    if len(rubric.kinds) == 1:
+        return rubric
+    every = [metric.id for metric in rubric.metrics]
+    return rubric.only([m for n in names for m in entries[n]["about"].get("metrics", every)])
+
+
+def _metrics_of(judged: Rubric, whole: Rubric) -> dict[str, list[str]]:
+    """An entry of `about` for judges of a part of the metrics."""
+    return {} if judged is whole else {"metrics": [metric.id for metric in judged.metrics]}
+
+
+def _rows_of(judged: Rubric, whole: Rubric, answers: IndexedAnswers) -> IndexedAnswers:
+    """The answers that metrics of `judged` are about."""
+    if judged is whole:
+        return answers
+    return indexed([answer for answer in answers if answer.kind in judged.kinds])
 
 
 def _entry(kind: str, about: Mapping[str, object]) -> dict[str, Any]:
@@ -356,16 +386,16 @@ def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
 
 
 def _jury(
-    jury: JuryConfig, bench: Bench, answers: IndexedAnswers, folder: RunFolder, entries: Entries
+    jury: JuryConfig, rubric: Rubric, answers: IndexedAnswers, folder: RunFolder, entries: Entries
 ) -> Iterator[Verdict]:
-    metrics = bench.rubric.metrics
+    metrics = rubric.metrics
     members = []
     for name in jury.jury:
         files, member = folder.verdict_files(name), entries[name]["signature"]
         found = FiledVerdicts(files, member, answers, metrics)
         members.append({m.id: found.label_indices(m, answers) for m in metrics})
     signature = entries[jury.name]["signature"]
-    return derived.jury_verdicts(jury, bench.rubric, answers.all, members, signature)
+    return derived.jury_verdicts(jury, rubric, answers.all, members, signature)
 
 
 def _content_free(bench: Bench, calibration: CalibrationConfig, folder: RunFolder) -> Judged | None:
