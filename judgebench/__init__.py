@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from judgebench.api import decide as decide
     from judgebench.api import load_bench as load_bench
     from judgebench.api import open_run as open_run
+    from judgebench.api import prefer as prefer
     from judgebench.api import rank as rank
     from judgebench.api import report as report
     from judgebench.api import run as run
@@ -67,8 +68,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "align", "analyse", "check", "compare", "decide", "load_bench", "open_run", "rank",
-        "report", "run", "stress", "study",
+        "align", "analyse", "check", "compare", "decide", "load_bench", "open_run", "prefer",
+        "rank", "report", "run", "stress", "study",
     ),
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),

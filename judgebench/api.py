@@ -276,6 +276,19 @@ def rank(study: Study) -> Shown:
     return _found(study, "ranking", "ranking of arguments")
 
 
+def prefer(study: Study) -> Shown:
+    """How judges and humans compare several responses to one question: pairs and triples in the
+    right order beside chance and the ceiling of the reply format, agreement with each vote,
+    position bias, win rates and rankings of systems, scores by criteria.
+
+    Raises SetupError where the study holds neither several responses nor criteria.
+
+    >>> import judgebench as jb
+    >>> found = jb.prefer(jb.open_run("runs/small"))
+    """
+    return _found(study, "preferences", "several responses to one question")
+
+
 def _need(wing: str) -> None:
     """Raises SetupError where that part of judgebench was taken out."""
     from judgebench.features import WINGS
@@ -299,7 +312,7 @@ def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict
 
     >>> import judgebench as jb
     >>> list(jb.analyse(jb.open_run("runs/small")))
-    ['align', 'decide']
+    ['align', 'decide', 'preferences']
     """
     from judgebench.align.alignment import ALIGNED
     from judgebench.features import analyses

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from judgebench.store.folder import RunFolder
     from judgebench.study.study import Study
 
-WINGS = ("compare", "decide", "ranking", "stress")
+WINGS = ("compare", "decide", "preferences", "ranking", "stress")
 
 Lines = Sequence[tuple[str, str]]  # (name, what it is)
 

@@ -194,13 +194,20 @@ def pearson(severities: Sequence[float] | None = None) -> Statistic:
 
 
 def _spearman(C: FloatArray) -> FloatArray:
-    """Pearson's r of the mid-ranks. Spearman (1904); ties: Kendall (1945)."""
-    return _correlation(C, _mid_ranks(C.sum(axis=-1)), _mid_ranks(C.sum(axis=-2)))
+    """Pearson's r of the mid-ranks. Spearman (1904); ties: Kendall (1945). Truth and judge may have
+    different numbers of values."""
+    row, column = C.sum(axis=-1), C.sum(axis=-2)
+    dx, dy = _mid_ranks(row), _mid_ranks(column)
+    products = (dx[..., :, None] * C * dy[..., None, :]).sum(axis=(-2, -1))
+    spread = np.sqrt((row * dx**2).sum(axis=-1)) * np.sqrt((column * dy**2).sum(axis=-1))
+    return np.clip(ratio(products, spread), -1, 1)
 
 
 def _mid_ranks(n_i: FloatArray) -> FloatArray:
-    """The mean rank of the items of each label (..., k), less the same 1/2 for all."""
-    return np.cumsum(n_i, axis=-1) - n_i / 2
+    """The mean rank of the items of each label (..., k), less that of all items: exactly 0 where
+    all have one label."""
+    middle = n_i.sum(axis=-1, keepdims=True) / 2
+    return np.asarray(np.cumsum(n_i, axis=-1) - n_i / 2 - middle)
 
 
 def _correlation(C: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:

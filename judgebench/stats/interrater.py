@@ -283,8 +283,14 @@ def severity_sums_by_cluster(
     of range.
     """
     check_codes(ratings, k, "labels")
-    whole = (ratings >= 0).all(axis=1)
-    x = severity_of_labels(severities, k)[ratings[whole]]
+    x = severity_of_labels(severities, k)[ratings]
+    return score_sums_by_cluster(np.where(ratings >= 0, x, np.nan), clusters)
+
+
+def score_sums_by_cluster(x: FloatArray, clusters: Clusters) -> FloatArray:
+    """As `severity_sums_by_cluster`, of any scores (units, annotators), NaN where there is none."""
+    whole = ~np.isnan(x).any(axis=1)
+    x = x[whole]
     terms = (np.ones(len(x)), x.sum(axis=1) ** 2, (x**2).sum(axis=1), *x.T)
     return clusters[whole].sums(*terms)
 

@@ -116,6 +116,14 @@ def _interval(
         return replace(exact, method=how)
 
     replicates = bootstrap_replicates(sample, statistic, resampling)
+    return percentile_interval(value, replicates, sample.clusters, resampling)
+
+
+def percentile_interval(
+    value: float, replicates: FloatArray, clusters: int, resampling: Resampling
+) -> Estimate:
+    """The value with the percentile interval of the statistic's `bootstrap_replicates`, NaN where
+    one is undefined, over so many clusters; or without one and the reason why."""
     defined = replicates[~np.isnan(replicates)]
     undefined = len(replicates) - len(defined)
     if undefined > MOST_UNDEFINED * len(replicates):
@@ -126,7 +134,7 @@ def _interval(
     if high - low < NO_WIDTH:
         return Estimate(value, reason="every resample gives the same value: no interval")
     how = (
-        f"percentile bootstrap over {sample.clusters} clusters, "
+        f"percentile bootstrap over {clusters} clusters, "
         f"{len(replicates)} resamples, seed {resampling.seed}"
     )
     if undefined:
@@ -155,7 +163,7 @@ class ClusterCounts:
         kinds, total = rows[one_of_each], rows.sum(axis=0)
         if (np.abs(how_many @ kinds - total) > _ROUNDING * np.abs(rows).sum(axis=0)).any():
             kinds, how_many = rows, np.ones(len(rows), dtype=np.int64)  # unlike rows shared a key
-        self.kinds: FloatArray = kinds.reshape(-1, *counts.shape[1:])
+        self.kinds: FloatArray = kinds.reshape(len(kinds), *counts.shape[1:])
         self.how_many: IntArray = how_many
         self.clusters = len(rows)
         self.total: FloatArray = total.reshape(counts.shape[1:])

@@ -1,0 +1,1 @@
+"""Preferences: judges and people on several responses to one question."""

@@ -1,0 +1,254 @@
+"""The responses of a study side by side: their scores, and which of two is preferred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.records import Kind, Part
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
+from judgebench.stats.orders import nearest_label, signs, tuples_within
+from judgebench.study.study import JudgeVerdicts, Study
+
+Flags = NDArray[np.bool_]
+WON = np.array([1.0, 0.0, 0.5, np.nan])  # of the first response, by label; the last: no label
+_BY_SIGN = np.array([2, 1, 0])  # what the sign 0, 1 or -1 of two severities prefers
+
+
+Values = TypeVar("Values", FloatArray, IntArray)
+
+
+@dataclass(frozen=True)
+class Given(Generic[Values]):
+    """What one judge said of some items: `values` (items,), NaN or -1 where no label came, and
+    whether one was `due` (items,)."""
+
+    values: Values
+    due: Flags
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is needed of the answers, read once: the number of the question of each (answers,), its
+    kind, system and length, and by its row the two responses of each pair."""
+
+    question: IntArray
+    kinds: Sequence[Kind]
+    systems: Sequence[str]
+    length: IntArray
+    pairs: Mapping[int, tuple[Part, ...]]
+
+
+def rows_of(study: Study) -> Rows:
+    """One pass over the answers."""
+    numbers: dict[tuple[str, str], int] = {}
+    question, length = [], []
+    kinds, systems, pairs = [], [], {}
+    for row, answer in enumerate(study.answers):
+        question.append(numbers.setdefault((answer.group, answer.question), len(numbers)))
+        length.append(len(answer.text))
+        kinds.append(answer.kind)
+        systems.append(answer.system)
+        if responses := answer.responses:
+            pairs[row] = responses
+    return Rows(np.array(question), kinds, systems, np.array(length), pairs)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The responses that humans gave a score on a metric or composite; lower is better.
+
+    `humans` is (responses, annotators), the mean severity over the metrics, NaN where one is
+    missing; `mean` (responses,) that of the annotators, and `as_reply` the same as a judge can say
+    it that has the labels only. `rows` are their rows in the study, `question` and `clusters` those
+    of them, `judges` what each said.
+    """
+
+    id: str
+    title: str
+    rows: IntArray
+    question: IntArray
+    clusters: Clusters
+    humans: FloatArray
+    as_reply: FloatArray
+    judges: Mapping[str, Given[FloatArray]]
+
+    @property
+    def mean(self) -> FloatArray:
+        return mean_of_defined(self.humans)
+
+
+def scales(study: Study) -> Iterator[tuple[str, str, tuple[Metric, ...]]]:
+    """Id, title and metrics of each ordinal metric of answers and of each composite."""
+    metrics = {m.id: m for m in study.rubric.metrics if m.kind == "ordinal" and m.of == "answer"}
+    yield from ((m.id, m.title, (m,)) for m in metrics.values())
+    for name, ids in study.rubric.composite.items():
+        yield name, name.replace("_", " ").capitalize(), tuple(metrics[i] for i in ids)
+
+
+def scored(study: Study, rows: Rows) -> Iterator[Scored]:
+    """One for each of the `scales` that humans gave any score on."""
+    for name, title, of in scales(study):
+        annotators = sorted({a for m in of for a in study.humans[m.id].makers})
+        each = np.stack([_severities(study, m, annotators) for m in of])
+        humans = each.mean(axis=0)
+        known = np.flatnonzero(~np.isnan(humans).all(axis=1))
+        if len(known) < 2:
+            continue
+        nearest = [
+            nearest_label(mean_of_defined(x), np.array(m.severities, dtype=np.float64))
+            for x, m in zip(each[:, known], of, strict=True)
+        ]
+        yield Scored(
+            name, title, known, np.unique(rows.question[known], return_inverse=True)[1],
+            study.clusters[known].occurring(), humans[known], np.mean(nearest, axis=0),
+            {j.name: _scores(study, j, of, known) for j in study.judges},
+        )  # fmt: skip
+
+
+def _severities(study: Study, metric: Metric, annotators: Sequence[str]) -> FloatArray:
+    """What each annotator gave each answer (answers, annotators)."""
+    made = study.humans[metric.id].made
+    found = np.full((len(study.answers), len(annotators)), np.nan)
+    columns = np.array([annotators.index(a) for a in made.annotators], dtype=np.int64)
+    found[made.rows[:, None], columns] = _by_label(metric)[made.values]
+    return found
+
+
+def _by_label(metric: Metric) -> FloatArray:
+    return np.array([*metric.severities, np.nan])  # -1 is no label
+
+
+def _scores(
+    study: Study, judge: JudgeVerdicts, of: Sequence[Metric], rows: IntArray
+) -> Given[FloatArray]:
+    severities = [_by_label(m)[study.judged(judge, m)[rows]] for m in of]
+    due = np.all([study.due(judge, m)[rows] for m in of], axis=0)
+    return Given(np.mean(severities, axis=0), due)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Pairs of responses to one question of two systems, and who prefers which.
+
+    All but `systems` are by pair: `sides` (pairs, 2) numbers the systems, -1 where one has no name;
+    `humans` is the share of human votes for the first, ties half, NaN without any; of `judges` it
+    is 1, 0 or 0.5. `longer` is 1 where the first is the longer text, -1 where the second is.
+    """
+
+    id: str
+    title: str
+    systems: tuple[str, ...]
+    sides: IntArray
+    clusters: Clusters
+    humans: FloatArray
+    judges: Mapping[str, Given[FloatArray]]
+    longer: IntArray
+
+
+def compared(study: Study, rows: Rows, found: Scored) -> Compared | None:
+    """Every two responses of different systems to one question: the lower score is preferred."""
+    systems = tuple(sorted({rows.systems[row] for row in found.rows.tolist()} - {""}))
+    number = {name: i for i, name in enumerate(systems)}
+    of = np.array([number.get(rows.systems[row], -1) for row in found.rows.tolist()])
+    pairs = tuples_within(found.question, 2, seed=study.resampling.seed)
+    sides = of[pairs]
+    pairs = pairs[(sides[:, 0] != sides[:, 1]) & (sides >= 0).all(axis=1)]
+    if not len(pairs):
+        return None
+
+    def won(scores: FloatArray) -> FloatArray:
+        given = ~np.isnan(scores[pairs]).any(axis=1)
+        return np.where(given, WON[label_of(scores[pairs])], np.nan)
+
+    judges = {
+        name: Given(won(given.values), given.due[pairs].all(axis=1))
+        for name, given in found.judges.items()
+    }
+    longer = np.sign(rows.length[found.rows[pairs]] @ np.array([1, -1]))
+    return Compared(
+        found.id, found.title, systems, of[pairs], found.clusters[pairs[:, 0]].occurring(),
+        won(found.mean), judges, longer,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """The pairs of a preference metric as labels, 0 first, 1 second, 2 tie, -1 none.
+
+    `responses` (pairs, 2) numbers them, by system or else by item. `votes` is (pairs, annotators),
+    `truth` (pairs,) the truth of the study. `judges` holds what each judge said of the pairs, and
+    what the scores mean for them that it gave to single responses.
+    """
+
+    metric: Metric
+    compared: Compared
+    question: IntArray
+    responses: IntArray
+    votes: IntArray
+    truth: IntArray
+    judges: Mapping[str, Given[IntArray]]
+
+
+def preferred(study: Study, rows: Rows, metric: Metric) -> Preferred | None:
+    """The pairs that are to be judged on a preference metric; None where humans compared none."""
+    humans = study.humans[metric.id]
+    at = np.array([row for row in humans.ratings.rows.tolist() if row in rows.pairs])
+    if not len(at):
+        return None
+    responses = [rows.pairs[row] for row in at.tolist()]
+    systems = tuple(sorted({part.name for pair in responses for part in pair} - {""}))
+    number = {name: i for i, name in enumerate(systems)}
+    votes = humans.made.values[np.isin(humans.ratings.rows, at)]
+    said = {
+        j.name: Given(study.judged(j, metric)[at], study.due(j, metric)[at]) for j in study.judges
+    }
+    said = {name: given for name, given in said.items() if given.due.any()}
+    said |= _by_scores(study, [[study.answers.row(p.item_id) for p in pair] for pair in responses])
+    length = np.array([[len(part.text) for part in pair] for pair in responses])
+    compared = Compared(
+        metric.id, metric.title, systems,
+        np.array([[number.get(part.name, -1) for part in pair] for pair in responses]),
+        study.clusters[at].occurring(), mean_of_defined(WON[votes]),
+        {name: Given(WON[given.values], given.due) for name, given in said.items()},
+        np.sign(length @ np.array([1, -1])),
+    )  # fmt: skip
+    names = np.array([[part.name or part.item_id for part in pair] for pair in responses])
+    of = np.unique(names, return_inverse=True)[1].reshape(names.shape)
+    return Preferred(metric, compared, rows.question[at], of, votes, humans.truth[at], said)
+
+
+def by_scores(judge: str, title: str) -> str:
+    """Whose preferences these are, where a judge gave scores to single responses."""
+    return f"{judge}, by {title}"
+
+
+def _by_scores(study: Study, answers: Sequence[Sequence[int]]) -> Mapping[str, Given[IntArray]]:
+    """What the scores that judges gave to single responses mean for pairs of them, whose rows are
+    `answers` (pairs, 2), -1 for none."""
+    at = np.array(answers)
+    found: dict[str, Given[IntArray]] = {}
+    known = np.flatnonzero((at >= 0).all(axis=1))
+    if not len(known):
+        return found
+    for _, title, of in scales(study):
+        for judge in study.judges:
+            given = [_scores(study, judge, of, side) for side in at[known].T]
+            both = np.stack([side.values for side in given], axis=1)
+            labels = np.full(len(at), -1)
+            labels[known] = np.where(np.isnan(both).any(axis=1), -1, label_of(both))
+            due = np.zeros(len(at), dtype=np.bool_)
+            due[known] = given[0].due & given[1].due
+            if due.any():
+                found[by_scores(judge.name, title)] = Given(labels, due)
+    return found
+
+
+def label_of(scores: FloatArray) -> IntArray:
+    """The preference (pairs,) that two scores (pairs, 2) mean: the less severe one wins."""
+    return _BY_SIGN[signs(scores)[:, 0]]

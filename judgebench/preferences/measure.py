@@ -1,0 +1,57 @@
+"""Every number of the preferences wing, from a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from judgebench.preferences.criteria import criterion_rows
+from judgebench.preferences.gather import by_scores, compared, preferred, rows_of, scales, scored
+from judgebench.preferences.orders import preference_rows, samples, score_rows
+from judgebench.preferences.position import position_rows
+from judgebench.preferences.result import Preferences
+from judgebench.preferences.systems import system_rows
+from judgebench.results.rows import Results, Row
+from judgebench.study.study import JudgeVerdicts, Study, backend_fact
+
+
+def measure_preferences(study: Study) -> Preferences | None:
+    """What judges and humans make of several responses to one question, and of criteria; None
+    where the study holds neither."""
+    if study.rubric.kinds == {"answer"} and study.clusters.n == len(study.answers):
+        return None
+    rows = rows_of(study)
+    models = {name: _model(judge) for judge in study.judges for name in _names(study, judge)}
+    kinds = {name: judge.kind for judge in study.judges for name in _names(study, judge)}
+    titles = {m.id: m.title for m in study.rubric.metrics} | {i: t for i, t, _ in scales(study)}
+    found: list[Row] = []
+    notes: list[str] = []
+    for scores in scored(study, rows):
+        if len(scores.question) == scores.question.max() + 1:
+            continue  # one response to each question
+        notes += samples(scores)
+        found += score_rows(scores, study.resampling)
+        if pairs := compared(study, rows, scores):
+            found += system_rows(pairs, models, study.resampling)
+    for metric in study.rubric.metrics:
+        if metric.preference and (prefers := preferred(study, rows, metric)):
+            found += preference_rows(prefers, study.resampling)
+            found += system_rows(prefers.compared, models, study.resampling)
+        if metric.of == "criterion":
+            found += criterion_rows(study, metric)
+    for judge in study.judges:
+        if judge.kind != "control":
+            found += position_rows(study, judge)
+    if not found:
+        return None
+    return Preferences(kinds, titles, Results(tuple(found)), tuple(notes), study.gaps)
+
+
+def _names(study: Study, judge: JudgeVerdicts) -> Iterator[str]:
+    """The judge's name, and those under which its scores of single responses are compared."""
+    yield judge.name
+    yield from (by_scores(judge.name, title) for _, title, _ in scales(study))
+
+
+def _model(judge: JudgeVerdicts) -> str:
+    """The model behind a judge; its name where nothing else is known."""
+    return str(backend_fact(judge.about, "model") or judge.name)

@@ -1,0 +1,224 @@
+"""Whether judges order responses as the humans do: tuples of them, scores, and single votes.
+
+Rows `order` hold `right`, `chance` and, of preferences, `intransitive`, by `size` of the tuple,
+rule for `ties`, and `failures`; rows `response` the correlation and agreement of scores; rows
+`vote` the agreement with each vote. Rows without a judge are those of `who`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from judgebench.preferences.gather import Preferred, Scored
+from judgebench.records import Estimate
+from judgebench.results.rows import Row
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.means import clustered_mean
+from judgebench.stats.orders import (
+    MOST_TUPLES,
+    Flags,
+    Signs,
+    count_tuples,
+    places_of,
+    right,
+    right_by_chance,
+    signs,
+    tuples_within,
+)
+from judgebench.stats.ranks import TIE
+from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.responses import among_humans, beside_humans
+from judgebench.stats.votes import (
+    SIGNS,
+    Failures,
+    triples_of_pairs,
+    vote_agreement,
+    vote_chance,
+    votes_among_by_cluster,
+    votes_by_cluster,
+)
+
+FORMAT_CEILING = "human mean, rounded"
+HUMANS = "humans"
+TOLERANCE = 0.5  # of severity: half a step between labels
+THREE_WAY = "three_way"
+TIES: Mapping[str, str] = {
+    THREE_WAY: "a tie of the humans must be answered by a tie",
+    "tolerance": f"human scores that differ by {TOLERANCE:g} or less are a tie",
+    "left_out": "tuples in which the humans have a tie are left out",
+}
+_MOST_AT_ONCE = 8  # responses to one question
+_NO_TUPLE = "no tuple of responses has a label of the judge throughout"
+_FILLED: Mapping[Failures, float] = {"left_out": np.nan, "worst": 0.0, "best": 1.0}
+
+
+@dataclass(frozen=True)
+class _Tuples:
+    """Tuples of one size under one rule for ties, and their clusters (tuples,)."""
+
+    metric: str
+    size: int
+    ties: str
+    clusters: IntArray
+    resampling: Resampling
+
+    def row(
+        self, statistic: str, values: FloatArray, judge: str = "", failures: str = "", who: str = ""
+    ) -> Row:
+        """The mean of values (tuples,), NaN where the judge gave no label."""
+        estimate = clustered_mean(
+            values, self.clusters, _NO_TUPLE, self.resampling, is_proportion=True
+        )
+        keys = {"size": str(self.size), "ties": self.ties, "failures": failures, "who": who}
+        kept = {key: value for key, value in keys.items() if value}
+        return Row("order", statistic, estimate, judge, self.metric, kept)
+
+    def of(self, due: Flags) -> _Tuples:
+        return replace(self, clusters=self.clusters[due])
+
+    def of_judge(self, judge: str, hit: FloatArray, chance: FloatArray) -> Iterator[Row]:
+        """What share a judge has right, three ways where labels are missing, and by chance."""
+        missing = np.isnan(hit)
+        for failures, filled in _FILLED.items():
+            if failures == "left_out" or missing.any():
+                yield self.row("right", np.where(missing, filled, hit), judge, failures)
+        yield self.row("chance", chance, judge)
+
+
+def score_rows(found: Scored, resampling: Resampling) -> Iterator[Row]:
+    """Tuples of the responses to one question, and correlations over all responses."""
+    largest = int(np.bincount(found.question).max())
+    for size in dict.fromkeys((2, 3, largest)):
+        if size <= min(largest, _MOST_AT_ONCE):
+            tuples = tuples_within(found.question, size, seed=resampling.seed)
+            for ties in TIES:
+                yield from _score_tuples(found, tuples, ties, resampling)
+    for name, given in found.judges.items():
+        if not given.due.any():
+            continue
+        due = given.due
+        beside = beside_humans(given.values[due], found.mean[due], found.clusters[due], resampling)
+        yield from (Row("response", s, e, name, found.id) for s, e in beside.items())
+    if found.humans.shape[1] > 1:
+        for statistic, e in among_humans(found.humans, found.clusters, resampling).items():
+            yield Row("response", statistic, e, "", found.id, {"who": HUMANS})
+
+
+def _score_tuples(
+    found: Scored, tuples: IntArray, ties: str, resampling: Resampling
+) -> Iterator[Row]:
+    truth = signs(found.mean[tuples], TOLERANCE if ties == "tolerance" else TIE)
+    everything = np.ones(len(tuples), dtype=np.bool_)
+    kept = (truth != 0).all(axis=1) if ties == "left_out" else everything
+    clusters, group = found.clusters.codes[tuples[:, 0]], found.question[tuples[:, 0]]
+    of = _Tuples(found.id, tuples.shape[1], ties, clusters, resampling)
+    if not kept.any():
+        return
+    rounded = signs(found.as_reply[tuples])
+    everything = np.ones(len(tuples), dtype=np.bool_)
+    yield of.of(kept).row(
+        "right", right(truth, rounded, everything)[kept], "", "left_out", FORMAT_CEILING
+    )
+    for name, one in found.judges.items():
+        due = one.due[tuples].all(axis=1)
+        if not (due & kept).any():
+            continue
+        given = np.asarray(due & ~np.isnan(one.values[tuples]).any(axis=1))
+        judged = signs(one.values[tuples])
+        hit = right(truth, judged, given)
+        chance = right_by_chance(truth, judged, given, group)
+        used = np.asarray(due & kept)
+        yield from of.of(used).of_judge(name, hit[used], chance[used])
+
+
+def samples(found: Scored) -> Iterator[str]:
+    """A sentence where not all tuples were looked at."""
+    for size in (2, 3):
+        n = count_tuples(found.question, size)
+        if n > MOST_TUPLES:
+            yield (
+                f"{found.title}: of {n:,} tuples of {size} responses about {MOST_TUPLES:,} were "
+                "drawn at random, the same share from each question."
+            )
+
+
+# --- preferences ----------------------------------------------------------------------------------
+
+
+def preference_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
+    """Pairs and triples beside the truth, and the agreement with each vote."""
+    pairs = np.arange(len(found.truth))[:, None]
+    upright = np.ones_like(pairs, dtype=np.int8)
+    triples = triples_of_pairs(found.question, found.responses, seed=resampling.seed)
+    yield from _preference_tuples(found, pairs, upright, resampling)
+    if len(triples[0]):
+        yield from _preference_tuples(found, *triples, resampling)
+    yield from _vote_rows(found, resampling)
+
+
+def _preference_tuples(
+    found: Preferred, pairs: IntArray, upright: Signs, resampling: Resampling
+) -> Iterator[Row]:
+    """The pairs (tuples, 1) or the three pairs of each triple (tuples, 3)."""
+    size = {1: 2, 3: 3}[pairs.shape[1]]
+    known = np.asarray((found.truth[pairs] >= 0).all(axis=1))
+    truth = SIGNS[found.truth[pairs]] * upright
+    ordered = places_of(truth)[1]
+    codes = found.compared.clusters.codes[pairs[:, 0]]
+    of = _Tuples(found.metric.id, size, THREE_WAY, codes, resampling)
+    if size == 3 and known.any():
+        circles = np.where(ordered, 0.0, 1.0)[known]
+        yield of.of(known).row("intransitive", circles, who=HUMANS)
+    for name, one in found.judges.items():
+        used = np.asarray(one.due[pairs].all(axis=1) & known & ordered)
+        labels = one.values[pairs]
+        given = np.asarray((labels >= 0).all(axis=1))
+        if not used.any():
+            continue
+        judged = SIGNS[labels] * upright
+        hit = right(truth, judged, given)
+        labelled = one.values[one.due & (one.values >= 0)]
+        shares = np.bincount(labelled, minlength=3) / max(1, len(labelled))
+        chance = np.where(given, shares[found.truth[pairs]].prod(axis=1), np.nan)
+        yield from of.of(used).of_judge(name, hit[used], chance[used])
+        if size == 3:
+            wrong = np.where(given, 1.0 - places_of(judged)[1], np.nan)
+            yield of.of(used).row("intransitive", wrong[used], name)
+
+
+def _vote_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
+    """The share of votes that a judge agrees with, and of two votes that are the same, with ties
+    (setup S1 of Zheng et al., 2023) and without (S2)."""
+    clusters = found.compared.clusters
+    among = ClusterCounts(votes_among_by_cluster(found.votes, clusters))
+    for setup, ties in {"counted": True, "left out": False}.items():
+        keys = {"ties": setup}
+        estimate = partial(_of_votes, 3 if ties else 2, resampling)
+        if found.votes.shape[1] > 1:
+            e = estimate(among, vote_agreement(ties))
+            key = {**keys, "failures": "left_out", "who": HUMANS}
+            yield Row("vote", "agreement", e, "", found.metric.id, key)
+        for name, one in found.judges.items():
+            said = votes_by_cluster(found.votes[one.due], one.values[one.due], clusters[one.due])
+            counts = ClusterCounts(said)
+            for failures in _FILLED:
+                if failures == "left_out" or counts.total[:, 3].any():
+                    e = estimate(counts, vote_agreement(ties, failures))
+                    if failures != "left_out":
+                        e = replace(e, n=e.n + e.n_missing, n_missing=0)
+                    key = {**keys, "failures": failures}
+                    yield Row("vote", "agreement", e, name, found.metric.id, key)
+            e = estimate(counts, vote_chance(ties))
+            yield Row("vote", "chance", e, name, found.metric.id, keys)
+
+
+def _of_votes(
+    k: int, resampling: Resampling, counts: ClusterCounts, statistic: Statistic
+) -> Estimate:
+    """With the votes of the first k labels as n."""
+    n, missing = counts.total[:k, :k].sum(), counts.total[:k, 3].sum()
+    return cluster_bootstrap(counts, statistic, resampling, n=round(n), n_missing=round(missing))

@@ -1,0 +1,77 @@
+"""Whether the place of a response among those shown sways a judge.
+
+Rows `position` hold `flipped`, the share of pairs asked in both orders on which the two replies
+differ, and `first_place`, the share won by the response that was shown first, ties left out; rows
+`place` the mean severity by the `place` in a list.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from judgebench.results.rows import Row
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import IntArray
+from judgebench.stats.means import clustered_mean
+from judgebench.study.study import JudgeVerdicts, Study
+
+_NO_FLIP = "no pair has two verdicts, one in each order"
+_ALL_TIES = "every verdict is a tie"
+_NO_LABEL = "no response at this place has a label"
+Seen = list[tuple[int, int, int]]  # row, place, label
+
+
+def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
+    """What a judge said of texts at different places; nothing where it saw one text at a time."""
+    pairs: dict[str, Seen] = defaultdict(list)
+    lists: dict[str, Seen] = defaultdict(list)
+    metrics = {metric.id: metric for metric in study.rubric.metrics}
+    for item_id, verdict in judge.verdicts.items():
+        for showing in verdict.shown:
+            row = study.answers.row(item_id)
+            for name, label in showing.labels.items():
+                metric = metrics.get(name)
+                if metric is None or row < 0 or (index := metric.index(label)) < 0:
+                    continue
+                if metric.preference:
+                    pairs[name].append((row, showing.place, index))
+                elif metric.kind == "ordinal":
+                    lists[name].append((row, showing.place, index))
+    for name, seen in pairs.items():
+        yield from _of_pairs(study, judge.name, name, np.array(seen))
+    for name, seen in lists.items():
+        yield from _of_lists(study, judge.name, metrics[name], np.array(seen))
+
+
+def _of_pairs(study: Study, judge: str, metric: str, seen: IntArray) -> Iterator[Row]:
+    row, place, label = seen.T
+    codes = study.clusters.codes
+    # The label of the two in their own order: 0 and 1 change sides where the first stood second.
+    own = np.where((place == 1) & (label < 2), 1 - label, label)
+    items, of = np.unique(row, return_inverse=True)
+    by_place = np.full((len(items), 2), -1)
+    by_place[of, place] = own
+    twice = (by_place >= 0).all(axis=1)
+    flipped = np.where(twice, by_place[:, 0] != by_place[:, 1], np.nan)
+    resampling = study.resampling
+    estimate = clustered_mean(flipped, codes[items], _NO_FLIP, resampling, is_proportion=True)
+    yield Row("position", "flipped", estimate, judge, metric)
+    decided = label < 2
+    first = clustered_mean(
+        (label[decided] == 0) * 1.0, codes[row[decided]], _ALL_TIES, resampling, is_proportion=True
+    )
+    yield Row("position", "first_place", first, judge, metric)
+
+
+def _of_lists(study: Study, judge: str, metric: Metric, seen: IntArray) -> Iterator[Row]:
+    row, place, label = seen.T
+    severity = np.array(metric.severities, dtype=np.float64)[label]
+    for here in np.unique(place).tolist():
+        at = place == here
+        estimate = clustered_mean(
+            severity[at], study.clusters.codes[row[at]], _NO_LABEL, study.resampling
+        )
+        yield Row("place", "severity", estimate, judge, metric.id, {"place": str(here + 1)})

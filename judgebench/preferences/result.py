@@ -1,0 +1,54 @@
+"""What the preferences wing found: rows of numbers, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from judgebench.results.part import Part, incomplete
+from judgebench.results.rows import Results
+from judgebench.results.shown import Shown
+from judgebench.study.study import JudgeKind
+
+
+@dataclass(frozen=True, repr=False)
+class Preferences(Shown):
+    """How judges and humans compare several responses to one question, and the criteria of items.
+
+    The rows, by their `analysis`: `order`, `response` and `vote` (see `orders`), `win_rate`,
+    `strength`, `ranking`, `longer` and `own_system` (see `systems`), `position` and `place` (see
+    `position`), `item_score` and `criterion` (see `criteria`). `judges` says what each judge is,
+    also those whose scores of single responses are compared (`NAME, by TITLE`); `titles` are those
+    of the metrics and composites.
+    """
+
+    judges: Mapping[str, JudgeKind]
+    titles: Mapping[str, str]
+    rows: Results
+    notes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def results(self) -> Results:
+        return self.rows
+
+    @cached_property
+    def part(self) -> Part:
+        from judgebench.preferences.part import preferences_part
+
+        return incomplete(preferences_part(self), self.gaps)
+
+    def in_order(self, analysis: str, metric: str = "") -> list[str]:
+        """The judges with such rows, controls last; "" stands for rows without a judge."""
+        keys = {"metric": metric} if metric else {}
+        found = dict.fromkeys(row.judge for row in self.rows.select(analysis, **keys))
+        return sorted(found, key=self.is_control)
+
+    def is_control(self, judge: str) -> bool:
+        """Whether it is a control judge."""
+        return self.judges.get(judge) == "control"
+
+    def shown_name(self, judge: str) -> str:
+        """The name, with `(control)` after it where it is one."""
+        return f"{judge} (control)" if self.is_control(judge) else judge

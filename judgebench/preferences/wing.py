@@ -1,0 +1,21 @@
+"""The preferences wing: do judges order the responses to one question as people do?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from judgebench.features import Wing
+
+if TYPE_CHECKING:
+    from judgebench.results.shown import Shown
+    from judgebench.study.study import Study
+
+
+def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
+    from judgebench.preferences.measure import measure_preferences
+
+    return measure_preferences(study)
+
+
+WING = Wing(name="preferences", measure=_measure)

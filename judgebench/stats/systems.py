@@ -1,0 +1,184 @@
+"""Systems compared in pairs: who wins how often, in what order that puts them, and who is favoured.
+
+Wins are (..., systems, systems): entry [i, j] is how often i won against j, a tie counting half for
+each side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.records import Estimate
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.ranks import spearman, tau_b
+from judgebench.stats.resample import (
+    DEFAULT_RESAMPLING,
+    ClusterCounts,
+    Resampling,
+    Statistic,
+    bootstrap_replicates,
+    percentile_interval,
+)
+
+STRENGTH_RESAMPLES = 500
+"""Bradley-Terry strengths are found by iteration, resample by resample: at most so many."""
+FEW_SYSTEMS = 4
+"""With fewer systems a correlation of rankings takes a handful of values only."""
+_AT_ONCE = 120  # systems that are fitted in one call, of several resamples
+NOT_COMPARED = "these two were not compared"
+NO_STRENGTHS = (
+    "no Bradley-Terry strengths exist: some systems won, or lost, every comparison with the "
+    "others, or were never compared with them"
+)
+_LEVEL = "one of the two rankings holds all systems level"
+
+
+def wins_by_cluster(
+    sides: IntArray, outcome: FloatArray, clusters: Clusters, systems: int
+) -> FloatArray:
+    """Wins (clusters, systems, systems) of pairs of systems `sides` (pairs, 2).
+
+    `outcome` (pairs,) is 1 where the first won, 0 where the second did, 0.5 for a tie, or a share
+    of votes; NaN is left out.
+
+    >>> one = Clusters(np.zeros(2, int), 1)
+    >>> wins_by_cluster(np.array([[0, 1], [1, 0]]), np.array([1, 0.5]), one, 2)[0].tolist()
+    [[0.0, 1.5], [0.5, 0.0]]
+    """
+    kept = ~np.isnan(outcome)
+    (first, second), won = sides[kept].T, outcome[kept]
+    cells = np.concatenate([first * systems + second, second * systems + first])
+    both = Clusters(np.tile(clusters.codes[kept], 2), clusters.n)
+    found = both.table(cells, systems**2, np.concatenate([won, 1 - won]))
+    return found.reshape(-1, systems, systems)
+
+
+def win_rate(i: int, j: int | None = None) -> Statistic:
+    """The share that system i won against j, or against all others, of wins (..., S, S)."""
+
+    def formula(wins: FloatArray) -> FloatArray:
+        if j is None:
+            won, lost = wins[..., i, :].sum(axis=-1), wins[..., :, i].sum(axis=-1)
+        else:
+            won, lost = wins[..., i, j], wins[..., j, i]
+        return ratio(won, won + lost)
+
+    return Statistic(formula, lambda wins: NOT_COMPARED if np.isnan(formula(wins)) else "", True)
+
+
+def of_side(statistic: Statistic, side: int) -> Statistic:
+    """The statistic of the humans (0) or of the judge (1), of both wins (..., 2, S, S)."""
+    return Statistic(
+        lambda both: statistic.formula(both[..., side, :, :]),
+        lambda both: statistic.undefined(both[side]),
+        statistic.is_proportion,
+    )
+
+
+def judge_minus_humans(statistic: Statistic) -> Statistic:
+    """The statistic of the judge minus that of the humans, of both wins (..., 2, S, S)."""
+    humans, judge = of_side(statistic, 0), of_side(statistic, 1)
+    return Statistic(lambda both: judge.formula(both) - humans.formula(both), humans.undefined)
+
+
+def bradley_terry(wins: FloatArray) -> FloatArray:
+    """Log strengths (..., S), with mean 0, of wins (..., S, S); NaN where there are none.
+
+    P(i beats j) = 1 / (1 + exp(s_j - s_i)), ties half a win each: Bradley and Terry (1952), fitted
+    with evalica (Ustalov 2025). There are none where the systems fall into two groups of which one
+    never won against the other: Ford (1957), "Solution of a Ranking Problem from Binary
+    Comparisons".
+
+    >>> bradley_terry(np.array([[0.0, 3.0], [1.0, 0.0]])).round(3).tolist()
+    [0.549, -0.549]
+    """
+    S = wins.shape[-1]
+    flat = wins.reshape(-1, S, S)
+    found = np.full((len(flat), S), np.nan)
+    able = np.flatnonzero(_connected(flat))
+    each = max(1, _AT_ONCE // S)
+    for start in range(0, len(able), each):
+        found[able[start : start + each]] = _strengths(flat[able[start : start + each]])
+    return found.reshape(*wins.shape[:-2], S)
+
+
+def _connected(wins: FloatArray) -> NDArray[np.bool_]:
+    """Whether every system leads to every other over wins (n,)."""
+    S = wins.shape[-1]
+    reached = (wins > 0) | np.eye(S, dtype=np.bool_)
+    for _ in range(max(1, S - 1).bit_length()):
+        reached = reached @ reached
+    return np.asarray(reached.all(axis=(-2, -1)))
+
+
+def _strengths(wins: FloatArray) -> FloatArray:
+    """Log strengths (n, S) of wins (n, S, S), fitted in one call as systems that never meet."""
+    import evalica
+    import pandas as pd
+
+    n, S, _ = wins.shape
+    of, i, j = np.nonzero(wins)
+    winners = [evalica.Winner.X] * len(of)
+    scores = evalica.bradley_terry(
+        (of * S + i).tolist(), (of * S + j).tolist(), winners, pd.RangeIndex(n * S),
+        weights=wins[of, i, j].tolist(), tolerance=1e-8, limit=10_000,
+    ).scores  # fmt: skip
+    log = np.empty(n * S)
+    log[scores.index.to_numpy()] = np.log(scores.to_numpy())
+    found = log.reshape(n, S)
+    return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Log strengths of every system by each of several sides, and the agreement of two sides."""
+
+    strengths: tuple[tuple[Estimate, ...], ...]
+    tau_b: Estimate
+    spearman: Estimate
+
+
+def rankings(
+    wins: ClusterCounts, n_missing: int = 0, resampling: Resampling = DEFAULT_RESAMPLING
+) -> Ranking:
+    """How several sides, such as the humans and a judge, rank the systems on the same pairs, of
+    wins (sides, S, S).
+
+    Kendall's tau-b and Spearman's rho compare the strengths of the first and the last side; their
+    `n` counts the systems. All sides are resampled together, whole clusters, at most
+    STRENGTH_RESAMPLES times.
+    """
+    few = replace(resampling, resamples=min(resampling.resamples, STRENGTH_RESAMPLES))
+    value = bradley_terry(wins.total)
+    replicates = np.full((1, *value.shape), np.nan)
+    if wins.clusters:
+        replicates = bootstrap_replicates(wins, Statistic(bradley_terry, lambda _: ""), few)
+    n = round(wins.total[0].sum())
+
+    def estimate(found: float, drawn: FloatArray, n: int, reason: str) -> Estimate:
+        interval = Estimate(None, reason=reason)
+        if not np.isnan(found):
+            interval = percentile_interval(found, drawn, wins.clusters, few)
+            interval = replace(interval, value=found)
+        return replace(interval, n=n, level=few.level)
+
+    def agreement(of: Callable[[FloatArray, FloatArray], FloatArray]) -> Estimate:
+        whole = ~np.isnan(replicates).any(axis=(1, 2))
+        drawn = of(np.nan_to_num(replicates[:, 0]), np.nan_to_num(replicates[:, -1]))
+        lacking = bool(np.isnan(value).any())
+        found = np.nan if lacking else float(of(value[0], value[-1]))
+        reason = NO_STRENGTHS if lacking else _LEVEL
+        return estimate(found, np.where(whole, drawn, np.nan), value.shape[-1], reason)
+
+    strengths = tuple(
+        tuple(
+            replace(estimate(float(one), drawn, n, NO_STRENGTHS), n_missing=n_missing)
+            for one, drawn in zip(of, columns.T, strict=True)
+        )
+        for of, columns in zip(value, np.moveaxis(replicates, 1, 0), strict=True)
+    )
+    return Ranking(strengths, agreement(tau_b), agreement(spearman))

@@ -1,0 +1,172 @@
+"""Preferences between two responses: votes, triples, positions, and whom a judge favours."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from pathlib import Path
+
+import pytest
+from matplotlib.text import Text
+from preference_case import PREFERENCE, QUALITY, answer, mtbench, pair, rubric, study
+
+import judgebench as jb
+from judgebench.preferences.gather import by_scores
+from judgebench.preferences.measure import measure_preferences
+from judgebench.preferences.orders import HUMANS
+from judgebench.preferences.result import Preferences
+from judgebench.records import Estimate, Showing
+from judgebench.results.part import Drawing, figures_of
+
+QUESTIONS = ("q", "r", "s", "t")
+
+
+def three(labels: str) -> dict[str, dict[str, str]]:
+    """One label for A-B, A-C and B-C of each question: 1, 2 or t; `.` is none."""
+    said = {"1": "first", "2": "second", "t": "tie"}
+    pairs = [f"{q}/{a} vs {b}" for q in QUESTIONS for a, b in combinations("ABC", 2)]
+    return {i: {"better": said[x]} for i, x in zip(pairs, labels, strict=True) if x != "."}
+
+
+def measured(people: dict[str, str], judge: str, **more: object) -> Preferences:
+    answers = [pair(q, a, b) for q in QUESTIONS for a, b in combinations("ABC", 2)]
+    humans = {who: three(labels) for who, labels in people.items()}
+    found = measure_preferences(
+        study(rubric(PREFERENCE), answers, humans, {"m": three(judge)}, **more)
+    )
+    assert found is not None
+    return found
+
+
+def order(found: Preferences, statistic: str, size: int, **keys: str) -> Estimate:
+    keys = {"judge": "m", **({"failures": "left_out"} if statistic == "right" else {}), **keys}
+    return found.rows.find(statistic, "order", size=str(size), **keys)
+
+
+def test_mtbench_gives_the_published_agreement(shared_data: Path) -> None:
+    found = jb.prefer(mtbench(shared_data / "mtbench-human"))
+    shares = {
+        (row.judge or row["who"], row["ties"]): round(row.estimate.value, 3)
+        for row in found.results.select("vote", "agreement")
+        if row.judge != "random"
+    }
+    assert shares == {
+        (HUMANS, "counted"): 0.630, (HUMANS, "left out"): 0.810,
+        ("gpt-4", "counted"): 0.660, ("gpt-4", "left out"): 0.846,
+    }  # fmt: skip
+    own = found.results.select("own_system", judge="gpt-4")
+    assert {row["system"] for row in own} == {"gpt-4"}
+    difference = found.results.find("difference", "own_system", judge="gpt-4")
+    assert 0 < difference.low < difference.value < difference.high
+    ranked = found.results.find("tau_b", "ranking", judge="gpt-4")
+    assert (ranked.value, ranked.n) == (1, 6)
+
+
+def test_triples_and_preferences_that_go_round_in_a_circle() -> None:
+    # A > B > C; a circle; A = B > C; A > B = C
+    found = measured({"p1": "111" + "121" + "t11" + "11t"}, "111" + "111" + "111" + "121")
+    assert order(found, "right", 2).value == pytest.approx(8 / 12)
+    assert order(found, "right", 3).value == pytest.approx(1 / 3)
+    assert order(found, "right", 3).n == 3  # the humans' circle is no order
+    assert order(found, "intransitive", 3, judge="", who=HUMANS).value == 0.25
+    assert order(found, "intransitive", 3).value == pytest.approx(1 / 3)
+
+
+def test_every_vote_counts_and_a_missing_verdict_is_a_third_outcome() -> None:
+    found = measured({"p1": "111" * 4, "p2": "11t" * 4, "p3": "2" * 12}, "11." * 4)
+    agreed = {
+        (row["ties"], row["failures"]): row.estimate
+        for row in found.rows.select("vote", "agreement", judge="m")
+    }
+    both = agreed["counted", "left_out"]
+    assert (both.value, both.n, both.n_missing) == (pytest.approx(2 / 3), 24, 12)
+    assert agreed["counted", "worst"].value == pytest.approx(16 / 36)
+    assert agreed["counted", "best"].value == pytest.approx(28 / 36)
+    assert agreed["left out", "best"].value == pytest.approx(24 / 32)
+    people = found.rows.find("agreement", "vote", who=HUMANS, ties="counted")
+    assert (people.value, people.n) == (pytest.approx(8 / 36), 36)
+    people = found.rows.find("agreement", "vote", who=HUMANS, ties="left out")
+    assert (people.value, people.n) == (pytest.approx(8 / 28), 28)
+
+
+def test_whoever_is_shown_first_wins() -> None:
+    """Of four questions the judge says of A-B `first` in both orders, else what the humans say."""
+    shown = {}
+    for q, (a, b) in product(QUESTIONS, combinations("ABC", 2)):
+        swayed = (a, b) == ("A", "B")
+        said = ("first", "first") if swayed else ("first", "second")
+        shown[f"{q}/{a} vs {b}"] = [
+            Showing(place, 2, {"better": label}) for place, label in enumerate(said)
+        ]
+    found = measured({"p": "111" * 4}, "t11" * 4, shown=shown)
+    flipped = found.rows.find("flipped", "position", judge="m")
+    assert (flipped.value, flipped.n) == (pytest.approx(1 / 3), 12)
+    first = found.rows.find("first_place", "position", judge="m")
+    assert (first.value, first.n) == (pytest.approx(16 / 24), 24)
+    assert not found.rows.select("position", judge="random")
+
+
+def test_the_place_in_a_list() -> None:
+    answers = [answer(q, system) for q in QUESTIONS for system in "AB"]
+    labels = {a.item_id: {"quality": "53"[i % 2]} for i, a in enumerate(answers)}
+    shown = {a.item_id: [Showing(i % 2, 2, labels[a.item_id])] for i, a in enumerate(answers)}
+    found = measure_preferences(
+        study(rubric(QUALITY), answers, {"p": labels}, {"m": labels}, shown)
+    )
+    places = {row["place"]: row.estimate for row in found.rows.select("place", "severity")}
+    assert {place: (e.value, e.n) for place, e in places.items()} == {"1": (0, 4), "2": (2, 4)}
+
+
+def test_scores_of_single_responses_are_preferences_too() -> None:
+    answers = [answer(q, s) for q in QUESTIONS for s in "AB"] + [
+        pair(q, "A", "B") for q in QUESTIONS
+    ]
+    humans = {"p": {f"{q}/A vs B": {"better": "first"} for q in QUESTIONS}}
+    points = {"q": "53", "r": "44", "s": "35", "t": "5."}
+    said = {
+        f"{q}/{s}": {"quality": x}
+        for q, of in points.items()
+        for s, x in zip("AB", of, strict=True)
+        if x != "."
+    }
+    found = measure_preferences(study(rubric(PREFERENCE, QUALITY), answers, humans, {"m": said}))
+    name = by_scores("m", "Quality")
+    right = order(found, "right", 2, judge=name)
+    assert (right.value, right.n, right.n_missing) == (pytest.approx(1 / 3), 3, 1)
+    assert found.judges[name] == "judge"
+    assert found.judges[by_scores("random", "Quality")] == "control"
+    rate = found.rows.find("judge", "win_rate", judge=name, system="A", against="B")
+    assert rate.value == 0.5
+
+
+def test_a_judge_that_likes_long_answers() -> None:
+    found = measured({"p": "112" * 4}, "111" * 4)  # the first of a pair is the longer
+    by = {row.statistic: row.estimate for row in found.rows.select("longer", judge="m")}
+    assert by["judge"].value == 1
+    assert by["humans"].value == pytest.approx(2 / 3)
+    assert by["difference"].value == pytest.approx(1 / 3)
+    assert {e.n for e in by.values()} == {12}
+
+
+def test_what_is_shown_of_it() -> None:
+    found = measured({"p1": "112" + "211" + "121" + "11t", "p2": "111" * 4}, "112" + "21t" * 3)
+    html = found._repr_html_()
+    assert "Responses in the humans&#39; order" in html
+    told = [note for block in found.part.blocks for t in block.tables for note in t.notes]
+    assert "Of fewer than 4 systems there are so few rankings that agreement says little." in told
+    frame = found.to_frame()
+    assert set(frame.analysis) == {"order", "vote", "win_rate", "strength", "ranking", "longer"}
+    undefined = frame.value.isna()
+    assert (frame.reason[undefined] != "").all()
+    assert (frame.method[~undefined & frame.low.notna()] != "").all()
+    (drawing,) = (f for f in figures_of([found.part]) if isinstance(f, Drawing))
+    shown = [text.get_text() for text in drawing.draw().findobj(Text)]
+    rate = found.rows.find("humans", "win_rate", judge="", system="A", against="B").value
+    assert {"Humans", "m", f"{rate:.2f}", f"{1 - rate:.2f}"} <= set(shown)
+
+
+def test_a_study_without_several_responses_is_told() -> None:
+    answers = [answer(q, "A") for q in "qrs"]
+    labels = {a.item_id: {"quality": "3"} for a in answers}
+    alone = study(rubric(QUALITY), answers, {"p": labels}, {"m": labels})
+    with pytest.raises(jb.SetupError, match="holds no several responses to one question"):
+        jb.prefer(alone)

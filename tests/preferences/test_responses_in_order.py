@@ -1,0 +1,138 @@
+"""Pairs and triples of responses that people scored, beside chance and the format's ceiling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from preference_case import POINTS, QUALITY, answer, rubric, study
+
+from judgebench.preferences.measure import measure_preferences
+from judgebench.preferences.orders import FORMAT_CEILING, HUMANS
+from judgebench.preferences.result import Preferences
+from judgebench.records import Estimate
+
+# Points of three people for systems A, B and C: clear, close, and a tie of A and B.
+RATED = {"q1": ("555", "333", "111"), "q2": ("554", "544", "222"), "q3": ("444", "444", "333")}
+
+
+def measured(points: dict[str, str], **more: object) -> Preferences:
+    """`points` are a judge's for A, B and C on each question; `.` is a missing verdict."""
+    answers = [answer(q, system) for q in RATED for system in "ABC"]
+    humans = {
+        f"p{i}": {
+            f"{q}/{s}": {"quality": said[i]}
+            for q, of in RATED.items()
+            for s, said in zip("ABC", of, strict=True)
+        }
+        for i in range(3)
+    }  # fmt: skip
+    said = {
+        f"{q}/{s}": {"quality": point}
+        for q, of in points.items()
+        for s, point in zip("ABC", of, strict=True)
+        if point != "."
+    }
+    found = measure_preferences(study(rubric(QUALITY, **more), answers, humans, {"m": said}))
+    assert found is not None
+    return found
+
+
+def right(found: Preferences, size: int, ties: str = "three_way", **keys: str) -> Estimate:
+    keys = {"judge": "m", "failures": "left_out", **keys}
+    return found.rows.find("right", "order", size=str(size), ties=ties, **keys)
+
+
+def test_a_tie_must_be_answered_by_a_tie() -> None:
+    perfect = measured({"q1": "531", "q2": "543", "q3": "441"})
+    assert right(perfect, 2).value == right(perfect, 3).value == 1
+    assert right(perfect, 2).n == 9
+    blurred = measured({"q1": "531", "q2": "552", "q3": "543"})
+    assert right(blurred, 2).value == pytest.approx(7 / 9)
+    assert right(blurred, 3).value == pytest.approx(1 / 3)
+    assert right(blurred, 2, "left_out").value == pytest.approx(7 / 8)
+    assert right(blurred, 2, "left_out").n == 8
+    assert right(blurred, 2, "tolerance").value == pytest.approx(8 / 9)
+
+
+def test_the_ceiling_of_the_format_and_chance_stand_beside_every_judge() -> None:
+    found = measured({"q1": "531", "q2": "543", "q3": "441"})
+    keys = {"judge": "", "who": FORMAT_CEILING}
+    # q2: means 4.67, 4.33 and 2 are said as 5, 4 and 2
+    assert right(found, 2, **keys).value == right(found, 3, **keys).value == 1
+    for judge in ("m", "random"):
+        chance = found.rows.find("chance", "order", size="2", ties="three_way", judge=judge)
+        assert 0 < chance.value < 1
+    mine = found.rows.find("chance", "order", size="2", ties="three_way", judge="m").value
+    # strict questions: one half; q3: 1/3 of pairs tied on each side, 1/9 + (2/3)^2 / 2
+    assert mine == pytest.approx((0.5 + 0.5 + 1 / 9 + 2 / 9) / 3)
+
+
+def test_a_missing_verdict_is_a_third_outcome() -> None:
+    found = measured({"q1": "5.1", "q2": "543", "q3": "441"})
+    assert (right(found, 2).value, right(found, 2).n, right(found, 2).n_missing) == (1, 7, 2)
+    assert right(found, 3).n_missing == 1
+    assert right(found, 2, failures="worst").value == pytest.approx(7 / 9)
+    assert right(found, 2, failures="best").value == 1
+    assert right(found, 2, failures="worst").n_missing == 0
+
+
+def test_scores_beside_the_mean_and_people_beside_each_other() -> None:
+    found = measured({"q1": "531", "q2": "543", "q3": "441"})
+    scores = {row.statistic: row.estimate for row in found.rows.select("response", judge="m")}
+    assert set(scores) == {"pearson", "spearman", "icc", "alpha"}
+    means = [0, 2, 4, 1 / 3, 2 / 3, 3, 1, 1, 2]  # severities: 5 points are 0
+    wanted = np.corrcoef(means, [0, 2, 4, 0, 1, 2, 1, 1, 4])[0, 1]
+    assert scores["pearson"].value == pytest.approx(wanted)
+    people = found.rows.select("response", who=HUMANS)
+    assert [row.statistic for row in people] == ["alpha", "icc", "icc_mean"]
+    assert all(row.estimate.n == 9 for row in people)
+
+
+def test_win_rates_follow_from_the_scores() -> None:
+    found = measured({"q1": "531", "q2": "543", "q3": "431"})
+    keys = {"system": "A", "against": "B", "metric": "quality"}
+    assert found.rows.find("humans", "win_rate", judge="", **keys).value == pytest.approx(2.5 / 3)
+    assert found.rows.find("judge", "win_rate", judge="m", **keys).value == 1
+    difference = found.rows.find("difference", "win_rate", judge="m", **keys)
+    assert difference.value == pytest.approx(0.5 / 3)
+    strength = found.rows.find("humans", "strength", judge="", system="A", metric="quality")
+    assert strength.reason.startswith("no Bradley-Terry strengths exist")
+
+
+def test_a_composite_is_the_mean_of_its_metrics_for_each_person() -> None:
+    two = [{**QUALITY, "id": name} for name in ("fluency", "truth")]
+    answers = [answer(q, system) for q in "qr" for system in "AB"]
+    points = {"q/A": "51", "q/B": "33", "r/A": "55", "r/B": "11"}
+    labels = {i: {"fluency": f, "truth": t} for i, (f, t) in points.items()}
+    one = {i: {"fluency": given["fluency"]} for i, given in labels.items()}  # no truth: no score
+    judges = {"m": labels}
+    asked = rubric(*two, composite={"overall": "mean of [fluency, truth]"})
+    found = measure_preferences(study(asked, answers, {"p1": labels, "p2": one}, judges))
+    keys = {"size": "2", "ties": "three_way", "judge": "m", "failures": "left_out"}
+    right = {row.metric: row.estimate for row in found.rows.select("order", "right", **keys)}
+    assert set(right) == {"fluency", "truth", "overall"}
+    assert right["overall"].value == 1
+    humans = found.rows.find(
+        "humans", "win_rate", judge="", metric="overall", system="A", against="B"
+    )
+    assert humans.value == 0.75
+    assert found.titles["overall"] == "Overall"
+
+
+def test_one_response_to_each_question_is_nothing_to_compare() -> None:
+    answers = [answer(q, "A") for q in "qrs"]
+    labels = {a.item_id: {"quality": "3"} for a in answers}
+    assert (
+        measure_preferences(study(rubric(QUALITY), answers, {"p": labels}, {"m": labels})) is None
+    )
+
+
+def test_all_responses_at_once_where_there_are_more_than_three() -> None:
+    answers = [answer(q, system) for q in "qr" for system in "ABCDE"]
+    labels = {a.item_id: {"quality": POINTS[i % 5]} for i, a in enumerate(answers)}
+    found = measure_preferences(study(rubric(QUALITY), answers, {"p": labels}, {"m": labels}))
+    assert right(found, 5).value == 1
+    assert right(found, 5).n == 2
+    chance = found.rows.find("chance", "order", size="5", ties="three_way", judge="m")
+    assert chance.value == pytest.approx(1 / 120)
+    assert np.isclose(right(found, 3).n, 20)

@@ -1,0 +1,109 @@
+"""Systems compared in pairs: win rates, Bradley-Terry strengths, rankings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from judgebench.stats.arrays import Clusters
+from judgebench.stats.resample import ClusterCounts, Resampling, cluster_bootstrap
+from judgebench.stats.systems import (
+    NO_STRENGTHS,
+    NOT_COMPARED,
+    bradley_terry,
+    judge_minus_humans,
+    of_side,
+    rankings,
+    win_rate,
+    wins_by_cluster,
+)
+
+RNG = np.random.default_rng(0)
+SYSTEMS, QUESTIONS = 5, 40
+FEW = Resampling(resamples=200)
+SIDES = np.tile(np.stack(np.triu_indices(SYSTEMS, 1), axis=1), (QUESTIONS, 1))
+CLUSTERS = Clusters(np.repeat(np.arange(QUESTIONS), 10), QUESTIONS)
+OUTCOME = RNG.choice([1.0, 0.5, 0.0], len(SIDES), p=[0.5, 0.2, 0.3])
+
+
+def wins(outcome: np.ndarray = OUTCOME, sides: np.ndarray = SIDES) -> np.ndarray:
+    return wins_by_cluster(sides, outcome, CLUSTERS, SYSTEMS)
+
+
+def test_strengths_have_the_greatest_likelihood() -> None:
+    W = wins().sum(axis=0)
+
+    def loss(s: np.ndarray) -> float:
+        return float((W * np.log1p(np.exp(s[None, :] - s[:, None]))).sum() + s.sum() ** 2)
+
+    best = minimize(loss, np.zeros(SYSTEMS), method="BFGS", options={"gtol": 1e-8}).x
+    np.testing.assert_allclose(bradley_terry(W), best, atol=1e-5)
+    together = bradley_terry(np.stack([W, W.T, W] * 20))  # several are fitted in one call
+    np.testing.assert_allclose(together[0], best, atol=1e-5)
+    np.testing.assert_allclose(together[1], -best, atol=1e-5)
+
+
+def test_to_number_the_systems_otherwise_permutes_everything() -> None:
+    order = RNG.permutation(SYSTEMS)
+    moved = wins(sides=order[SIDES]).sum(axis=0)
+    W = wins().sum(axis=0)
+    np.testing.assert_array_equal(moved[np.ix_(order, order)], W)
+    np.testing.assert_allclose(bradley_terry(moved)[order], bradley_terry(W), atol=1e-6)
+
+
+def test_a_pair_the_other_way_round_is_the_same_pair() -> None:
+    turned = RNG.random(len(SIDES)) < 0.5
+    sides = np.where(turned[:, None], SIDES[:, ::-1], SIDES)
+    np.testing.assert_allclose(wins(np.where(turned, 1 - OUTCOME, OUTCOME), sides), wins())
+
+
+def test_win_rates_and_what_a_judge_has_beyond_the_humans() -> None:
+    judge = OUTCOME.copy()
+    judge[:100] = np.nan
+    both = np.stack([wins(np.where(np.isnan(judge), np.nan, OUTCOME)), wins(judge)], axis=1)
+    counts = ClusterCounts(both)
+    rate = win_rate(0, 1)
+    humans = cluster_bootstrap(counts, of_side(rate, 0), FEW, n=1)
+    mine = OUTCOME[100:][(SIDES[100:] == [0, 1]).all(axis=1)]
+    assert humans.value == pytest.approx(mine.mean())
+    assert humans.low < humans.value < humans.high
+    assert cluster_bootstrap(counts, judge_minus_humans(rate), FEW, n=1).value == 0
+    overall = cluster_bootstrap(counts, of_side(win_rate(0), 0), FEW, n=1)
+    assert overall.value == pytest.approx(OUTCOME[100:][SIDES[100:, 0] == 0].mean())
+    alone = ClusterCounts(np.zeros((3, 2, 3, 3)) + np.eye(3)[::-1])
+    assert cluster_bootstrap(alone, of_side(win_rate(0, 1), 0), FEW, n=0).reason == NOT_COMPARED
+
+
+def test_the_same_ranking_agrees_and_the_reverse_disagrees() -> None:
+    clear = np.where(RNG.random(len(SIDES)) < 0.8, 1.0, 0.0)
+    both = np.stack([wins(clear), wins(1 - clear)], axis=1)
+    found = rankings(ClusterCounts(both), 7, FEW)
+    assert found.tau_b.value == found.spearman.value == -1
+    assert found.tau_b.n == SYSTEMS
+    assert found.strengths[0][0].n == len(SIDES)
+    assert found.strengths[0][0].n_missing == 7
+    assert found.strengths[0][0].low < found.strengths[0][0].value < found.strengths[0][0].high
+    same = rankings(ClusterCounts(np.stack([wins(clear), wins(clear)], axis=1)), 0, FEW)
+    assert same.tau_b.value == 1
+    assert same.strengths[0] == same.strengths[1]
+
+
+@pytest.mark.parametrize("outcome", [np.ones(len(SIDES)), np.where(SIDES[:, 0] == 0, 1, OUTCOME)])
+def test_a_system_that_always_wins_has_no_strength(outcome: np.ndarray) -> None:
+    found = rankings(ClusterCounts(np.stack([wins(), wins(outcome)], axis=1)), 0, FEW)
+    assert found.strengths[0][0].value is not None
+    assert {e.reason for e in found.strengths[1]} == {NO_STRENGTHS}
+    assert found.tau_b.reason == NO_STRENGTHS
+
+
+def test_groups_that_never_met_have_no_common_strengths() -> None:
+    apart = np.zeros((4, 4))
+    apart[:2, :2] = apart[2:, 2:] = 1 - np.eye(2)
+    assert np.isnan(bradley_terry(apart)).all()
+
+
+def test_a_judge_that_holds_all_level_ranks_nobody() -> None:
+    found = rankings(ClusterCounts(np.stack([wins(), wins(OUTCOME * 0 + 0.5)], axis=1)), 0, FEW)
+    assert found.tau_b.reason == "one of the two rankings holds all systems level"
+    assert found.strengths[1][0].value == pytest.approx(0, abs=1e-9)
