@@ -60,7 +60,8 @@ _PROTOCOLS: Mapping[str, type[OpenAI] | type[Anthropic]] = {
     "anthropic": Anthropic,
 }
 FIRST_S, LONGEST_S = 1.0, 60.0  # between two looks at a batch
-_STOP_IS_SAID_S = 0.25  # after no more requests are drawn
+_LONGEST_ASKED_S = 600.0
+STOP_IS_SAID_S = 0.25  # after no more requests are drawn
 _GIVEN_UP = timedelta(hours=48)  # both providers promise 24
 _FORGOTTEN = timedelta(days=29)  # results are gone by then
 
@@ -126,8 +127,7 @@ class Batched:
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         self._submitted, self._faults = Submitted(self._path), list[SetupError]()
-        self._replied = False
-        secrets = Secrets(self._settings.api_key_env)
+        self._replied, self._secrets = False, Secrets(self._settings.api_key_env)
         try:
             yield from self._replies(requests)
             for fault in self._faults:
@@ -135,11 +135,13 @@ class Batched:
                 if not (self._replied and isinstance(fault, RefusedParameterError)):
                     raise fault
         except _StoppedError:
-            if ids := [batch.id for batch in self._submitted.batches]:
+            if ids := [batch.id for batch in self._submitted.batches if batch.id]:
                 _LOG.warning("%s: goes on at the provider; rerun to collect it", some(ids, 3))
         except SetupError as error:
-            scrubbed = [replace(p, message=secrets.scrubbed(p.message)) for p in error.problems]
-            raise SetupError(scrubbed) from None
+            scrub = self._secrets.scrubbed
+            raise SetupError(
+                [replace(p, message=scrub(p.message)) for p in error.problems]
+            ) from None
 
     def wind_down(self) -> None:
         """Wait no longer; what is submitted stays submitted."""
@@ -170,7 +172,7 @@ class Batched:
             size += len(line)
         if api is None:
             return
-        if self._stopped.wait(_STOP_IS_SAID_S):  # which may be why no more came
+        if self._stopped.wait(STOP_IS_SAID_S):  # which may be why no more came
             raise _StoppedError
         if lines:
             self._submit(api, lines)
@@ -193,9 +195,8 @@ class Batched:
         self.hosts |= {self._where, *([host_of(proxy)] if proxy else [])}
         settings = self._settings
         pace = Pace(self._where, settings, FIRST_S, LONGEST_S)
-        secrets = Secrets(settings.api_key_env)
-        self._policy = Policy(settings, lambda _: 0.0, pace, self._where, 0.0, secrets)
-        return self._protocol(Http(sent.headers, self._settings.timeout_s), sent.url)
+        self._policy = Policy(settings, lambda _: 0.0, pace, self._where, 0.0, self._secrets)
+        return self._protocol(Http(sent.headers, settings.timeout_s), sent.url)
 
     # --- submit ----------------------------------------------------------------------------------
 
@@ -247,8 +248,9 @@ class Batched:
             except TransientError as error:
                 if time.monotonic() - began > self._settings.down_for_s:
                     down = f"{self._where} has failed for {self._settings.down_for_s:g} s"
-                    raise EndpointDown(f"{down}; rerun to collect its batches: {error}") from None
-                if self._stopped.wait(error.after or wait):
+                    said = self._secrets.scrubbed(str(error))
+                    raise EndpointDown(f"{down}; rerun to collect its batches: {said}") from None
+                if self._stopped.wait(min(error.after or wait, _LONGEST_ASKED_S)):
                     raise _StoppedError from None
                 wait = min(2 * wait, LONGEST_S)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http.client import HTTPException
@@ -28,8 +29,8 @@ from judgebench.backends.chat import (
 )
 from judgebench.backends.connect import NoRedirect
 from judgebench.backends.contract import Request
-from judgebench.errors import SetupError
-from judgebench.files import to_bytes
+from judgebench.errors import SetupError, shorten
+from judgebench.files import to_bytes, to_line
 
 # OpenAI: "up to 50,000 requests" and "up to 200 MB"; Anthropic: 100,000 and 256 MB, of which some
 # is left for what stands between requests.
@@ -38,6 +39,7 @@ ANTHROPIC_LIMITS = 100_000, 250_000_000
 _LONGEST = 8 * 2**20  # bytes of an answer that is no file of results
 _LONGEST_RESULT = 2**20  # bytes a request, in the mean of a file
 _BLOCK = 2**20
+_ENDS = ("succeeded", "errored", "canceled", "expired")  # of a request, with Anthropic
 _CLOCKS_APART = timedelta(minutes=5)
 _BOUNDARY = "judgebench-7f3c0a9be2d84d51"
 # What an error's name means where it came without a status (docs of the Messages API, "Errors").
@@ -147,7 +149,9 @@ class Http:
             raise TransientError(f"{url}: the connection broke: {error}") from None
 
     def _refuse(self, error: HTTPError) -> None:
-        raw = error.read(_LONGEST)
+        raw = b""
+        with suppress(OSError, HTTPException):
+            raw = error.read(_LONGEST)
         try:
             said = error_text(json.loads(raw))
         except (ValueError, RecursionError):
@@ -187,29 +191,27 @@ class OpenAI:
 
     def find(self, batch: Batch, known: set[str]) -> str:
         """The id of a batch that may have been submitted; empty where it was not."""
-        listed = self.http.json(f"{self._base}/batches?limit=100").get("data") or []
+        listed = _dicts(self.http.json(f"{self._base}/batches?limit=100").get("data"))
         ours = (b for b in listed if batch.file and b.get("input_file_id") == batch.file)
         return next((_id(b) for b in ours), "")
 
     def state(self, batch: Batch) -> State:
         """How far it is."""
         found = self.http.json(f"{self._base}/batches/{batch.id}")
-        counts, status = found.get("request_counts") or {}, found.get("status")
-        done = _count(counts, "completed") + _count(counts, "failed")
-        total = _count(counts, "total") or len(batch.requests)
+        status, total = found.get("status"), len(batch.requests)
         if status == "failed":
             return State(True, 0, total, error_text(found.get("errors") or "no reason is given"))
         ended = status in ("completed", "expired", "cancelled")
         files = [found.get(f"{kind}_file_id") for kind in ("output", "error")]
         urls = [f"{self._base}/files/{file}/content" for file in files if isinstance(file, str)]
-        return State(ended, done, total, results=urls)
+        return State(ended, _count(found, "completed", "failed"), total, results=urls)
 
     def result(self, line: Mapping[str, Any]) -> Result:
         """What a line of the results says. Raises KeyError, TypeError or AttributeError."""
         custom_id, response, error = line["custom_id"], line.get("response"), line.get("error")
         if not response:
             return Result(custom_id, error=error_text(error or "the batch gives no reason"))
-        return Result(custom_id, int(response["status_code"]), to_bytes(response["body"]))
+        return Result(custom_id, int(response["status_code"]), to_line(response["body"]).encode())
 
 
 class Anthropic:
@@ -235,32 +237,31 @@ class Anthropic:
         """The id of a batch that may have been submitted: of as many requests, since then, and
         nobody else's; empty where there is none. Its results show whether it is the one."""
         since = datetime.fromisoformat(batch.began) - _CLOCKS_APART
-        for found in self.http.json(f"{self._url}?limit=100").get("data") or []:
-            counts = sum((found.get("request_counts") or {}).values())
-            made = datetime.fromisoformat(found["created_at"])
-            if counts == len(batch.requests) and made >= since and found["id"] not in known:
-                return _id(found)
+        for found in _dicts(self.http.json(f"{self._url}?limit=100").get("data")):
+            with suppress(KeyError, TypeError, ValueError):  # another's, in another form
+                recent = datetime.fromisoformat(found["created_at"]) >= since
+                as_many = _count(found, "processing", *_ENDS) == len(batch.requests)
+                if recent and as_many and found["id"] not in known:
+                    return _id(found)
         return ""
 
     def state(self, batch: Batch) -> State:
         """How far it is."""
         found = self.http.json(f"{self._url}/{batch.id}")
-        counts = found.get("request_counts") or {}
-        total = len(batch.requests)
-        done = sum(_count(counts, k) for k in ("succeeded", "errored", "canceled", "expired"))
-        ended = found.get("processing_status") == "ended"
+        ended, done = found.get("processing_status") == "ended", _count(found, *_ENDS)
         # The address that a reply names is not asked: a key goes where the judge's file sends it.
-        return State(ended, done, total, results=[f"{self._url}/{batch.id}/results"])
+        results = [f"{self._url}/{batch.id}/results"]
+        return State(ended, done, len(batch.requests), results=results)
 
     def result(self, line: Mapping[str, Any]) -> Result:
         """What a line of the results says. Raises KeyError, TypeError or AttributeError."""
         custom_id, result = line["custom_id"], line["result"]
         if result["type"] == "succeeded":
-            return Result(custom_id, 200, to_bytes(result["message"]))
+            return Result(custom_id, 200, to_line(result["message"]).encode())
         if result["type"] == "errored":
             error = result["error"].get("error") or result["error"]
             status = _STATUS.get(error.get("type"), 500)
-            return Result(custom_id, status, to_bytes({"type": "error", "error": error}))
+            return Result(custom_id, status, to_line({"type": "error", "error": error}).encode())
         return Result(custom_id, error=f"the request is {result['type']}")
 
 
@@ -288,10 +289,15 @@ def longest_results(batch: Batch) -> int:
 def _id(found: Mapping[str, Any]) -> str:
     name = found.get("id")
     if not isinstance(name, str) or not name.replace("-", "").replace("_", "").isalnum():
-        raise SetupError(f"the endpoint gives a batch or file no id that can be used: {name!r}")
+        raise SetupError(f"the endpoint gives a batch or file no usable id: {shorten(name)}")
     return name
 
 
-def _count(counts: Mapping[str, Any], name: str) -> int:
-    value = counts.get(name)
-    return value if type(value) is int else 0
+def _dicts(found: Any) -> list[dict[str, Any]]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _count(found: Mapping[str, Any], *names: str) -> int:
+    """How many requests of a batch have come to any of these ends."""
+    (counts,) = _dicts([found.get("request_counts")]) or [{}]
+    return sum(value for name in names if type(value := counts.get(name)) is int)

@@ -27,20 +27,14 @@ def hosts_of(backend: str, settings: BackendSettings) -> list[str]:
     weights come from, if they are not here. What Python code of the user's own does is not known.
     """
     model = backend.partition(":")[2]
-    if url := endpoint_url(backend, settings):
+    url = settings.base_url or model.rpartition("@")[2]
+    if url.startswith(("http://", "https://")):
         proxy = proxy_of(url)
         return [host_of(url), *([host_of(proxy)] if proxy else [])]
     kind = kind_of(backend)
     if kind.name in ("vllm", "transformers") or (kind.name == "llamacpp" and is_fetchable(model)):
         return weights_hosts(model)
     return [f"the provider of {backend}"] if kind.remote else []
-
-
-def endpoint_url(backend: str, settings: BackendSettings) -> str:
-    """The address of the endpoint, from the settings or from `MODEL@http://…`; empty where none is
-    given."""
-    url = settings.base_url or backend.rpartition("@")[2]
-    return url if url.startswith(("http://", "https://")) else ""
 
 
 def weights_hosts(name: str) -> list[str]:

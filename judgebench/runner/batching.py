@@ -11,6 +11,7 @@ from judgebench.backends import kind_of
 from judgebench.backends.batch import Batched
 from judgebench.backends.contract import Backend
 from judgebench.errors import Problem
+from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.runner.bench import Bench, Gathered
 from judgebench.store.folder import RunFolder
@@ -34,39 +35,40 @@ def batched(
     gather, made = Gathered(str(bench.file)), dict[int, Batched]()
     if sharing and (sharing.shard or sharing.engine == "ray"):
         gather.tell("batch", Problem("cannot be shared by several processes"))
-
-    def wrapped(judge: LLMJudge, backend: Backend) -> Backend:
-        path = folder.path / _NAME.format(judge.name)
-        made[id(backend)] = Batched(backend, judge.config.settings, path)
-        return made[id(backend)]
-
-    judges = list[LLMJudge]()
     for judge in bench.judges:
-        new: LLMJudge | None = judge
-        if kind_of(judge.config.backend).remote:
-            where = f"judges.{judge.name}"
-            if judge.config.knowledge:
-                message = "needs each reply before the next question: leave batches out"
-                gather.tell(where, Problem(message, field="knowledge"))
-                continue
-            new = gather(where, judge.through, partial(wrapped, judge))
-            if budget is not None and judge.config.settings.price is None:
-                message = (
-                    "is needed to keep a budget: a batch is submitted before it costs anything"
-                )
-                gather.tell(where, Problem(message, field="settings.price"))
-        judges += [new] if new else []
+        for problem in _problems(judge.config, budget):
+            gather.tell(f"judges.{judge.name}", problem)
     gather.raise_any()
 
-    def again(judge: LLMJudge) -> LLMJudge:
-        return judge.through(lambda backend: made.get(id(backend), backend))
+    def wrapped(config: JudgeConfig, backend: Backend) -> Backend:
+        if id(backend) not in made:
+            path = folder.path / _NAME.format(config.name)
+            made[id(backend)] = Batched(backend, config.settings, path)
+        return made[id(backend)]
 
+    def asked(judge: LLMJudge) -> LLMJudge:
+        remote = kind_of(judge.config.backend).remote
+        return judge.through(partial(wrapped, judge.config)) if remote else judge
+
+    judges = [gather(f"judges.{judge.name}", asked, judge) for judge in bench.judges]
+    gather.raise_any()
     return replace(
         bench,
-        judges=tuple(judges),
-        variants=tuple(replace(v, judge=again(v.judge)) for v in bench.variants),
-        content_free=tuple(replace(f, judge=again(f.judge)) for f in bench.content_free),
+        judges=tuple(judge for judge in judges if judge),
+        variants=tuple(replace(v, judge=asked(v.judge)) for v in bench.variants),
+        content_free=tuple(replace(f, judge=asked(f.judge)) for f in bench.content_free),
     )
+
+
+def _problems(config: JudgeConfig, budget: float | None) -> Iterator[Problem]:
+    if not kind_of(config.backend).remote:
+        return
+    if config.knowledge:
+        message = "needs each reply before the next question: leave batches out"
+        yield Problem(message, field="knowledge")
+    if budget is not None and config.settings.price is None:
+        message = "is needed to keep a budget: a batch is submitted before it costs anything"
+        yield Problem(message, field="settings.price")
 
 
 def left_behind(bench: Bench, folder: RunFolder) -> Iterator[str]:

@@ -93,6 +93,7 @@ PROTOCOLS: dict[str, Callable[[BatchServer], tuple[str, str]]] = {
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "FIRST_S", 0.05)
+    monkeypatch.setattr(batch, "STOP_IS_SAID_S", 0.0)
 
 
 @pytest.fixture
@@ -199,6 +200,7 @@ def test_a_submission_whose_answer_is_lost_is_found_and_not_made_again(
     assert set(statuses(tmp_path / "run").values()) == {"ok"}
 
 
+@pytest.mark.long
 def test_a_submission_that_was_cut_off_by_a_crash_is_found(plain: Any, tmp_path: Path) -> None:
     """The endpoint has it, and the file does not yet say under which id."""
     with BatchServer(reply) as server:
@@ -210,6 +212,7 @@ def test_a_submission_that_was_cut_off_by_a_crash_is_found(plain: Any, tmp_path:
     assert set(statuses(tmp_path / "run").values()) == {"ok"}
 
 
+@pytest.mark.long
 def test_a_submission_that_never_arrived_is_made(plain: Any, tmp_path: Path) -> None:
     with BatchServer(reply) as server:
         bench = plain(server)
@@ -366,6 +369,34 @@ def test_what_has_no_batch_endpoint_is_refused_before_anything_is_asked(
         assert "batch: cannot be shared by several processes" in err
         assert not server.asked
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "header"),
+    [
+        ("openai/x", ("OPENAI_BASE_URL", "OPENAI_API_KEY"), "authorization"),
+        ("anthropic/claude-sonnet-4-5", ("ANTHROPIC_API_BASE", "ANTHROPIC_API_KEY"), "x-api-key"),
+    ],
+)
+def test_the_address_and_the_key_are_those_of_single_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, names: Any, header: str
+) -> None:
+    key = "sk-0123456789abcdef0123456789"
+    monkeypatch.setenv(names[1], key)
+    with BatchServer(reply) as server:
+        url = server.base_url if model.startswith("openai") else server.anthropic_url
+        monkeypatch.setenv(names[0], url)
+        server.unheard["state"] = [status(500, f"the key {key} is mine"), status(401, key)]
+        said = stopped(bench_file(tmp_path, f"litellm:{model}"), tmp_path / "run", match="HTTP 401")
+        assert "***" in said
+        assert key[:8] not in said
+        sent = [{k.lower(): v for k, v in headers.items()} for headers in server.headers]
+        assert {one.get(header, "").removeprefix("Bearer ") for one in sent} == {key}
+        host = server.base_url.removeprefix("http://").removesuffix("/v1")
+        assert host in json.loads((tmp_path / "run" / "run.json").read_text())["hosts"]
+    monkeypatch.delenv(names[1])
+    with pytest.raises(SetupError, match=f"{names[1]} is not set"):
+        jb.run(bench_file(tmp_path, f"litellm:{model}"), tmp_path / "other", batch=True)
 
 
 def test_judges_in_this_process_are_asked_as_ever(tmp_path: Path) -> None:
