@@ -231,7 +231,8 @@ def _disagreement_block(a: Alignment) -> Block:
 def _card(a: Alignment, d: Disagreement) -> Card:
     about = [f"answer by {d.answer.system}"] if d.answer.system and not d.answer.responses else []
     metrics = [metric for metric in a.rubric.metrics if metric.of == d.answer.kind]
-    judges = [judge.name for judge in a.real_judges]
+    ids = {metric.id for metric in metrics}
+    judges = [j.name for j in a.real_judges if not ids.isdisjoint(j.about.get("metrics", ids))]
     people = sorted({who for labels in d.human.values() for who in labels})
     directions = {(j, m.id): _directions(d, j, m) for j in judges for m in metrics}
     grid = Table(

@@ -49,6 +49,11 @@ def write_bench(folder: Path, more: str = "") -> None:
         f"metrics: [{', '.join(METRICS)}]\n"
         f"judges:\n  - {{name: {JUDGE}, backend: 'scripted:{folder}/script.jsonl'}}\n{more}"
     )
+    (folder / "first.jsonl").write_text(json.dumps({"text": '{"preference": "first"}'}) + "\n")
+    (folder / "pairs.yaml").write_text(
+        "name: pairs\nrubric: preference\ndata: [answers.csv]\npairs: 8\n"
+        "judges: [{name: first, backend: 'scripted:first.jsonl', prompt: compare}]\n"
+    )
 
 
 def _verdicts(labels: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -81,6 +81,16 @@ def test_the_table_of_a_card_has_the_metrics_of_its_kind(cards: dict[str, Card])
     }  # fmt: skip
 
 
+def test_a_judge_of_other_rows_has_no_column() -> None:
+    found = shown_study()
+    grader = replace(found.judges[0], name="grader", about={"metrics": ["quality"]})
+    changed = replace(found, judges=(*found.judges, grader))
+    (block,) = [b for b in changed.part.blocks if b.heading == "Disagreements"]
+    columns = {card.title: card.grid.columns[4:] for card in block.cards}
+    assert columns["pair"] == columns["hb1#c2"] == ("m",)
+    assert columns["whole"] == ("m", "grader")
+
+
 def test_a_flipped_pair_is_marked_and_can_be_filtered(cards: dict[str, Card]) -> None:
     assert cards["pair"].grid.rows[0][-1].text == "≠ ⇄ tie"
     flipped = {"Direction": "judge says otherwise in the other order"}
