@@ -44,7 +44,7 @@ Truth = TruthConfig | Mapping[str, Any] | str
 
 
 def study(
-    labels: Given,
+    labels: Given | Mapping[str, Any],
     verdicts: Given | Sequence[Given | Mapping[str, Any]] | Mapping[str, Any] | None = None,
     answers: Given | None = None,
     *,
@@ -61,6 +61,10 @@ def study(
     without a row count as failed. `answers` (`item_id`, `text`, `question`, …) may be left out; a
     column `question` or `group` of the labels then says which items belong together, and without it
     each item is a group of its own.
+
+    `labels` may also say what a data.yaml says, with DataFrames in place of some paths:
+    `{"files": [{"path": votes, "labels": {"item_id": "question", "pair": ["a", "b"], …}}]}`. A
+    table with `model_a` and `model_b` holds preferences, one with `criterion` labels of criteria.
 
     `verdicts` may also be several tables, or entries as in `judges` of a bench.yaml, such as
     `{"name": "gpt-4", "verdicts": "gpt4.csv", "expected": "rows"}`, in which `verdicts` may be a

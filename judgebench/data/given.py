@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from judgebench.data.findings import Findings
 from judgebench.data.gather import Collected, Said, VerdictSource
-from judgebench.data.load import is_yaml, read_into
+from judgebench.data.load import is_yaml, read_into, spec_of
 from judgebench.data.spec import DataSpec
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, HumanLabel
@@ -23,11 +23,15 @@ WHOLE_REPLY = ""  # in place of a metric
 
 
 def has_verdicts(source: Any) -> bool:
-    """Whether it is a data.yaml with entries of verdicts; False where it cannot be read."""
-    if not isinstance(source, str | Path) or not is_yaml(Path(source)):
-        return False
+    """Whether it is a data.yaml, or the like as a mapping, with entries of verdicts; False where it
+    cannot be read."""
     try:
-        spec = load_model(Path(source), DataSpec)
+        if isinstance(source, Mapping):
+            spec, _ = spec_of(source, "labels")
+        elif isinstance(source, str | Path) and is_yaml(Path(source)):
+            spec = load_model(Path(source), DataSpec)
+        else:
+            return False
     except SetupError:
         return False
     return any(file.verdicts or any(i.verdicts for i in file.items) for file in spec.files)
@@ -70,8 +74,9 @@ def read_given(
     found = gathered.answers()
     if gathered.without_texts:  # every item that has a label or a verdict
         by_id = {answer.item_id: answer for answer in found}
+        named = {item_id: row for one in said for item_id, row in one.named.items()}
         for item_id in (*(x.item_id for x in people), *(i for one in said for i in one.items)):
-            by_id.setdefault(item_id, Answer(item_id, ""))
+            by_id.setdefault(item_id, named.get(item_id, Answer(item_id, "")))
         found = list(by_id.values())
     warnings = [w for w in findings.warnings if w.kind not in _USUAL]
     return GivenData(found, people, said, not gathered.without_texts, warnings)
@@ -95,10 +100,12 @@ def _check_given(
 @dataclass(frozen=True)
 class GivenVerdicts:
     """The verdicts of a source, by judge and item, and what was noticed in reading them.
-    `file` names the first of its files."""
+    `file` names the first of its files, `named` holds the pairs and criteria that are named there,
+    without texts."""
 
     judges: Mapping[str, Mapping[str, Sequence[tuple[str, Said]]]]
     file: str
+    named: Mapping[str, Answer] = field(default_factory=dict)
     warnings: Sequence[Problem] = ()
 
     @property
@@ -138,7 +145,8 @@ def _read_verdicts(
             findings.add("missing_column", message, (file, None), "column", column)
     if source.judge and not findings.errors:
         judges = _only(source.judge, judges, file, findings)
-    return GivenVerdicts(judges, file)
+    named = {item_id: row for item_id, (row, _) in gathered.named.items()}
+    return GivenVerdicts(judges, file, named)
 
 
 def _only(name: str, judges: dict[str, Any], file: str, findings: Findings) -> dict[str, Any]:

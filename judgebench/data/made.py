@@ -13,6 +13,7 @@ from judgebench.data.pairs import (
     WantedPairs,
     chosen,
     compared_by,
+    ids_of,
     linked,
     pair_of,
     preference_of,
@@ -76,13 +77,14 @@ def _add_chosen(gathered: Collected, wanted: WantedPairs, n: int) -> None:
     from judgebench.data.gather import Key, Position
 
     place = Position(wanted.file, 0)
-    rows = [row for made in gathered.made if (row := gathered.find(made)) and row.responses]
-    there = {frozenset(part.item_id for part in row.responses) for row in rows}
+    rows = (row for made in gathered.made if (row := gathered.find(made)) and row.responses)
+    there = {frozenset(part.item_id for part in row.responses): ids_of(row) for row in rows}
     try:
         for a, b in _chosen(gathered, wanted, n):
-            if frozenset((a.item_id, b.item_id)) not in there:
-                rows.append(pair_of(a, b))
-                gathered.add_row(rows[-1], place)
+            if (both := frozenset((a.item_id, b.item_id))) not in there:
+                pair = pair_of(a, b)
+                there[both] = ids_of(pair)
+                gathered.add_row(pair, place)
         if not wanted.prefer or gathered.findings.errors:
             return
         by, on = compared_by(wanted.prefer, gathered.rubric), preference_of(gathered.rubric)
@@ -90,7 +92,7 @@ def _add_chosen(gathered: Collected, wanted: WantedPairs, n: int) -> None:
         gathered.findings.extend("bad_pair", error.problems)
         return
     who: dict[str, None] = {}
-    for label in preferences(rows, gathered.human_labels(), by, on):
+    for label in preferences(there.values(), gathered.human_labels(), by, on):
         key = Key(label.item_id, label.annotator, label.metric)
         if key not in gathered.labels:
             gathered.labels[key] = (label.label, place)

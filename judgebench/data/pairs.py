@@ -49,6 +49,12 @@ def pair_of(a: Answer, b: Answer, item_id: str = "") -> Answer:
     )
 
 
+def ids_of(pair: Answer) -> tuple[str, str, str]:
+    """The item ids of a pair and of its responses."""
+    first, second = pair.responses
+    return pair.item_id, first.item_id, second.item_id
+
+
 # In tables -----------------------------------------------------------------------------------
 
 
@@ -204,11 +210,14 @@ def compared_by(name: str, rubric: Rubric) -> Sequence[Metric]:
 
 
 def preferences(
-    pairs: Iterable[Answer], labels: Iterable[HumanLabel], by: Sequence[Metric], on: Metric
+    pairs: Iterable[tuple[str, str, str]],
+    labels: Iterable[HumanLabel],
+    by: Sequence[Metric],
+    on: Metric,
 ) -> Iterator[HumanLabel]:
-    """Of each pair the preference of everybody who labelled both responses on all of `by`: the one
-    whose severities add up to less, or a tie. Places in a list (`crowd#1`) are not people, and
-    have none."""
+    """Of each pair (its id, and those of its responses) the preference of everybody who labelled
+    both responses on all of `by`: the one whose severities add up to less, or a tie. Places in a
+    list (`crowd#1`) are not people, and have none."""
     metrics = {metric.id: metric for metric in by}
     given: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for label in labels:
@@ -221,8 +230,8 @@ def preferences(
     for (item_id, who), found in given.items():
         if len(found) == len(metrics):
             scores[item_id][who] = sum(found.values())
-    for pair in pairs:
-        first, second = (scores.get(part.item_id, {}) for part in pair.responses)
+    for item_id, *responses in pairs:
+        first, second = (scores.get(response, {}) for response in responses)
         for who in (who for who in first if who in second):
             place = 2 if first[who] == second[who] else int(second[who] < first[who])
-            yield HumanLabel(pair.item_id, who, on.id, on.label_texts[place])
+            yield HumanLabel(item_id, who, on.id, on.label_texts[place])

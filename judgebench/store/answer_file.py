@@ -14,7 +14,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from itertools import accumulate, pairwise
 from json import JSONEncoder, loads
 from json.encoder import encode_basestring as _quoted
@@ -237,7 +236,12 @@ def answer_line(answer: Answer) -> tuple[bytes, int]:
 
 
 def _parts(answer: Answer) -> str:
-    return f',"parts":{_plain([asdict(part) for part in answer.parts])}' if answer.parts else ""
+    return f',"parts":{_plain([_part(part) for part in answer.parts])}' if answer.parts else ""
+
+
+def _part(part: Part) -> dict[str, str]:
+    # As `asdict`, in a fifth of the time.
+    return {"role": part.role, "text": part.text, "name": part.name, "item_id": part.item_id}
 
 
 def _from_line(value: dict[str, Any]) -> Answer:
