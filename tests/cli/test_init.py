@@ -338,3 +338,58 @@ def test_verdicts_of_a_model_beside_labels_are_a_judge_and_no_texts_are_needed(
     assert code == 0
     outcomes = {d["judge"]: d["outcome"] for d in json.loads(out)["decisions"]}
     assert outcomes == {"claude-3": "CAN'T TELL", "gpt4": "DO NOT USE"}
+
+
+def test_votes_between_two_responses_are_preferences(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    header = ("question_id", "model_a", "model_b", "judge", "turn", "winner", "language")
+    rows = [
+        ("81", "alpha", "beta", "kim", 1, "model_a", "en"),
+        ("81", "alpha", "beta", "kim", 2, "tie (both bad)", "en"),
+        ("81", "beta", "alpha", "lee", 1, "model_a", "en"),
+        ("82", "alpha", "gamma", "kim", 1, "gamma", "de"),
+        ("82", "alpha", "gamma", "kim", 2, "model_b", "de"),
+    ]
+    out, found = start(table(tmp_path / "votes.csv", [header, *rows]))
+    entry = {"item_id": "question_id", "pair": ["model_a", "model_b"], "annotator": "judge"}
+    assert found["data.yaml"] == {
+        "files": [
+            {
+                "path": "votes.csv",
+                "labels": [
+                    {**entry, "metrics": {f"turn_{n}": "winner"}, "only": {"turn": str(n)}}
+                    for n in (1, 2)
+                ],
+            }
+        ],
+        "spellings": {f"turn_{n}": {"tie (both bad)": "tie"} for n in (1, 2)},
+    }
+    assert [metric["kind"] for metric in found["rubric.yaml"]["metrics"]] == ["preference"] * 2
+    pairs = [row[0].partition(": ") for row in found["labels-template.csv"][1:]]
+    assert [(q, sorted(two.split(" vs "))) for q, _, two in pairs] == [
+        ("81", ["alpha", "beta"]),
+        ("82", ["alpha", "gamma"]),
+    ]
+    assert "Check " in out
+    assert "the question, the two responses and who compared them." in out
+    assert "not read: column 'language': it is no part of a vote" in out
+
+
+def test_a_winner_of_another_kind_is_no_vote(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    header = ("id", "text", "model_a", "model_b", "winner")
+    rows = [(n, f"Text {n}", "alpha", "beta", ("nobody", "somebody")[n % 2]) for n in range(4)]
+    _, found = start(table(tmp_path / "ours.csv", [header, *rows]))
+    assert found["data.yaml"]["files"][0]["items"][0]["text"] == "text"
+
+
+def test_a_column_of_conversations_is_judged(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def chat(n: int) -> str:
+        turns = [{"role": "user", "content": f"How are you, {n}?"}]
+        return json.dumps([*turns, {"role": "assistant", "content": "Well, thank you very much."}])
+
+    header = ("id", "chat", "ideal answer of the assistant", "tone")
+    rows = [(n, chat(n), f"Very well, {n}, and you?", ("Kind", "Rude")[n % 2]) for n in range(6)]
+    out, found = start(table(tmp_path / "chats.csv", [header, *rows]))
+    (item,) = found["data.yaml"]["files"][0]["items"]
+    assert (item["item_id"], item["messages"]) == ("id", "chat")
+    assert "text" not in item
+    assert "messages: column 'chat', guessed from its content" in out
