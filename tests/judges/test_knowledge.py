@@ -82,7 +82,7 @@ def test_a_question_is_answered_and_the_verdict_is_one_with_the_sum_of_its_calls
     assert found.raw == GOOD
     first, second = backend.requests
     assert 'in this form: {"reply": {"question": "What is …?"}}' in first.messages[0].content
-    assert "You may ask 3 questions." in first.messages[0].content
+    assert "You may ask 3 questions, each in a reply of its own." in first.messages[0].content
     assert second.messages[: len(first.messages)] == first.messages
     asked, shown = second.messages[len(first.messages) :]
     assert asked == Message("assistant", nested[0])
@@ -319,7 +319,7 @@ def alone(folder: Path, url: str, knowledge: str) -> Path:
 
 def played(body: Body, count: int) -> Play:
     """A verdict; the one who may ask does so first."""
-    may = "You may look things up" in body["messages"][0]["content"]
+    may = "reply with one question" in body["messages"][0]["content"]
     verdict = json.dumps({"reply": LABELS} if may else LABELS)
     asked = len(body["messages"]) > 2
     return said(verdict if asked or not may else json.dumps({"reply": {"question": "iron?"}}))
