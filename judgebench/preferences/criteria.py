@@ -2,8 +2,8 @@
 
 An item's score is the points of the criteria that are met over the positive points. The first label
 of the metric means that a criterion is met. Rows `item_score` hold `humans`, `judge`, `difference`,
-`pearson` and `icc` over items; rows `criterion` the `agreement` with the humans' truth by `tag` and
-by `criterion`, all of them where both are empty.
+`pearson` and `icc` over items; rows `criterion` the `agreement` with the humans' truth by `tag`, of
+which one stands for all criteria, and by `criterion`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from judgebench.stats.means import clustered_mean
 from judgebench.stats.responses import beside_humans
 from judgebench.study.study import Study
 
+ALL = "all criteria"  # as a tag
 MOST_CRITERIA = 30  # of those that several items have
 _NO_LABEL = "no such criterion has a truth and a label of the judge"
 _NO_SCORE = "no item has a truth and a label of the judge on every criterion"
@@ -94,7 +95,7 @@ def _agreement(
 ) -> Iterator[Row]:
     """The share of criteria on which the judge gives the humans' label."""
     truth, said = pair
-    everything = {"": np.arange(len(truth))}
+    everything = {ALL: np.arange(len(truth))}
     which = [("tag", {**everything, **found.tags}), ("criterion", found.several)]
     for key, groups in which:
         for name, at in groups.items():
@@ -103,8 +104,7 @@ def _agreement(
             estimate = clustered_mean(
                 hit, found.cluster[found.item[at]], _NO_LABEL, study.resampling, is_proportion=True
             )
-            keys = {key: name} if name else {}
-            yield Row("criterion", "agreement", estimate, judge, metric.id, keys)
+            yield Row("criterion", "agreement", estimate, judge, metric.id, {key: name})
 
 
 def _item_scores(

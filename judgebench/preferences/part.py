@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from judgebench.stats.systems import FEW_SYSTEMS
 _SIZES = {"2": "pairs", "3": "triples"}
 _WAYS = {"left_out": "", "worst": ", missing as wrong", "best": ", missing as right"}
 _SIGNED = ("difference", "pearson", "spearman", "icc", "alpha", "icc_mean", "tau_b")
+_SIDES = {"humans": "By humans", "judge": "By the judge", "difference": "Judge minus humans"}
 Column = tuple[str, Keys]
 
 
@@ -25,6 +26,11 @@ def preferences_part(found: Preferences) -> Part:
     """The part; its CSV file is preferences.csv."""
     order = _order_table(found, THREE_WAY)
     real = [name for name, kind in found.judges.items() if kind != "control"]
+    places = _by_key(found, "place", "place", "Mean severity by the place in a list", "Place ")
+    favoured = (_declared(found, analysis) for analysis in ("longer", "own_system"))
+    items = (_declared(found, "item_score", told, failures=way) for way, told in _WAYS.items())
+    agreed = "Agreement with the humans on criteria, by "
+    criteria = (_by_key(found, "criterion", key, agreed + key, "") for key in ("tag", "criterion"))
     blocks = (
         Block("Several responses", tables=(_summary(order, real),), on_screen=True),
         Block(
@@ -37,16 +43,16 @@ def preferences_part(found: Preferences) -> Part:
             tables=tuple(_order_table(found, ties) for ties in TIES if ties != THREE_WAY),
             folded=True,
         ),
-        Block("Scores of single responses", tables=(_response_table(found),)),
-        Block("The place of a response", tables=(_position_table(found), _place_table(found))),
+        Block("Scores of single responses", tables=(_declared(found, "response"),)),
+        Block("The place of a response", tables=(_declared(found, "position"), places)),
         Block(
             "Systems",
-            tables=(_ranking_table(found), *_system_tables(found, "strength")),
+            tables=(_declared(found, "ranking"), *_system_tables(found, "strength")),
             figures=tuple(_system_figures(found, real)),
         ),
         Block("Win rates", tables=tuple(_system_tables(found, "win_rate")), folded=True),
-        Block("Length and self-preference", tables=tuple(_bias_tables(found))),
-        Block("Criteria", tables=tuple(_criterion_tables(found))),
+        Block("Length and self-preference", tables=tuple(favoured)),
+        Block("Criteria", tables=(*items, *criteria)),
     )
     return Part("preferences", "judges on several responses", found.rows, blocks, found.notes)
 
@@ -145,6 +151,56 @@ def _order_figures(found: Preferences, real: Sequence[str]) -> Iterator[Figure]:
         )
 
 
+# analysis -> title, statistic -> heading, what the numbers mean
+_DECLARED: Mapping[str, tuple[str, Mapping[str, str], str]] = {
+    "response": (
+        "Scores of single responses",
+        {
+            "pearson": "Pearson's r", "spearman": "Spearman's ρ", "icc": "ICC(2, 1)",
+            "alpha": "Krippendorff's α", "icc_mean": "ICC(2, k)",
+        },
+        "Each judge's score of a response beside the mean of the humans'; humans: their scores "
+        "beside each other. ICC(2, 1): absolute agreement of two raters; α: at level interval.",
+    ),
+    "position": (
+        "Preference for a place",
+        {"flipped": "Flipped", "first_place": "First place"},
+        "Flipped: the judge prefers another response when the two change places. First place: "
+        "share won by the response that was shown first, ties left out; 0.5 without a bias.",
+    ),
+    "ranking": (
+        "Agreement of the judge's and the humans' ranking of systems",
+        {"tau_b": "Kendall's τ-b", "spearman": "Spearman's ρ"},
+        "Both rankings are by Bradley-Terry strength; n is the number of systems. With fewer than "
+        f"{FEW_SYSTEMS} there are so few rankings that agreement says little.",
+    ),
+    "longer": (
+        "Win rate of the longer response",
+        _SIDES,
+        "On the same pairs, ties half. A judge that favours length is above the humans.",
+    ),
+    "own_system": (
+        "Win rate of the judge's own model",
+        _SIDES,
+        "The system that has the name of the judge's model. On the same pairs, ties half.",
+    ),
+    "item_score": (
+        "Scores of items by their criteria",
+        {**_SIDES, "pearson": "Pearson's r", "icc": "ICC(2, 1)"},
+        "The points of the criteria that are met over the positive points, of items with a label "
+        "on every criterion. Not cut off at 0, as HealthBench does with the mean of a system.",
+    ),
+}  # fmt: skip
+
+
+def _declared(found: Preferences, analysis: str, told: str = "", **fixed: str) -> Table:
+    title, headings, note = _DECLARED[analysis]
+    key = "-".join(["preferences_" + analysis, *fixed.values()])
+    columns = [(heading, {"statistic": key}) for key, heading in headings.items()]
+    frame = Table(key, title + told, (), notes=(note,))
+    return _table(found, frame, analysis, columns, **fixed)
+
+
 def _vote_table(found: Preferences) -> Table:
     columns: list[Column] = []
     for ties, words in {"counted": "all votes", "left out": "without ties"}.items():
@@ -160,57 +216,14 @@ def _vote_table(found: Preferences) -> Table:
     return _table(found, frame, "vote", columns)
 
 
-def _response_table(found: Preferences) -> Table:
-    headings = {
-        "pearson": "Pearson's r", "spearman": "Spearman's ρ", "icc": "ICC(2, 1)",
-        "alpha": "Krippendorff's α", "icc_mean": "ICC(2, k)",
-    }  # fmt: skip
-    note = (
-        "Each judge's score of a response beside the mean of the humans'; humans: their scores "
-        "beside each other. ICC(2, 1) is the absolute agreement of two raters, α at level interval."
-    )
-    frame = Table("preferences_responses", "Scores of single responses", (), notes=(note,))
-    columns = [(heading, {"statistic": key}) for key, heading in headings.items()]
-    return _table(found, frame, "response", columns)
-
-
-def _position_table(found: Preferences) -> Table:
-    note = (
-        "Flipped: the judge prefers another response when the two are shown in the other order. "
-        "First place: share won by the response that was shown first, ties left out; without a "
-        "bias 0.5."
-    )
-    frame = Table("preferences_position", "Preference for a place", (), notes=(note,))
-    headings = {"flipped": "Flipped", "first_place": "First place"}
-    columns = [(heading, {"statistic": key}) for key, heading in headings.items()]
-    return _table(found, frame, "position", columns)
-
-
-def _place_table(found: Preferences) -> Table:
-    places = sorted(found.rows.values("place", "place"), key=int)
-    columns = [(f"Place {place}", {"place": place}) for place in places]
-    frame = Table("preferences_places", "Mean severity by the place in a list", ())
-    return _table(found, frame, "place", columns)
+def _by_key(found: Preferences, analysis: str, key: str, title: str, heading: str) -> Table:
+    """A column for each value of a key."""
+    values = sorted({*found.rows.values(key, analysis)} - {""}, key=lambda v: (len(v), v))
+    columns = [(f"{heading}{value}", {key: value}) for value in values]
+    return _table(found, Table(f"preferences_{key}", title, ()), analysis, columns)
 
 
 # --- systems --------------------------------------------------------------------------------------
-
-
-def _ranking_table(found: Preferences) -> Table:
-    counts = [row.estimate.n for row in found.rows.select("ranking")]
-    notes = ["Both rankings are by Bradley-Terry strength; n is the number of systems."]
-    if counts and min(counts) < FEW_SYSTEMS:
-        few = "Of fewer than 4 systems there are so few rankings that agreement says little."
-        notes.append(few)
-    frame = Table(
-        "preferences_ranking", "Agreement of the judge's and the humans' ranking of systems", (),
-        notes=tuple(notes),
-    )  # fmt: skip
-    columns = [
-        ("Kendall's τ-b", {"statistic": "tau_b"}),
-        ("Spearman's ρ", {"statistic": "spearman"}),
-    ]
-    return _table(found, frame, "ranking", columns)
 
 
 _TITLES = {
@@ -290,41 +303,3 @@ def _system_figures(found: Preferences, real: Sequence[str]) -> Iterator[Figure]
 def _around(estimates: Iterable[Estimate]) -> tuple[float, float]:
     ends = [x for e in estimates for x in (e.value, e.low, e.high) if x is not None]
     return min(ends, default=-1.0) - 0.1, max(ends, default=1.0) + 0.1
-
-
-def _bias_tables(found: Preferences) -> Iterator[Table]:
-    headings = {"humans": "By humans", "judge": "By the judge", "difference": "Judge minus humans"}
-    columns = [(heading, {"statistic": key}) for key, heading in headings.items()]
-    note = "On the same pairs, ties half. A judge that favours length is above the humans."
-    frame = Table("preferences_longer", "Win rate of the longer response", (), notes=(note,))
-    yield _table(found, frame, "longer", columns)
-    note = "The system that has the name of the judge's model. On the same pairs, ties half."
-    frame = Table("preferences_own", "Win rate of the judge's own model", (), notes=(note,))
-    yield _table(found, frame, "own_system", columns)
-
-
-# --- criteria -------------------------------------------------------------------------------------
-
-
-def _criterion_tables(found: Preferences) -> Iterator[Table]:
-    headings = {
-        "humans": "Mean, humans", "judge": "Mean, judge", "difference": "Judge minus humans",
-        "pearson": "Pearson's r", "icc": "ICC(2, 1)",
-    }  # fmt: skip
-    note = (
-        "Score of an item: the points of the criteria that are met over the positive points, of "
-        "items with a label on every criterion. It is not cut off at 0, as HealthBench does with "
-        "the mean score of a system."
-    )
-    for failures, told in _WAYS.items():
-        title = f"Scores of items by their criteria{told}"
-        frame = Table(f"preferences_items-{failures}", title, (), notes=(note,))
-        columns = [(h, {"statistic": key}) for key, h in headings.items()]
-        yield _table(found, frame, "item_score", columns, failures=failures)
-    for key in ("tag", "criterion"):
-        names = sorted(set(found.rows.values(key, "criterion")) - {""})
-        other = {"tag": "criterion", "criterion": "tag"}[key]
-        columns = [("All", {key: "", other: ""})] * (key == "tag")
-        columns += [(name, {key: name}) for name in names]
-        title = f"Agreement with the humans on criteria, by {key}"
-        yield _table(found, Table(f"preferences_{key}", title, ()), "criterion", columns)

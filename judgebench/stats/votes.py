@@ -21,6 +21,7 @@ from judgebench.stats.resample import Statistic
 SIGNS = np.array([1, -1, 0, 0], dtype=np.int8)  # of a label; the last is of none
 Failures = Literal["left_out", "worst", "best"]
 _NO_VOTE = "no vote has a label of the judge beside it"
+_ALL_TIES = "no vote has a label of the judge beside it without one of them being a tie"
 
 
 def votes_by_cluster(votes: IntArray, judged: IntArray, clusters: Clusters) -> FloatArray:
@@ -56,7 +57,7 @@ def vote_agreement(ties: bool, failures: Failures = "left_out") -> Statistic:
             total = total + missing
         return ratio(agreed + missing if failures == "best" else agreed, total)
 
-    return Statistic(formula, _undefined(formula), is_proportion=True)
+    return Statistic(formula, _undefined(formula, ties), is_proportion=True)
 
 
 def vote_chance(ties: bool) -> Statistic:
@@ -69,11 +70,14 @@ def vote_chance(ties: bool) -> Statistic:
         expected = (given.sum(axis=-1) * given.sum(axis=-2)).sum(axis=-1)
         return ratio(expected, given.sum(axis=(-2, -1)) ** 2)
 
-    return Statistic(formula, _undefined(formula))
+    return Statistic(formula, _undefined(formula, ties))
 
 
-def _undefined(formula: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], str]:
-    return lambda counts: _NO_VOTE if np.isnan(formula(counts)) else ""
+def _undefined(
+    formula: Callable[[FloatArray], FloatArray], ties: bool
+) -> Callable[[FloatArray], str]:
+    reason = _NO_VOTE if ties else _ALL_TIES
+    return lambda counts: reason if np.isnan(formula(counts)) else ""
 
 
 def triples_of_pairs(

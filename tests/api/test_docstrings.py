@@ -14,7 +14,7 @@ import judgebench as jb
 FUNCTIONS = sorted(
     name
     for name in jb.__all__
-    if inspect.isfunction(getattr(jb, name)) and name not in ("compare", "rank", "stress")
+    if inspect.isfunction(getattr(jb, name)) and name not in ("compare", "prefer", "rank", "stress")
 )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import judgebench as jb
 from judgebench.judges.control import control_judges
 from judgebench.records import Answer, HumanLabel, Part, Showing, Status, Verdict
 from judgebench.rubric import Rubric
@@ -73,26 +73,20 @@ def study(
     return replace(found, judges=(*real, *controls))
 
 
-def mtbench(folder: Path) -> Study:
-    """The experts' votes on first turns of MT-bench (Zheng et al., 2023), and GPT-4's verdicts."""
-    answers: dict[str, Answer] = {}
-    humans: dict[str, dict[str, dict[str, str]]] = {}
-    gpt4: dict[str, dict[str, str]] = {}
-    for name in ("human", "gpt4_pair"):
-        with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            votes = [json.loads(line) for line in lines]
-        for vote in votes:
-            first, second = sorted([vote["model_a"], vote["model_b"]])
-            row = pair(str(vote["question_id"]), first, second)
-            label = "tie"
-            if not vote["winner"].startswith("tie"):
-                label = "first" if vote[vote["winner"]] == first else "second"
-            if vote["turn"] != 1:
-                continue
-            if name == "gpt4_pair":
-                if row.item_id in answers:
-                    gpt4[row.item_id] = {"better": label}
-            elif vote["judge"].startswith("expert_"):
-                answers[row.item_id] = row
-                humans.setdefault(vote["judge"], {})[row.item_id] = {"better": label}
-    return study(rubric(PREFERENCE), list(answers.values()), humans, {"gpt-4": gpt4})
+def mtbench(folder: Path, tables: Path) -> Study:
+    """The experts' votes on first turns of MT-bench (Zheng et al., 2023), and GPT-4's verdicts, as
+    they were published."""
+    of = (
+        "item_id: question_id, pair: [model_a, model_b], only: {turn: 1}, metrics: {better: winner}"
+    )
+    data = tables / "data.yaml"
+    data.write_text(
+        f"files:\n  - {{path: {folder}/human.jsonl.gz, labels: {{{of}, annotator: judge}}}}\n"
+        f"  - {{path: {folder}/gpt4_pair.jsonl.gz, verdicts: {{{of}, judge: {{value: gpt-4}}}}}}\n"
+        'spellings: {better: {"tie (inconsistent)": tie}}\n'
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # other turns and authors are left out
+        truth = {"rule": "majority", "annotators": ["expert*"]}
+        found = jb.study(data, data, rubric=rubric(PREFERENCE), truth=truth)
+    return replace(found, resampling=FEW)

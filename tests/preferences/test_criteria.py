@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from preference_case import rubric, study
 
+from judgebench.preferences.criteria import ALL
 from judgebench.preferences.measure import measure_preferences
 from judgebench.preferences.result import Preferences
 from judgebench.records import Answer, Part
@@ -59,7 +60,7 @@ def test_agreement_by_tag_and_by_criterion() -> None:
         e = found.rows.find("agreement", "criterion", judge="m", **keys)
         return e.value, e.n, e.n_missing
 
-    assert agreed(tag="", criterion="") == (pytest.approx(10 / 11), 11, 1)
+    assert agreed(tag=ALL) == (pytest.approx(10 / 11), 11, 1)
     assert agreed(tag="safety") == (pytest.approx(7 / 8), 8, 0)
     assert agreed(tag="facts") == (1, 7, 1)
     assert agreed(criterion="referral") == (0.75, 4, 0)
