@@ -114,6 +114,7 @@ class Collected:
         self.source = source  # of verdicts; None where answers and human labels are read
         self.verdicts: dict[Key, Said] = {}  # of judges
         self.without_texts = False  # whether items need no text: every id is one
+        self.people_only = False  # whether entries of verdicts are read elsewhere
         self.keeps_empty = False  # whether a plain file's empty texts are answers
         self.textless: dict[str, None] = {}  # files that have items and no column of their texts
         self.blank = 0

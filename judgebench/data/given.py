@@ -59,6 +59,7 @@ def read_given(
     gathered = Collected(rubric, rubric, Findings())
     gathered.without_texts = answers is None
     gathered.keeps_empty = True  # no model reads them
+    gathered.people_only = True
     if answers is not None:
         read_into(gathered, answers, "answers")
     read_into(gathered, labels, "labels")

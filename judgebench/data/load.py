@@ -186,10 +186,10 @@ def spec_of(source: Mapping[str, Any], name: str) -> tuple[DataSpec, Mapping[str
     Raises SetupError with every problem.
     """
     files, frames = [], dict[str, Any]()
-    for number, file in enumerate(source.get("files") or (), start=1):
+    for number, file in enumerate(source.get("files") or ()):
         if isinstance(file, Mapping) and hasattr(file.get("path"), "columns"):
-            frames[f"{name}.{number}"] = file["path"]
-            file = {**file, "path": f"{name}.{number}"}
+            frames[f"files.{number}"] = file["path"]
+            file = {**file, "path": f"files.{number}"}
         files.append(file)
     return validate({**source, "files": files}, DataSpec, file=name), frames
 

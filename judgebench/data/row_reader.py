@@ -144,7 +144,8 @@ class _RowReader:
         wanted = [self._item(item) for item in spec.items if self._is_wanted(item)]
         others = [self._id(item.item_id) for item in spec.items if not self._is_wanted(item)]
         labels = [(self._about(own), self._labels(own)) for own in spec.labels]
-        verdicts = [(self._about(own), self._verdicts(own)) for own in spec.verdicts]
+        asked = () if self.gathered.people_only else spec.verdicts
+        verdicts = [(self._about(own), self._verdicts(own)) for own in asked]
         criteria = [(self._id(own.item_id), own) for own in spec.criteria]
         used = {(self._place(column), holds) for column, holds in columns_of(spec)}
         for row in self.table.rows:

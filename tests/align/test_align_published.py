@@ -12,41 +12,31 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from align_case import FEW, agreed, ceiling, metric, rubric, score
+from align_case import FEW, agreed, ceiling, score
 from aligned import align
-from mtbench import comparisons
+from mtbench import METRIC, first_turns
 
+import judgebench as jb
 from judgebench.align import Alignment
 from judgebench.data import load_data
 from judgebench.rubric import load_rubric
 from judgebench.study.truth import TruthConfig
 
 REPO = Path(__file__).resolve().parents[2]
-BETTER = metric("nominal", "abt", id="better", title="Better", question="Which is better?")
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["ties", "no-ties"])
 def mtbench(request: pytest.FixtureRequest, shared_data: Path) -> tuple[bool, Alignment]:
     """Experts and GPT-4 compared vote by vote; without ties, their ties are left out."""
-    kept = "abt" if request.param else "ab"
-    items, human, judge = comparisons(shared_data / "mtbench-human", kept)
-    found = align(
-        "mtbench",
-        rubric(BETTER),
-        items,
-        human,
-        [judge],
-        TruthConfig(rule="each"),
-        FEW,
-    )
-    return request.param, found
+    study = first_turns(shared_data / "mtbench-human", "each", FEW, ties=request.param)
+    return request.param, jb.align(study)
 
 
 def test_experts_among_themselves(mtbench: tuple[bool, Alignment]) -> None:
     ties, found = mtbench
     pairs, share = (721, 0.630) if ties else (479, 0.810)
     for estimate in (
-        agreed(found, "observed", of="better"), ceiling(found, "accuracy", of="better"),
+        agreed(found, "observed", of=METRIC), ceiling(found, "accuracy", of=METRIC),
     ):  # fmt: skip
         assert estimate.n == pairs
         assert estimate.value == pytest.approx(share, abs=0.0005)
@@ -59,7 +49,7 @@ def test_experts_among_themselves(mtbench: tuple[bool, Alignment]) -> None:
 def test_gpt4_against_every_expert_vote(mtbench: tuple[bool, Alignment]) -> None:
     ties, found = mtbench
     n, share = (1343, 0.660) if ties else (859, 0.846)
-    estimate = score(found, "accuracy", "gpt-4", of="better")
+    estimate = score(found, "accuracy", "gpt-4", of=METRIC)
     assert estimate.n == n
     assert estimate.value == pytest.approx(share, abs=0.0005)
     assert estimate.low is not None

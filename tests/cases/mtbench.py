@@ -1,43 +1,37 @@
-"""The votes of MT-bench (Zheng et al., 2023) on first turns, as records."""
+"""The votes of MT-bench (Zheng et al., 2023) on first turns, as anybody would read them."""
 
 from __future__ import annotations
 
-import gzip
-import json
 from pathlib import Path
 
-from judgebench.records import Answer, HumanLabel, Status, Verdict
-from judgebench.study.study import JudgeVerdicts
+import pandas as pd
 
-METRIC = "better"  # labels: a, the model of the lower name; b, the other; t, a tie
+import judgebench as jb
+from judgebench.stats.resample import Resampling
+from judgebench.study.study import Study
 
-
-def votes(path: Path) -> list[tuple[str, str, str, str]]:
-    """(comparison, question, voter, label) on first turns: `a` is the model of the lower name."""
-    found = []
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for vote in map(json.loads, lines):
-            models = sorted([vote["model_a"], vote["model_b"]])
-            label = "t"
-            if not vote["winner"].startswith("tie"):
-                label = "ab"[models.index(vote[vote["winner"]])]
-            if vote["turn"] == 1:
-                question = str(vote["question_id"])
-                found.append((f"{question}/{'/'.join(models)}", question, vote["judge"], label))
-    return found
+METRIC = "preference"
 
 
-def comparisons(
-    folder: Path, kept: str = "abt"
-) -> tuple[list[Answer], list[HumanLabel], JudgeVerdicts]:
-    """What experts and GPT-4 said of each comparison; labels not in `kept` are left out."""
-    experts = [v for v in votes(folder / "human.jsonl.gz") if v[2].startswith("expert_")]
-    gpt4 = {comparison: label for comparison, _, _, label in votes(folder / "gpt4_pair.jsonl.gz")}
-    items = {c: Answer(c, "two answers", group=question) for c, question, _, _ in experts}
-    human = [HumanLabel(c, who, METRIC, label) for c, _, who, label in experts if label in kept]
-    said = {
-        c: Verdict(c, item.content_hash, "gpt-4", "s", Status.OK, {METRIC: gpt4[c]})
-        for c, item in items.items()
-        if gpt4.get(c, "?") in kept
+def first_turns(folder: Path, rule: str, resampling: Resampling, *, ties: bool = True) -> Study:
+    """What experts and GPT-4 said of which two answers; without `ties`, those are no labels."""
+    human = pd.read_json(folder / "human.jsonl.gz", lines=True)
+    gpt4 = pd.read_json(folder / "gpt4_pair.jsonl.gz", lines=True)
+    of = {
+        "item_id": "question_id",
+        "pair": ["model_a", "model_b"],
+        "only": {"turn": 1},
+        "metrics": {METRIC: "winner"},
     }
-    return list(items.values()), human, JudgeVerdicts("gpt-4", "judge", "s", said)
+    tie = "tie" if ties else None
+    data = {
+        "files": [
+            {
+                "path": human[human.judge.str.startswith("expert_")],
+                "labels": {**of, "annotator": "judge"},
+            },
+            {"path": gpt4, "verdicts": {**of, "judge": {"value": "gpt-4"}}},
+        ],
+        "spellings": {METRIC: {"tie": tie, "tie (inconsistent)": tie}},
+    }
+    return jb.study(data, rubric="preference", truth=rule, resampling=resampling)

@@ -392,43 +392,6 @@ def test_a_mapping_says_what_a_data_yaml_says() -> None:
     assert "labels: files.0.lables: is not a known key" in str(caught.value.problems[0])
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_votes_of_mtbench_through_the_front_door(shared_data: Path, tmp_path: Path) -> None:
-    folder = shared_data / "mtbench-human"
-    if not folder.is_dir():
-        pytest.skip("needs the votes of mtbench-human, which are not ours to ship")
-    rubric = tmp_path / "rubric.yaml"
-    head = RUBRIC.split("  - {id: quality")[0]
-    rubric.write_text(head + '  - {id: better, title: B, question: "?", kind: preference}\n')
-    for name in ("human.jsonl.gz", "gpt4_pair.jsonl.gz"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
-    of = (
-        "item_id: question_id, pair: [model_a, model_b], only: {turn: 1}, metrics: {better: winner}"
-    )
-    data = tmp_path / "data.yaml"
-
-    def accuracies(spellings: str) -> tuple[float, float]:
-        data.write_text(
-            f"files:\n  - {{path: human.jsonl.gz, labels: {{{of}, annotator: judge}}}}\n"
-            f"  - {{path: gpt4_pair.jsonl.gz, verdicts: {{{of}, judge: {{value: gpt-4}}}}}}\n"
-            f"spellings: {{better: {{{spellings}}}}}\n"
-        )
-        study = jb.study(
-            data, data, rubric=rubric, truth={"rule": "each", "annotators": ["expert*"]}
-        )
-        frame = jb.align(study).to_frame()
-        frame = frame[frame.statistic == "accuracy"]
-        human = frame[(frame.analysis == "ceiling") & (frame.who == "all")]
-        gpt4 = frame[(frame.analysis == "score") & (frame.judge == "gpt-4")]
-        return (
-            round(float(human.value.iloc[0]), 3),
-            round(float(gpt4[gpt4.failures == "left_out"].value.iloc[0]), 3),
-        )
-
-    assert accuracies('"tie (inconsistent)": tie') == (0.630, 0.660)
-    assert accuracies('"tie (inconsistent)": null, tie: null') == (0.810, 0.846)
-
-
 # In a bench.yaml -----------------------------------------------------------------------------
 
 

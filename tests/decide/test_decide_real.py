@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from align_case import FEW, metric, rubric
+from align_case import FEW
 from decide_case import condition
-from mtbench import comparisons
+from mtbench import first_turns
 
 from judgebench.data import load_data
 from judgebench.decide.result import Decisions, Outcome, State
@@ -25,7 +25,6 @@ from judgebench.study.study import JudgeVerdicts, Study, study_of
 from judgebench.study.truth import TruthConfig
 
 REPO = Path(__file__).resolve().parents[2]
-BETTER = metric("nominal", "abt", id="better", title="Better", question="Which is better?")
 
 
 def _controls(study: Study, measured: Metric) -> list[JudgeVerdicts]:
@@ -90,10 +89,8 @@ def test_with_serious_counted_as_severe_there_are_items_enough(
 
 
 def test_gpt4_against_experts_on_which_answer_is_better(shared_data: Path) -> None:
-    answers, labels, gpt4 = comparisons(shared_data / "mtbench-human")
-    study = study_of(rubric(BETTER), answers, labels, TruthConfig(rule="majority"), FEW)
-    judges = [gpt4, *_controls(study, BETTER)]
-    (found,) = _decided((rubric(BETTER), study, judges)).decisions
+    study = first_turns(shared_data / "mtbench-human", "majority", FEW)
+    (found,) = _decided((study.rubric, study, list(study.judges))).decisions
     against = condition(found, "humans_accuracy")
     assert against.estimate.n == 780  # of 892: a tie of the others is no truth
     assert condition(found, "controls_accuracy").state is State.MET
