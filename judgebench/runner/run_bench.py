@@ -352,12 +352,13 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
 
 
 def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric:
-    """The metrics that any of the judges judges, where the rubric has metrics of several kinds of
-    rows."""
+    """The metrics that all of the judges judge, or else any, where the rubric has metrics of several
+    kinds of rows."""
     if len(rubric.kinds) == 1:
         return rubric
     every = [metric.id for metric in rubric.metrics]
-    return rubric.only([m for n in names for m in entries[n]["about"].get("metrics", every)])
+    judged = [set(entries[name]["about"].get("metrics", every)) for name in names]
+    return rubric.only(sorted(set.intersection(*judged) or set.union(*judged)))
 
 
 def _metrics_of(judged: Rubric, whole: Rubric) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from scripted_judges import ScriptedBackend
 
@@ -13,8 +14,9 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
-from judgebench.records import Answer, Part, Usage, Verdict
+from judgebench.records import Answer, Dataset, HumanLabel, Part, Usage, Verdict
 from judgebench.rubric import Rubric
+from judgebench.runner.bench import Bench, BenchConfig
 
 MIXED = Rubric.model_validate(
     {
@@ -106,3 +108,26 @@ def in_list(judge: LLMJudge, answers: Sequence[Answer]) -> Mapping[str, Verdict]
 
 def reply(request: Request, text: str, **more: object) -> Reply:
     return Reply(request.key, text, usage=Usage(1, 101, 50), cost=0.3, latency=3.0, **more)  # type: ignore[arg-type]
+
+
+def bench_of(
+    judges: Sequence[LLMJudge],
+    answers: Sequence[Answer],
+    rubric: Rubric = SCORE,
+    labels: Sequence[HumanLabel] = (),
+    **more: object,
+) -> Bench:
+    return Bench(
+        config=BenchConfig(name="b", rubric="side", data="none"),
+        file=Path("bench.yaml"),
+        rubric=rubric,
+        dataset=Dataset(answers, labels),
+        judges=tuple(judges),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def asked(judge: LLMJudge) -> list[Request]:
+    backend = judge._backend
+    assert isinstance(backend, ScriptedBackend)
+    return backend.requests

@@ -26,6 +26,7 @@ from side_by_side import (
     said,
     shown,
 )
+from side_by_side import asked as requests_of
 
 from judgebench.backends.contract import Reply, Request
 from judgebench.errors import SetupError
@@ -131,7 +132,7 @@ def test_a_retry_shows_the_whole_list_and_judges_only_what_was_unread() -> None:
     unread = Verdict("a2", "", "m", asked.signature, Status.UNPARSED, reason="response_2: is lost")
     (verdict,) = asked.judge([Task(THREE[1], unread, bundle=tuple(THREE))])
     assert (verdict.item_id, verdict.labels, verdict.attempt) == ("a2", {"score": "5"}, 1)
-    (request,) = asked._backend.requests
+    (request,) = requests_of(asked)
     assert len(shown(request)) == 3
     assert "response_2: is lost" in request.messages[-1].content
 
@@ -139,7 +140,7 @@ def test_a_retry_shows_the_whole_list_and_judges_only_what_was_unread() -> None:
 def test_schemas_are_made_once_for_each_size() -> None:
     asked = judge(list=3)
     in_list(asked, THREE), in_list(asked, THREE), in_list(asked, THREE[:2])
-    first, second, third = (r.schema for r in asked._backend.requests)
+    first, second, third = (r.schema for r in requests_of(asked))
     assert first is second
     assert list(first["properties"]) == ["response_1", "response_2", "response_3"]
     assert list(third["properties"]) == third["required"] == ["response_1", "response_2"]
@@ -171,7 +172,7 @@ def test_exchanging_the_two_exchanges_the_preference(texts, orders: str) -> None
 def test_the_two_are_shown_in_both_orders() -> None:
     asked = judge(by_content, PREFERENCE)
     list(asked.judge([Task(pair(GOOD_ONE, BAD_ONE))]))
-    there, back = map(shown, asked._backend.requests)
+    there, back = map(shown, requests_of(asked))
     assert there == [GOOD_ONE, BAD_ONE] == back[::-1]
     assert asked.calls_an_answer == 2
 
@@ -254,7 +255,7 @@ def test_all_criteria_of_an_answer_are_checked_in_one_call() -> None:
     asked = judge(script, MET, "criteria")
     found = in_list(asked, rows)
     assert [v.labels["met"] for v in found.values()] == ["met", "not met", "not met"]
-    assert len(asked._backend.requests) == 1
+    assert len(requests_of(asked)) == 1
     assert {v.shown for v in found.values()} == {()}
 
 
