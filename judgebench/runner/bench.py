@@ -31,6 +31,7 @@ from judgebench.judges.config import (
     RecordedConfig,
     check_judge,
     judge_entry,
+    judged_kind,
 )
 from judgebench.judges.control import (
     ABOUT,
@@ -456,8 +457,9 @@ def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file:
         raise SetupError(_no_texts("the model reads answers", dataset))
     if dataset is not None and prompt.asks_for_reference:
         lacking, some = 0, list[str]()
+        kind, several = judged_kind(spec, prompt), len(rubric.kinds) > 1
         for answer in dataset.answers:
-            if not answer.reference:
+            if not answer.reference and not (several and answer.kind != kind):
                 lacking += 1
                 some += [answer.item_id] if lacking <= 5 else []
         if lacking:

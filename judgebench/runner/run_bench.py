@@ -352,7 +352,7 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
 
 
 def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric:
-    """The metrics that all of the judges judge, or else any, where the rubric has metrics of several
+    """The metrics that all of the judges judge, or else any, of a rubric with metrics of several
     kinds of rows."""
     if len(rubric.kinds) == 1:
         return rubric

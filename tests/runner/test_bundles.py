@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from aligned import align_run
 from hypothesis import given
 from hypothesis import strategies as st
+from loopback import Body, Loopback, Play
+from loopback import said as said_by
 from side_by_side import (
     MIXED,
     PREFERENCE,
@@ -35,7 +38,9 @@ from judgebench.judges.control import control_judges, usual_controls
 from judgebench.judges.from_python import judges_from
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
+from judgebench.rubric import Rubric
 from judgebench.runner import Sharing, run
+from judgebench.runner.bench import load_bench
 from judgebench.runner.bundles import Bundles
 from judgebench.runner.extension import Extension
 from judgebench.runner.forecast import forecast
@@ -314,3 +319,80 @@ def test_variants_keep_to_the_rows_of_their_judge() -> None:
     assert [m.id for m in variant.rubric.metrics] == ["by_far", "better"]
     bundles = Bundles(variant, indexed(SEVEN[:1] + PAIRS), indexed(ROWS))
     assert [bundles.answers[row].item_id for row in bundles.rows.tolist()] == ["p1", "p5"]
+
+
+# --- from files ----------------------------------------------------------------------------------
+
+BENCH = """
+name: side
+rubric: rubric.json
+data: [answers.csv, labels.csv]
+pairs: {from: all, prefer: score}
+judges:
+  - {name: pairs, backend: BACKEND, prompt: compare-steps}
+  - {name: lists, backend: BACKEND, prompt: compare, list: 4, seed: 3}
+  - {name: single, backend: BACKEND}
+report: {resamples: 100}
+"""
+
+
+def written(folder: Path, backend: str, rubric: Rubric, texts: Sequence[str]) -> Path:
+    """A benchmark whose people give every answer its quality."""
+    rows = "".join(f"a{i},Cough?,s{i},{text}\n" for i, text in enumerate(texts))
+    (folder / "answers.csv").write_text("item_id,question,system,text\n" + rows)
+    lines = "".join(f"a{i},ann,{quality(text)}\n" for i, text in enumerate(texts))
+    (folder / "labels.csv").write_text("item_id,annotator,score\n" + lines)
+    (folder / "rubric.json").write_text(rubric.model_dump_json())
+    (folder / "bench.yaml").write_text(BENCH.replace("BACKEND", backend))
+    return folder / "bench.yaml"
+
+
+def test_a_benchmark_of_pairs_lists_and_single_answers_from_its_files(tmp_path: Path) -> None:
+    def script(body: Body, count: int) -> Play:
+        text = body["messages"][-1]["content"]
+        found = re.findall(r"<(?:response|answer)-[0-9a-f]{8}>\n(.*?)\n</", text)
+        keys = body["response_format"]["json_schema"]["schema"]["properties"]
+        a = [quality(one) for one in found]
+        best = "tie" if a[0] == a[-1] else "first" if a[0] > a[-1] else "second"
+        values = {"better": best, "score": a[0], "rationale_1": "Good.", "rationale_2": "Bad."}
+        values |= {f"response_{i}": label for i, label in enumerate(a, 1)}
+        return said_by(json.dumps({key: values[key] for key in keys}))
+
+    texts = [f"Answer {i} of quality {q}." for i, q in enumerate((5, 1, 3, 3))]
+    with Loopback(script) as server:
+        backend = f"'openai-compatible:x@{server.base_url}'"
+        path = written(tmp_path, backend, MIXED.only(["better", "score"]), texts)
+        folder, bench = RunFolder(tmp_path / "run"), load_bench(path)
+        assert {f.judge: f.calls for f in forecast(bench, folder)} == {
+            "pairs": 12, "lists": 1, "single": 4,
+        }  # fmt: skip
+        run(bench, folder)
+        assert len(server.bodies) == 17
+    study = open_run(folder)
+    for one in (found for found in study.judges if found.kind == "judge"):
+        (metric,) = filter(one.judges, study.rubric.metrics)
+        due = study.due(one, metric)
+        assert due.sum() == (6 if one.name == "pairs" else 4)
+        right = study.judged(one, metric)[due] == study.humans[metric.id].truth[due]
+        assert right.all(), one.name
+    verdict = next(iter(folder.verdicts("pairs")))
+    assert verdict.rationale.startswith("Response 1: Good.\nResponse 2: Bad.\n\nWith the second")
+    assert folder.manifest()["judges"]["lists"]["about"]["places"] == {"list": 4, "seed": 3}
+    assert align_run(folder).judges
+
+
+@pytest.mark.model
+def test_a_real_model_compares_and_grades_side_by_side(tmp_path: Path, smollm2: Path) -> None:
+    texts = [f"Honey soothes a cough: quality {q}." for q in (5, 1)]
+    rubric = MIXED.only(["better", "score"])
+    path = written(tmp_path, f"'llamacpp:{smollm2}'", rubric, texts)
+    path.write_text(path.read_text().replace("compare-steps", "compare"))
+    folder, bench = RunFolder(tmp_path / "run"), load_bench(path)
+    try:
+        run(bench, folder)
+    finally:
+        bench.close()
+    (compared,), graded = folder.verdicts("pairs"), list(folder.verdicts("lists"))
+    assert {v.status for v in (compared, *graded)} == {Status.OK}
+    assert [s.place for s in compared.shown] == [0, 1]
+    assert (len(graded), sum((v.usage for v in graded), Usage()).calls) == (2, 1)
