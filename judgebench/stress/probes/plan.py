@@ -143,8 +143,7 @@ def make_plan(
     drawn = _shuffled(parents, seed)
     how = _Altering(rubric, seed, sample, _Soundness(labels, rubric))
     recipes = [a for a in attacks if a.recipe and a.edit]
-    texts = [answer for answer in drawn if answer.kind == "answer"]  # a pair has no text to alter
-    made += [_alter(a, texts, how) for a in recipes if a.recipe and a.recipe.alters == "sound"]
+    made += [_alter(a, drawn, how) for a in recipes if a.recipe and a.recipe.alters == "sound"]
     violations = [item.answer for m in made for item in m.items if item.must_worsen]
     pool = _shuffled(violations, seed)
     made += [_alter(a, pool, how) for a in recipes if a.recipe and a.recipe.alters == "violations"]
