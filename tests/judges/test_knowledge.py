@@ -9,6 +9,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import PATIENCE, Body, Loopback, Play, said, status
 from scripted_judges import GOOD, RUBRIC, ScriptedBackend
+from side_by_side import PREFERENCE, SCORE, by_content, pair
+from side_by_side import said as said_
 
 from judgebench.backends.contract import Finish, Message, Reply, Request
 from judgebench.errors import BudgetSpent, SetupError
@@ -29,6 +32,7 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Lookup, Usage, Verdict
 from judgebench.retrieval.corpus import Corpus, Document
 from judgebench.retrieval.library import Library
+from judgebench.rubric import Rubric
 from judgebench.runner import run
 from judgebench.runner.bench import check_local, load_bench
 from judgebench.runner.forecast import forecast
@@ -50,13 +54,16 @@ class Enforcing(ScriptedBackend):
 
 
 def judge(
-    backend: ScriptedBackend, *texts: str, prompt: str = "structured", **settings: Any
-) -> LLMJudge:
+    backend: ScriptedBackend, *texts: str, prompt: str = "structured", rubric: Rubric = RUBRIC,
+    several: int | None = None, **settings: Any,
+) -> LLMJudge:  # fmt: skip
     corpus = Corpus(tuple(Document(str(i), text) for i, text in enumerate(texts or TEXTS)))
     known = KnowledgeConfig(corpus="-", embedder="words", **settings)
     looking = LookingUp(backend, known, Library(corpus, "words", 400, Path("unused")))
-    config = JudgeConfig(name="m", backend="scripted:x", prompt=prompt, knowledge=known)
-    return LLMJudge(config, RUBRIC, load_prompt(prompt), looking)
+    config = JudgeConfig(
+        name="m", backend="scripted:x", prompt=prompt, knowledge=known, list=several
+    )
+    return LLMJudge(config, rubric, load_prompt(prompt), looking)
 
 
 def verdict(judge: LLMJudge, text: str = "Rabies does no harm.") -> Verdict:
@@ -126,6 +133,37 @@ def test_without_an_enforced_schema_a_question_is_the_whole_object() -> None:
     both = json.dumps({**json.loads(GOOD), **json.loads(ASKS)})
     backend = ScriptedBackend(after(both))
     assert verdict(judge(backend)).transcript == ()
+
+
+def test_a_verdict_under_the_key_counts_only_where_it_was_asked_for_there() -> None:
+    nested = json.dumps({"reply": json.loads(GOOD)})
+    assert verdict(judge(Enforcing(after(nested)))).status == "ok"
+    assert verdict(judge(ScriptedBackend(after(nested)))).status == "unparsed"
+    twice = nested.replace('{"harm"', '{"harm": "Much", "harm"')
+    assert verdict(judge(Enforcing(after(twice)))).status == "unparsed"
+
+
+def looked_up(rubric: Rubric, several: int | None, *tasks: Task) -> dict[str, Verdict]:
+    """The verdicts of a judge that compares by what it is shown, and asks once for each."""
+
+    def script(request: Request) -> str:
+        first = replace(request, messages=request.messages[:2])
+        return by_content(first) if len(request.messages) > 2 else ASKS
+
+    backend = ScriptedBackend(script)
+    known = judge(backend, prompt="compare", rubric=rubric, several=several, questions=1)
+    return {one.item_id: one for one in known.judge(tasks)}
+
+
+def test_a_pair_and_a_list_are_looked_up_in_each_of_their_calls() -> None:
+    found = looked_up(PREFERENCE, None, Task(pair("A quality 5", "B quality 2")))["a vs b"]
+    assert (found.labels, found.usage.calls) == ({"better": "first"}, 4)
+    assert [lookup.passages for lookup in found.transcript] == [(TEXTS[0],)] * 2
+    three = (said_(1, 3), said_(2, 5), said_(3, 1))
+    listed = looked_up(SCORE, 3, *(Task(one, bundle=three) for one in three))
+    assert [one.labels["score"] for one in listed.values()] == ["3", "5", "1"]
+    assert all(len(one.transcript) == 1 for one in listed.values())
+    assert sum(one.usage.calls for one in listed.values()) == 2
 
 
 def test_a_question_where_none_is_left_is_unparsed_and_told_why() -> None:
