@@ -29,6 +29,7 @@ def content_hash(value: Any) -> str:
 
 # What a row of a data set is, and so what a metric can be about.
 Kind = Literal["answer", "pair", "criterion"]
+SEVERAL: Mapping[Kind, str] = {"answer": "answers", "pair": "pairs", "criterion": "criteria"}
 
 
 @dataclass(frozen=True, slots=True)

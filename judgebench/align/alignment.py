@@ -13,7 +13,7 @@ import numpy as np
 from judgebench.align.against_truth import by_unanimity, confusion, label_rates, rate_notes, scores
 from judgebench.align.annotators import agreement, annotator_labels, ceiling, distribution
 from judgebench.align.caveats import data_notes, judge_notes, model_notes
-from judgebench.align.compared import bar_lines, compared_with
+from judgebench.align.compared import bar_lines, compared_with, rows_in_words
 from judgebench.align.comparisons import comparisons, rankings
 from judgebench.align.probabilities import probability_results
 from judgebench.align.statistics import MOST_DISAGREEMENTS, STATISTICS
@@ -86,6 +86,7 @@ class Alignment(Shown):
     n_answers: int
     n_labels: int
     notes: tuple[str, ...]  # counted warnings and caveats, one sentence each
+    rows: tuple[str, ...] = ()  # how many answers, pairs and criteria, in words
     n_questions: int = 0
     run: str = ""  # when the judges ran and with what, where that is known
     compared: tuple[str, ...] = ()  # who makes the truth by which rule; then who is in the bar
@@ -175,6 +176,7 @@ def align(study: Study) -> Alignment:
             *rate_notes(study, found.select("rate")),
             *([cut_short] if len(listed) < differing else ()),
         ),
+        rows=tuple(rows_in_words(study)),
         n_questions=study.clusters.n,
         run=study.run,
         gaps=study.gaps,

@@ -123,8 +123,7 @@ def _judges_and_labels(a: Alignment) -> Iterator[Block]:
 
 def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What was judged, by whose labels and by which judges, and when."""
-    asked = counted(a.n_answers, "answer")
-    yield "Answers", (f"{asked} to {counted(a.n_questions, 'question')}",)
+    yield "Answers", (f"{listed(a.rows)} to {counted(a.n_questions, 'question')}",)
     if a.n_labels:
         yield "Human labels", a.compared[:1]
     metrics = counted(len(a.rubric.metrics), "metric")

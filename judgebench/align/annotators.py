@@ -70,7 +70,7 @@ class Votes:
         return self.of_items(found)
 
     def of_items(self, estimate: Estimate) -> Estimate:
-        return replace(estimate, n_missing=len(self.study.answers) - estimate.n)
+        return replace(estimate, n_missing=self.study.n_about(self.metric) - estimate.n)
 
     @property
     def several(self) -> Any:
@@ -189,7 +189,7 @@ def _pooled_agreement(study: Study) -> Iterator[Row]:
     padded = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
     clusters = study.clusters[np.concatenate([ratings.rows for ratings in made])].occurring()
     shared = (np.concatenate(padded), clusters, study.resampling)
-    cells = len(study.answers) * len(made)
+    cells = sum(map(study.n_about, study.rubric.metrics))
     for key, share in (("at_least_two", at_least_two_agree), ("all_agree", all_agree)):
         estimate = share(*shared)
         estimate = replace(estimate, n_missing=cells - estimate.n)

@@ -8,7 +8,7 @@ import numpy as np
 
 from judgebench.align.compared import judge_names
 from judgebench.align.statistics import FEW_LABELS, MOST_ANNOTATORS_IN_PAIRS
-from judgebench.records import is_slot
+from judgebench.records import SEVERAL, is_slot
 from judgebench.report.words import listed
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
@@ -24,16 +24,18 @@ BY_CHANCE = 0.01  # that a judge who gives it as often as humans did not give it
 
 def data_notes(study: Study) -> Iterator[str]:
     """What is missing on the human side, and what the annotators are."""
-    rubric, humans, n_answers = study.rubric, study.humans, len(study.answers)
+    rubric, humans = study.rubric, study.humans
     yield from maker_notes(study)
     for metric in rubric.metrics:
         found = humans[metric.id]
-        without = int((found.truth < 0).sum())
+        about = study.answers.of_kind(metric, rubric)
+        without = int((about & (found.truth < 0)).sum())
         if without:
             tied = _tied(found)
             which = "" if tied == without else f", {tied} of them"
             said = f"{which} because their labels are tied" if tied else ""
-            yield f"{metric.title}: {without} of {n_answers} answers have no human truth{said}."
+            all_of_them = f"{study.n_about(metric)} {SEVERAL[metric.of]}"
+            yield f"{metric.title}: {without} of {all_of_them} have no human truth{said}."
         if found.ratings.abstained:
             yield f"{metric.title}: {found.ratings.abstained} human labels are abstentions."
     blank = {m.title: int(humans[m.id].ratings.blank.sum()) for m in rubric.metrics}

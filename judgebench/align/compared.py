@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from judgebench.records import is_slot
+from judgebench.records import SEVERAL, is_slot
 from judgebench.report.words import counted, listed
 from judgebench.stats.peers import BarKind
 from judgebench.study.model_names import suspects
@@ -19,14 +19,19 @@ _BARS = {"typical": "", "average": ", who all count the same", "best": ", the be
 _MOST = 8  # annotators of a bar that are named
 
 
+def rows_in_words(study: Study) -> list[str]:
+    """`66 answers`; where metrics are about others too, `6 answers`, `15 pairs`."""
+    about = {metric.of: study.n_about(metric) for metric in study.rubric.metrics}
+    return [counted(n, kind, SEVERAL[kind]) for kind, n in about.items()]
+
+
 def compared_with(study: Study) -> str:
     """`66 answers and 1,370 human labels; the truth is made by Ann and Ben: median; of an even
     number, the more severe of the middle two.`
 
     Where metrics have several rules, each is followed by the metrics that it holds for.
     """
-    answers, labels = len(study.answers), study.n_labels
-    said = f"{counted(answers, 'answer')} and {counted(labels, 'human label')}"
+    said = listed([*rows_in_words(study), counted(study.n_labels, "human label")])
     if not study.makers:
         return f"{said}."
     rules: dict[str, list[str]] = {}

@@ -20,13 +20,12 @@ from judgebench.data.pairs import (
     preferences,
 )
 from judgebench.errors import SetupError, some
-from judgebench.records import Answer, Kind
+from judgebench.records import SEVERAL, Answer, Kind
 
 if TYPE_CHECKING:
     from judgebench.data.gather import Collected, Position
 
 _ONE: dict[Kind, str] = {"answer": "an answer", "pair": "a pair", "criterion": "a criterion"}
-_SEVERAL: dict[Kind, str] = {"answer": "answers", "pair": "pairs", "criterion": "criteria"}
 _HOW: dict[Kind, str] = {
     "pair": "`pairs: all` in bench.yaml, which compares the answers to each question, or labels "
     "with `pair: [column, column]` in a data.yaml",
@@ -170,7 +169,7 @@ def check_kinds(gathered: Collected) -> None:
         if gathered.has(key.item_id) or not gathered.has_answers:
             told.add(place)
             message = (
-                f"the metric {key.metric} is about {_SEVERAL[wanted]}, and this is {_ONE[kind]}"
+                f"the metric {key.metric} is about {SEVERAL[wanted]}, and this is {_ONE[kind]}"
             )
             allowed = _HOW.get(wanted, "")
             gathered.findings.add("unknown_item", message, place, "item_id", key.item_id, allowed)
@@ -180,5 +179,5 @@ def report_lacking(gathered: Collected) -> None:
     """Report that there is nothing of a kind that the wanted metrics are about."""
     there = {*gathered.made.values(), *(["answer"] if gathered.has_answers else [])}
     for kind in sorted(gathered.kinds - {"answer"} - there):
-        message = f"the rubric has metrics of {_SEVERAL[kind]}, and the data hold none"
+        message = f"the rubric has metrics of {SEVERAL[kind]}, and the data hold none"
         gathered.findings.add("no_answers", message, ("", None), allowed=_HOW[kind])

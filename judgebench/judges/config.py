@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -15,7 +15,7 @@ from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
 from judgebench.prompt import JudgeReply, Prompt
-from judgebench.records import Kind
+from judgebench.records import SEVERAL, Kind
 from judgebench.rubric import Rubric
 from judgebench.stats.consensus import Ties
 from judgebench.yaml_file import Strict, validate
@@ -192,9 +192,6 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
     return validate(value, JudgeConfig, file, node)
 
 
-_SEVERAL: Mapping[Kind, str] = {"answer": "answers", "pair": "pairs", "criterion": "criteria"}
-
-
 def judged_kind(config: JudgeConfig, prompt: Prompt) -> Kind:
     """Of which rows the judge judges: its prompt and `list` say so."""
     if prompt.shows == "criteria":
@@ -208,7 +205,7 @@ def check_judge(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> None:
     problems = [*_places_problems(config, prompt, kind)]
     judged = rubric.of_kind(kind)
     if judged is None:
-        message = f"judges {_SEVERAL[kind]}, of which the rubric has no metric"
+        message = f"judges {SEVERAL[kind]}, of which the rubric has no metric"
         allowed = ", ".join(f"{m.id} (of: {m.of})" for m in rubric.metrics)
         hint = "; with `list: K` it judges answers" if prompt.shows == "responses" else ""
         hint = "" if config.list else hint

@@ -47,7 +47,7 @@ from judgebench.judges.knowledge import LookingUp, open_library
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge, recorded_judges
 from judgebench.prompt import Prompt, load_prompt
-from judgebench.records import Answer, Dataset
+from judgebench.records import SEVERAL, Answer, Dataset, Kind
 from judgebench.report.words import counted, listed
 from judgebench.retrieval.library import WORDS, Library
 from judgebench.rubric import Rubric, load_rubric
@@ -175,9 +175,8 @@ class Bench:
         """What it holds, for whoever checks the file."""
         beside = f" and {len(self.extension.beside)} altered ones" if self.extension else ""
         found = Counter(a.kind for a in self.answers) if self.rubric.kinds != {"answer"} else None
-        rows = found or {"answer": len(self.answers)}
-        many = {"criterion": "criteria"}
-        counts = listed([counted(n, kind, many.get(kind, "")) for kind, n in rows.items()])
+        rows: Mapping[Kind, int] = found or {"answer": len(self.answers)}
+        counts = listed([counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()])
         parts = [
             f"{counts}{beside} with {counted(self.dataset.n_labels, 'human label')}",
             counted(len(self.judges) + len(self.recorded), "judge"),

@@ -265,6 +265,10 @@ class Study:
         found = was_asked(judge.verdicts, self.answers)
         return found if metric is None or judge.judges(metric) else np.zeros_like(found)
 
+    def n_about(self, metric: Metric) -> int:
+        """How many items the metric is about."""
+        return int(self.answers.of_kind(metric, self.rubric).sum())
+
     def due(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:
         """Whether a label of the judge is due on each item (items,): on all that the metric is
         about, unless its verdicts were given as those of a part."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from aligned import align
 
@@ -56,14 +56,17 @@ def answers(texts: Sequence[str] = TEXTS) -> list[Answer]:
     return [pair, *before, whole, checked]
 
 
-def shown_study(judge: str = "m", texts: Sequence[str] = TEXTS) -> Alignment:
+def shown_study(
+    judge: str = "m", texts: Sequence[str] = TEXTS, labelled: Collection[str] = ()
+) -> Alignment:
     """The judge differs from both annotators everywhere; on the pair it says first twice."""
     items, metrics = answers(texts), {metric.of: metric for metric in rubric().metrics}
     labels, verdicts = [], {}
     for item in items:
         metric = metrics[item.kind]
         theirs, other = metric.label_texts[1], metric.label_texts[0]
-        labels += [HumanLabel(item.item_id, who, metric.id, theirs) for who in ("ann", "bob")]
+        given = theirs if not labelled or item.item_id in labelled else None
+        labels += [HumanLabel(item.item_id, who, metric.id, given) for who in ("ann", "bob")]
         said = {metric.id: "tie" if metric.preference else other}
         orders = tuple(Showing(place, 2, {metric.id: other}) for place in (0, 1))
         verdicts[item.item_id] = Verdict(

@@ -198,3 +198,25 @@ def test_turns_fold_hostile_texts_do_not_run_and_the_page_fits_a_telephone(tmp_p
     assert found["title"] == "x: judges against human labels"
     assert found["foreign"] == 0
     assert found["complaints"] == []
+
+
+def test_what_a_metric_is_not_about_is_not_missing() -> None:
+    found = shown_study()
+    said = "1 pair, 3 answers, 1 criterion and 10 human labels"
+    assert found.compared[0].startswith(said)
+    assert dict(found.part.facts)["Answers"][0].startswith("1 pair, 3 answers and 1 criterion to ")
+    missing = {
+        row.metric: (row.estimate.n, row.estimate.n_missing)
+        for row in found.results.select("agreement", "all_agree", who="all")
+    }
+    assert missing == {"preference": (1, 0), "quality": (3, 0), "met": (1, 0), "all": (5, 0)}
+    assert not [note for note in found.notes if "have no human truth" in note]
+
+
+def test_rows_without_a_truth_are_counted_by_what_they_are() -> None:
+    found = shown_study(labelled=["after-3"])
+    assert [note for note in found.notes if "have no human truth" in note] == [
+        "Preference: 1 of 1 pairs have no human truth.",
+        "Quality: 2 of 3 answers have no human truth.",
+        "Met: 1 of 1 criteria have no human truth.",
+    ]
