@@ -16,6 +16,7 @@ from itertools import chain
 from tempfile import TemporaryFile
 from typing import IO, Any, Protocol
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 from urllib.request import Request as HTTPRequest
 from urllib.request import build_opener
 
@@ -249,9 +250,10 @@ class Anthropic:
         """How far it is."""
         found = self.http.json(f"{self._url}/{batch.id}")
         ended, done = found.get("processing_status") == "ended", _count(found, *_ENDS)
-        # The address that a reply names is not asked: a key goes where the judge's file sends it.
-        results = [f"{self._url}/{batch.id}/results"]
-        return State(ended, done, len(batch.requests), results=results)
+        url, own = found.get("results_url"), f"{self._url}/{batch.id}/results"
+        # On another host it is not asked: a key goes where the judge's file sends it.
+        same = isinstance(url, str) and urlsplit(url)[:2] == urlsplit(own)[:2]
+        return State(ended, done, len(batch.requests), results=[str(url) if same else own])
 
     def result(self, line: Mapping[str, Any]) -> Result:
         """What a line of the results says. Raises KeyError, TypeError or AttributeError."""

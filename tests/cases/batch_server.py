@@ -50,6 +50,7 @@ class BatchServer(Loopback):
         self._reply, self._fates = reply, fates
         self.created: dict[str, list[dict[str, Any]]] = {}
         self.failed_as_a_whole = ""
+        self.results_at = ""
         self.ready = True
         self.paid = Counter[str]()
         self.asked = Counter[str]()
@@ -123,7 +124,8 @@ class BatchServer(Loopback):
         return web.json_response(self._about(name))
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response({"data": [self._about(name) for name in self.created]})
+        found = [self._about(name) for name in self.created]
+        return web.json_response({"data": found, "has_more": False})
 
     async def _state(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["id"]
@@ -174,7 +176,8 @@ class BatchServer(Loopback):
         return web.json_response(self._about_messages(name))
 
     async def _list_messages(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response({"data": [self._about_messages(name) for name in self.created]})
+        found = [self._about_messages(name) for name in self.created]
+        return web.json_response({"data": found, "has_more": False})
 
     async def _state_of_messages(self, request: web.Request) -> web.StreamResponse:
         return web.json_response(self._about_messages(request.match_info["id"]))
@@ -187,7 +190,7 @@ class BatchServer(Loopback):
             "processing_status": "ended" if self.ready else "in_progress",
             "request_counts": {**counts, "succeeded": len(self.created[name])},
             "created_at": self._made[name],
-            "results_url": "http://elsewhere.invalid/never",
+            "results_url": f"{self.results_at or self.base_url}/messages/batches/{name}/results",
         }
 
     async def _results(self, request: web.Request) -> web.StreamResponse:

@@ -172,7 +172,7 @@ class Loopback:
 
     async def _live(self, started: Future[None]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        app = web.Application()
+        app = web.Application(client_max_size=1 << 28)
         self._add_routes(app)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()

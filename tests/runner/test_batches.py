@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 from batch_server import BatchServer, Fate, last_text
 from loopback import PATIENCE, Body, cut, dropped, hanging, html, raw, status, until
@@ -397,6 +398,36 @@ def test_the_address_and_the_key_are_those_of_single_calls(
     monkeypatch.delenv(names[1])
     with pytest.raises(SetupError, match=f"{names[1]} is not set"):
         jb.run(bench_file(tmp_path, f"litellm:{model}"), tmp_path / "other", batch=True)
+
+
+def test_a_key_goes_to_no_other_host_for_results(tmp_path: Path) -> None:
+    model = "litellm:anthropic/claude-sonnet-4-5"
+    with BatchServer(reply) as server, BatchServer(reply) as elsewhere:
+        server.results_at = elsewhere.base_url
+        bench = bench_file(tmp_path, model, base_url=server.anthropic_url)
+        jb.run(bench, tmp_path / "run", batch=True)
+        assert server.asked["results"] == 1
+        assert not elsewhere.asked
+
+
+def test_the_server_of_these_tests_speaks_with_the_client_of_openai() -> None:
+    with BatchServer(lambda body: "a reply") as server:
+        client = openai.OpenAI(base_url=server.base_url, api_key="none")
+        body = {"model": "x", "messages": [{"role": "user", "content": "hi"}]}
+        line = {"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": body}
+        file = client.files.create(file=("b.jsonl", json.dumps(line).encode()), purpose="batch")
+        made = client.batches.create(
+            input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
+        )
+        found = client.batches.retrieve(made.id)
+        assert (found.status, found.request_counts and found.request_counts.completed) == (
+            "completed",
+            1,
+        )
+        assert [one.id for one in client.batches.list(limit=100)] == [made.id]
+        said = json.loads(client.files.content(str(found.output_file_id)).text)
+        assert said["custom_id"] == "1"
+        assert said["response"]["body"]["choices"][0]["message"]["content"] == "a reply"
 
 
 def test_judges_in_this_process_are_asked_as_ever(tmp_path: Path) -> None:
