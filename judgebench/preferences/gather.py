@@ -91,6 +91,13 @@ def scales(study: Study) -> Iterator[tuple[str, str, tuple[Metric, ...]]]:
         yield name, name.replace("_", " ").capitalize(), tuple(metrics[i] for i in ids)
 
 
+def whole_scales(study: Study) -> list[tuple[str, str, tuple[Metric, ...]]]:
+    """The scales without the metrics that are part of a composite: those that systems and pairs are
+    compared by."""
+    within = {name for of in study.rubric.composite.values() for name in of}
+    return [scale for scale in scales(study) if scale[0] not in within]
+
+
 def scored(study: Study, rows: Rows) -> Iterator[Scored]:
     """One for each of the `scales` that humans gave any score on."""
     for name, title, of in scales(study):
@@ -236,8 +243,9 @@ def _by_scores(study: Study, answers: Sequence[Sequence[int]]) -> Mapping[str, G
     known = np.flatnonzero((at >= 0).all(axis=1))
     if not len(known):
         return found
-    for _, title, of in scales(study):
-        for judge in study.judges:
+    real = [judge for judge in study.judges if judge.kind != "control"]
+    for _, title, of in whole_scales(study):
+        for judge in real:
             given = [_scores(study, judge, of, side) for side in at[known].T]
             both = np.stack([side.values for side in given], axis=1)
             labels = np.full(len(at), -1)

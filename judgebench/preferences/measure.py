@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from judgebench.preferences.criteria import criterion_rows
-from judgebench.preferences.gather import by_scores, compared, preferred, rows_of, scales, scored
+from judgebench.preferences.gather import (
+    by_scores,
+    compared,
+    preferred,
+    rows_of,
+    scales,
+    scored,
+    whole_scales,
+)
 from judgebench.preferences.orders import preference_rows, samples, score_rows
 from judgebench.preferences.position import position_rows
 from judgebench.preferences.result import Preferences
@@ -23,6 +31,7 @@ def measure_preferences(study: Study) -> Preferences | None:
     models = {name: _model(judge) for judge in study.judges for name in _names(study, judge)}
     kinds = {name: judge.kind for judge in study.judges for name in _names(study, judge)}
     titles = {m.id: m.title for m in study.rubric.metrics} | {i: t for i, t, _ in scales(study)}
+    whole = {name for name, *_ in whole_scales(study)}
     found: list[Row] = []
     notes: list[str] = []
     for scores in scored(study, rows):
@@ -30,7 +39,7 @@ def measure_preferences(study: Study) -> Preferences | None:
             continue  # one response to each question
         notes += samples(scores)
         found += score_rows(scores, study.resampling)
-        if pairs := compared(study, rows, scores):
+        if scores.id in whole and (pairs := compared(study, rows, scores)):
             found += system_rows(pairs, models, study.resampling)
     for metric in study.rubric.metrics:
         if metric.preference and (prefers := preferred(study, rows, metric)):
@@ -49,7 +58,7 @@ def measure_preferences(study: Study) -> Preferences | None:
 def _names(study: Study, judge: JudgeVerdicts) -> Iterator[str]:
     """The judge's name, and those under which its scores of single responses are compared."""
     yield judge.name
-    yield from (by_scores(judge.name, title) for _, title, _ in scales(study))
+    yield from (by_scores(judge.name, title) for _, title, _ in whole_scales(study))
 
 
 def _model(judge: JudgeVerdicts) -> str:

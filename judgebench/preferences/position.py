@@ -38,7 +38,7 @@ def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
                     continue
                 if metric.preference:
                     pairs[name].append((row, showing.place, index))
-                elif metric.kind == "ordinal":
+                elif metric.kind == "ordinal" and metric.of == "answer" and showing.of > 1:
                     lists[name].append((row, showing.place, index))
     for name, seen in pairs.items():
         yield from _of_pairs(study, judge.name, name, np.array(seen))

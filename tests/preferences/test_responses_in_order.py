@@ -117,6 +117,7 @@ def test_a_composite_is_the_mean_of_its_metrics_for_each_person() -> None:
     )
     assert humans.value == 0.75
     assert found.titles["overall"] == "Overall"
+    assert found.rows.values("metric", "win_rate") == ["overall"]
 
 
 def test_one_response_to_each_question_is_nothing_to_compare() -> None:
