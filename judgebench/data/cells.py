@@ -134,7 +134,10 @@ def nested(cell: Cell) -> Any:
     """
     if isinstance(cell, str):
         return _literal(cell) if cell.strip() else None
-    return _objects(cell.value) if isinstance(cell, Nested) else list(cell)
+    try:
+        return _objects(cell.value) if isinstance(cell, Nested) else list(cell)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
 
 
 def _objects(value: Any) -> Any:

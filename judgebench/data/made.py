@@ -162,9 +162,11 @@ def check_kinds(gathered: Collected) -> None:
     if set(of.values()) == {"answer"} or gathered.findings.lost_rows:
         return
     told: set[Position] = set()
-    for key, (_, place) in gathered.labels.items():
+    for key, (label, place) in list(gathered.labels.items()):
         wanted, kind = of[key.metric], gathered.made.get(key.item_id, "answer")
-        if kind == wanted or place in told:
+        if kind != wanted and label is None:
+            del gathered.labels[key]  # of a wide table, in which rows of all kinds stand
+        if kind == wanted or label is None or place in told:
             continue
         if gathered.has(key.item_id) or not gathered.has_answers:
             told.add(place)

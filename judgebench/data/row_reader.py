@@ -312,7 +312,10 @@ class _RowReader:
 
     def _named(self, named: Answer, row: RawRow) -> str:
         place = Position(self.table.file, row.line)
-        self.gathered.named.setdefault(named.item_id, (named, place))
+        known, _ = self.gathered.named.setdefault(named.item_id, (named, place))
+        if known.parts != named.parts:
+            message = "names others that have this item id, too"
+            self._note("bad_pair", message, row, found=named.item_id)
         return named.item_id
 
     def _labels(self, spec: LabelSpec) -> _Labels:

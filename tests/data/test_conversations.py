@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from judgebench.data import DataSpec, load_data
 from judgebench.data.cells import Nested
 from judgebench.data.conversation import ROLES, judged, turns_of
+from judgebench.data.criteria import criteria_of
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Dataset, Part, in_words
 from judgebench.rubric import Rubric
@@ -145,6 +146,36 @@ def test_a_call_of_a_tool_is_shown() -> None:
 def test_what_does_not_fit_a_conversation(entry: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         DataSpec.model_validate({"files": [{"path": "x", "items": {"item_id": "id", **entry}}]})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+    | st.sampled_from(["user", "assistant", "role", "content"]),
+    lambda inside: st.lists(inside, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["role", "content", "type", "text", "tool_calls", "id", "points", "tags"]),
+        inside,
+        max_size=4,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON, st.booleans())
+def test_whatever_a_cell_holds_is_read_or_reported(value: Any, as_text: bool) -> None:
+    cell = json.dumps(value) if as_text else Nested(value)
+    for read in (turns_of, criteria_of):
+        found, faults = read(cell)
+        assert all(fault.message for fault in faults)
+        assert all(isinstance(one.text, str) for one in found)
+
+
+def test_deep_nesting_is_a_fault() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert turns_of(Nested(deep))[1][0].message == "is nested too deeply"
+    assert turns_of("[" * 100_000)[1][0].message == "is neither a JSON list nor a Python list"
 
 
 @given(st.lists(st.tuples(st.sampled_from(ROLES), st.text("ab \n", max_size=4)), max_size=8))

@@ -337,6 +337,27 @@ def test_metrics_and_rows_must_be_of_one_kind(
     )
 
 
+def test_a_wide_table_may_hold_answers_and_pairs(
+    files: list[Path], both: Rubric, write: Write
+) -> None:
+    pairs = pair_rows(load_data(files, both, pairs=WantedPairs()))
+    rows = "".join(f"{pair.item_id},Cid,,first\n" for pair in pairs)
+    wide = write("wide.csv", "item_id,annotator,quality,better\nk-a,Cid,good,\n" + rows)
+    found = load_data([*files, wide], both, pairs=WantedPairs())
+    said = [(x.metric, x.label) for x in found.labels if x.annotator == "Cid"]
+    assert said == [("quality", "good"), *[("better", "first")] * len(pairs)]
+
+
+def test_two_pairs_of_one_id_are_an_error(write: Write, both: Rubric) -> None:
+    ends = [("x", "y vs z"), ("y", "z vs x"), ("z", "x vs y"), ("x vs y", "z"), ("y vs z", "x")]
+    rows = "".join(f"k,{a},{b},Ann,1,tie,none\n" for a, b in [*ends, ("z vs x", "y")])
+    votes = write("votes.csv", VOTES.splitlines()[0] + "\n" + rows)
+    found = problems([write("data.yaml", DATA)], both.only(["better", "margin"]))
+    assert any(
+        f"{votes}:" in text and "names others that have this item id" in text for text in found
+    )
+
+
 def test_frames_of_votes_and_verdicts_make_a_study() -> None:
     votes = pd.DataFrame(
         [
