@@ -289,7 +289,8 @@ def _verdict_cell(
     verdict = d.verdicts.get(judge)
     if verdict is None:
         return Cell("not judged", look="unclear")
-    text = verdict.labels.get(metric.id, verdict.status.value)
+    ended = "no label" if verdict.status is Status.OK else verdict.status.value
+    text = verdict.labels.get(metric.id, ended)
     if not differs:
         return Cell(text)
     signs, words, looks = zip(*differs, strict=True)

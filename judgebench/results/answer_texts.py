@@ -68,6 +68,8 @@ def reasons_of(judge: str, verdict: Verdict, answer: Answer, rubric: Rubric) -> 
         for one in verdict.transcript
     ]
     pieces["how it was shown"] = [_shown(one, answer, rubric) for one in verdict.shown]
+    if verdict.shown and verdict.status is Status.OK and verdict.reason:
+        pieces["how it was shown"].append(("Both together", verdict.reason))
     there = {what: texts for what, texts in pieces.items() if any(text for _, text in texts)}
     if there:
         texts = (one for several in there.values() for one in several)

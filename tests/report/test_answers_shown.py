@@ -120,6 +120,17 @@ def test_the_reasons_of_a_judge_are_folded_and_complete(cards: dict[str, Card]) 
     assert in_a_list[-2:] == [("column", "Shown as number 3 of 4"), ("", "Quality: good")]
 
 
+def test_a_pair_left_without_a_label_says_why() -> None:
+    found = shown_study()
+    (pair,) = [d for d in found.disagreements if d.answer.item_id == "pair"]
+    why = "preference: no label (inconsistent): first, then second"
+    said = {"m": replace(pair.verdicts["m"], labels={}, reason=why)}
+    changed = replace(found, disagreements=(replace(pair, verdicts=said),))
+    (block,) = [b for b in changed.part.blocks if b.heading == "Disagreements"]
+    assert block.cards[0].grid.rows[0][-1].text == "✕ ⇄ no label"
+    assert block.cards[0].folded[0][1][-2:] == [("column", "Both together"), ("", why)]
+
+
 def test_a_verdict_without_reasons_has_nothing_to_unfold() -> None:
     answer = answers()[0]
     plain = Verdict("pair", answer.content_hash, "m", "s", Status.OK)
