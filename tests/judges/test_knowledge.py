@@ -554,9 +554,9 @@ def test_a_real_model_asks_and_is_answered(tmp_path: Path, smollm2: Path) -> Non
     bench.write_text(
         "name: asks\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"
         "metrics: [politeness]\ncontrols: false\njudges:\n"
-        f"  - {{name: plain, backend: 'llamacpp:{smollm2}'}}\n"
-        f"  - {{name: knows, backend: 'llamacpp:{smollm2}', knowledge: "
-        "{corpus: corpus.jsonl, embedder: words, questions: 1}}\n"
+        f"  - {{name: plain, backend: 'llamacpp:{smollm2}', settings: {{context: 1024}}}}\n"
+        f"  - {{name: knows, backend: 'llamacpp:{smollm2}', settings: {{context: 1024}}, "
+        "knowledge: {corpus: corpus.jsonl, embedder: words, questions: 1}}\n"
     )
     folder = RunFolder(tmp_path / "run")
     run(load_bench(bench), folder)

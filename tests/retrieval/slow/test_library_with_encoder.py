@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,11 @@ import pytest
 pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
+from judgebench.backends import open_backend  # noqa: E402
+from judgebench.backends.contract import Message, Request  # noqa: E402
+from judgebench.backends.settings import BackendSettings  # noqa: E402
 from judgebench.judges.config import KnowledgeConfig  # noqa: E402
-from judgebench.judges.knowledge import open_library  # noqa: E402
+from judgebench.judges.knowledge import LookingUp, open_library  # noqa: E402
 
 TEXTS = {
     "rabies": "Rabies is passed on by the bite of a sick animal. It is nearly always fatal.",
@@ -36,3 +40,27 @@ def test_passages_are_found_by_meaning_and_vectors_are_kept(tmp_path: Path, mini
     assert about["embedder"]["model"] == "minilm"
     words = config.model_copy(update={"embedder": "words"})
     assert open_library(words, tmp_path, tmp_path).describe() != about
+
+
+def test_outlines_takes_a_schema_with_a_question_and_one_without(
+    tmp_path: Path, minilm: Path, smollm2: Path
+) -> None:
+    pytest.importorskip("outlines", reason="needs outlines (make test-transformers)")
+    for name, text in TEXTS.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    config = KnowledgeConfig(corpus=".", questions=1)
+    library = open_library(config, tmp_path, tmp_path / "run")
+    engine = open_backend(f"transformers:{smollm2}", BackendSettings(context=1024, threads=1))
+    verdict = {"type": "object", "properties": {"harm": {"enum": ["None", "Much"]}}}
+    verdict |= {"required": ["harm"], "additionalProperties": False}
+    texts = ["What is rabies? Is it harmful?", "Iron is good for you."]
+    messages = [(Message("system", "Judge the harm."), Message("user", text)) for text in texts]
+    requests = [Request(str(n), both, verdict, 120) for n, both in enumerate(messages)]
+    looking = LookingUp(engine, config, library)
+    replies = list(looking.complete(requests))
+    looking.close()
+    assert {reply.key for reply in replies} == {"0", "1"}
+    for reply in replies:
+        assert json.loads(reply.text)["harm"] in ("None", "Much")
+        assert reply.usage.calls == 1 + len(reply.transcript)
+    assert any(reply.transcript for reply in replies)
