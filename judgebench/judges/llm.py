@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from itertools import product
 from typing import Any
 
 from judgebench.backends.contract import (
@@ -24,6 +23,7 @@ from judgebench.backends.hosts import hosts_of
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig, judged_kind
 from judgebench.judges.judge import Task
+from judgebench.judges.pairs import Order, orders_of, rationale_of, settled
 from judgebench.judges.replies import (
     Beside,
     Reading,
@@ -43,7 +43,7 @@ from judgebench.records import (
     add_known,
     content_hash,
 )
-from judgebench.rubric import Metric, Rubric
+from judgebench.rubric import Rubric
 
 # Enough for the reply and some slack; a reply cut short is unreadable and says so.
 _TOKENS_A_METRIC = {"json": 40, "rationale": 40, "brackets": 40, "likert": 20, "result": 400}
@@ -54,17 +54,15 @@ _TOKENS_BESIDES: Mapping[ReplyKind, int] = {
 _TOKENS_OF_A_QUESTION = 160
 _TOKENS_OF_ANALYSIS = 200  # of each response, in free words
 _NO_REPLY = ("failed", "too_long", "refused", "unclear")
-_AS_THEY_STAND = (0, 1)  # the places of a pair's responses
-_ORDERS = (_AS_THEY_STAND, (1, 0))
 
 
 @dataclass
 class _Pending:
-    """Tasks that are asked together and whose replies are coming in: one for each order in which
-    a pair is shown and each part (all metrics, or one metric each)."""
+    """Tasks that are asked together and whose replies are coming in: of each order in which a pair
+    is shown (`()` where there is no pair), one for each part (all metrics, or one metric each)."""
 
     tasks: Sequence[Task]
-    calls: Sequence[tuple[tuple[int, ...], int]]
+    orders: Sequence[Order]
     replies: dict[int, Reply] = field(default_factory=dict)
 
 
@@ -189,33 +187,26 @@ class LLMJudge:
             number, call = reply.key.split("/")
             waiting = pending[number]
             waiting.replies[int(call)] = reply
-            if len(waiting.replies) == len(waiting.calls):
+            if len(waiting.replies) == self.calls_an_answer:
                 del pending[number]
                 yield from self._verdicts(waiting)
 
     def _requests(self, tasks: Iterable[Task], pending: dict[str, _Pending]) -> Iterator[Request]:
         for number, together in enumerate(_bundled(tasks)):
-            calls = self._calls(together[0])
-            pending[str(number)] = _Pending(together, calls)
-            for call in range(len(calls)):
+            pending[str(number)] = _Pending(together, self._orders(together[0]))
+            for call in range(self.calls_an_answer):
                 yield self.request(together[0], call, f"{number}/{call}", together)
 
-    def _calls(self, task: Task) -> list[tuple[tuple[int, ...], int]]:
-        """The order of the two responses (of a pair) and the part of each request."""
-        orders: Sequence[tuple[int, ...]] = [()]
-        if self.kind == "pair":
-            drawn = content_hash([self.config.seed or 0, task.answer.item_id])
-            orders = _ORDERS if self._both_orders else [_ORDERS[int(drawn, 16) % 2]]
-        return list(product(orders, range(len(self._parts))))
+    def _orders(self, task: Task) -> Sequence[Order]:
+        return orders_of(self.config, task.answer.item_id) if self.kind == "pair" else [()]
 
     def request(
         self, task: Task, call: int = 0, key: str = "", together: Sequence[Task] = ()
     ) -> Request:
         """One of the requests of a task, or of tasks that are shown `together` (there is a single
         one unless metrics or orders are asked one by one)."""
-        order, part = self._calls(task)[call]
-        rubric = self._parts[part]
-        texts = self._texts(task, order)
+        number, part = divmod(call, len(self._parts))
+        rubric, texts = self._parts[part], self._texts(task, self._orders(task)[number])
         shown = () if self.prompt.shows == "answer" else texts
         system, user = self.prompt.render(rubric, (task.bundle or (task.answer,))[0], shown)
         messages = [Message("system", system), Message("user", user)]
@@ -224,12 +215,11 @@ class LLMJudge:
             reasons = dict.fromkeys(verdict.reason for verdict in previous)
             messages.append(Message("user", _ask_again("; ".join(reasons))))
         decoding = self.config.decoding
-        enough = self._enough_tokens(rubric, len(texts))
         return Request(
             key=key or task.answer.item_id,
             messages=tuple(_merge_turns(messages)),
             schema=self._schema(part, len(texts)),
-            max_tokens=decoding.max_tokens or enough,
+            max_tokens=decoding.max_tokens or self._enough_tokens(rubric, len(texts)),
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             seed=decoding.seed,
@@ -270,24 +260,25 @@ class LLMJudge:
 
     def _verdicts(self, done: _Pending) -> Iterator[Verdict]:
         replies = [done.replies[i] for i in sorted(done.replies)]
-        first = done.tasks[0]
-        shown = first.bundle or (first.answer,)
-        n = 2 if self.kind == "pair" else len(shown)
+        task = done.tasks[0]
+        shown = task.bundle or (task.answer,)
+        beside = self._beside(2 if self.kind == "pair" else len(shown))
+        parts = self._parts * len(done.orders)
         read = [
-            self._read(reply, self._parts[part], shown, self._beside(n))
-            for reply, (_, part) in zip(replies, done.calls, strict=True)
+            self._read(reply, part, shown, beside)
+            for reply, part in zip(replies, parts, strict=True)
         ]
         ids = [answer.item_id for answer in shown]
         for number, task in enumerate(done.tasks):
             place = ids.index(task.answer.item_id)
-            readings = [each[place] for each in read]
-            share = _Share(number, len(done.tasks))
-            yield self._verdict(task, done.calls, replies, readings, share)
+            verdict = self._verdict(task, replies, [each[place] for each in read], done.orders)
+            if self.prompt.shows == "responses" and self.kind == "answer":
+                verdict = replace(verdict, shown=(Showing(place, len(ids), verdict.labels),))
+            yield verdict if len(done.tasks) == 1 else _share(verdict, number, len(done.tasks))
 
     def _verdict(
-        self, task: Task, calls: Sequence[tuple[tuple[int, ...], int]], replies: list[Reply],
-        readings: list[Reading], share: _Share,
-    ) -> Verdict:  # fmt: skip
+        self, task: Task, replies: list[Reply], readings: list[Reading], orders: Sequence[Order]
+    ) -> Verdict:
         answer, previous = task.answer, task.previous
         labels = {k: v for reading in readings for k, v in reading.labels.items()}
         reasons = [reading.reason for reading in readings]
@@ -296,14 +287,15 @@ class LLMJudge:
         if self.config.probabilities:
             reasons += [_lacking(r, part) for r, part in zip(replies, self._parts, strict=True)]
         if self.kind == "pair":
-            shown = _showings([order for order, _ in calls], readings)
-            labels, differing = self._settled(shown)
-            reasons = [*dict.fromkeys(filter(None, reasons)), *differing]
-            rationale = _rationale_of_pair([order for order, _ in calls], readings)
-        elif self.prompt.shows == "responses":
-            bundle = task.bundle or (answer,)
-            place = [one.item_id for one in bundle].index(answer.item_id)
-            shown = (Showing(place, len(bundle), labels),)
+            n = len(self._parts)
+            by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
+            shown = tuple(
+                Showing(order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()})
+                for order, parts in zip(orders, by_order, strict=True)
+            )
+            labels, differing = settled(shown, self.rubric.metrics, self.config)
+            reasons = [*dict.fromkeys(reasons), *differing]
+            rationale = rationale_of(orders, by_order)
         return Verdict(
             item_id=answer.item_id,
             content_hash=task.content_hash or answer.content_hash,
@@ -316,9 +308,9 @@ class LLMJudge:
             repeat=self._repeat,
             reason="; ".join(filter(None, reasons)),
             raw="\n".join(reply.text for reply in replies),
-            usage=share.of_usage(sum((r.usage for r in replies), Usage())),
-            cost=share.of(reduce(add_known, (r.cost for r in replies), None)),
-            latency=share.of(sum(r.latency for r in replies)),
+            usage=sum((r.usage for r in replies), Usage()),
+            cost=reduce(add_known, (r.cost for r in replies), None),
+            latency=sum(r.latency for r in replies),
             model=" + ".join(dict.fromkeys(r.model for r in replies if r.model)),
             shown=shown,
             rationale=rationale,
@@ -329,36 +321,6 @@ class LLMJudge:
     def _enough_tokens(self, rubric: Rubric, n: int) -> int:
         enough = _enough_tokens(self.prompt.reply, rubric, self._beside(n))
         return max(enough, _TOKENS_OF_A_QUESTION) if self.config.knowledge else enough
-
-    def _settled(self, shown: Sequence[Showing]) -> tuple[dict[str, str], list[str]]:
-        """The labels of a pair, of the first response against the second, and why they are not
-        those of both orders. A metric that was not read in every order has none."""
-        labels, reasons = {}, []
-        for metric in self.rubric.metrics:
-            said = [_turned(showing, metric) for showing in shown]
-            if None in said:
-                continue
-            if len(set(said)) == 1:
-                labels[metric.id] = str(said[0])
-                continue
-            instead = self._inconsistent(metric, [str(label) for label in said])
-            if instead is not None:
-                labels[metric.id] = instead
-            told = f"{instead} (inconsistent)" if instead else "no label (inconsistent)"
-            reasons.append(
-                f"{metric.id}: {told}: {said[0]} with the first response shown first, {said[1]} "
-                "with the second shown first"
-            )
-        return labels, reasons
-
-    def _inconsistent(self, metric: Metric, said: Sequence[str]) -> str | None:
-        """What stands for labels that differ between the two orders."""
-        if self.config.inconsistent == "none":
-            return None
-        if metric.preference:
-            return metric.label_texts[2]
-        grades = [label for label in metric.label_texts if label in said]
-        return grades[0] if metric.kind == "ordinal" and len(grades) == len(said) else None
 
     def _read(
         self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None
@@ -478,59 +440,13 @@ def _ids(task: Task) -> list[str]:
     return [answer.item_id for answer in task.bundle]
 
 
-@dataclass(frozen=True)
-class _Share:
-    """The part of verdict `number` in what a request for `n` verdicts used; the parts add up."""
-
-    number: int
-    n: int
-
-    def of(self, whole: float | None) -> Any:
-        return whole if self.n == 1 or whole is None else whole / self.n
-
-    def of_usage(self, whole: Usage) -> Usage:
-        """Whole numbers: the first verdicts have what cannot be divided."""
-        if self.n == 1:
-            return whole
-        counts = {one.name: getattr(whole, one.name) for one in fields(Usage)}
-        return Usage(
-            **{k: v and v // self.n + (self.number < v % self.n) for k, v in counts.items()}
-        )
-
-
-def _turned(showing: Showing, metric: Metric) -> str | None:
-    """A label of a pair as it is of the first response against the second."""
-    label = showing.labels.get(metric.id)
-    return label if label is None or showing.place == 0 else metric.swapped(label)
-
-
-def _by_order(
-    orders: Sequence[tuple[int, ...]], readings: Sequence[Reading]
-) -> dict[tuple[int, ...], list[Reading]]:
-    found: dict[tuple[int, ...], list[Reading]] = {}
-    for order, reading in zip(orders, readings, strict=True):
-        found.setdefault(order, []).append(reading)
-    return found
-
-
-def _showings(
-    orders: Sequence[tuple[int, ...]], readings: Sequence[Reading]
-) -> tuple[Showing, ...]:
-    """What a judge said of a pair in each order, of the responses as they stood."""
-    return tuple(
-        Showing(order.index(0), 2, {k: v for one in parts for k, v in one.labels.items()})
-        for order, parts in _by_order(orders, readings).items()
-    )
-
-
-def _rationale_of_pair(orders: Sequence[tuple[int, ...]], readings: Sequence[Reading]) -> str:
-    """The reasons in each order. `Response 1` is the one that stood first, so that is said."""
-    told = []
-    for order, parts in _by_order(orders, readings).items():
-        if why := "\n".join(one.rationale for one in parts if one.rationale):
-            swapped = order != _AS_THEY_STAND
-            told.append("With the second response shown first:\n" * swapped + why)
-    return "\n\n".join(told)
+def _share(whole: Verdict, number: int, n: int) -> Verdict:
+    """Verdict `number` of `n` that one request gave, with its part of what the request used. The
+    parts add up: the first verdicts have what cannot be divided."""
+    counts = {one.name: getattr(whole.usage, one.name) for one in fields(Usage)}
+    used = {k: v and v // n + (number < v % n) for k, v in counts.items()}
+    cost = None if whole.cost is None else whole.cost / n
+    return replace(whole, usage=Usage(**used), cost=cost, latency=whole.latency / n)
 
 
 def _merge_turns(messages: list[Message]) -> Iterator[Message]:

@@ -1,0 +1,66 @@
+"""What stands for a pair of responses that a judge was shown in both orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judgebench.judges.config import JudgeConfig
+from judgebench.judges.replies import Reading
+from judgebench.records import Showing, content_hash
+from judgebench.rubric import Metric
+
+Order = tuple[int, ...]  # the places of the responses, from 0
+AS_IT_STANDS: Order = (0, 1)
+ORDERS = (AS_IT_STANDS, (1, 0))
+
+
+def orders_of(config: JudgeConfig, item_id: str) -> Sequence[Order]:
+    """In which orders a judge is shown the pair: both, or one that its seed draws."""
+    if config.orders != "one":
+        return ORDERS
+    return [ORDERS[int(content_hash([config.seed or 0, item_id]), 16) % 2]]
+
+
+def settled(
+    shown: Sequence[Showing], metrics: Sequence[Metric], config: JudgeConfig
+) -> tuple[dict[str, str], list[str]]:
+    """The labels of the first response against the second, and why they are not those of both
+    orders. A metric that was not read in every order has none."""
+    labels, reasons = {}, []
+    for metric in metrics:
+        said = [_turned(showing, metric) for showing in shown]
+        if "" in said:
+            continue
+        label: str | None = said[0]
+        if len({*said}) > 1:
+            label = None if config.inconsistent == "none" else _instead(metric, said)
+            reasons.append(
+                f"{metric.id}: {label or 'no label'} (inconsistent): {said[0]} with the first "
+                f"response shown first, {said[1]} with the second shown first"
+            )
+        if label:
+            labels[metric.id] = label
+    return labels, reasons
+
+
+def _turned(showing: Showing, metric: Metric) -> str:
+    """A label as it is of the first response against the second; empty where there is none."""
+    label = showing.labels.get(metric.id, "")
+    return label if showing.place == 0 else metric.swapped(label)
+
+
+def _instead(metric: Metric, said: Sequence[str]) -> str | None:
+    """A tie, or the lower one of two grades."""
+    if metric.preference:
+        return metric.label_texts[2]
+    grades = [label for label in metric.label_texts if label in said]
+    return grades[0] if metric.kind == "ordinal" and len(grades) == len(said) else None
+
+
+def rationale_of(orders: Sequence[Order], readings: Sequence[Sequence[Reading]]) -> str:
+    """The reasons that were given in each order. `Response 1` is the one that stood first."""
+    told = []
+    for order, parts in zip(orders, readings, strict=True):
+        if why := "\n".join(one.rationale for one in parts if one.rationale):
+            told.append("With the second response shown first:\n" * (order != AS_IT_STANDS) + why)
+    return "\n\n".join(told)
