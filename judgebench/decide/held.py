@@ -125,6 +125,7 @@ class Held:
         """Why the numbers rest on a part of the run that need not be like the rest, or empty."""
         if self.study.damage:
             return "Files of the run are damaged, and what is left need not be like what is lost"
+        asked = asked[self.study.answers.of_kind(self.metric, self.study.rubric)]
         if self.study.unfinished and not (asked.all() or judge.asked_in_part):
             return (
                 f"The run is unfinished: the judge has {asked.sum():,} of {len(asked):,} verdicts, "

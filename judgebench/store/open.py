@@ -53,7 +53,7 @@ def open_run(
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
         run=_run_in_words(manifest), damage=tuple(_lacking(folder)),
-        unfinished=tuple(_unfinished(manifest, judges, len(answers))),
+        unfinished=tuple(_unfinished(manifest, judges, study)),
     )  # fmt: skip
 
 
@@ -66,13 +66,14 @@ def _lacking(folder: RunFolder) -> Iterator[str]:
 
 
 def _unfinished(
-    manifest: Mapping[str, Any], judges: Sequence[JudgeVerdicts], n: int
+    manifest: Mapping[str, Any], judges: Sequence[JudgeVerdicts], study: Study
 ) -> Iterator[str]:
     """That the run has not ended, and which verdicts it lacks."""
     if manifest.get("state", "finished") == "finished":
         return
     lacking = []
     for judge in judges:
+        n = study.n_due(judge)
         done = sum(k for status, k in status_counts(judge.verdicts).items() if status != "failed")
         if done < n and not judge.asked_in_part:
             lacking.append(f"{judge.name} has {done:,} of {n:,} verdicts")

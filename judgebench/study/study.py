@@ -277,6 +277,12 @@ class Study:
             return about & self.asked(judge, metric)
         return about
 
+    def n_due(self, judge: JudgeVerdicts) -> int:
+        """On how many items a label of the judge is due, of any metric."""
+        metrics = [metric for metric in self.rubric.metrics if judge.judges(metric)]
+        none = np.zeros(len(self.answers), dtype=np.bool_)
+        return int(np.any([none, *(self.due(judge, metric) for metric in metrics)], axis=0).sum())
+
     def probabilities(self, judge: JudgeVerdicts, metric: Metric) -> FloatArray | None:
         """The judge's probability of each label (items, k), NaN in the rows that have none; None
         where it gave none at all."""

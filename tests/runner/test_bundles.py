@@ -256,6 +256,10 @@ def test_every_judge_judges_the_rows_that_its_metrics_are_about(tmp_path: Path) 
     }
     assert due["pairs", "better"] == due["single", "score"] == due["items", "met"] == 2
     assert ("pairs", "score") not in due
+    folder.write_manifest(folder.manifest(), "stopped")
+    assert open_run(RunFolder(tmp_path)).unfinished == (
+        "This run is unfinished. The same command, given again, goes on with it.",
+    )
 
 
 def test_a_jury_of_pair_judges_votes_on_pairs_alone(tmp_path: Path) -> None:
