@@ -17,7 +17,7 @@ from judgebench.preferences.gather import (
 from judgebench.preferences.orders import preference_rows, samples, score_rows
 from judgebench.preferences.position import position_rows
 from judgebench.preferences.result import Preferences
-from judgebench.preferences.systems import system_rows
+from judgebench.preferences.systems import system_rows, too_many
 from judgebench.results.rows import Results, Row
 from judgebench.study.study import JudgeVerdicts, Study, backend_fact
 
@@ -41,10 +41,12 @@ def measure_preferences(study: Study) -> Preferences | None:
         found += score_rows(scores, study.resampling)
         if scores.id in whole and (pairs := compared(study, rows, scores)):
             found += system_rows(pairs, models, study.resampling)
+            notes += too_many(pairs)
     for metric in study.rubric.metrics:
         if metric.preference and (prefers := preferred(study, rows, metric)):
             found += preference_rows(prefers, study.resampling)
             found += system_rows(prefers.compared, models, study.resampling)
+            notes += too_many(prefers.compared)
         if metric.of == "criterion":
             found += criterion_rows(study, metric)
     for judge in study.judges:

@@ -16,8 +16,16 @@ import numpy as np
 from judgebench.preferences.gather import Compared, Flags
 from judgebench.results.rows import Row
 from judgebench.stats.arrays import FloatArray
-from judgebench.stats.resample import ClusterCounts, Resampling, cluster_bootstrap, random_groups
+from judgebench.stats.resample import (
+    ClusterCounts,
+    Resampling,
+    cluster_bootstrap,
+    grouping_told,
+    random_groups,
+)
 from judgebench.stats.systems import (
+    NO_STRENGTHS,
+    apart,
     judge_minus_humans,
     of_side,
     rankings,
@@ -57,6 +65,16 @@ def system_rows(
             yield from both.rates("longer", name, (0, 1), {})
 
 
+def too_many(found: Compared) -> Iterator[str]:
+    """A sentence where there are more systems than are ranked."""
+    if len(found.systems) > MOST_SYSTEMS:
+        n = len(found.systems)
+        yield (
+            f"{found.title}: win rates and rankings of {n:,} systems, more than {MOST_SYSTEMS}, "
+            "are left out."
+        )
+
+
 class _Wins:
     """The wins by the humans, and by a judge where one is given, on the same pairs."""
 
@@ -66,7 +84,8 @@ class _Wins:
         self._found, self._resampling = found, resampling
         S, given = len(found.systems), ~np.isnan(outcomes).any(axis=0)
         both, lacking = used & given, found.sides[used & ~given]
-        of = random_groups(found.clusters[both].occurring(), resampling.seed)
+        clusters = found.clusters[both].occurring()
+        self._n_clusters, of = clusters.n, random_groups(clusters, resampling.seed)
         wins = [wins_by_cluster(found.sides[both], x[both], of, S) for x in outcomes]
         self._counts = ClusterCounts(np.stack(wins, axis=1))
         self._sides = dict(list(_SIDES.items())[: len(outcomes)])
@@ -99,15 +118,31 @@ class _Wins:
             estimate = cluster_bootstrap(
                 self._counts, statistic, self._resampling, n=n, n_missing=missing
             )
+            estimate = grouping_told(estimate, self._n_clusters)
             yield Row(analysis, name, estimate, judge, self._found.id, keys)
+
+    @property
+    def _apart(self) -> str:
+        """The systems without which all others have strengths."""
+        found = {i: 0 for wins in self._counts.total for i in apart(wins)}
+        return ", ".join(self._found.systems[i] for i in sorted(found))
 
     def order(self, judge: str) -> Iterator[Row]:
         """The strengths of all systems by each side, and how the two rankings agree."""
         missing = int(self._missing.sum()) // 2
         found = rankings(self._counts, missing, self._resampling)
-        for side, strengths in zip(self._sides, found.strengths, strict=True):
-            for system, estimate in zip(self._found.systems, strengths, strict=True):
-                yield Row("strength", side, estimate, judge, self._found.id, {"system": system})
+        rows = [
+            ("strength", side, estimate, {"system": system})
+            for side, strengths in zip(self._sides, found.strengths, strict=True)
+            for system, estimate in zip(self._found.systems, strengths, strict=True)
+        ]
         if judge:
-            yield Row("ranking", "tau_b", found.tau_b, judge, self._found.id)
-            yield Row("ranking", "spearman", found.spearman, judge, self._found.id)
+            rows += [
+                ("ranking", "tau_b", found.tau_b, {}),
+                ("ranking", "spearman", found.spearman, {}),
+            ]
+        for analysis, statistic, estimate, keys in rows:
+            if estimate.reason == NO_STRENGTHS:
+                estimate = replace(estimate, reason=f"{NO_STRENGTHS} ({self._apart})")
+            told = grouping_told(estimate, self._n_clusters)
+            yield Row(analysis, statistic, told, judge, self._found.id, keys)

@@ -19,6 +19,7 @@ from judgebench.stats.resample import (
     Resampling,
     Statistic,
     cluster_bootstrap,
+    grouping_told,
     random_groups,
 )
 
@@ -45,7 +46,8 @@ def beside_humans(
     """
     due = ~np.isnan(humans)
     both = due & ~np.isnan(judged)
-    of = random_groups(clusters[both].occurring(), resampling.seed)
+    own = clusters[both].occurring()
+    of = random_groups(own, resampling.seed)
     x = np.stack([judged[both], humans[both]], axis=1)
     found = {
         "pearson": (_pair_sums(x, of), PEARSON),
@@ -54,10 +56,11 @@ def beside_humans(
         "spearman": (_rank_table(x, of), SPEARMAN),
     }
     missing = int(due.sum() - both.sum())
-    return {
+    estimates = {
         key: cluster_bootstrap(counts, statistic, resampling, n=len(x), n_missing=missing)
         for key, (counts, statistic) in found.items()
     }
+    return {key: grouping_told(estimate, own.n) for key, estimate in estimates.items()}
 
 
 def among_humans(
@@ -77,12 +80,13 @@ def among_humans(
         "icc": (sums, ICC_2_1, whole),
         "icc_mean": (sums, ICC_2_K, whole),
     }
-    return {
+    estimates = {
         key: cluster_bootstrap(
             counts, statistic, resampling, n=int(used.sum()), n_missing=int((~used).sum())
         )
         for key, (counts, statistic, used) in found.items()
     }
+    return {key: grouping_told(estimate, clusters.n) for key, estimate in estimates.items()}
 
 
 def _pair_sums(x: FloatArray, clusters: Clusters) -> FloatArray:

@@ -99,20 +99,31 @@ def bradley_terry(wins: FloatArray) -> FloatArray:
     S = wins.shape[-1]
     flat = wins.reshape(-1, S, S)
     found = np.full((len(flat), S), np.nan)
-    able = np.flatnonzero(_connected(flat))
+    able = np.flatnonzero(_reached(flat).all(axis=(-2, -1)))
     each = max(1, _AT_ONCE // S)
     for start in range(0, len(able), each):
         found[able[start : start + each]] = _strengths(flat[able[start : start + each]])
     return found.reshape(*wins.shape[:-2], S)
 
 
-def _connected(wins: FloatArray) -> NDArray[np.bool_]:
-    """Whether every system leads to every other over wins (n,)."""
+def _reached(wins: FloatArray) -> NDArray[np.bool_]:
+    """Which systems each leads to over wins (..., S, S)."""
     S = wins.shape[-1]
     reached = (wins > 0) | np.eye(S, dtype=np.bool_)
     for _ in range(max(1, S - 1).bit_length()):
         reached = reached @ reached
-    return np.asarray(reached.all(axis=(-2, -1)))
+    return np.asarray(reached)
+
+
+def apart(wins: FloatArray) -> list[int]:
+    """The systems without which strengths exist of wins (S, S): those outside the largest group in
+    which everybody leads to everybody over wins.
+
+    >>> apart(np.array([[0, 1, 0], [1, 0, 0], [1, 1, 0]]))
+    [2]
+    """
+    both = _reached(wins) & _reached(wins).T
+    return np.flatnonzero(~both[both.sum(axis=1).argmax()]).tolist()
 
 
 def _strengths(wins: FloatArray) -> FloatArray:

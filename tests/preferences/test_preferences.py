@@ -189,3 +189,13 @@ def test_a_study_without_several_responses_is_told() -> None:
     alone = study(rubric(QUALITY), answers, {"p": labels}, {"m": labels})
     with pytest.raises(jb.SetupError, match="holds no several responses to one question"):
         jb.prefer(alone)
+
+
+def test_more_systems_than_can_be_shown_are_left_out_and_that_is_said() -> None:
+    answers = [pair("q", "s0", f"s{i}") for i in range(1, 22)]
+    labels = {a.item_id: {"better": "first"} for a in answers}
+    found = measure_preferences(study(rubric(PREFERENCE), answers, {"p": labels}, {"m": labels}))
+    assert not found.rows.select("win_rate")
+    assert found.part.notes == (
+        "Better: win rates and rankings of 22 systems, more than 20, are left out.",
+    )

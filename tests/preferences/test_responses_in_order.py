@@ -96,7 +96,10 @@ def test_win_rates_follow_from_the_scores() -> None:
     difference = found.rows.find("difference", "win_rate", judge="m", **keys)
     assert difference.value == pytest.approx(0.5 / 3)
     strength = found.rows.find("humans", "strength", judge="", system="A", metric="quality")
-    assert strength.reason.startswith("no Bradley-Terry strengths exist")
+    assert strength.reason == (
+        "no Bradley-Terry strengths exist: some systems won, or lost, every comparison with the "
+        "others, or were never compared with them (C)"
+    )
 
 
 def test_a_composite_is_the_mean_of_its_metrics_for_each_person() -> None:
