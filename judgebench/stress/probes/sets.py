@@ -19,7 +19,7 @@ from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
-from judgebench.records import Answer, content_hash
+from judgebench.records import Answer, Part, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stress.probes.altered import BY_HAND, AlteredAnswer, Change, span_diff
 from judgebench.stress.probes.recipe import check_demand
@@ -49,6 +49,7 @@ class _Line(Strict):
     system: str = ""
     reference: str | None = None
     group: str = ""
+    parts: tuple[Part, ...] = ()
     recipe: str = ""
     recipe_version: str = ""
     recipe_hash: str = ""
@@ -127,6 +128,7 @@ def _item(line: _Line, path: Path, must_worsen: Mapping[str, str]) -> AlteredAns
     parent = Answer(
         line.parent_id or f"{line.item_id}-parent", line.parent, line.question,
         system=line.system, reference=line.reference, group=line.group,
+        parts=line.parts,
     )  # fmt: skip
     changes = line.changes
     return AlteredAnswer(
@@ -152,7 +154,8 @@ def to_set_line(item: AlteredAnswer) -> dict[str, Any]:
         "must_not_change": not item.must_worsen,
         **{name: getattr(item, name) for name in _ALIKE},
         "parent_id": parent.item_id, "system": parent.system, "reference": parent.reference,
-        "group": parent.group, "recipe": item.recipe, "recipe_version": item.recipe_version,
+        "group": parent.group, "parts": [asdict(part) for part in parent.parts],
+        "recipe": item.recipe, "recipe_version": item.recipe_version,
         "recipe_hash": item.recipe_hash, "generator": item.generator,
         "changes": [asdict(change) for change in item.changes],
     }  # fmt: skip

@@ -12,7 +12,7 @@ from odd_texts import NASTY
 
 from judgebench.errors import SetupError
 from judgebench.files import to_line
-from judgebench.records import Answer
+from judgebench.records import Answer, Part
 from judgebench.rubric import load_rubric
 from judgebench.store.folder import BESIDE, RunFolder
 from judgebench.stress.probes.altered import BY_HAND, AlteredAnswer, span_diff
@@ -49,7 +49,13 @@ def test_a_line_written_by_hand_gets_what_it_lacks_from_its_set(tmp_path: Path) 
     assert notices(tmp_path / "my-set.jsonl") == ["synthetic"]
 
 
-@given(st.builds(Answer, WORDS, WORDS, st.text(max_size=20)), WORDS, st.booleans())
+TURNS = st.lists(st.builds(Part, st.sampled_from(["user", "assistant"]), st.text()), max_size=3)
+
+
+@given(
+    st.builds(Answer, WORDS, WORDS, st.text(max_size=20), parts=TURNS.map(tuple)),
+    WORDS, st.booleans(),
+)  # fmt: skip
 def test_what_is_written_is_read_again(
     tmp_path_factory: pytest.TempPathFactory, parent: Answer, text: str, worse: bool
 ) -> None:
