@@ -17,8 +17,8 @@ from judgebench.data.criteria import MOST as MOST_CRITERIA
 from judgebench.data.criteria import Criterion
 from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
 from judgebench.data.made import add_made_rows, check_kinds
-from judgebench.data.pairs import WantedPairs, compared_by, preference_of
-from judgebench.errors import DiskFailed, shorten
+from judgebench.data.pairs import WantedPairs, compared_by, of_key, preference_of
+from judgebench.errors import DiskFailed, SetupError, shorten
 from judgebench.records import Answer, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, Facts, answer_line
@@ -271,8 +271,11 @@ class Collected:
         """
         self.pairs = pairs
         if pairs.prefer:
-            preference_of(self.rubric)
-            self.wanted |= {metric.id for metric in compared_by(pairs.prefer, self.rubric)}
+            try:
+                preference_of(self.rubric)
+                self.wanted |= {metric.id for metric in compared_by(pairs.prefer, self.rubric)}
+            except SetupError as error:
+                raise of_key(error, pairs) from None
 
     def add_row(self, row: Answer, place: Position) -> None:
         """Keep a row that is no answer, but made of some."""

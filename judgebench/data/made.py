@@ -15,6 +15,7 @@ from judgebench.data.pairs import (
     compared_by,
     ids_of,
     linked,
+    of_key,
     pair_of,
     preference_of,
     preferences,
@@ -88,7 +89,7 @@ def _add_chosen(gathered: Collected, wanted: WantedPairs, n: int) -> None:
             return
         by, on = compared_by(wanted.prefer, gathered.rubric), preference_of(gathered.rubric)
     except SetupError as error:
-        gathered.findings.extend("bad_pair", error.problems)
+        gathered.findings.extend("bad_pair", of_key(error, wanted).problems)
         return
     who: dict[str, None] = {}
     for label in preferences(there.values(), gathered.human_labels(), by, on):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -53,6 +53,12 @@ def ids_of(pair: Answer) -> tuple[str, str, str]:
     """The item ids of a pair and of its responses."""
     first, second = pair.responses
     return pair.item_id, first.item_id, second.item_id
+
+
+def of_key(error: SetupError, wanted: WantedPairs) -> SetupError:
+    """The error as one of the key `pairs` of whoever asked for them."""
+    named = ((p, ".".join(filter(None, ("pairs", p.field)))) for p in error.problems)
+    return SetupError([replace(p, file=wanted.file, field=field) for p, field in named])
 
 
 # In tables -----------------------------------------------------------------------------------
@@ -118,9 +124,14 @@ class PairsConfig(Strict):
     @classmethod
     def of(cls, value: Any) -> Any:
         """A bare value is `from`."""
-        if isinstance(value, bool) or (isinstance(value, int) and value < 1):
+        if value is None or isinstance(value, PairsConfig):
+            return value
+        named = value if isinstance(value, dict) else {"from": value}
+        source = named.get("from", named.get("source", "all"))
+        number = isinstance(source, int) and not isinstance(source, bool) and source > 0
+        if not number and not (isinstance(source, str) and source):
             raise ValueError("needs `all`, a number of pairs, or a file that names them")
-        return {"from": value} if isinstance(value, str | int) else value
+        return named
 
     def wanted(self, file: Path, seed: int) -> WantedPairs:
         """As the bench.yaml `file` asks for them."""

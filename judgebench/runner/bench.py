@@ -228,6 +228,8 @@ def load_bench(
         dataset = arguments
         if dataset is None:
             dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
+        if any(p.field.split(".")[0] == "pairs" for p in gather.found):  # and so there are none
+            gather.found = [p for p in gather.found if p.kind != "no_answers"]
         every = dataset
         dataset = dataset and _limited(dataset, rubric, limit)
         if extend is not None:

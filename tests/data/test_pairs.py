@@ -432,13 +432,32 @@ def test_pairs_of_a_bench(files: list[Path], write: Write, key: str, n: int) -> 
     assert [answer.kind for answer in few.answers] == ["answer", "pair"]
 
 
-@pytest.mark.parametrize("key", ["0", "true", "-3"])
+@pytest.mark.parametrize("key", ["0", "true", "-3", "[a]", "2.5", "{from: [1]}", "{from: 0}"])
 def test_pairs_are_all_or_some(files: list[Path], write: Write, key: str) -> None:
     path = write("bench.yaml", f"{{name: b, rubric: rubric.yaml, data: answers.csv, pairs: {key}}}")
-    with pytest.raises(
-        SetupError, match="needs `all`, a number of pairs, or a file that names them"
-    ):
+    with pytest.raises(SetupError) as caught:
         load_bench(path)
+    (problem,) = caught.value.problems  # and not that there are no pairs
+    assert problem.field == "pairs"
+    assert "needs `all`, a number of pairs, or a file that names them" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("{from: all, prefer: nope}", "pairs.prefer: is no ordinal metric of answers"),
+        ("{from: all, metric: quality}", "pairs.metric: is not a known key"),
+    ],
+)
+def test_faults_of_pairs_name_their_key(
+    files: list[Path], write: Write, key: str, told: str
+) -> None:
+    path = write("bench.yaml", f"{{name: b, rubric: rubric.yaml, data: answers.csv, pairs: {key}}}")
+    with pytest.raises(SetupError) as caught:
+        load_bench(path)
+    (problem,) = caught.value.problems
+    assert str(problem).startswith(str(path))
+    assert told in str(problem)
 
 
 def test_a_run_of_pairs_says_whose_preferences_are_derived(files: list[Path], write: Write) -> None:

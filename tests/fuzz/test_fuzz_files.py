@@ -23,12 +23,26 @@ from judgebench.errors import JudgebenchError
 from judgebench.files import read_lines
 from judgebench.judges.config import judge_entry
 from judgebench.prompt import load_prompt
-from judgebench.rubric import load_rubric
+from judgebench.rubric import Rubric, load_rubric
 from judgebench.runner.bench import load_bench
 from judgebench.store.folder import RunFolder
 from judgebench.yaml_file import load_with_lines
 
 RUBRIC = load_rubric("support-tone")
+RESPONSES = Rubric.model_validate(
+    {
+        "name": "x",
+        "version": "1",
+        "instructions": "x",
+        "metrics": [
+            {"id": "politeness", "title": "p", "question": "?", "kind": "preference"},
+            {
+                "id": "channel", "title": "c", "question": "?", "of": "criterion",
+                "kind": "nominal", "labels": ["Phone", "Shop"],
+            },
+        ],
+    }
+)  # fmt: skip
 PROMPTS = texts("prompts", ".jinja")
 ANSWERS = "item_id,question,text,system\n1,Why?,Because.,a\n2,How?,So.,b\n"
 LABELS = "item_id,annotator,politeness,channel\n1,ann,Polite,Phone\n2,ann,Impolite,\n"
@@ -51,6 +65,15 @@ SPEC = """files:
     quoting: none
     items: {item_id: "{item_id}-x", text: "{text}\n{a.b[-1]}", if_empty: keep}
 labels_for_unknown_items: ignore
+"""
+TALKS = """files:
+  - path: answers.csv
+    items: {item_id: item_id, messages: text, judge: whole, criteria: question, only: {system: [a]}}
+    criteria: {item_id: item_id, id: system, text: text, points: item_id, tags: question}
+  - path: labels.csv
+    labels:
+      - {item_id: item_id, pair: [politeness, channel], metrics: {politeness: politeness}}
+      - {item_id: item_id, criterion: channel, annotator: annotator, metrics: {channel: channel}}
 """
 JUDGE = """name: m
 backend: scripted:replies.jsonl
@@ -127,10 +150,11 @@ def test_benches(room: Path, content: bytes) -> None:
     read(room / "x.yaml", content, lambda path: load_bench(path).close())
 
 
-@given(bytes_like([SPEC], is_yaml=True))
+@given(bytes_like([SPEC, TALKS], is_yaml=True))
 @fuzzed()
 def test_data_files(room: Path, content: bytes) -> None:
     read(room / "x.yaml", content, lambda path: load_data(path, RUBRIC))
+    check_files([room / "x.yaml"], RESPONSES)
 
 
 @given(
