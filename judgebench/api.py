@@ -112,7 +112,8 @@ def study(
     seed = resampling.seed
     controls = control_judges(names, measured, found.answers, given.labels, seed)
     _differ([*(judge.name for judge in real), *(judge.name for judge in controls)])
-    told = [*given.warnings, *(gap for judge in real for gap in judge.gaps(items))]
+    owed = {judge.name: judge.owing(found.answers, items) for judge in real}
+    told = [*given.warnings, *(gap for judge in real for gap in judge.gaps(owed[judge.name]))]
     makers = suspicions(found.makers, [judge.name for judge in real])
     if said := [str(problem) for problem in (*told, *makers)]:
         warnings.warn("\n".join(said), stacklevel=2)

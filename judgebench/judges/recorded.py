@@ -17,7 +17,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, looks_like_refusal, read_reply
-from judgebench.records import Answer, Status, Verdict, content_hash
+from judgebench.records import Answer, Kind, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.study.study import RECORDED
 from judgebench.yaml_file import validate
@@ -69,6 +69,8 @@ class RecordedJudge:
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         """A verdict on each answer that the judge was due to judge."""
         for task in tasks:
+            if not self._owed(task.answer.kind):
+                continue
             said = self._rows.get(task.answer.item_id)
             if said is None and self._config.expected == "rows":
                 continue
@@ -77,6 +79,18 @@ class RecordedJudge:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+    def owing(self, answers: Iterable[Answer], items: Collection[str]) -> Collection[str]:
+        """Those of `items`, the ids of `answers`, that a metric of the judge is about."""
+        if len(self._rubric.kinds) == 1:  # as nearly always: the answers need not be gone through
+            return items
+        return [answer.item_id for answer in answers if self._owed(answer.kind)]
+
+    def _owed(self, kind: Kind) -> list[str]:
+        """The metrics of which labels are due on such rows."""
+        metrics = self._rubric.metrics
+        alone = len(self._rubric.kinds) == 1
+        return [m.id for m in metrics if m.id in self.metrics and (alone or m.of == kind)]
 
     def gaps(self, items: Collection[str]) -> Iterator[Problem]:
         """What a reader must know of rows and `items` that do not match."""
@@ -99,7 +113,8 @@ class RecordedJudge:
         whole = said.get(WHOLE_REPLY)
         labels = {metric: one.label for metric, one in said.items() if one.label is not None}
         reading = self._reading(whole.raw, task.answer) if whole else Reading(labels)
-        lacking = [metric for metric in self.metrics if metric not in reading.labels]
+        due = self._owed(task.answer.kind)
+        lacking = [metric for metric in due if metric not in reading.labels]
         ended = [self._ended(whole or said.get(metric), reading) for metric in lacking]
         texts = dict.fromkeys(one.text or one.raw for one in said.values())
         reason = reading.reason or f"no label for {', '.join(lacking)}"

@@ -521,7 +521,7 @@ def _recorded(
     items = {item_id for item_id, _ in ids_and_groups(dataset.answers)}
     others = [answer.item_id for answer in beside]
     (judge,) = recorded_judges(spec, given, rubric, items, others)
-    return judge, (*given.warnings, *judge.gaps(items))
+    return judge, (*given.warnings, *judge.gaps(judge.owing(dataset.answers, items)))
 
 
 def _open(

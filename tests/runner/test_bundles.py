@@ -32,6 +32,7 @@ from side_by_side import (
 )
 
 from judgebench.backends.contract import Request
+from judgebench.data.pairs import oriented
 from judgebench.errors import SetupError
 from judgebench.judges.config import JuryConfig
 from judgebench.judges.control import control_judges, usual_controls
@@ -336,6 +337,7 @@ judges:
   - {name: pairs, backend: BACKEND, prompt: compare-steps}
   - {name: lists, backend: BACKEND, prompt: compare, list: 4, seed: 3}
   - {name: single, backend: BACKEND}
+  - {name: known, verdicts: known.csv}
 report: {resamples: 100}
 """
 
@@ -346,6 +348,12 @@ def written(folder: Path, backend: str, rubric: Rubric, texts: Sequence[str]) ->
     (folder / "answers.csv").write_text("item_id,question,system,text\n" + rows)
     lines = "".join(f"a{i},ann,{quality(text)}\n" for i, text in enumerate(texts))
     (folder / "labels.csv").write_text("item_id,annotator,score\n" + lines)
+    votes = [
+        " vs ".join(oriented(f"a{i}", f"a{j}")) + ",tie\n"
+        for j in range(len(texts))
+        for i in range(j)
+    ]
+    (folder / "known.csv").write_text("item_id,better\n" + "".join(votes))
     (folder / "rubric.json").write_text(rubric.model_dump_json())
     (folder / "bench.yaml").write_text(BENCH.replace("BACKEND", backend))
     return folder / "bench.yaml"
@@ -367,13 +375,18 @@ def test_a_benchmark_of_pairs_lists_and_single_answers_from_its_files(tmp_path: 
         backend = f"'openai-compatible:x@{server.base_url}'"
         path = written(tmp_path, backend, MIXED.only(["better", "score"]), texts)
         folder, bench = RunFolder(tmp_path / "run"), load_bench(path)
+        assert [w.kind for w in bench.warnings] == ["derived_preference"]
         assert {f.judge: f.calls for f in forecast(bench, folder)} == {
             "pairs": 12, "lists": 1, "single": 4,
         }  # fmt: skip
         run(bench, folder)
         assert len(server.bodies) == 17
     study = open_run(folder)
-    for one in (found for found in study.judges if found.kind == "judge"):
+    assert {v.item_id for v in folder.verdicts("known")} == {
+        v.item_id for v in folder.verdicts("pairs")
+    }
+    asked_now = ("pairs", "lists", "single")
+    for one in (found for found in study.judges if found.name in asked_now):
         (metric,) = filter(one.judges, study.rubric.metrics)
         due = study.due(one, metric)
         assert due.sum() == (6 if one.name == "pairs" else 4)
