@@ -85,6 +85,11 @@ class Submitted:
                 message = "is damaged: without it, its batches are submitted and paid for again"
                 raise SetupError(Problem(message, str(path))) from None
 
+    @property
+    def ids(self) -> set[str]:
+        """Their names at the endpoint."""
+        return {batch.id for batch in self.batches}
+
     def save(self) -> None:
         """Write what is noted; nothing is left where that is nothing."""
         if self.batches:
@@ -203,12 +208,8 @@ class Batched:
     def _confirm(self, api: Api) -> None:
         """Find the batches whose submission was cut off; forget those that never arrived."""
         for batch in [batch for batch in self._submitted.batches if not batch.id]:
-            batch.id = self._patiently(partial(api.find, batch, self._ids))
+            batch.id = self._patiently(partial(api.find, batch, self._submitted.ids))
             self._submitted.forget([] if batch.id else [batch])
-
-    @property
-    def _ids(self) -> set[str]:
-        return {batch.id for batch in self._submitted.batches}
 
     def _submit(self, api: Api, lines: Mapping[str, bytes]) -> None:
         """Submit a batch. It is noted before, so that it can be found should this be cut off."""
@@ -232,7 +233,7 @@ class Batched:
         try:
             return api.create(batch, content)
         except TransientError:  # it may have arrived all the same
-            if found := self._patiently(partial(api.find, batch, self._ids)):
+            if found := self._patiently(partial(api.find, batch, self._submitted.ids)):
                 return found
             raise
 
@@ -266,12 +267,11 @@ class Batched:
                     waiting.remove(batch)
                     yield from self._replies_of(api, batch, state, due)
             if waiting:
-                done = sum(state.done for _, state in states if not state.ended)
-                of = sum(state.total for _, state in states if not state.ended)
+                done = sum(state.done for batch, state in states if batch in waiting)
+                of = sum(len(batch.requests) for batch in waiting)
                 now = f"{some([b.id for b in waiting], 3)}: {done:,} of {of:,} requests are done"
                 if now != told:
-                    _LOG.warning("%s: %s", self._where, now)
-                told = now
+                    _LOG.warning("%s: %s", self._where, told := now)
                 if self._stopped.wait(interval):
                     raise _StoppedError
                 interval = min(1.5 * interval, LONGEST_S)

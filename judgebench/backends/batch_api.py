@@ -88,7 +88,6 @@ class State:
 
     ended: bool
     done: int
-    total: int
     failed: str = ""  # why, where it failed as a whole
     results: Sequence[str] = ()
 
@@ -199,13 +198,13 @@ class OpenAI:
     def state(self, batch: Batch) -> State:
         """How far it is."""
         found = self.http.json(f"{self._base}/batches/{batch.id}")
-        status, total = found.get("status"), len(batch.requests)
+        status = found.get("status")
         if status == "failed":
-            return State(True, 0, total, error_text(found.get("errors") or "no reason is given"))
+            return State(True, 0, error_text(found.get("errors") or "no reason is given"))
         ended = status in ("completed", "expired", "cancelled")
         files = [found.get(f"{kind}_file_id") for kind in ("output", "error")]
         urls = [f"{self._base}/files/{file}/content" for file in files if isinstance(file, str)]
-        return State(ended, _count(found, "completed", "failed"), total, results=urls)
+        return State(ended, _count(found, "completed", "failed"), results=urls)
 
     def result(self, line: Mapping[str, Any]) -> Result:
         """What a line of the results says. Raises KeyError, TypeError or AttributeError."""
@@ -253,7 +252,7 @@ class Anthropic:
         url, own = found.get("results_url"), f"{self._url}/{batch.id}/results"
         # On another host it is not asked: a key goes where the judge's file sends it.
         same = isinstance(url, str) and urlsplit(url)[:2] == urlsplit(own)[:2]
-        return State(ended, done, len(batch.requests), results=[str(url) if same else own])
+        return State(ended, done, results=[str(url) if same else own])
 
     def result(self, line: Mapping[str, Any]) -> Result:
         """What a line of the results says. Raises KeyError, TypeError or AttributeError."""
@@ -291,7 +290,7 @@ def longest_results(batch: Batch) -> int:
 def _id(found: Mapping[str, Any]) -> str:
     name = found.get("id")
     if not isinstance(name, str) or not name.replace("-", "").replace("_", "").isalnum():
-        raise SetupError(f"the endpoint gives a batch or file no usable id: {shorten(name)}")
+        raise TransientError(f"the endpoint gives a batch or file no usable id: {shorten(name)}")
     return name
 
 

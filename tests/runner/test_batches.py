@@ -278,6 +278,17 @@ def test_a_server_without_batches_is_said_before_anything_is_paid(
     assert not list((tmp_path / "run").glob("batches-*"))
 
 
+def test_odd_answers_end_nothing(made: Any, tmp_path: Path) -> None:
+    odd = [{"status": 5}, {"request_counts": [], "errors": 1}, [], {"processing_status": {}}]
+    with BatchServer(reply) as server:
+        server.unheard["state"] = [*(raw(one) for one in odd), html(200)]
+        server.unanswered["create"] = [raw([]), raw({"id": "../files"})]
+        server.unheard["list"] = [raw({"data": [1, {"id": 2, "created_at": 3}]})]
+        bench = made(server)
+        jb.run(bench, tmp_path / "run", batch=True)
+        assert set(statuses(tmp_path / "run").values()) == {"ok"}
+
+
 def test_results_that_are_none_are_failures(plain: Any, tmp_path: Path) -> None:
     with BatchServer(reply) as server:
         server.unheard["results"] = [html(200), raw(["no", "object"])]
