@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from judgebench.records import Answer as Answer
     from judgebench.records import Estimate as Estimate
     from judgebench.records import HumanLabel as HumanLabel
+    from judgebench.records import Lookup as Lookup
+    from judgebench.records import Part as Part
+    from judgebench.records import Showing as Showing
     from judgebench.records import Status as Status
     from judgebench.records import Usage as Usage
     from judgebench.records import Verdict as Verdict
@@ -80,7 +83,10 @@ _HOMES = {
     "importing": ("Imported", "import_file"),
     "init": ("init",),
     "judges.judge": ("Judge", "Task"),
-    "records": ("Answer", "Estimate", "HumanLabel", "Status", "Usage", "Verdict"),
+    "records": (
+        "Answer", "Estimate", "HumanLabel", "Lookup", "Part", "Showing", "Status", "Usage",
+        "Verdict",
+    ),
     "results.rows": ("Results",),
     "rubric": ("Label", "Metric", "Rubric"),
     "runner.bench": ("Bench",),
