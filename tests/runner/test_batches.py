@@ -106,10 +106,13 @@ def plain(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-@pytest.fixture(params=PROTOCOLS.values(), ids=PROTOCOLS.keys())
+LONG = {"litellm-openai": pytest.mark.long}  # both halves of it stand in the others
+
+
+@pytest.fixture(params=[pytest.param(n, marks=LONG.get(n, ())) for n in PROTOCOLS])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
     def make(server: BatchServer, **settings: Any) -> Path:
-        backend, url = request.param(server)
+        backend, url = PROTOCOLS[request.param](server)
         return bench_file(tmp_path, backend, base_url=url, **settings)
 
     return make
@@ -449,6 +452,7 @@ def test_judges_in_this_process_are_asked_as_ever(tmp_path: Path) -> None:
     assert len(statuses(tmp_path / "run")) == N
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_the_batch_and_says_how_to_go_on(plain: Any, tmp_path: Path) -> None:
     with BatchServer(reply) as server:
         server.ready = False
