@@ -34,7 +34,7 @@ def _turn(one: Any, where: str) -> Part | Fault:
     role, content = one.get("role"), one.get("content")
     if role not in ROLES:
         return Fault("is no role", f"{where}.role", str(role or ""), ", ".join(ROLES))
-    text = content if isinstance(content, str) else _in_pieces(content)
+    text = text_of(content)
     if text is None:
         allowed = "a text, or a list of {type: text, text}"
         return Fault("is no content", f"{where}.content", str(content), allowed)
@@ -43,20 +43,18 @@ def _turn(one: Any, where: str) -> Part | Fault:
     return Part(role, "\n".join(filter(None, (text, *_calls(one.get("tool_calls"))))))
 
 
-def _in_pieces(content: Any) -> str | None:
-    """The texts of a content in pieces; of an image and the like what it is: `[image_url]`."""
-    if content is None:  # as where a tool is called
-        return ""
+def text_of(content: Any) -> str | None:
+    """The text of a turn's content, which may be in pieces; of an image and the like its kind in
+    brackets. None where it is no content."""
+    if content is None or isinstance(content, str):  # None where a tool is called
+        return content or ""
     pieces = []
     for piece in content if isinstance(content, list) else [None]:
-        if isinstance(piece, dict) and isinstance(piece.get("text"), str):
-            pieces.append(piece["text"])
-        elif isinstance(piece, dict) and isinstance(piece.get("type"), str):
-            pieces.append(f"[{piece['type']}]")
-        elif isinstance(piece, str):
-            pieces.append(piece)
-        else:
+        about = piece if isinstance(piece, dict) else {"text": piece}
+        text = about["text"] if "text" in about else f"[{about.get('type')}]"
+        if not isinstance(text, str):
             return None
+        pieces.append(text)
     return "\n".join(pieces)
 
 

@@ -285,10 +285,10 @@ class Collected:
     def _keep_made_rows(self) -> None:
         """Leave out the answers, of which pairs or criteria were made."""
         self._had_answers = self.has_answers
-        rows = [self._answers[self._rows.find(item_id)] for item_id in self.made]
+        every, rows = self._answers, list(map(self._rows.find, self.made))
         self._answers = AnswerSpool()
         self._rows = IdTable(self._answers.item_id)
-        for row in rows:
+        for row in map(every.__getitem__, rows):
             self._rows.find_or_add(row.item_id)
             self._answers.add(row)
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from judgebench.data.cells import FORBIDDEN, mark_forbidden
+from judgebench.data.conversation import text_of
 from judgebench.data.guess import LONGEST_LABEL, MOST_LABELS, as_name, roles_by_name
+from judgebench.records import Part, in_words
 from judgebench.rubric import normalise
 
 Row = dict[str, str]
@@ -290,11 +292,9 @@ def chat_text(messages: Any) -> str:
     """What was said to a model: the one message that is no instruction, else all of them."""
     if not isinstance(messages, list):
         return str(messages)
-    said = [(str(m.get("role", "")), content_text(m.get("content"))) for m in messages]
-    asked = [text for role, text in said if role not in ("system", "developer")]
-    if len(asked) == 1:
-        return asked[0]
-    return "\n\n".join(f"{role}: {text}" for role, text in said)
+    turns = [Part(str(m.get("role", "")), content_text(m.get("content"))) for m in messages]
+    asked = [turn.text for turn in turns if turn.role not in ("system", "developer")]
+    return asked[0] if len(asked) == 1 else in_words(turns)
 
 
 def first_line(error: str) -> str:
@@ -304,13 +304,8 @@ def first_line(error: str) -> str:
 
 def content_text(content: Any) -> str:
     """The text of a message, whose parts that are no text are named in brackets."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    parts = (
-        part if isinstance(part, str) else part.get("text", f"[{part.get('type')}]")
-        for part in content
-    )
-    return "\n".join(map(str, parts))
+    text = text_of(content)
+    return str(content) if text is None else text
 
 
 def are_labels(values: Iterable[str]) -> bool:
