@@ -132,7 +132,8 @@ class LLMJudge:
         """What answers share that may be shown in one request."""
         if part := answer.criterion:
             return (answer.group, part.item_id, answer.question, answer.text)
-        return (answer.group, answer.question, answer.reference)
+        reference = answer.reference if self.prompt.asks_for_reference else None
+        return (answer.group, answer.question, reference)
 
     @property
     def of_some(self) -> bool:

@@ -33,6 +33,10 @@ class Bundles:
         self._among, self.parents = among or answers, parents or {}
         self._bundles: list[list[int]] = []  # rows of `_among`, in the order shown
         self._of: dict[int, int] = {}  # row of `_among` -> its bundle
+        self._held = (
+            -1,
+            tuple[Answer, ...](),
+        )  # the bundle last asked for, as it is read from a file
         self.rows = self.numbers = np.arange(len(answers), dtype=np.int64)
         if not isinstance(judge, LLMJudge):
             return
@@ -78,8 +82,12 @@ class Bundles:
         """The answer of that row, to be judged, or judged again after an unreadable reply."""
         answer, bundle = self.answers[row], tuple[Answer, ...]()
         if self._bundles and (origin := self._origin(answer)) in self._of:
-            rows = self._bundles[self._of[origin]]
-            bundle = tuple(answer if other == origin else self._among[other] for other in rows)
+            number = self._of[origin]
+            rows = self._bundles[number]
+            if self._held[0] != number:
+                self._held = number, tuple(self._among[other] for other in rows)
+            place = rows.index(origin)
+            bundle = (*self._held[1][:place], answer, *self._held[1][place + 1 :])
         return Task(answer, previous, self.answers.content_hash(row), bundle)
 
     def shard(self, number: int, of: int) -> Rows:
