@@ -13,7 +13,7 @@ from judgebench.results.rows import Results
 from judgebench.results.tables import DASH
 from judgebench.stats.arrays import FloatArray
 
-_ACROSS = 3  # panels in a line
+_WIDTH = 9.0  # inches, what a page shows without scrolling
 
 
 def draw_win_rates(
@@ -22,8 +22,9 @@ def draw_win_rates(
     """A panel for the humans and one for each judge; in a cell how often the system of the line
     wins against that of the column, ties half."""
     panels = ["", *judges]
-    across, down = min(_ACROSS, len(panels)), -(-len(panels) // _ACROSS)
-    size, longest = 0.44 * len(systems), 0.075 * max(map(len, systems))
+    size, longest = 0.37 * max(4, len(systems)), 0.075 * max(map(len, systems))
+    across = min(len(panels), max(2, int((_WIDTH - longest) / (size + 0.3))))
+    down = -(-len(panels) // across)
     figure = new_figure(across * (size + 0.3) + longest, down * (size + longest + 0.5) + 0.5)
     grid = figure.subplots(down, across, squeeze=False)
     for number, (axes, judge) in enumerate(zip(grid.flat, panels, strict=False)):

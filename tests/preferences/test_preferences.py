@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from matplotlib.text import Text
 from preference_case import PREFERENCE, QUALITY, answer, mtbench, pair, rubric, study
-from python_api import write_bench, write_tables
 
 import judgebench as jb
 from judgebench.preferences.gather import by_scores
@@ -173,16 +172,6 @@ def test_what_is_shown_of_it() -> None:
     assert {"Humans", "m", f"{rate:.2f}", f"{1 - rate:.2f}"} <= set(shown)
 
 
-def test_the_example_of_prefer_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_tables(tmp_path)
-    write_bench(tmp_path)
-    study = jb.run(tmp_path / "bench.yaml", tmp_path / "runs" / "small")
-    assert "preferences" in jb.analyse(study)
-    monkeypatch.chdir(tmp_path)
-    (test,) = doctest.DocTestFinder().find(jb.prefer, "prefer")
-    assert doctest.DocTestRunner().run(test).failed == 0
-
-
 def test_a_study_without_several_responses_is_told() -> None:
     answers = [answer(q, "A") for q in "qrs"]
     labels = {a.item_id: {"quality": "3"} for a in answers}
@@ -199,3 +188,34 @@ def test_more_systems_than_can_be_shown_are_left_out_and_that_is_said() -> None:
     assert found.part.notes == (
         "Better: win rates and rankings of 22 systems, more than 20, are left out.",
     )
+
+
+def test_a_judge_that_always_names_the_first_it_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{q}-{s},What of {q}?,{s},{s} says {q}" for q in "qrs" for s in ("m1", "m2")]
+    tables = {
+        "answers.csv": "\n".join(["item_id,question,system,text", *rows]),
+        "votes.csv": "\n".join(
+            ["item_id,model_a,model_b,annotator,winner"]
+            + [f"What of {q}?,m1,m2,{who},m1" for q in "qrs" for who in ("ann", "bob")]
+        ),
+        "replies.jsonl": '{"text": "{\\"preference\\": \\"first\\"}"}\n',
+        "bench.yaml": "name: sided\nrubric: preference\npairs: all\n"
+        "data: [answers.csv, votes.csv]\n"
+        "judges: [{name: sided, backend: 'scripted:replies.jsonl', prompt: compare}]\n",
+    }
+    for name, text in tables.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    study = jb.run("bench.yaml", "runs/small")
+    found = jb.analyse(study)["preferences"].results
+    flipped = found.find("flipped", "position", judge="sided")
+    assert (flipped.value, flipped.n) == (1, 3)
+    first = found.find("first_place", "position", judge="sided")
+    assert (first.value, first.n) == (1, 6)
+    keys = {"judge": "sided", "system": "m1", "against": "m2"}
+    assert found.find("judge", "win_rate", **keys).value == 0.5  # inconsistent is a tie
+    assert found.find("difference", "win_rate", **keys).value == -0.5
+    (test,) = doctest.DocTestFinder().find(jb.prefer, "prefer")
+    assert doctest.DocTestRunner().run(test).failed == 0
