@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ from judgebench.data.load import is_yaml, read_into, spec_of
 from judgebench.data.spec import DataSpec
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, HumanLabel
-from judgebench.rubric import Rubric
+from judgebench.rubric import Metric, Rubric
 from judgebench.yaml_file import load_model
 
 # What is usual where tables are not written for judgebench, and changes nothing.
 _USUAL = ("blank_label", "blank_question", "duplicate_item")
 
 WHOLE_REPLY = ""  # in place of a metric
+Labelled = tuple[str, Said]  # by metric
 
 
 def has_verdicts(source: Any) -> bool:
@@ -73,6 +74,7 @@ def read_given(
     if findings.errors:
         raise SetupError(findings.errors)
     found = gathered.answers()
+    said = [on_rows(one, found, rubric) for one in said]
     if gathered.without_texts:  # every item that has a label or a verdict
         by_id = {answer.item_id: answer for answer in found}
         named = {item_id: row for one in said for item_id, row in one.named.items()}
@@ -127,6 +129,44 @@ def read_verdicts(source: VerdictSource, rubric: Rubric, wanted: Rubric) -> Give
     if findings.errors:
         raise SetupError(findings.errors)
     return replace(found, warnings=findings.warnings)
+
+
+def on_rows(given: GivenVerdicts, answers: Iterable[Answer], rubric: Rubric) -> GivenVerdicts:
+    """The verdicts on pairs, which a table names by question and responses, as those on the rows
+    of the same responses: such a row may have another id, and another order."""
+    if not any(row.responses for row in given.named.values()):
+        return given
+    rows: dict[tuple[str, ...], str] = {}
+    for row in answers:
+        if row.responses:
+            rows[row.group, *(part.name for part in row.responses)] = row.item_id
+            rows["", *(part.item_id for part in row.responses)] = row.item_id
+
+    def placed(item_id: str, said: list[Labelled]) -> tuple[str, list[Labelled]]:
+        row = given.named.get(item_id)
+        names = [part.name for part in row.responses] if row else []
+        for group in (row.group, "") if row and names else ():
+            if same := rows.get((group, *names)):
+                return same, said
+            if other := rows.get((group, *names[::-1])):
+                return other, [(m, _turned(one, rubric.find(m))) for m, one in said]
+        return item_id, said
+
+    judges = {
+        judge: dict(placed(item_id, list(said)) for item_id, said in of_item.items())
+        for judge, of_item in given.judges.items()
+    }
+    return replace(given, judges=judges)
+
+
+def _turned(said: Said, metric: Metric | None) -> Said:
+    """What was said of the same two in the other order."""
+    if metric is None:
+        return said
+    shares = said.probabilities
+    turned = shares and {metric.swapped(label): share for label, share in shares.items()}
+    label = said.label and metric.swapped(said.label)
+    return replace(said, label=label, probabilities=turned)
 
 
 def _read_verdicts(

@@ -17,7 +17,7 @@ from judgebench.backends import open_backend
 from judgebench.backends.hosts import check_hosts, hosts_of, ray_hosts, weights_hosts
 from judgebench.data import load_data
 from judgebench.data.gather import VerdictSource
-from judgebench.data.given import read_verdicts
+from judgebench.data.given import on_rows, read_verdicts
 from judgebench.data.labels import find_metric
 from judgebench.data.pairs import Pairs
 from judgebench.errors import Problem, SetupError
@@ -518,6 +518,7 @@ def _recorded(
     if dataset is None:
         return None
     given = read_verdicts(place.source(spec, rubric), rubric, rubric)
+    given = on_rows(given, dataset.answers, rubric)
     items = {item_id for item_id, _ in ids_and_groups(dataset.answers)}
     others = [answer.item_id for answer in beside]
     (judge,) = recorded_judges(spec, given, rubric, items, others)

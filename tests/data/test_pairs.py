@@ -432,6 +432,38 @@ def test_pairs_of_a_bench(files: list[Path], write: Write, key: str, n: int) -> 
     assert [answer.kind for answer in few.answers] == ["answer", "pair"]
 
 
+@pytest.mark.parametrize("named", ["system", "item_id"])
+def test_verdicts_of_a_table_are_on_the_pairs_of_the_answers(
+    files: list[Path], write: Write, named: str
+) -> None:
+    names = {s: s if named == "system" else f"k-{s}" for s in "abc"}
+    said = "".join(
+        f"question k,{names[a]},{names[b]},{names[min(a, b)]},0.{7 if a < b else 2},"
+        f"0.{2 if a < b else 7}\n"
+        for a, b in ("ab", "ca", "bc")
+    )
+    head = "item_id,model_a,model_b,better,probability_better_first,probability_better_second\n"
+    write("gpt4.csv", head + said)
+    path = write(
+        "bench.yaml",
+        "name: b\nrubric: rubric.yaml\nmetrics: [quality, better]\n"
+        "data: [answers.csv, labels.csv]\npairs: {from: all, prefer: quality}\n"
+        "report: {resamples: 100}\njudges: [{name: gpt-4, verdicts: gpt4.csv}]\n",
+    )
+    study = jb.run(path, files[0].parent / "run")
+    (judge,) = (judge for judge in study.judges if judge.name == "gpt-4")
+    found = set()
+    for answer in study.answers:
+        verdict = judge.verdicts.get(answer.item_id)
+        if answer.kind == "pair" and verdict and verdict.labels:
+            places = ["first", "second"]
+            found.add(answer.responses[places.index(verdict.labels["better"])].item_id)
+            shares = (verdict.probabilities or {})["better"]
+            assert max(shares, key=shares.__getitem__) == verdict.labels["better"]
+    assert found == {"k-a", "k-b"}
+    assert study.judged(judge, study.rubric.metrics[1]).tolist().count(-1) == 12 - 3
+
+
 @pytest.mark.parametrize("key", ["0", "true", "-3", "[a]", "2.5", "{from: [1]}", "{from: 0}"])
 def test_pairs_are_all_or_some(files: list[Path], write: Write, key: str) -> None:
     path = write("bench.yaml", f"{{name: b, rubric: rubric.yaml, data: answers.csv, pairs: {key}}}")
