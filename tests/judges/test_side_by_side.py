@@ -261,7 +261,7 @@ def test_all_criteria_of_an_answer_are_checked_in_one_call() -> None:
 
 # --- reading -------------------------------------------------------------------------------------
 
-TWO, LIST = Beside("response", 2), Beside("response", 3)
+TWO, LIST, PAIR = Beside("response", 2), Beside("response", 3), Beside("response", 2, pair=True)
 BOTH = MIXED.only(["score", "tone"])
 
 
@@ -513,3 +513,24 @@ def test_a_metric_named_as_a_rationale_of_a_pair_needs_another_prompt() -> None:
     config = JudgeConfig(name="m", backend="openai-compatible:x", prompt="compare-steps")
     with pytest.raises(SetupError, match="requests a rationale_2 under the same key as the metric"):
         check_judge(config, load_prompt("compare-steps"), named)
+
+
+PIECES = [
+    "{", "}", '"response_1"', '"response_2"', '"response_99999"', '"Response 3"', ":", ",", '"5"',
+    "5", "null", "\n", "Response 1: [5]", "Response 2: 4 points",
+    "Response 3, Tone: [Kind]", "Response 0: [1]",
+    "**", "[", "]", "```", "<think>", "</think>", "Preference: [first]", '"better"', '"tie"', "[]",
+    "٣", '"rationale_1"', "I cannot judge this.", "\ud800",
+]  # fmt: skip
+
+
+@given(pieces=st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=14))
+def test_whatever_a_reply_holds_it_is_read_or_says_why_not(pieces: list[str]) -> None:
+    for kind in ("json", "rationale", "brackets"):
+        for rubric, beside, n in ((SCORE, LIST, 3), (BOTH, LIST, 3), (PREFERENCE, PAIR, 1)):
+            found = read_beside(kind, "".join(pieces), rubric, beside, THREE)
+            assert len(found) == n
+            for reading in found:
+                assert set(reading.labels) <= {m.id for m in rubric.metrics}
+                assert all(rubric.find(k).parse(v) == v for k, v in reading.labels.items())
+                assert bool(reading.problems) == (len(reading.labels) < len(rubric.metrics))
