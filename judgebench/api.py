@@ -291,7 +291,7 @@ def prefer(study: Study) -> Shown:
     >>> import judgebench as jb
     >>> found = jb.prefer(jb.open_run("runs/small"))
     """
-    return _found(study, "preferences", "several responses to one question")
+    return _found(study, "preferences", "question with several responses")
 
 
 def _need(wing: str) -> None:

@@ -85,7 +85,8 @@ def _criteria(study: Study) -> _Criteria:
     common = Counter({key: len(at) for key, at in named.items() if len(at) > 1})
     several = {key[0]: np.array(named[key]) for key, _ in common.most_common(MOST_CRITERIA)}
     return _Criteria(
-        np.array(rows), np.array(items), np.array(points), np.array(clusters),
+        np.array(rows, dtype=np.int64), np.array(items, dtype=np.int64),
+        np.array(points), np.array(clusters, dtype=np.int64),
         {tag: np.array(at) for tag, at in sorted(tags.items())}, several,
     )  # fmt: skip
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import Kind, Part
+from judgebench.records import Part, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
 from judgebench.stats.orders import nearest_label, signs, tuples_within
@@ -35,10 +36,9 @@ class Given(Generic[Values]):
 @dataclass(frozen=True)
 class Rows:
     """What is needed of the answers, read once: the number of the question of each (answers,), its
-    kind, system and length, and by its row the two responses of each pair."""
+    system and length, and by its row the two responses of each pair."""
 
     question: IntArray
-    kinds: Sequence[Kind]
     systems: Sequence[str]
     length: IntArray
     pairs: Mapping[int, tuple[Part, ...]]
@@ -48,15 +48,14 @@ def rows_of(study: Study) -> Rows:
     """One pass over the answers."""
     numbers: dict[tuple[str, str], int] = {}
     question, length = [], []
-    kinds, systems, pairs = [], [], {}
+    systems, pairs = [], {}
     for row, answer in enumerate(study.answers):
         question.append(numbers.setdefault((answer.group, answer.question), len(numbers)))
         length.append(len(answer.text))
-        kinds.append(answer.kind)
         systems.append(answer.system)
         if responses := answer.responses:
             pairs[row] = responses
-    return Rows(np.array(question), kinds, systems, np.array(length), pairs)
+    return Rows(np.array(question), systems, np.array(length), pairs)
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,8 @@ class Scored:
 
     `humans` is (responses, annotators), the mean severity over the metrics, NaN where one is
     missing; `mean` (responses,) that of the annotators, and `as_reply` the same as a judge can say
-    it that has the labels only. `rows` are their rows in the study, `question` and `clusters` those
-    of them, `judges` what each said.
+    it that has the labels only. With `has_places` some annotators are places in a list. `rows` are
+    their rows in the study, `question` and `clusters` those of them, `judges` what each said.
     """
 
     id: str
@@ -75,10 +74,11 @@ class Scored:
     question: IntArray
     clusters: Clusters
     humans: FloatArray
+    has_places: bool
     as_reply: FloatArray
     judges: Mapping[str, Given[FloatArray]]
 
-    @property
+    @cached_property
     def mean(self) -> FloatArray:
         return mean_of_defined(self.humans)
 
@@ -113,7 +113,8 @@ def scored(study: Study, rows: Rows) -> Iterator[Scored]:
         ]
         yield Scored(
             name, title, known, np.unique(rows.question[known], return_inverse=True)[1],
-            study.clusters[known].occurring(), humans[known], np.mean(nearest, axis=0),
+            study.clusters[known].occurring(), humans[known],
+            any(map(is_slot, annotators)), np.mean(nearest, axis=0),
             {j.name: _scores(study, j, of, known) for j in study.judges},
         )  # fmt: skip
 

@@ -104,8 +104,9 @@ def score_rows(found: Scored, resampling: Resampling) -> Iterator[Row]:
         beside = beside_humans(given.values[due], found.mean[due], found.clusters[due], resampling)
         yield from (Row("response", s, e, name, found.id) for s, e in beside.items())
     if found.humans.shape[1] > 1:
-        for statistic, e in among_humans(found.humans, found.clusters, resampling).items():
-            yield Row("response", statistic, e, "", found.id, {"who": HUMANS})
+        among = among_humans(found.humans, found.clusters, resampling)
+        for statistic in ("alpha",) if found.has_places else among:
+            yield Row("response", statistic, among[statistic], "", found.id, {"who": HUMANS})
 
 
 def _score_tuples(
@@ -118,11 +119,8 @@ def _score_tuples(
     of = _Tuples(found.id, tuples.shape[1], ties, clusters, resampling)
     if not kept.any():
         return
-    rounded = signs(found.as_reply[tuples])
-    everything = np.ones(len(tuples), dtype=np.bool_)
-    yield of.of(kept).row(
-        "right", right(truth, rounded, everything)[kept], "", "left_out", FORMAT_CEILING
-    )
+    ceiling = right(truth, signs(found.as_reply[tuples]), everything)[kept]
+    yield of.of(kept).row("right", ceiling, "", "left_out", FORMAT_CEILING)
     for name, one in found.judges.items():
         due = one.due[tuples].all(axis=1)
         if not (due & kept).any():
@@ -164,7 +162,7 @@ def _preference_tuples(
     found: Preferred, pairs: IntArray, upright: Signs, resampling: Resampling
 ) -> Iterator[Row]:
     """The pairs (tuples, 1) or the three pairs of each triple (tuples, 3)."""
-    size = {1: 2, 3: 3}[pairs.shape[1]]
+    size = 2 if pairs.shape[1] == 1 else 3
     known = np.asarray((found.truth[pairs] >= 0).all(axis=1))
     truth = SIGNS[found.truth[pairs]] * upright
     ordered = places_of(truth)[1]

@@ -176,7 +176,7 @@ def test_a_study_without_several_responses_is_told() -> None:
     answers = [answer(q, "A") for q in "qrs"]
     labels = {a.item_id: {"quality": "3"} for a in answers}
     alone = study(rubric(QUALITY), answers, {"p": labels}, {"m": labels})
-    with pytest.raises(jb.SetupError, match="holds no several responses to one question"):
+    with pytest.raises(jb.SetupError, match="holds no question with several responses"):
         jb.prefer(alone)
 
 

@@ -140,3 +140,13 @@ def test_all_responses_at_once_where_there_are_more_than_three() -> None:
     chance = found.rows.find("chance", "order", size="5", ties="three_way", judge="m")
     assert chance.value == pytest.approx(1 / 120)
     assert np.isclose(right(found, 3).n, 20)
+
+
+def test_places_in_a_list_are_nobody_whose_agreement_could_be_compared() -> None:
+    answers = [answer(q, system) for q in "qrs" for system in "AB"]
+    labels = [
+        {a.item_id: {"quality": POINTS[(i * k) % 5]} for i, a in enumerate(answers)} for k in (1, 2)
+    ]
+    people = {f"crowd#{k}": given for k, given in enumerate(labels)}
+    found = measure_preferences(study(rubric(QUALITY), answers, people, {"m": labels[0]}))
+    assert [row.statistic for row in found.rows.select("response", who=HUMANS)] == ["alpha"]
