@@ -13,7 +13,7 @@ from judgebench.data import check_files
 from judgebench.errors import Problem, SetupError
 from judgebench.features import FileKind, Lines, sections, wings
 from judgebench.judges.llm import LLMJudge
-from judgebench.records import Answer, Dataset
+from judgebench.records import SEVERAL, Answer, Dataset
 from judgebench.report.words import counted
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.shipped import shipped_folder, shipped_names
@@ -91,8 +91,11 @@ def _check_data(
     report = check_files(files, rubric, folder=folder)
     outcome.warnings += report.warnings
     outcome.errors += report.errors
+    made = sum(report.made.values())
+    rows = [f"{report.answers - made} answers"] if report.answers > made or not made else []
+    rows += [counted(n, kind, SEVERAL[kind]) for kind, n in report.made.items()]
     outcome.facts.append(
-        f"{report.answers} answers, {report.labels} human labels, {report.blank} blank cells, "
+        f"{', '.join(rows)}, {report.labels} human labels, {report.blank} blank cells, "
         f"{report.items_with_two_labels} items with two labels or more for a metric"
     )
     for annotator, count in islice(report.annotators.items(), _MOST_PEOPLE):

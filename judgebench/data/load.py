@@ -23,7 +23,7 @@ from judgebench.data.recognise import recognise, stem
 from judgebench.data.row_reader import read_table
 from judgebench.data.spec import DataSpec, FileSpec
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Dataset, Origin, content_hash
+from judgebench.records import Dataset, Kind, Origin, content_hash
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model, validate
 
@@ -69,9 +69,10 @@ def load_data(
         gathered.findings.add("no_answers", "there are no answers to judge", ("", None))
     if gathered.findings.errors:
         raise SetupError(gathered.findings.errors)
+    kept_metrics = {metric.id for metric in wanted.metrics}
     return Dataset(
         answers=gathered.answers(),
-        labels=tuple(label for label in gathered.human_labels() if wanted.find(label.metric)),
+        labels=tuple(label for label in gathered.human_labels() if label.metric in kept_metrics),
         warnings=gathered.findings.warnings,
         sources=gathered.sources,
         textless=tuple(gathered.textless),
@@ -95,7 +96,8 @@ def _reading(
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What files contain and what is wrong with them.
+    """What files contain and what is wrong with them. `answers` counts pairs and criteria too, as
+    `made` does by their kinds.
 
     `annotators` counts labels by annotator (the slots of a list cell under their common name),
     `metrics` by metric and label, with 0 for labels not given. Blank cells are not labels.
@@ -110,6 +112,7 @@ class CheckReport:
     annotators: Mapping[str, int]
     metrics: Mapping[str, Mapping[str, int]]
     sources: Mapping[str, str]
+    made: Mapping[Kind, int] = field(default_factory=dict)
     datasets: tuple[Dataset, ...] = field(default=(), compare=False)  # what the counts are of
 
     @property
@@ -155,6 +158,7 @@ def check_files(
         annotators=dict(sorted(annotators.items())),
         metrics=metrics,
         sources={file: sha for one in sets for file, sha in one.sources.items()},
+        made=Counter(kind for one in sets for kind in one.made.values()),
         datasets=tuple(Dataset(one.answers(), tuple(one.human_labels())) for one in sets),
     )
 

@@ -315,6 +315,14 @@ def test_votes_find_the_texts_of_answers(write: Write, both: Rubric) -> None:
     )
 
 
+def test_check_counts_pairs(write: Write, both: Rubric, tmp_path: Path) -> None:
+    write("votes.csv", VOTES)
+    write("rubric.yaml", RUBRIC)
+    found = jb.check([write("data.yaml", DATA)], rubric=tmp_path / "rubric.yaml")
+    assert found.facts[0].startswith("3 pairs, 8 human labels, 0 blank cells")
+    assert not found.errors
+
+
 def test_faults_of_votes_name_file_and_row(write: Write, both: Rubric) -> None:
     votes = write(
         "votes.csv", VOTES + "k,a,a,Ann,1,tie,none\nk,a,,Ann,1,tie,none\nk,a,c,Bob,1,b,\n"
