@@ -11,6 +11,7 @@ import pytest
 from rank_bench_case import model, write
 
 import judgebench.ranking.rank_bench as loading
+import judgebench.retrieval.encoder as encoder
 from judgebench.check import check_all
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.task import GOLD, TaskInstance
@@ -24,7 +25,7 @@ Call = Callable[..., tuple[int, str, str]]
 @pytest.fixture(autouse=True)
 def extras(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch, faiss and pylate count as installed: nothing here calls them."""
-    monkeypatch.setattr(loading, "import_torch", lambda: None)
+    monkeypatch.setattr(encoder, "import_torch", lambda: None)
     monkeypatch.setattr(loading, "find_spec", lambda name: object())
 
 
@@ -223,7 +224,7 @@ def test_a_missing_extra_names_the_pip_line(here: Path, monkeypatch: pytest.Monk
     def missing() -> None:
         raise MissingExtra("proxy evaluators", "proxy", "torch")
 
-    monkeypatch.setattr(loading, "import_torch", missing)
+    monkeypatch.setattr(encoder, "import_torch", missing)
     monkeypatch.setattr(loading, "find_spec", lambda name: None)
     (here / "corpus.jsonl").write_text('{"text": "A quay is a wall."}\n')
     passages = {"corpus": "corpus.jsonl", "encoder": "encoder", "late_interaction": "x/y"}

@@ -10,8 +10,8 @@ import pytest
 from rank_bench_case import model, write
 from scripted_judges import Listener
 
-import judgebench.ranking.rank_bench as loading
 import judgebench.ranking.steps as running
+import judgebench.retrieval.encoder as encoder
 from judgebench.errors import BudgetSpent, DamagedRun
 from judgebench.files import read_lines
 from judgebench.progress import NoProgress
@@ -32,7 +32,7 @@ from judgebench.store.folder import RunFolder
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(loading, "import_torch", lambda: None)
+    monkeypatch.setattr(encoder, "import_torch", lambda: None)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
