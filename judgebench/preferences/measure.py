@@ -32,6 +32,7 @@ def measure_preferences(study: Study) -> Preferences | None:
     kinds = {name: judge.kind for judge in study.judges for name in _names(study, judge)}
     titles = {m.id: m.title for m in study.rubric.metrics} | {i: t for i, t, _ in scales(study)}
     whole = {name for name, *_ in whole_scales(study)}
+    drawn = {*study.rubric.composite, *(m.id for m in study.rubric.metrics if m.preference)}
     found: list[Row] = []
     notes: list[str] = []
     for scores in scored(study, rows):
@@ -54,7 +55,7 @@ def measure_preferences(study: Study) -> Preferences | None:
             found += position_rows(study, judge)
     if not found:
         return None
-    return Preferences(kinds, titles, Results(tuple(found)), tuple(notes), study.gaps)
+    return Preferences(kinds, titles, drawn, Results(tuple(found)), tuple(notes), study.gaps)
 
 
 def _names(study: Study, judge: JudgeVerdicts) -> Iterator[str]:

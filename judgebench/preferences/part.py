@@ -268,7 +268,8 @@ def _system_tables(found: Preferences, analysis: str) -> Iterator[Table]:
 
 
 def _system_figures(found: Preferences, real: Sequence[str]) -> Iterator[Figure]:
-    for metric in found.rows.values("metric", "strength"):
+    measured = found.rows.values("metric", "strength")
+    for metric in [m for m in measured if m in found.drawn] or measured[:1]:
         title = found.titles[metric]
         rows = [r for r in found.rows.select("strength", metric=metric) if r.judge in ("", *real)]
         mine = {

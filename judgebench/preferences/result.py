@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,11 +20,13 @@ class Preferences(Shown):
     `strength`, `ranking`, `longer` and `own_system` (see `systems`), `position` and `place` (see
     `position`), `item_score` and `criterion` (see `criteria`). `judges` says what each judge is,
     also those whose scores of single responses are compared (`NAME, by TITLE`); `titles` are those
-    of the metrics and composites.
+    of the metrics and composites, of which systems by those in `drawn` have figures, or by the
+    first alone.
     """
 
     judges: Mapping[str, JudgeKind]
     titles: Mapping[str, str]
+    drawn: Collection[str]
     rows: Results
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
