@@ -51,7 +51,7 @@ def measure_preferences(study: Study) -> Preferences | None:
         if metric.of == "criterion":
             found += criterion_rows(study, metric)
     for judge in study.judges:
-        if judge.kind != "control":
+        if judge.kind == "judge":
             found += position_rows(study, judge)
     if not found:
         return None

@@ -26,6 +26,9 @@ Seen = list[tuple[int, int, int]]  # row, place, label
 
 def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
     """What a judge said of texts at different places; nothing where it saw one text at a time."""
+    about = judge.about or {}
+    if about.get("judge") == "language model" and "places" not in about:
+        return  # its verdicts, which may be a million in a file, need not be read
     pairs: dict[str, Seen] = defaultdict(list)
     lists: dict[str, Seen] = defaultdict(list)
     metrics = {metric.id: metric for metric in study.rubric.metrics}
