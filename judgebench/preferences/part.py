@@ -218,7 +218,7 @@ def _vote_table(found: Preferences) -> Table:
 
 def _by_key(found: Preferences, analysis: str, key: str, title: str, heading: str) -> Table:
     """A column for each value of a key."""
-    values = sorted({*found.rows.values(key, analysis)} - {""}, key=lambda v: (len(v), v))
+    values = filter(None, found.rows.values(key, analysis))
     columns = [(f"{heading}{value}", {key: value}) for value in values]
     return _table(found, Table(f"preferences_{key}", title, ()), analysis, columns)
 

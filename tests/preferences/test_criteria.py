@@ -64,6 +64,9 @@ def test_agreement_by_tag_and_by_criterion() -> None:
     assert agreed(tag="safety") == (pytest.approx(7 / 8), 8, 0)
     assert agreed(tag="facts") == (1, 7, 1)
     assert agreed(criterion="referral") == (0.75, 4, 0)
+    tables = {t.key: t.columns[2:] for block in found.part.blocks for t in block.tables}
+    assert tables["preferences_tag"] == (ALL, "facts", "safety")
+    assert tables["preferences_criterion"] == ("dose", "referral", "invented")
 
 
 def test_an_item_without_some_label_of_the_judge_is_a_third_outcome() -> None:
