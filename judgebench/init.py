@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from judgebench.data.guess import Guess, Votes, guess, keys_of
+from judgebench.data.guess import Guess, guess, keys_of
 from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.files import write_atomically
 from judgebench.rubric import normalise
@@ -22,7 +22,7 @@ from judgebench.rubric import normalise
 BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
 LABELS, ANSWERS = "labels-template.csv", "answers-template.csv"
 _MOST_NAMED = 50  # columns that are not read
-_ITEM = ("messages", "question", "text", "system", "reference", "group")
+_ITEM = ("question", "text", "system", "reference", "group")
 _SKIP = "rows without a text are no items; with keep they are empty answers"
 _EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
 
@@ -64,14 +64,7 @@ def init(file: str | Path, to: str | Path | None = None) -> Started:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         _write(
-            folder / RUBRIC,
-            rubric_text(
-                stem_of(found.path),
-                found.path.name,
-                found.metrics,
-                ids,
-                votes=found.votes is not None,
-            ),
+            folder / RUBRIC, rubric_text(stem_of(found.path), found.path.name, found.metrics, ids)
         )
         _write(folder / DATA, _data(found, ids, folder))
         if found.needs_answers:
@@ -151,24 +144,22 @@ def metric_ids(metrics: Iterable[str]) -> dict[str, str]:
 
 
 def rubric_text(
-    name: str, source: str, metrics: Mapping[str, Sequence[str]], ids: Mapping[str, str], *,
-    votes: bool = False,
-) -> str:  # fmt: skip
+    name: str, source: str, metrics: Mapping[str, Sequence[str]], ids: Mapping[str, str]
+) -> str:
     """The rubric of these metrics and labels, in which no label is worse than another yet. Without
-    metrics it is an example. With `votes` they are preferences between two responses."""
+    metrics it is an example."""
     return "\n".join(
         [
             f"# Written by judgebench from {_comment(source)}.",
             "#",
-            *(() if votes else _RUBRIC_HELP),
+            *_RUBRIC_HELP,
             *(() if metrics else _NO_METRICS),
             f"name: {_quoted(name)}",
             'version: "1"',
             "instructions: Give each answer one label for each metric. # as the annotators read it",
             "metrics:",
             *chain.from_iterable(
-                _metric(title, () if votes else labels, ids)
-                for title, labels in (metrics or _EXAMPLE).items()
+                _metric(title, labels, ids) for title, labels in (metrics or _EXAMPLE).items()
             ),
             "",
         ]
@@ -191,10 +182,6 @@ _NO_METRICS = ("#", "# The file holds no labels: the metric below is an EXAMPLE.
 def _metric(title: str, labels: Sequence[str], ids: Mapping[str, str]) -> Iterator[str]:
     yield f"  - id: {_quoted(ids[title])}"
     yield f"    title: {_quoted(title)}"
-    if not labels:
-        yield "    question: Which of the two responses is better? # as the annotators were asked"
-        yield "    kind: preference # first, second or tie"
-        return
     question = f"Which label does the answer deserve for {title}?"
     yield f"    question: {_quoted(question)} # as the annotators were asked"
     yield "    kind: nominal # ordinal, once the labels are in order of severity"
@@ -217,9 +204,7 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
         f"  - path: {_quoted(inside)}",
     ]
     labels = list(_labels(found, ids))
-    if found.votes:
-        lines += ["    labels:", *_votes(found, found.votes, ids)]
-    elif not found.needs_answers:
+    if not found.needs_answers:
         lines += ["    items:", f"      - item_id: {_item_id(found)}"]
         lines += [
             f"        {role}: {_column(found, role)}" for role in _ITEM if role in found.roles
@@ -256,20 +241,6 @@ def _labels(found: Guess, ids: Mapping[str, str]) -> Iterator[str]:
         yield "  metrics: # id in rubric.yaml: column"
         for metric, column in columns.items():
             yield f"    {_quoted(ids[metric])}: {_quoted(column)}"
-
-
-def _votes(found: Guess, votes: Votes, ids: Mapping[str, str]) -> Iterator[str]:
-    """The entries of preferences, and the spellings of a tie."""
-    for metric, column in found.columns[""].items():
-        yield f"      - item_id: {_item_id(found)} # the question"
-        yield f"        pair: [{', '.join(map(_quoted, votes.pair))}]"
-        yield f"        annotator: {_annotator(found, '')}"
-        yield f"        metrics: {{{ids[metric]}: {_quoted(column)}}}"
-        if metric in votes.only:
-            yield f"        only: {{{': '.join(map(_quoted, votes.only[metric]))}}}"
-    if votes.ties:
-        spelt = ", ".join(f"{_quoted(text)}: tie" for text in votes.ties)
-        yield from ["spellings:", *(f"  {metric}: {{{spelt}}}" for metric in ids.values())]
 
 
 def _annotator(found: Guess, who: str) -> str:
@@ -359,9 +330,7 @@ def _unused(found: Guess) -> Iterator[str]:
 
 def _next_steps(found: Guess, folder: Path) -> Iterator[str]:
     bench = folder / BENCH
-    if found.votes:
-        yield f"Check {folder / DATA}: the question, the two responses and who compared them."
-    elif found.metrics:
+    if found.metrics:
         yield (
             f"In {folder / RUBRIC}, sort the labels from the least to the most severe and write "
             "`kind: ordinal`: their order cannot be guessed."

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgebench.data.cells import Cell, Nested, clean
-from judgebench.data.conversation import turns_of
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import DataTable, open_table
 from judgebench.errors import Problem, SetupError, some
@@ -58,8 +57,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "metric": ("metric", "metric_name", "criterion", "criteria", "dimension", "aspect", "measure"),
     "label": ("label", "rating", "score", "grade", "verdict", "value", "annotation"),
 }  # fmt: skip
-PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", "answer")]
-_TIES = ("tie", "draw", "both", "neither", "equal", "same")
 _OF_ITEMS = ("question", "text", "system", "reference", "group")
 _PERSON = "(?:annotator|rater|coder|labell?er|reviewer|expert|evaluator)"
 _BY_PEOPLE = [
@@ -78,16 +75,6 @@ _DESCRIBES = frozenset((
     "age", "url", "comment", "comments", "note", "notes", "email", "name", "batch", "round",
     "specialty", "department", "duration", "turn", "row", "index", "category",
 ))  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Votes:
-    """How a table says which of two responses is better: the columns that name both, what means a
-    tie beside `tie`, and by metric the one value of a column that its rows have."""
-
-    pair: tuple[str, str]
-    ties: tuple[str, ...]
-    only: Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -112,17 +99,16 @@ class Guess:
     key: tuple[str, ...] = ()
     blank_texts: bool = False
     judges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    votes: Votes | None = None
 
     @property
     def has_texts(self) -> bool:
         """Whether there is something to judge."""
-        return "text" in self.roles or "messages" in self.roles
+        return "text" in self.roles
 
     @property
     def needs_answers(self) -> bool:
         """Whether a judge would have nothing to read, nor verdicts of its own."""
-        return not self.has_texts and not self.judges and not self.votes
+        return not self.has_texts and not self.judges
 
 
 @dataclass
@@ -203,18 +189,12 @@ def guess(path: Path) -> Guess:
             columns[name].add(text)
     if findings.errors:
         raise SetupError(findings.errors)
-    if votes := _votes(path, columns):
-        return votes
-    talks, ends = _conversations(path, columns)
     usable = {
         name: about for name, about in columns.items() if about.filled and not about.holds_lists
     }
     roles = roles_by_name(usable)
     named = frozenset(roles)
-    if talks:
-        roles["messages"] = talks
-    if not ends:
-        _texts_by_content(usable, roles)
+    _texts_by_content(usable, roles)
     if "item_id" not in roles and (found := _ids(path, usable, roles, rows)):
         roles["item_id"] = found
     if "system" not in roles and (which := _system(path, usable, roles)):
@@ -227,7 +207,7 @@ def guess(path: Path) -> Guess:
         roles.setdefault("group", roles["item_id"])  # what is the same for several items
         del roles["item_id"]
     metrics, unused = _metrics(path, columns, roles)
-    if not {"text", "messages"} & roles.keys() and not metrics:
+    if "text" not in roles and not metrics:
         message = "holds neither texts to judge nor labels"
         raise SetupError(Problem(message, str(path), found=some(columns)))
     blank = "text" in roles and columns[roles["text"]].filled < rows
@@ -245,60 +225,6 @@ def guess(path: Path) -> Guess:
             metrics, people = _people(metrics)
     _check_few(metrics, path)
     return Guess(path, roles, by_content, metrics, people, unused, key, blank, judges)
-
-
-def _votes(path: Path, columns: Mapping[str, _Column]) -> Guess | None:
-    """What a table of votes between two responses holds; None where it seems to be none."""
-    plain = {plain_name(name): name for name in columns}
-    pair = next((two for two in PAIRS if plain.keys() >= set(two)), None)
-    if pair is None or "winner" not in plain:
-        return None
-    a, b = (plain[name] for name in pair)
-    winner, found = plain["winner"], roles_by_name(columns)
-    roles = {"annotator": found.get("annotator", plain.get("judge", ""))}
-    roles["item_id"] = next((found[r] for r in ("group", "item_id", "question") if r in found), "")
-    rest = [name for name in columns if name not in (a, b, winner, *roles.values())]
-    able = [name for name in rest if len(columns[name].values) <= MOST_LABELS]
-    said, known = set[str](), {"first", "second", "tie", a, b}
-    votes: dict[str, set[tuple[str, ...]]] = {name: set() for name in ("", *able)}
-    rows = 0
-    for cells in _rows(_table(path, Findings())):
-        rows += 1
-        said.add(cells.get(winner, "tie"))
-        both = sorted((cells.get(a, ""), cells.get(b, "")))
-        known.update(both)
-        for name, seen in votes.items():
-            seen.add((*both, *(cells.get(c, "") for c in (*roles.values(), name))))
-    ties = sorted(text for text in said - known if normalise(text).startswith(_TIES))
-    if said - known - set(ties):
-        return None
-    parted = next((name for name, seen in votes.items() if len(seen) == rows), "")
-    only = (
-        {f"{parted} {value}": (parted, value) for value in columns[parted].labels()}
-        if parted
-        else {}
-    )
-    return Guess(
-        path, {role: name for role, name in roles.items() if name}, frozenset(),
-        dict.fromkeys(only or (winner,), ("first", "second", "tie")),
-        {"": dict.fromkeys(only or (winner,), winner)},
-        {name: "it is no part of a vote" for name in rest if name != parted},
-        votes=Votes((a, b), tuple(ties), only),
-    )  # fmt: skip
-
-
-def _conversations(path: Path, columns: Mapping[str, _Column]) -> tuple[str, bool]:
-    """The first column of conversations, "" where there is none, and whether the first of them
-    ends with the assistant."""
-    able = [name for name, about in columns.items() if about.holds_lists]
-    table = _table(path, Findings()) if able else None
-    row = next((row for row in table.rows if row.sound), None) if table else None
-    for name in able if table and row else ():
-        place = table.find(name) if table else None
-        turns, faults = turns_of(row.cells[place]) if row and place is not None else ([], [])
-        if turns and not faults:
-            return name, turns[-1].role == "assistant"
-    return "", False
 
 
 def _check_few(metrics: Mapping[str, Sequence[str]], path: Path) -> None:
@@ -449,9 +375,7 @@ def _key(
     """
     ids = tuple(roles[r] for r in ("item_id", "system") if r in roles)
     candidates = [ids[:1], ids] if "item_id" in roles else []
-    if "messages" in roles:
-        candidates += [()]
-    elif "text" in roles:
+    if "text" in roles:
         candidates += [tuple(roles[r] for r in ("question", "text", "system") if r in roles), ()]
     about = [roles[r] for r in _OF_ITEMS if r in roles] if "text" in roles else []
     for key in candidates:

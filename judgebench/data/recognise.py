@@ -8,7 +8,7 @@ from typing import Any
 
 from judgebench.data.findings import Findings, nearest
 from judgebench.data.gather import Collected
-from judgebench.data.guess import NAMES, PAIRS, plain_name
+from judgebench.data.guess import NAMES, plain_name
 from judgebench.data.open_table import DataTable
 from judgebench.data.spec import (
     FileLabelSpec,
@@ -26,6 +26,7 @@ _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
 _LABEL = ("annotator", "metric", "label")
 _VERDICT = ("judge", "status", "raw", "repeat")
 _PROBABILITY = "probability_"
+_PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", "answer")]
 _NEEDED = (
     "item_id and text (answers); item_id, annotator, metric and label (long labels); "
     "item_id, annotator and a column for each metric (wide labels)"
@@ -124,7 +125,7 @@ def _labels(named: dict[str, str], table: DataTable, gathered: Collected) -> Lab
 
 def _about(named: dict[str, str], rubric: Rubric) -> dict[str, Any]:
     """The columns of two responses, or of a criterion, that the labels of a row are about."""
-    for pair in PAIRS if "text" not in named and "pair" in rubric.kinds else ():
+    for pair in _PAIRS if "text" not in named and "pair" in rubric.kinds else ():
         if named.keys() >= set(pair):
             return {"pair": tuple(named[name] for name in pair)}
     if "criterion" in named and "text" not in named and "criterion" in rubric.kinds:
