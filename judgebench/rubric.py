@@ -230,7 +230,8 @@ class Metric(Strict):
 class Rubric(Strict):
     """A named, versioned list of metrics with instructions for judges and annotators.
 
-    `composite` names scores that are the mean of several ordinal metrics of an answer.
+    `composite` names scores that are the mean of several ordinal metrics of an answer. One with the
+    id of another such metric is how people give what a judge gives in one label.
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -263,8 +264,13 @@ class Rubric(Strict):
                     f"the composite {name} needs ordinal metrics of answers; found: "
                     f"{unknown or 'none'}; allowed: {', '.join(able)}"
                 )
-            if self.find(name):
-                raise ValueError(f"the composite {name} has the name of a metric")
+            if name in of:
+                raise ValueError(f"the composite {name} is a mean of itself")
+            if self.find(name) and name not in able:
+                raise ValueError(
+                    f"the composite {name} has the name of a metric, but not the id of an ordinal "
+                    f"one of answers; these are: {', '.join(able)}"
+                )
         return self
 
     @classmethod

@@ -522,7 +522,12 @@ def test_a_composite_is_the_mean_of_ordinal_metrics(written: object) -> None:
     [
         ({"overall": ["tone", "better"]}, "needs ordinal metrics of answers; found: better"),
         ({"overall": []}, "found: none; allowed: tone, safe"),
-        ({"tone": ["tone"]}, "the composite tone has the name of a metric"),
+        ({"tone": ["tone", "safe"]}, "the composite tone is a mean of itself"),
+        (
+            {"better": ["tone"]},
+            "the composite better has the name of a metric, but not the id of an ordinal one of "
+            "answers; these are: tone, safe",
+        ),
     ],
 )
 def test_a_composite_that_cannot_be(composite: dict, told: str) -> None:

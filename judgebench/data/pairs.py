@@ -212,9 +212,13 @@ def compared_by(name: str, rubric: Rubric) -> Sequence[Metric]:
     """The metrics whose labels say which response is better. Raises SetupError for another name."""
     able = {m.id: (m,) for m in rubric.metrics if m.of == "answer" and m.kind == "ordinal"}
     found = rubric.find(name)
-    names = rubric.composite.get(normalise(name), (found.id,) if found else ())
+    own = found.id if found else normalise(name)
+    names = rubric.composite.get(own, (own,) if found else ())
     if not names or not able.keys() >= set(names):
-        allowed = ", ".join((*able, *rubric.composite)) or "none, for it has no ordinal metric"
+        allowed = (
+            ", ".join(dict.fromkeys((*able, *rubric.composite)))
+            or "none, for it has no ordinal metric"
+        )
         message = "is no ordinal metric of answers and no composite of the rubric"
         raise SetupError(Problem(message, field="prefer", found=name, allowed=allowed))
     return [metric for each in names for metric in able[each]]

@@ -83,39 +83,54 @@ class Scored:
         return mean_of_defined(self.humans)
 
 
-def scales(study: Study) -> Iterator[tuple[str, str, tuple[Metric, ...]]]:
-    """Id, title and metrics of each ordinal metric of answers and of each composite."""
+@dataclass(frozen=True)
+class Scale:
+    """What responses are scored by, an ordinal metric or a composite: the mean severity over
+    `metrics`, of a judge over `of_judge`."""
+
+    id: str
+    title: str
+    metrics: tuple[Metric, ...]
+    of_judge: tuple[Metric, ...]
+
+
+def scales(study: Study) -> list[Scale]:
+    """Each ordinal metric of answers and each composite.
+
+    A composite with the id of a metric takes its place: humans' scores are the means of their
+    labels on the composite's metrics, whether or not they labelled that metric too, and a judge's
+    is its own label on it.
+    """
     metrics = {m.id: m for m in study.rubric.metrics if m.kind == "ordinal" and m.of == "answer"}
-    yield from ((m.id, m.title, (m,)) for m in metrics.values())
+    found = {m.id: Scale(m.id, m.title, (m,), (m,)) for m in metrics.values()}
     for name, ids in study.rubric.composite.items():
-        yield name, name.replace("_", " ").capitalize(), tuple(metrics[i] for i in ids)
+        of = tuple(metrics[i] for i in ids)
+        own = metrics.get(name)
+        title = own.title if own else name.replace("_", " ").capitalize()
+        found[name] = Scale(name, title, of, (own,) if own else of)
+    return list(found.values())
 
 
-def whole_scales(study: Study) -> list[tuple[str, str, tuple[Metric, ...]]]:
+def whole_scales(study: Study) -> list[Scale]:
     """The scales without the metrics that are part of a composite: those that systems and pairs are
     compared by."""
     within = {name for of in study.rubric.composite.values() for name in of}
-    return [scale for scale in scales(study) if scale[0] not in within]
+    return [scale for scale in scales(study) if scale.id not in within]
 
 
 def scored(study: Study, rows: Rows) -> Iterator[Scored]:
     """One for each of the `scales` that humans gave any score on."""
-    for name, title, of in scales(study):
-        annotators = sorted({a for m in of for a in study.humans[m.id].makers})
-        each = np.stack([_severities(study, m, annotators) for m in of])
-        humans = each.mean(axis=0)
+    for scale in scales(study):
+        annotators = sorted({a for m in scale.metrics for a in study.humans[m.id].makers})
+        humans = np.mean([_severities(study, m, annotators) for m in scale.metrics], axis=0)
         known = np.flatnonzero(~np.isnan(humans).all(axis=1))
         if len(known) < 2:
             continue
-        nearest = [
-            nearest_label(mean_of_defined(x), np.array(m.severities, dtype=np.float64))
-            for x, m in zip(each[:, known], of, strict=True)
-        ]
         yield Scored(
-            name, title, known, np.unique(rows.question[known], return_inverse=True)[1],
+            scale.id, scale.title, known, np.unique(rows.question[known], return_inverse=True)[1],
             study.clusters[known].occurring(), humans[known],
-            any(map(is_slot, annotators)), np.mean(nearest, axis=0),
-            {j.name: _scores(study, j, of, known) for j in study.judges},
+            any(map(is_slot, annotators)), _as_reply(study, scale, annotators)[known],
+            {j.name: _scores(study, j, scale, known) for j in study.judges},
         )  # fmt: skip
 
 
@@ -128,15 +143,25 @@ def _severities(study: Study, metric: Metric, annotators: Sequence[str]) -> Floa
     return found
 
 
+def _as_reply(study: Study, scale: Scale, annotators: Sequence[str]) -> FloatArray:
+    """The nearest labels (answers,) to the means of the annotators."""
+    means = [mean_of_defined(_severities(study, m, annotators)) for m in scale.metrics]
+    if scale.metrics != scale.of_judge:
+        means = [np.mean(means, axis=0)]
+    said = [
+        nearest_label(mean, np.array(m.severities, dtype=np.float64))
+        for mean, m in zip(means, scale.of_judge, strict=True)
+    ]
+    return np.asarray(np.mean(said, axis=0))
+
+
 def _by_label(metric: Metric) -> FloatArray:
     return np.array([*metric.severities, np.nan])  # -1 is no label
 
 
-def _scores(
-    study: Study, judge: JudgeVerdicts, of: Sequence[Metric], rows: IntArray
-) -> Given[FloatArray]:
-    severities = [_by_label(m)[study.judged(judge, m)[rows]] for m in of]
-    due = np.all([study.due(judge, m)[rows] for m in of], axis=0)
+def _scores(study: Study, judge: JudgeVerdicts, scale: Scale, rows: IntArray) -> Given[FloatArray]:
+    severities = [_by_label(m)[study.judged(judge, m)[rows]] for m in scale.of_judge]
+    due = np.all([study.due(judge, m)[rows] for m in scale.of_judge], axis=0)
     return Given(np.mean(severities, axis=0), due)
 
 
@@ -245,16 +270,16 @@ def _by_scores(study: Study, answers: Sequence[Sequence[int]]) -> Mapping[str, G
     if not len(known):
         return found
     real = [judge for judge in study.judges if judge.kind != "control"]
-    for _, title, of in whole_scales(study):
+    for scale in whole_scales(study):
         for judge in real:
-            given = [_scores(study, judge, of, side) for side in at[known].T]
+            given = [_scores(study, judge, scale, side) for side in at[known].T]
             both = np.stack([side.values for side in given], axis=1)
             labels = np.full(len(at), -1)
             labels[known] = np.where(np.isnan(both).any(axis=1), -1, label_of(both))
             due = np.zeros(len(at), dtype=np.bool_)
             due[known] = given[0].due & given[1].due
             if due.any():
-                found[by_scores(judge.name, title)] = Given(labels, due)
+                found[by_scores(judge.name, scale.title)] = Given(labels, due)
     return found
 
 

@@ -30,8 +30,10 @@ def measure_preferences(study: Study) -> Preferences | None:
     rows = rows_of(study)
     models = {name: _model(judge) for judge in study.judges for name in _names(study, judge)}
     kinds = {name: judge.kind for judge in study.judges for name in _names(study, judge)}
-    titles = {m.id: m.title for m in study.rubric.metrics} | {i: t for i, t, _ in scales(study)}
-    whole = {name for name, *_ in whole_scales(study)}
+    titles = {m.id: m.title for m in study.rubric.metrics} | {
+        scale.id: scale.title for scale in scales(study)
+    }
+    whole = {scale.id for scale in whole_scales(study)}
     drawn = {*study.rubric.composite, *(m.id for m in study.rubric.metrics if m.preference)}
     found: list[Row] = []
     notes: list[str] = []
@@ -61,7 +63,7 @@ def measure_preferences(study: Study) -> Preferences | None:
 def _names(study: Study, judge: JudgeVerdicts) -> Iterator[str]:
     """The judge's name, and those under which its scores of single responses are compared."""
     yield judge.name
-    yield from (by_scores(judge.name, title) for _, title, _ in whole_scales(study))
+    yield from (by_scores(judge.name, scale.title) for scale in whole_scales(study))
 
 
 def _model(judge: JudgeVerdicts) -> str:

@@ -234,6 +234,16 @@ def test_a_composite_needs_all_its_labels(files: list[Path], both: Rubric) -> No
     assert preferred(found) == {("Ann", "a b"): {"a"}, ("Bob", "a b"): set()}
 
 
+def test_a_composite_with_the_name_of_a_metric_is_what_people_prefer_by(
+    files: list[Path], write: Write
+) -> None:
+    overall = '  - {id: overall, title: All in all, question: "?", kind: ordinal, labels: [a, b]}\n'
+    rubric = load_rubric(write("named.yaml", RUBRIC.replace("composite:", f"{overall}composite:")))
+    for name in ("overall", "All in all"):
+        found = load_data(files, rubric, pairs=WantedPairs(prefer=name))
+        assert preferred(found) == {("Ann", "a b"): {"a"}, ("Bob", "a b"): set()}
+
+
 def test_places_in_a_list_have_no_preference(write: Write, both: Rubric) -> None:
     answers = write("answers.csv", ANSWERS)
     write("labels.csv", "item_id,quality\nk-a,good|bad\nk-b,bad|good\n")

@@ -123,6 +123,42 @@ def test_a_composite_is_the_mean_of_its_metrics_for_each_person() -> None:
     assert found.rows.values("metric", "win_rate") == ["overall"]
 
 
+def test_people_give_aspects_and_a_judge_one_label() -> None:
+    """As in AutoMedEval: five doctors and three aspects, against one score of the judge's."""
+    aspects = ("relevancy", "fluency", "knowledge")
+    asked = rubric(
+        *({**QUALITY, "id": name} for name in ("overall", *aspects)),
+        composite={"overall": f"mean of [{', '.join(aspects)}]"},
+    )
+    answers = [answer(q, system) for q in ("q1", "q2") for system in "ABC"]
+    points = {"q1/A": "543", "q1/B": "444", "q1/C": "222", "q2/A": "555", "q2/B": "554"}
+    points["q2/C"] = "111"
+    people = {
+        f"doctor {i}": {
+            item: dict(zip(aspects, said, strict=True)) for item, said in points.items()
+        }
+        for i in range(5)
+    }
+    people["doctor 4"]["q2/C"] = {"relevancy": "5"}  # not all three, so no score
+    people["doctor 3"]["q2/C"]["overall"] = "5"  # is not asked for
+    said = {"q1/A": "4", "q1/B": "4", "q1/C": "1", "q2/A": "5", "q2/B": "3", "q2/C": "4"}
+    judge = {"m": {item: {"overall": point} for item, point in said.items()}}
+    found = measure_preferences(study(asked, answers, people, judge))
+    assert right(found, 2, metric="overall").value == pytest.approx(5 / 6)
+    assert right(found, 3, metric="overall").value == 0.5
+    people_scores = found.rows.find("alpha", "response", who=HUMANS, metric="overall")
+    assert (people_scores.value, people_scores.n) == (1, 6)
+    scores = found.rows.find("pearson", "response", judge="m", metric="overall")
+    means = [4, 4, 2, 5, 14 / 3, 1]
+    assert scores.value == pytest.approx(np.corrcoef(means, [4, 4, 1, 5, 3, 4])[0, 1])
+    ceiling = right(found, 2, judge="", who=FORMAT_CEILING, metric="overall")
+    assert ceiling.value == pytest.approx(5 / 6)  # 4.67 points are said as 5
+    keys = {"metric": "overall", "system": "A", "against": "B"}
+    assert found.rows.find("humans", "win_rate", judge="m", **keys).value == 0.75
+    assert found.rows.find("judge", "win_rate", judge="m", **keys).value == 0.75
+    assert found.titles["overall"] == "Overall"
+
+
 def test_one_response_to_each_question_is_nothing_to_compare() -> None:
     answers = [answer(q, "A") for q in "qrs"]
     labels = {a.item_id: {"quality": "3"} for a in answers}
