@@ -404,6 +404,15 @@ def error_status(code: Any) -> int | None:
     return code if type(code) is int and 300 <= code <= 599 else None
 
 
+def read_json(raw: bytes) -> Any:
+    """What the body of an answer holds; its text where that is no JSON, or nested as deep as its
+    sender pleases."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw.decode(errors="replace")
+
+
 def error_text(body: Any) -> str:
     """What an error body says: its message, type, code and parameter, wherever they stand."""
     error = body.get("error", body) if isinstance(body, dict) else body

@@ -5,7 +5,6 @@ No model is called: a server is asked for the list of its models.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from http.client import HTTPException
@@ -15,7 +14,7 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from judgebench.backends import kind_of
-from judgebench.backends.chat import error_text
+from judgebench.backends.chat import error_text, read_json
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
@@ -57,14 +56,11 @@ def unreachable(base_url: str, model: str, settings: BackendSettings) -> str:
 
 def _fault(asked: Request, model: str, settings: BackendSettings) -> str:
     try:
-        with _whatever(asked) as answer:
+        with open_whatever(asked, _PATIENCE_S) as answer:
             status, raw = answer.getcode(), answer.read(_LONGEST)
     except (OSError, HTTPException, ValueError) as error:
         return f"no server answers: {error_text(str(getattr(error, 'reason', error)))}"
-    try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError):
-        body = raw.decode(errors="replace")
+    body = read_json(raw)
     if status < 300:
         return _lacking(model, body)
     hint = settings.hint(status, asked.full_url.removesuffix("/models"))
@@ -73,10 +69,10 @@ def _fault(asked: Request, model: str, settings: BackendSettings) -> str:
     return f"answers HTTP {status}: {error_text(body)}{hint}"
 
 
-def _whatever(asked: Request) -> Any:
-    """The server's answer, be it an error or not."""
+def open_whatever(asked: Request, timeout_s: float) -> Any:
+    """The server's answer, be it an error or not. Raises OSError, HTTPException or ValueError."""
     try:
-        return build_opener(NoRedirect).open(asked, timeout=_PATIENCE_S)
+        return build_opener(_NoRedirect).open(asked, timeout=timeout_s)
     except HTTPError as answer:
         return answer
 
@@ -97,7 +93,7 @@ def _lacking(model: str, body: Any) -> str:
     return f"does not list the model {model!r}{guess} (it lists {known})"
 
 
-class NoRedirect(HTTPRedirectHandler):
+class _NoRedirect(HTTPRedirectHandler):
     """A key is sent to the address that was given and nowhere else."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:

@@ -29,12 +29,17 @@ def hosts_of(backend: str, settings: BackendSettings) -> list[str]:
     model = backend.partition(":")[2]
     url = settings.base_url or model.rpartition("@")[2]
     if url.startswith(("http://", "https://")):
-        proxy = proxy_of(url)
-        return [host_of(url), *([host_of(proxy)] if proxy else [])]
+        return hosts_at(url)
     kind = kind_of(backend)
     if kind.name in ("vllm", "transformers") or (kind.name == "llamacpp" and is_fetchable(model)):
         return weights_hosts(model)
     return [f"the provider of {backend}"] if kind.remote else []
+
+
+def hosts_at(url: str) -> list[str]:
+    """The host of a URL, and the proxy that the environment names for it."""
+    proxy = proxy_of(url)
+    return [host_of(url), *([host_of(proxy)] if proxy else [])]
 
 
 def weights_hosts(name: str) -> list[str]:

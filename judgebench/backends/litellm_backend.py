@@ -98,10 +98,12 @@ class LiteLLM:
             self._rehearsal = Rehearsal(self.batch_protocol, key, base_url)
         return self._rehearsal.sent(partial(self._rehearsed, request))
 
-    def read_back(self, request: Request, status: int, body: bytes) -> Completion:
-        """What a call comes to that gets this. Raises as a call does."""
+    def read_back(self, request: Request, status: int, body: bytes) -> Reply:
+        """The reply of a call that gets this; litellm knows no price of it. Raises as a call
+        does."""
         assert self._rehearsal is not None
-        return self._rehearsal.outcome(partial(self._rehearsed, request), status, body)
+        done = self._rehearsal.outcome(partial(self._rehearsed, request), status, body)
+        return self._transport.reply(request, replace(done, cost=None))
 
     async def _rehearsed(self, request: Request, client: Any) -> Completion:
         key = self._settings.api_key() or ("none" if self._settings.base_url else None)

@@ -24,6 +24,7 @@ from judgebench.backends.chat import (
     failure,
     plain_body,
     read_chat,
+    read_json,
     retry_after,
 )
 from judgebench.backends.contract import LabelsAsked, Reply, Request
@@ -109,9 +110,9 @@ class OpenAICompatible:
         """What a call sends."""
         return Sent(self._url, self._authorization(), self._encoded(request))
 
-    def read_back(self, request: Request, status: int, body: bytes) -> Completion:
-        """What a call comes to that gets this. Raises as a call does."""
-        return self._read(status, body, request.labels_asked)
+    def read_back(self, request: Request, status: int, body: bytes) -> Reply:
+        """The reply of a call that gets this. Raises as a call does."""
+        return self._transport.reply(request, self._read(status, body, request.labels_asked))
 
     def _authorization(self) -> dict[str, str]:
         key = self._settings.api_key()
@@ -134,12 +135,9 @@ class OpenAICompatible:
     def _read(
         self, status: int, raw: bytes, asked: LabelsAsked | None, after: float | None = None
     ) -> Completion:
-        try:
-            body = json.loads(raw)
-        except (ValueError, RecursionError):  # no JSON, or nested as deep as its sender pleases
-            body = raw.decode(errors="replace")
-            if status < 300:
-                raise TransientError(f"the body is not JSON: {error_text(body)}") from None
+        body = read_json(raw)
+        if status < 300 and isinstance(body, str):
+            raise TransientError(f"the body is not JSON: {error_text(body)}")
         if status < 300 and isinstance(body, dict) and body.get("error"):
             # Some gateways report an engine's error in a body that came with status 200.
             code = body["error"].get("code") if isinstance(body["error"], dict) else None

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 from weakref import WeakSet
 
 from tenacity import RetryCallState
 
-from judgebench.backends.calls import Calls, Opened, Policy
-from judgebench.backends.chat import TransientError
+from judgebench.backends.calls import Call, Calls, Opened, Policy
+from judgebench.backends.chat import Completion, TransientError
 from judgebench.backends.contract import Reply, Request
 from judgebench.backends.pace import Pace
 from judgebench.backends.secrets import Secrets
@@ -83,6 +83,10 @@ class Transport:
         with self._lock:
             self._streams.add(stream)
         return stream
+
+    def reply(self, request: Request, done: Completion) -> Reply:
+        """What a call came to that was made elsewhere, so without a latency."""
+        return replace(self._policy.reply(Call(request, 0, tries=1), done), latency=0.0)
 
     def wind_down(self) -> None:
         """Start no other call: every stream ends once its calls in flight have. For any thread."""

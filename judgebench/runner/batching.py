@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from judgebench.backends import kind_of
 from judgebench.backends.batch import Batched
 from judgebench.backends.contract import Backend
-from judgebench.errors import Problem
+from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.runner.bench import Bench, Gathered
@@ -28,17 +28,13 @@ def batched(
     """The benchmark with remote judges that send batches, which `folder` notes. Judges in this
     process are asked as ever.
 
-    Raises SetupError where the judge's provider has no batch endpoint, where a budget is to be kept
-    without a price (everything is submitted before the first cost is known), and where several
-    processes share the work.
+    Raises SetupError where the judge's provider has no batch endpoint or the judge has knowledge,
+    where a budget is to be kept without a price (everything is submitted before the first cost is
+    known), and where several processes share the work.
     """
     gather, made = Gathered(str(bench.file)), dict[int, Batched]()
     if sharing and (sharing.shard or sharing.engine == "ray"):
         gather.tell("batch", Problem("cannot be shared by several processes"))
-    for judge in bench.judges:
-        for problem in _problems(judge.config, budget):
-            gather.tell(f"judges.{judge.name}", problem)
-    gather.raise_any()
 
     def wrapped(config: JudgeConfig, backend: Backend) -> Backend:
         if id(backend) not in made:
@@ -47,8 +43,12 @@ def batched(
         return made[id(backend)]
 
     def asked(judge: LLMJudge) -> LLMJudge:
-        remote = kind_of(judge.config.backend).remote
-        return judge.through(partial(wrapped, judge.config)) if remote else judge
+        if not kind_of(judge.config.backend).remote:
+            return judge
+        if budget is not None and judge.config.settings.price is None:
+            message = "is needed to keep a budget: a batch is submitted before it costs anything"
+            raise SetupError(Problem(message, field="settings.price"))
+        return judge.through(partial(wrapped, judge.config))
 
     judges = [gather(f"judges.{judge.name}", asked, judge) for judge in bench.judges]
     gather.raise_any()
@@ -58,17 +58,6 @@ def batched(
         variants=tuple(replace(v, judge=asked(v.judge)) for v in bench.variants),
         content_free=tuple(replace(f, judge=asked(f.judge)) for f in bench.content_free),
     )
-
-
-def _problems(config: JudgeConfig, budget: float | None) -> Iterator[Problem]:
-    if not kind_of(config.backend).remote:
-        return
-    if config.knowledge:
-        message = "needs each reply before the next question: leave batches out"
-        yield Problem(message, field="knowledge")
-    if budget is not None and config.settings.price is None:
-        message = "is needed to keep a budget: a batch is submitted before it costs anything"
-        yield Problem(message, field="settings.price")
 
 
 def left_behind(bench: Bench, folder: RunFolder) -> Iterator[str]:

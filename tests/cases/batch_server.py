@@ -4,7 +4,7 @@
         ...  # server.base_url (OpenAI), server.anthropic_url, server.created, server.paid
 
 `fates` says what becomes of a request of a batch, by its body and how often it has come: `ok`,
-`missing`, `twice`, `expired`, `garbled`, or an HTTP status. The plays in `unheard` and `unanswered`
+`missing`, `expired`, `garbled`, or an HTTP status. The plays in `unheard` and `unanswered`
 are what the next calls of a kind get, before anything is done or after; the kinds are `file`,
 `create`, `state`, `results` and `list`.
 """
@@ -21,7 +21,7 @@ from aiohttp import web
 from loopback import Body, Loopback, Play, completion
 
 Fate = str | int
-MADE = ("ok", "twice", "missing", "garbled")  # the fates of requests that cost something
+MADE = ("ok", "missing", "garbled")  # the fates of requests that cost something
 ERRORS = {400: "invalid_request_error", 429: "rate_limit_error", 500: "api_error"}
 
 
@@ -160,11 +160,9 @@ class BatchServer(Loopback):
                 lines.append(json.dumps({**head, "response": {"status_code": fate, "body": said}}))
             elif fate == "garbled" and kind == "out":
                 lines.append(json.dumps(head)[:-9])
-            elif fate in ("ok", "twice") and kind == "out":
-                reply = self._reply(one["body"])
-                for text in (reply, "another") if fate == "twice" else (reply,):
-                    response = {"status_code": 200, "body": completion(text)}
-                    lines.append(json.dumps({**head, "response": response, "error": None}))
+            elif fate == "ok" and kind == "out":
+                response = {"status_code": 200, "body": completion(self._reply(one["body"]))}
+                lines.append(json.dumps({**head, "response": response, "error": None}))
         return web.Response(text="\n".join(lines))
 
     # --- Anthropic -------------------------------------------------------------------------------
@@ -198,9 +196,8 @@ class BatchServer(Loopback):
         for one in reversed(self.created[request.match_info["id"]]):
             fate = one["fate"]
             results: list[Mapping[str, Any]] = []
-            if fate in ("ok", "twice"):
+            if fate == "ok":
                 results = [{"type": "succeeded", "message": message(self._reply(one["body"]))}]
-                results += [{"type": "canceled"}] if fate == "twice" else []
             elif isinstance(fate, int):
                 error = {"type": ERRORS[fate], "message": "on purpose"}
                 results = [{"type": "errored", "error": {"type": "error", "error": error}}]

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from batch_server import BatchServer
 
 import judgebench as jb
-from judgebench.backends import batch
 
 
-def test_variants_are_asked_in_batches_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "STOP_IS_SAID_S", 0.0)
+def test_variants_are_asked_in_batches_too(tmp_path: Path) -> None:
     reply = json.dumps({"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"})
     (tmp_path / "answers.csv").write_text("item_id,question,text\ni1,q,one\ni2,q,two\n")
     (tmp_path / "labels.csv").write_text("item_id,annotator,politeness\ni1,ann,Polite\n")
