@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from judgebench.preferences.gather import Preferred, Scored
-from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.means import clustered_mean
 from judgebench.stats.orders import (
     MOST_TUPLES,
@@ -27,20 +26,12 @@ from judgebench.stats.orders import (
     right,
     right_by_chance,
     signs,
+    triples_of_pairs,
     tuples_within,
 )
 from judgebench.stats.ranks import TIE
-from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.resample import Resampling, cluster_bootstrap
 from judgebench.stats.responses import among_humans, beside_humans
-from judgebench.stats.votes import (
-    SIGNS,
-    Failures,
-    triples_of_pairs,
-    vote_agreement,
-    vote_chance,
-    votes_among_by_cluster,
-    votes_by_cluster,
-)
 
 FORMAT_CEILING = "human mean, rounded"
 HUMANS = "humans"
@@ -52,30 +43,27 @@ TIES: Mapping[str, str] = {
     "left_out": "tuples in which the humans have a tie are left out",
 }
 _MOST_AT_ONCE = 8  # responses to one question
-_NO_TUPLE = "no tuple of responses has a label of the judge throughout"
-_FILLED: Mapping[Failures, float] = {"left_out": np.nan, "worst": 0.0, "best": 1.0}
+_NO_LABEL = "the judge gave a label to none of these"
+_SIGNS = np.array([1, -1, 0, 0], dtype=np.int8)  # of first, second, tie and no label
+_FILLED: Mapping[str, float] = {"left_out": np.nan, "worst": 0.0, "best": 1.0}
 
 
 @dataclass(frozen=True)
 class _Tuples:
-    """Tuples of one size under one rule for ties, and their clusters (tuples,)."""
+    """Tuples, or votes, under one rule for ties, and their clusters (tuples,)."""
 
+    analysis: str
     metric: str
-    size: int
-    ties: str
+    keys: Mapping[str, str]
     clusters: IntArray
     resampling: Resampling
 
-    def row(
-        self, statistic: str, values: FloatArray, judge: str = "", failures: str = "", who: str = ""
-    ) -> Row:
+    def row(self, statistic: str, values: FloatArray, judge: str = "", **keys: str) -> Row:
         """The mean of values (tuples,), NaN where the judge gave no label."""
         estimate = clustered_mean(
-            values, self.clusters, _NO_TUPLE, self.resampling, is_proportion=True
+            values, self.clusters, _NO_LABEL, self.resampling, is_proportion=True
         )
-        keys = {"size": str(self.size), "ties": self.ties, "failures": failures, "who": who}
-        kept = {key: value for key, value in keys.items() if value}
-        return Row("order", statistic, estimate, judge, self.metric, kept)
+        return Row(self.analysis, statistic, estimate, judge, self.metric, {**self.keys, **keys})
 
     def of(self, due: Flags) -> _Tuples:
         return replace(self, clusters=self.clusters[due])
@@ -83,9 +71,10 @@ class _Tuples:
     def of_judge(self, judge: str, hit: FloatArray, chance: FloatArray) -> Iterator[Row]:
         """What share a judge has right, three ways where labels are missing, and by chance."""
         missing = np.isnan(hit)
+        name = "agreement" if self.analysis == "vote" else "right"
         for failures, filled in _FILLED.items():
             if failures == "left_out" or missing.any():
-                yield self.row("right", np.where(missing, filled, hit), judge, failures)
+                yield self.row(name, np.where(missing, filled, hit), judge, failures=failures)
         yield self.row("chance", chance, judge)
 
 
@@ -116,11 +105,12 @@ def _score_tuples(
     everything = np.ones(len(tuples), dtype=np.bool_)
     kept = (truth != 0).all(axis=1) if ties == "left_out" else everything
     clusters, group = found.clusters.codes[tuples[:, 0]], found.question[tuples[:, 0]]
-    of = _Tuples(found.id, tuples.shape[1], ties, clusters, resampling)
+    keys = {"size": str(tuples.shape[1]), "ties": ties}
+    of = _Tuples("order", found.id, keys, clusters, resampling)
     if not kept.any():
         return
     ceiling = right(truth, signs(found.as_reply[tuples]), everything)[kept]
-    yield of.of(kept).row("right", ceiling, "", "left_out", FORMAT_CEILING)
+    yield of.of(kept).row("right", ceiling, failures="left_out", who=FORMAT_CEILING)
     for name, one in found.judges.items():
         due = one.due[tuples].all(axis=1)
         if not (due & kept).any():
@@ -162,13 +152,13 @@ def _preference_tuples(
     found: Preferred, pairs: IntArray, upright: Signs, resampling: Resampling
 ) -> Iterator[Row]:
     """The pairs (tuples, 1) or the three pairs of each triple (tuples, 3)."""
-    size = 2 if pairs.shape[1] == 1 else 3
+    keys = {"size": "2" if pairs.shape[1] == 1 else "3", "ties": THREE_WAY}
     known = np.asarray((found.truth[pairs] >= 0).all(axis=1))
-    truth = SIGNS[found.truth[pairs]] * upright
+    truth = _SIGNS[found.truth[pairs]] * upright
     ordered = places_of(truth)[1]
     codes = found.compared.clusters.codes[pairs[:, 0]]
-    of = _Tuples(found.metric.id, size, THREE_WAY, codes, resampling)
-    if size == 3 and known.any():
+    of = _Tuples("order", found.metric.id, keys, codes, resampling)
+    if keys["size"] == "3" and known.any():
         circles = np.where(ordered, 0.0, 1.0)[known]
         yield of.of(known).row("intransitive", circles, who=HUMANS)
     for name, one in found.judges.items():
@@ -177,46 +167,42 @@ def _preference_tuples(
         given = np.asarray((labels >= 0).all(axis=1))
         if not used.any():
             continue
-        judged = SIGNS[labels] * upright
+        judged = _SIGNS[labels] * upright
         hit = right(truth, judged, given)
-        labelled = one.values[one.due & (one.values >= 0)]
-        shares = np.bincount(labelled, minlength=3) / max(1, len(labelled))
+        shares = _shares(one.values[one.due])
         chance = np.where(given, shares[found.truth[pairs]].prod(axis=1), np.nan)
         yield from of.of(used).of_judge(name, hit[used], chance[used])
-        if size == 3:
+        if keys["size"] == "3":
             wrong = np.where(given, 1.0 - places_of(judged)[1], np.nan)
             yield of.of(used).row("intransitive", wrong[used], name)
 
 
+def _shares(labels: IntArray) -> FloatArray:
+    """How often each of the three labels is given (3,)."""
+    found = np.bincount(labels[labels >= 0], minlength=3)
+    return np.asarray(found / max(1, found.sum()))
+
+
 def _vote_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
     """The share of votes that a judge agrees with, and of two votes that are the same, with ties
-    (setup S1 of Zheng et al., 2023) and without (S2)."""
-    clusters = found.compared.clusters
-    among = ClusterCounts(votes_among_by_cluster(found.votes, clusters))
-    for setup, ties in {"counted": True, "left out": False}.items():
-        keys = {"ties": setup}
-        estimate = partial(_of_votes, 3 if ties else 2, resampling)
-        if found.votes.shape[1] > 1:
-            e = estimate(among, vote_agreement(ties))
-            key = {**keys, "failures": "left_out", "who": HUMANS}
-            yield Row("vote", "agreement", e, "", found.metric.id, key)
+    and without: setups S1 and S2 of Zheng et al. (2023), section 4.2."""
+    metric, clusters = found.metric.id, found.compared.clusters
+    for ties, k in {"counted": 3, "left out": 2}.items():
+        votes = np.where(found.votes < k, found.votes, -1)
+        if votes.shape[1] > 1:
+            among = vote_pairs_by_cluster(votes, clusters, k)
+            e = cluster_bootstrap(among, OBSERVED_AGREEMENT, resampling, n=round(among.sum()))
+            keys = {"ties": ties, "failures": "left_out", "who": HUMANS}
+            yield Row("vote", "agreement", e, "", metric, keys)
+        pair, _ = np.nonzero(votes >= 0)
+        vote = votes[votes >= 0]
         for name, one in found.judges.items():
-            said = votes_by_cluster(found.votes[one.due], one.values[one.due], clusters[one.due])
-            counts = ClusterCounts(said)
-            for failures in _FILLED:
-                if failures == "left_out" or counts.total[:, 3].any():
-                    e = estimate(counts, vote_agreement(ties, failures))
-                    if failures != "left_out":
-                        e = replace(e, n=e.n + e.n_missing, n_missing=0)
-                    key = {**keys, "failures": failures}
-                    yield Row("vote", "agreement", e, name, found.metric.id, key)
-            e = estimate(counts, vote_chance(ties))
-            yield Row("vote", "chance", e, name, found.metric.id, keys)
-
-
-def _of_votes(
-    k: int, resampling: Resampling, counts: ClusterCounts, statistic: Statistic
-) -> Estimate:
-    """With the votes of the first k labels as n."""
-    n, missing = counts.total[:k, :k].sum(), counts.total[:k, 3].sum()
-    return cluster_bootstrap(counts, statistic, resampling, n=round(n), n_missing=round(missing))
+            said = one.values[pair]
+            used = one.due[pair] & (said < k)
+            if not used.any():
+                continue
+            vote_used, said = vote[used], said[used]
+            of = _Tuples("vote", metric, {"ties": ties}, clusters.codes[pair[used]], resampling)
+            hit = np.where(said < 0, np.nan, vote_used == said)
+            chance = np.where(said < 0, np.nan, _shares(said)[vote_used])
+            yield from of.of_judge(name, hit, chance)

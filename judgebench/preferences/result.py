@@ -41,12 +41,6 @@ class Preferences(Shown):
 
         return incomplete(preferences_part(self), self.gaps)
 
-    def in_order(self, analysis: str, metric: str = "") -> list[str]:
-        """The judges with such rows, controls last; "" stands for rows without a judge."""
-        keys = {"metric": metric} if metric else {}
-        found = dict.fromkeys(row.judge for row in self.rows.select(analysis, **keys))
-        return sorted(found, key=self.is_control)
-
     def is_control(self, judge: str) -> bool:
         """Whether it is a control judge."""
         return self.judges.get(judge) == "control"

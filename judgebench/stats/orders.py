@@ -134,6 +134,36 @@ def _orders(shape: int, k: int) -> int:
     return found
 
 
+def triples_of_pairs(
+    question: IntArray, sides: IntArray, most: int = MOST_TUPLES, seed: int = 0
+) -> tuple[IntArray, Signs]:
+    """Three pairs each (triples, 3) that compare three responses A, B and C to one question, as
+    A-B, A-C and B-C, and 1 where a pair stands so, -1 where it is the other way round.
+
+    `question` (pairs,) and `sides` (pairs, 2) are numbers from 0. Of more than `most`
+    combinations as many are drawn at random.
+
+    >>> triples_of_pairs(np.array([0, 0, 0]), np.array([[0, 1], [2, 0], [1, 2]]))[1].tolist()
+    [[1, -1, 1]]
+    """
+    size = int(sides.max(initial=0)) + 1
+    of, places = np.unique(question[:, None] * size + sides, return_inverse=True)
+    starts = np.searchsorted(of // size, np.arange(int(question.max(initial=0)) + 1))
+    local = places.reshape(sides.shape) - starts[question][:, None]
+    width = int(local.max(initial=0)) + 1
+    pair = np.full((len(starts), width, width), -1)
+    pair[question, local.min(axis=1), local.max(axis=1)] = np.arange(len(question))
+    chosen = np.array(list(combinations(range(width), 3)), dtype=np.int64).reshape(-1, 3)
+    if len(chosen) * len(starts) > most:
+        drawn = np.random.default_rng(seed).permutation(len(chosen))
+        chosen = chosen[np.sort(drawn[: max(1, most // len(starts))])]
+    a, b, c = chosen.T
+    found = np.stack([pair[:, a, b], pair[:, a, c], pair[:, b, c]], axis=-1).reshape(-1, 3)
+    found = found[(found >= 0).all(axis=1)]
+    upright = np.where(local[:, 0] < local[:, 1], 1, -1).astype(np.int8)
+    return found, upright[found]
+
+
 def nearest_label(scores: FloatArray, severities: FloatArray) -> FloatArray:
     """Each score (items,) as a judge can say it that has the labels only: the severity of the
     nearest label, the more severe one where two are as near. `severities` rise.

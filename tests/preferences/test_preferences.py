@@ -157,7 +157,7 @@ def test_a_judge_that_likes_long_answers() -> None:
 def test_what_is_shown_of_it() -> None:
     found = measured({"p1": "112" + "211" + "121" + "11t", "p2": "111" * 4}, "112" + "21t" * 3)
     html = found._repr_html_()
-    assert "Responses in the humans&#39; order" in html
+    assert "in the humans&#39; order" in html
     told = [note for block in found.part.blocks for t in block.tables for note in t.notes]
     few = "With fewer than 4 there are so few rankings that agreement says little."
     assert any(note.endswith(few) for note in told)
