@@ -8,34 +8,20 @@ judge's own model. All are over the pairs that humans compared, ties half.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from judgebench.preferences.gather import Compared, Flags
+from judgebench.records import Estimate
 from judgebench.results.rows import Row
-from judgebench.stats.arrays import FloatArray
-from judgebench.stats.resample import (
-    ClusterCounts,
-    Resampling,
-    cluster_bootstrap,
-    grouping_told,
-    random_groups,
-)
-from judgebench.stats.systems import (
-    NO_STRENGTHS,
-    apart,
-    judge_minus_humans,
-    of_side,
-    rankings,
-    win_rate,
-    wins_by_cluster,
-)
+from judgebench.stats.means import clustered_mean
+from judgebench.stats.resample import ClusterCounts, Resampling, grouping_told, random_groups
+from judgebench.stats.systems import rankings, wins_by_cluster
 from judgebench.study.model_names import is_model
 
 MOST_SYSTEMS = 20
-_SIDES = {"humans": 0, "judge": 1}
+_NOT_COMPARED = "these two were not compared"
 
 
 def system_rows(
@@ -45,24 +31,15 @@ def system_rows(
     known = ~np.isnan(found.humans)
     named = known & (found.sides >= 0).all(axis=1)
     several = 2 <= len(found.systems) <= MOST_SYSTEMS
-    if several and named.any():
-        humans = _Wins(found, named, (found.humans,), resampling)
-        yield from humans.matrix("")
-        yield from humans.order("")
-    for name, given in found.judges.items():
-        if several and (named & given.due).any():
-            both = _Wins(found, named & given.due, (found.humans, given.values), resampling)
-            yield from both.matrix(name)
-            yield from both.order(name)
-            for i, system in enumerate(found.systems):
-                if is_model(system, models.get(name, "")):
-                    yield from both.rates("own_system", name, (i, None), {"system": system})
-        unlike = known & given.due & (found.longer != 0)
-        if unlike.any():
-            longer_first = np.where(found.longer[:, None] > 0, [[0, 1]], [[1, 0]])
-            of = replace(found, systems=("longer", "shorter"), sides=longer_first)
-            both = _Wins(of, unlike, (found.humans, given.values), resampling)
-            yield from both.rates("longer", name, (0, 1), {})
+    for judge in ("", *found.judges):
+        due = found.judges[judge].due if judge else known
+        if several and (named & due).any():
+            yield from _win_rates(found, judge, named & due, models.get(judge, ""), resampling)
+            yield from _ranking(found, judge, named & due, resampling)
+        unlike = known & due & (found.longer != 0)
+        if judge and unlike.any():
+            wins = _won(found, judge, unlike, found.longer > 0, resampling)
+            yield from (Row("longer", *one, judge, found.id) for one in wins)
 
 
 def too_many(found: Compared) -> Iterator[str]:
@@ -75,74 +52,63 @@ def too_many(found: Compared) -> Iterator[str]:
         )
 
 
-class _Wins:
-    """The wins by the humans, and by a judge where one is given, on the same pairs."""
+def _won(
+    found: Compared, judge: str, used: Flags, first: Flags, resampling: Resampling
+) -> Iterator[tuple[str, Estimate]]:
+    """How often the first response wins, or the second where it is not `first`, by the humans, by
+    the judge if one is named, and the difference, on the same pairs."""
+    outcomes = {"humans": found.humans}
+    if judge:
+        judged = found.judges[judge].values
+        outcomes["humans"] = np.where(np.isnan(judged), np.nan, found.humans)
+        outcomes["judge"] = judged
+    won = {side: np.where(first, x, 1 - x)[used] for side, x in outcomes.items()}
+    if judge:
+        won["difference"] = won["judge"] - won["humans"]
+    codes = found.clusters.codes[used]
+    for side, x in won.items():
+        share = side != "difference"
+        yield side, clustered_mean(x, codes, _NOT_COMPARED, resampling, is_proportion=share)
 
-    def __init__(
-        self, found: Compared, used: Flags, outcomes: Sequence[FloatArray], resampling: Resampling
-    ) -> None:
-        self._found, self._resampling = found, resampling
-        S, given = len(found.systems), ~np.isnan(outcomes).any(axis=0)
-        both, lacking = used & given, found.sides[used & ~given]
-        clusters = found.clusters[both].occurring()
-        self._n_clusters, of = clusters.n, random_groups(clusters, resampling.seed)
-        wins = [wins_by_cluster(found.sides[both], x[both], of, S) for x in outcomes]
-        self._counts = ClusterCounts(np.stack(wins, axis=1))
-        self._sides = dict(list(_SIDES.items())[: len(outcomes)])
-        self._missing = np.zeros((S, S), dtype=np.int64)
-        np.add.at(self._missing, tuple(lacking.T), 1)
-        self._missing += self._missing.T
 
-    def matrix(self, judge: str) -> Iterator[Row]:
-        """Each system against each later one, and against all others."""
-        systems = self._found.systems
-        for i, system in enumerate(systems):
-            yield from self.rates("win_rate", judge, (i, None), {"system": system})
-            for j in range(i + 1, len(systems)):
-                keys = {"system": system, "against": systems[j]}
-                yield from self.rates("win_rate", judge, (i, j), keys)
+def _win_rates(
+    found: Compared, judge: str, used: Flags, model: str, resampling: Resampling
+) -> Iterator[Row]:
+    """Each system against all others and against each later one, and the judge's own model."""
+    for i, system in enumerate(found.systems):
+        mine, first = used & (found.sides == i).any(axis=1), found.sides[:, 0] == i
+        for side, estimate in _won(found, judge, mine, first, resampling):
+            yield Row("win_rate", side, estimate, judge, found.id, {"system": system})
+            if is_model(system, model):
+                yield Row("own_system", side, estimate, judge, found.id, {"system": system})
+        for j, other in enumerate(found.systems[i + 1 :], i + 1):
+            both = mine & (found.sides == j).any(axis=1)
+            for side, estimate in _won(found, judge, both, first, resampling):
+                keys = {"system": system, "against": other}
+                yield Row("win_rate", side, estimate, judge, found.id, keys)
 
-    def rates(
-        self, analysis: str, judge: str, which: tuple[int, int | None], keys: Mapping[str, str]
-    ) -> Iterator[Row]:
-        """One win rate by each side, and the difference."""
-        i, j = which
-        games = self._counts.total[0] + self._counts.total[0].T
-        where = i if j is None else (i, j)
-        n, missing = round(games[where].sum()), int(self._missing[where].sum())
-        rate = win_rate(i, j)
-        of = {name: of_side(rate, side) for name, side in self._sides.items()}
-        if len(of) > 1:
-            of["difference"] = judge_minus_humans(rate)
-        for name, statistic in of.items():
-            estimate = cluster_bootstrap(
-                self._counts, statistic, self._resampling, n=n, n_missing=missing
-            )
-            estimate = grouping_told(estimate, self._n_clusters)
-            yield Row(analysis, name, estimate, judge, self._found.id, keys)
 
-    @property
-    def _apart(self) -> str:
-        """The systems without which all others have strengths."""
-        found = {i: 0 for wins in self._counts.total for i in apart(wins)}
-        return ", ".join(self._found.systems[i] for i in sorted(found))
-
-    def order(self, judge: str) -> Iterator[Row]:
-        """The strengths of all systems by each side, and how the two rankings agree."""
-        missing = int(self._missing.sum()) // 2
-        found = rankings(self._counts, missing, self._resampling)
-        rows = [
-            ("strength", side, estimate, {"system": system})
-            for side, strengths in zip(self._sides, found.strengths, strict=True)
-            for system, estimate in zip(self._found.systems, strengths, strict=True)
-        ]
-        if judge:
-            rows += [
-                ("ranking", "tau_b", found.tau_b, {}),
-                ("ranking", "spearman", found.spearman, {}),
-            ]
-        for analysis, statistic, estimate, keys in rows:
-            if estimate.reason == NO_STRENGTHS:
-                estimate = replace(estimate, reason=f"{NO_STRENGTHS} ({self._apart})")
-            told = grouping_told(estimate, self._n_clusters)
-            yield Row(analysis, statistic, told, judge, self._found.id, keys)
+def _ranking(found: Compared, judge: str, used: Flags, resampling: Resampling) -> Iterator[Row]:
+    """The strengths of all systems by each side, and how the two rankings agree."""
+    outcomes = {"humans": found.humans}
+    if judge:
+        outcomes["judge"] = found.judges[judge].values
+    given = used & ~np.isnan(list(outcomes.values())).any(axis=0)
+    clusters = found.clusters[given].occurring()
+    groups = random_groups(clusters, resampling.seed)
+    wins = [
+        wins_by_cluster(found.sides[given], x[given], groups, len(found.systems))
+        for x in outcomes.values()
+    ]
+    missing = int((used & ~given).sum())
+    strengths, agreement = rankings(ClusterCounts(np.stack(wins, axis=1)), missing, resampling)
+    rows = [
+        ("strength", side, estimate, {"system": system})
+        for side, of in zip(outcomes, strengths, strict=True)
+        for system, estimate in zip(found.systems, of, strict=True)
+    ]
+    if judge:
+        rows += [("ranking", name, estimate, {}) for name, estimate in agreement.items()]
+    for analysis, name, estimate, keys in rows:
+        told = grouping_told(estimate, clusters.n)
+        yield Row(analysis, name, told, judge, found.id, keys)

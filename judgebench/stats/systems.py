@@ -6,14 +6,15 @@ each side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.ranks import spearman, tau_b
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
@@ -29,7 +30,6 @@ STRENGTH_RESAMPLES = 500
 FEW_SYSTEMS = 4
 """With fewer systems a correlation of rankings takes a handful of values only."""
 _AT_ONCE = 120  # systems that are fitted in one call, of several resamples
-NOT_COMPARED = "these two were not compared"
 NO_STRENGTHS = (
     "no Bradley-Terry strengths exist: some systems won, or lost, every comparison with the "
     "others, or were never compared with them"
@@ -55,34 +55,6 @@ def wins_by_cluster(
     both = Clusters(np.tile(clusters.codes[kept], 2), clusters.n)
     found = both.table(cells, systems**2, np.concatenate([won, 1 - won]))
     return found.reshape(-1, systems, systems)
-
-
-def win_rate(i: int, j: int | None = None) -> Statistic:
-    """The share that system i won against j, or against all others, of wins (..., S, S)."""
-
-    def formula(wins: FloatArray) -> FloatArray:
-        if j is None:
-            won, lost = wins[..., i, :].sum(axis=-1), wins[..., :, i].sum(axis=-1)
-        else:
-            won, lost = wins[..., i, j], wins[..., j, i]
-        return ratio(won, won + lost)
-
-    return Statistic(formula, lambda wins: NOT_COMPARED if np.isnan(formula(wins)) else "", True)
-
-
-def of_side(statistic: Statistic, side: int) -> Statistic:
-    """The statistic of the humans (0) or of the judge (1), of both wins (..., 2, S, S)."""
-    return Statistic(
-        lambda both: statistic.formula(both[..., side, :, :]),
-        lambda both: statistic.undefined(both[side]),
-        statistic.is_proportion,
-    )
-
-
-def judge_minus_humans(statistic: Statistic) -> Statistic:
-    """The statistic of the judge minus that of the humans, of both wins (..., 2, S, S)."""
-    humans, judge = of_side(statistic, 0), of_side(statistic, 1)
-    return Statistic(lambda both: judge.formula(both) - humans.formula(both), humans.undefined)
 
 
 def bradley_terry(wins: FloatArray) -> FloatArray:
@@ -115,17 +87,6 @@ def _reached(wins: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(reached)
 
 
-def apart(wins: FloatArray) -> list[int]:
-    """The systems without which strengths exist of wins (S, S): those outside the largest group in
-    which everybody leads to everybody over wins.
-
-    >>> apart(np.array([[0, 1, 0], [1, 0, 0], [1, 1, 0]]))
-    [2]
-    """
-    both = _reached(wins) & _reached(wins).T
-    return np.flatnonzero(~both[both.sum(axis=1).argmax()]).tolist()
-
-
 def _strengths(wins: FloatArray) -> FloatArray:
     """Log strengths (n, S) of wins (n, S, S), fitted in one call as systems that never meet."""
     import evalica
@@ -144,52 +105,45 @@ def _strengths(wins: FloatArray) -> FloatArray:
     return np.asarray(found - found.mean(axis=1, keepdims=True))
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """Log strengths of every system by each of several sides, and the agreement of two sides."""
-
-    strengths: tuple[tuple[Estimate, ...], ...]
-    tau_b: Estimate
-    spearman: Estimate
-
-
 def rankings(
     wins: ClusterCounts, n_missing: int = 0, resampling: Resampling = DEFAULT_RESAMPLING
-) -> Ranking:
+) -> tuple[list[list[Estimate]], Mapping[str, Estimate]]:
     """How several sides, such as the humans and a judge, rank the systems on the same pairs, of
-    wins (sides, S, S).
+    wins (sides, S, S): the log strengths of every system by each side, and the agreement of the
+    first and the last side's.
 
-    Kendall's tau-b and Spearman's rho compare the strengths of the first and the last side; their
-    `n` counts the systems. All sides are resampled together, whole clusters, at most
-    STRENGTH_RESAMPLES times.
+    The agreement is Kendall's `tau_b` and Spearman's rho, `spearman`, whose `n` counts the systems.
+    All sides are resampled together, whole clusters, at most STRENGTH_RESAMPLES times.
     """
     few = replace(resampling, resamples=min(resampling.resamples, STRENGTH_RESAMPLES))
     value = bradley_terry(wins.total)
-    replicates = np.full((1, *value.shape), np.nan)
+    drawn = np.full((1, *value.shape), np.nan)
     if wins.clusters:
-        replicates = bootstrap_replicates(wins, Statistic(bradley_terry, lambda _: ""), few)
-    n = round(wins.total[0].sum())
+        drawn = bootstrap_replicates(wins, Statistic(bradley_terry, lambda _: ""), few)
 
-    def estimate(found: float, drawn: FloatArray, n: int, reason: str) -> Estimate:
+    def estimate(of: Callable[[FloatArray], FloatArray], n: int, reason: str) -> Estimate:
+        found = float(of(value))
         interval = Estimate(None, reason=reason)
         if not np.isnan(found):
-            interval = percentile_interval(found, drawn, wins.clusters, few)
-            interval = replace(interval, value=found)
+            interval = percentile_interval(found, of(drawn), wins.clusters, few)
         return replace(interval, n=n, level=few.level)
 
     def agreement(of: Callable[[FloatArray, FloatArray], FloatArray]) -> Estimate:
-        whole = ~np.isnan(replicates).any(axis=(1, 2))
-        drawn = of(np.nan_to_num(replicates[:, 0]), np.nan_to_num(replicates[:, -1]))
-        lacking = bool(np.isnan(value).any())
-        found = np.nan if lacking else float(of(value[0], value[-1]))
-        reason = NO_STRENGTHS if lacking else _LEVEL
-        return estimate(found, np.where(whole, drawn, np.nan), value.shape[-1], reason)
+        def of_sides(strengths: FloatArray) -> FloatArray:
+            some = np.nan_to_num(strengths)
+            lacking = np.isnan(strengths).any(axis=(-2, -1))
+            return np.where(lacking, np.nan, of(some[..., 0, :], some[..., -1, :]))
 
-    strengths = tuple(
-        tuple(
-            replace(estimate(float(one), drawn, n, NO_STRENGTHS), n_missing=n_missing)
-            for one, drawn in zip(of, columns.T, strict=True)
-        )
-        for of, columns in zip(value, np.moveaxis(replicates, 1, 0), strict=True)
-    )
-    return Ranking(strengths, agreement(tau_b), agreement(spearman))
+        reason = NO_STRENGTHS if np.isnan(value).any() else _LEVEL
+        return estimate(of_sides, value.shape[-1], reason)
+
+    sides, systems = map(range, value.shape)
+    n = round(wins.total[0].sum())
+    strengths = [
+        [
+            replace(estimate(itemgetter((..., a, i)), n, NO_STRENGTHS), n_missing=n_missing)
+            for i in systems
+        ]
+        for a in sides
+    ]
+    return strengths, {"tau_b": agreement(tau_b), "spearman": agreement(spearman)}

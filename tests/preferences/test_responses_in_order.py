@@ -98,7 +98,7 @@ def test_win_rates_follow_from_the_scores() -> None:
     strength = found.rows.find("humans", "strength", judge="", system="A", metric="quality")
     assert strength.reason == (
         "no Bradley-Terry strengths exist: some systems won, or lost, every comparison with the "
-        "others, or were never compared with them (C)"
+        "others, or were never compared with them"
     )
 
 

@@ -7,15 +7,11 @@ import pytest
 from scipy.optimize import minimize
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.resample import ClusterCounts, Resampling, cluster_bootstrap
+from judgebench.stats.resample import ClusterCounts, Resampling
 from judgebench.stats.systems import (
     NO_STRENGTHS,
-    NOT_COMPARED,
     bradley_terry,
-    judge_minus_humans,
-    of_side,
     rankings,
-    win_rate,
     wins_by_cluster,
 )
 
@@ -58,43 +54,26 @@ def test_a_pair_the_other_way_round_is_the_same_pair() -> None:
     np.testing.assert_allclose(wins(np.where(turned, 1 - OUTCOME, OUTCOME), sides), wins())
 
 
-def test_win_rates_and_what_a_judge_has_beyond_the_humans() -> None:
-    judge = OUTCOME.copy()
-    judge[:100] = np.nan
-    both = np.stack([wins(np.where(np.isnan(judge), np.nan, OUTCOME)), wins(judge)], axis=1)
-    counts = ClusterCounts(both)
-    rate = win_rate(0, 1)
-    humans = cluster_bootstrap(counts, of_side(rate, 0), FEW, n=1)
-    mine = OUTCOME[100:][(SIDES[100:] == [0, 1]).all(axis=1)]
-    assert humans.value == pytest.approx(mine.mean())
-    assert humans.low < humans.value < humans.high
-    assert cluster_bootstrap(counts, judge_minus_humans(rate), FEW, n=1).value == 0
-    overall = cluster_bootstrap(counts, of_side(win_rate(0), 0), FEW, n=1)
-    assert overall.value == pytest.approx(OUTCOME[100:][SIDES[100:, 0] == 0].mean())
-    alone = ClusterCounts(np.zeros((3, 2, 3, 3)) + np.eye(3)[::-1])
-    assert cluster_bootstrap(alone, of_side(win_rate(0, 1), 0), FEW, n=0).reason == NOT_COMPARED
-
-
 def test_the_same_ranking_agrees_and_the_reverse_disagrees() -> None:
     clear = np.where(RNG.random(len(SIDES)) < 0.8, 1.0, 0.0)
     both = np.stack([wins(clear), wins(1 - clear)], axis=1)
-    found = rankings(ClusterCounts(both), 7, FEW)
-    assert found.tau_b.value == found.spearman.value == -1
-    assert found.tau_b.n == SYSTEMS
-    assert found.strengths[0][0].n == len(SIDES)
-    assert found.strengths[0][0].n_missing == 7
-    assert found.strengths[0][0].low < found.strengths[0][0].value < found.strengths[0][0].high
-    same = rankings(ClusterCounts(np.stack([wins(clear), wins(clear)], axis=1)), 0, FEW)
-    assert same.tau_b.value == 1
-    assert same.strengths[0] == same.strengths[1]
+    (humans, _), agreement = rankings(ClusterCounts(both), 7, FEW)
+    assert agreement["tau_b"].value == agreement["spearman"].value == -1
+    assert agreement["tau_b"].n == SYSTEMS
+    assert (humans[0].n, humans[0].n_missing) == (len(SIDES), 7)
+    assert humans[0].low < humans[0].value < humans[0].high
+    both = np.stack([wins(clear), wins(clear)], axis=1)
+    (humans, judge), agreement = rankings(ClusterCounts(both), 0, FEW)
+    assert agreement["tau_b"].value == 1
+    assert humans == judge
 
 
 @pytest.mark.parametrize("outcome", [np.ones(len(SIDES)), np.where(SIDES[:, 0] == 0, 1, OUTCOME)])
 def test_a_system_that_always_wins_has_no_strength(outcome: np.ndarray) -> None:
-    found = rankings(ClusterCounts(np.stack([wins(), wins(outcome)], axis=1)), 0, FEW)
-    assert found.strengths[0][0].value is not None
-    assert {e.reason for e in found.strengths[1]} == {NO_STRENGTHS}
-    assert found.tau_b.reason == NO_STRENGTHS
+    both = np.stack([wins(), wins(outcome)], axis=1)
+    (humans, judge), agreement = rankings(ClusterCounts(both), 0, FEW)
+    assert humans[0].value is not None
+    assert {e.reason for e in judge} == {agreement["tau_b"].reason} == {NO_STRENGTHS}
 
 
 def test_groups_that_never_met_have_no_common_strengths() -> None:
@@ -104,6 +83,7 @@ def test_groups_that_never_met_have_no_common_strengths() -> None:
 
 
 def test_a_judge_that_holds_all_level_ranks_nobody() -> None:
-    found = rankings(ClusterCounts(np.stack([wins(), wins(OUTCOME * 0 + 0.5)], axis=1)), 0, FEW)
-    assert found.tau_b.reason == "one of the two rankings holds all systems level"
-    assert found.strengths[1][0].value == pytest.approx(0, abs=1e-9)
+    both = np.stack([wins(), wins(OUTCOME * 0 + 0.5)], axis=1)
+    (_, judge), agreement = rankings(ClusterCounts(both), 0, FEW)
+    assert agreement["tau_b"].reason == "one of the two rankings holds all systems level"
+    assert judge[0].value == pytest.approx(0, abs=1e-9)
