@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -156,6 +157,14 @@ def _literal(text: str) -> object:
         return ast.literal_eval(text)  # reads literals only: nothing is run
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         raise ValueError("is neither a JSON list nor a Python list") from None
+
+
+def number_in(text: str) -> float:
+    """The number that a text says; NaN where it says none."""
+    try:  # Python also reads 0_1, and digits of any script
+        return float(text if text.isascii() and "_" not in text else "nan")
+    except ValueError:
+        return math.nan
 
 
 def scalar_text(value: object) -> str:

@@ -1,8 +1,9 @@
-"""Criteria that an item brings: in a cell, as a list of {id, text, points, tags}, or as rows."""
+"""Criteria that an item brings: in a cell, as a list of {id, text, points, tags}."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from judgebench.data.cells import (
@@ -11,12 +12,14 @@ from judgebench.data.cells import (
     has_forbidden,
     is_blank,
     nested,
+    number_in,
     scalar_text,
     split_list,
 )
+from judgebench.errors import shorten
 from judgebench.records import Answer, Part
 
-MOST = 200  # criteria of an item
+_MOST = 200  # criteria of an item
 
 
 class Criterion(NamedTuple):
@@ -28,8 +31,8 @@ class Criterion(NamedTuple):
     tags: str
 
 
-def criteria_of(cell: Cell) -> tuple[list[Criterion], list[Fault]]:
-    """The criteria that a cell holds, and everything that is wrong with them.
+def criteria_of(cell: Cell, item_id: str = "") -> tuple[list[Criterion], list[Fault]]:
+    """The criteria of the item that a cell holds, and everything that is wrong with them.
 
     Without an id a criterion has the number of its place, from 1.
     """
@@ -39,23 +42,29 @@ def criteria_of(cell: Cell) -> tuple[list[Criterion], list[Fault]]:
         return [], [Fault(str(error))]
     if not isinstance(value, list):
         return [], [Fault("is no list of criteria", allowed="a list of {id, text, points, tags}")]
-    found, faults = [], []
+    found: dict[str, Criterion] = {}
+    faults, repeated = [], []
     for number, one in enumerate(value):
         where = f"[{number}]"
         if not isinstance(one, dict):
             faults.append(Fault("is no criterion", where, str(one), "{id, text, points, tags}"))
             continue
         named = {"id": str(number + 1), **{k: v for k, v in one.items() if v is not None}}
-        named["text"] = named.get("text", named.get("criterion", ""))
-        criterion, wrong = criterion_of(named)
+        criterion, wrong = _criterion(named)
         faults += [fault._replace(where=f"{where}.{fault.where}") for fault in wrong]
-        found += [criterion] if not wrong else []
-    return found, faults
+        if not wrong and found.setdefault(criterion.id, criterion) is not criterion:
+            message = f"two criteria of {shorten(item_id)} have this id"
+            repeated.append(Fault(message, f"{where}.id", criterion.id))
+    if len(found) > _MOST:
+        message = f"{shorten(item_id)} has more than {_MOST} criteria"
+        faults.append(Fault(message, f"[{_MOST}].id"))
+    return list(found.values()), faults + repeated
 
 
-def criterion_of(named: dict[str, Any]) -> tuple[Criterion, list[Fault]]:
+def _criterion(named: dict[str, Any]) -> tuple[Criterion, list[Fault]]:
     """The criterion of these values, and what is wrong with it. Without points it has one."""
     faults, texts = [], {}
+    named["text"] = named.get("text", named.get("criterion", ""))
     for key in ("id", "text", "points"):
         try:
             texts[key] = scalar_text(named.get(key)).strip()
@@ -67,15 +76,10 @@ def criterion_of(named: dict[str, Any]) -> tuple[Criterion, list[Fault]]:
     for key in ("id", "text"):
         if is_blank(texts[key]):
             faults.append(Fault(f"the criterion has no {key}", key))
-    points = texts["points"] or "1"
-    try:  # Python also reads 0_1, and digits of any script
-        value = float(points if points.isascii() and "_" not in points else "nan")
-    except ValueError:
-        value = math.nan
+    value = number_in(texts["points"] or "1")
     if not math.isfinite(value) or value == 0:
         allowed = "a number other than 0, below 0 for what should not be"
-        faults.append(Fault("is no number of points", "points", points, allowed))
-        value = 1.0
+        faults.append(Fault("is no number of points", "points", texts["points"], allowed))
     points = str(int(value)) if value.is_integer() else repr(value)
     tags, wrong = _tags(named.get("tags"))
     return Criterion(texts["id"], texts["text"], points, tags), [*faults, *wrong]
@@ -96,10 +100,9 @@ def _tags(value: Any) -> tuple[str, list[Fault]]:
 
 def criterion_row(answer: Answer, one: Criterion) -> Answer:
     """The row on which the criterion of the answer is labelled."""
-    part = Part("criterion", one.text, one.id, answer.item_id)
-    return Answer(
-        item_id=f"{answer.item_id}#{one.id}", text=answer.text, question=answer.question,
-        system=answer.system, reference=answer.reference, group=answer.group,
+    return replace(
+        answer,
+        item_id=f"{answer.item_id}#{one.id}",
         metadata={**answer.metadata, "points": one.points, "tags": one.tags},
-        parts=(*answer.parts, part),
-    )  # fmt: skip
+        parts=(*answer.parts, Part("criterion", one.text, one.id, answer.item_id)),
+    )

@@ -13,8 +13,6 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 
 from judgebench.data.cells import spreadsheet_damage
-from judgebench.data.criteria import MOST as MOST_CRITERIA
-from judgebench.data.criteria import Criterion
 from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
 from judgebench.data.made import add_made_rows, check_kinds
 from judgebench.data.pairs import WantedPairs, compared_by, of_key, preference_of
@@ -122,10 +120,9 @@ class Collected:
         self.sources: dict[str, str] = {}
         self.files: dict[str, str] = {}  # absolute path -> sha256
         self.named: dict[str, tuple[Answer, Position]] = {}  # pairs and criteria that labels name
-        self.criteria: dict[str, dict[str, tuple[Criterion, Position]]] = {}  # by item and id
         self.pairs: WantedPairs | None = None  # of which answers pairs are made
         self.made: dict[str, Kind] = {}  # rows that are no answers
-        self._had_answers = False
+        self.has_answers = False  # which pairs and criteria are made of
         self._answers = AnswerSpool()
         self._rows = IdTable(self._answers.item_id)
         self._files: dict[str, int] = {}
@@ -143,13 +140,14 @@ class Collected:
         """How many different items there are so far."""
         return len(self._rows)
 
-    @property
-    def has_answers(self) -> bool:
-        """Whether the files hold items, which pairs and criteria are made of."""
-        return self._had_answers or len(self._rows) > len(self.made)
+    def plain_answers(self) -> Iterator[tuple[int, Answer]]:
+        """The items that are no pairs or criteria, by their row."""
+        for row in range(len(self._rows)):
+            if (answer := self._answers[row]).kind == "answer":
+                yield row, answer
 
     def answer(self, row: int) -> Answer:
-        """The item of that row, in the order in which they were read."""
+        """The item of that row."""
         return self._answers[row]
 
     def find(self, item_id: str) -> Answer | None:
@@ -175,6 +173,7 @@ class Collected:
             self._answers.add(answer)
             self._file_of.append(self._files.setdefault(place.file, len(self._files)))
             self._line_of.append(place.line)
+            self.has_answers |= answer.kind == "answer"
             return True
         first = self._answers[row]
         if first == answer:
@@ -186,19 +185,6 @@ class Collected:
         message = f"occurs {_seen(where, place)} with another {', '.join(parts)}"
         self.findings.add("conflicting_item", message, place, "item_id", answer.item_id)
         return False
-
-    def add_criterion(self, item_id: str, one: Criterion, place: Position, column: str) -> None:
-        """Keep a criterion of an item. Two of one id, and too many, are reported."""
-        known = self.criteria.setdefault(item_id, {})
-        first, where = known.setdefault(one.id, (one, place))
-        if where != place and first == one:
-            return  # of a duplicate item
-        if first is not one:
-            message = f"two criteria of {shorten(item_id)} have this id"
-            self.findings.add("bad_criterion", message, place, column, one.id)
-        elif len(known) == MOST_CRITERIA + 1:
-            message = f"{shorten(item_id)} has more than {MOST_CRITERIA} criteria"
-            self.findings.add("bad_criterion", message, place, column)
 
     def add_labelled_items(self) -> None:
         """Make an item without a text of every id that has a label."""
@@ -284,7 +270,6 @@ class Collected:
 
     def _keep_made_rows(self) -> None:
         """Leave out the answers, of which pairs or criteria were made."""
-        self._had_answers = self.has_answers
         every, rows = self._answers, list(map(self._rows.find, self.made))
         self._answers = AnswerSpool()
         self._rows = IdTable(self._answers.item_id)
@@ -324,7 +309,7 @@ class Collected:
                 self.findings.add("ignored_label", message, place)
             elif place not in reported:
                 reported.add(place)
-                self.report_unknown(key.item_id, place, guess=len(reported) <= _GUESSES)
+                self._report_unknown(key.item_id, place, guess=len(reported) <= _GUESSES)
 
     def _report_repeats(self) -> None:
         found, id_of = self._answers.repeats(), self._answers.item_id
@@ -349,8 +334,7 @@ class Collected:
         self.findings.add("id_collision", message, place, "item_id")
         return True
 
-    def report_unknown(self, item_id: str, place: Position, guess: bool) -> None:
-        """Report an id that no item has."""
+    def _report_unknown(self, item_id: str, place: Position, guess: bool) -> None:
         if self._collides(item_id, place):
             return
         if item_id in self.named:

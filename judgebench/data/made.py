@@ -1,4 +1,4 @@
-"""Rows that are made of what files hold: of two answers, and of an answer and a criterion."""
+"""Rows that are made of what files hold: of two answers, and those that labels name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judgebench.data.criteria import criterion_row
 from judgebench.data.findings import DERIVED
 from judgebench.data.open_table import open_table
 from judgebench.data.pairs import (
@@ -35,52 +34,43 @@ _HOW: dict[Kind, str] = {
 
 
 def add_made_rows(gathered: Collected) -> None:
-    """Add the pairs and criteria that the wanted metrics are about, and people's preferences."""
-    kinds, n, had_answers = gathered.kinds, gathered.n_answers, gathered.has_answers
-    if kinds == {"answer"} or gathered.findings.lost_rows:
+    """Add the rows that labels name, the pairs that are wanted, and people's preferences."""
+    if gathered.kinds == {"answer"} or gathered.findings.lost_rows:
         return
-    _add_named(gathered, n, had_answers)
-    if gathered.pairs and "pair" in kinds:
-        _add_chosen(gathered, gathered.pairs, n)
-    for item_id, criteria in gathered.criteria.items() if "criterion" in kinds else ():
-        answer = gathered.find(item_id)
-        for one, place in criteria.values():
-            if answer:
-                gathered.add_row(criterion_row(answer, one), place)
-            elif item_id not in gathered.left_out:
-                gathered.report_unknown(item_id, place, guess=False)
+    _add_named(gathered)
+    if gathered.pairs and "pair" in gathered.kinds:
+        _add_chosen(gathered, gathered.pairs)
 
 
-def _add_named(gathered: Collected, n: int, had_answers: bool) -> None:
+def _add_named(gathered: Collected) -> None:
     """Add what labels name. Where there are answers, only pairs of these: other labels are then of
     unknown items."""
     named = [(row, at) for row, at in gathered.named.values() if row.kind in gathered.kinds]
-    rows: dict[tuple[str, str], int] = {}
-    for place_of, answer in enumerate(map(gathered.answer, range(n if named else 0))):
+    ids: dict[tuple[str, str], str] = {}
+    for _, answer in gathered.plain_answers() if named else ():
         key = (answer.group, answer.system)
-        rows[key] = -1 if key in rows else place_of  # of several, none is meant
+        ids[key] = "" if key in ids else answer.item_id  # of several, none is meant
 
     def find(question: str, name: str) -> Answer | None:
-        found = rows.get((question, name), -1)
-        return gathered.find(name) if found < 0 else gathered.answer(found)
+        return gathered.find(ids.get((question, name)) or name)
 
     for row, place in named:
-        if not had_answers:
+        if not gathered.has_answers:
             gathered.textless[place.file] = None
             gathered.add_row(row, place)
         elif row.kind == "pair" and (pair := linked(row, find)):
             gathered.add_row(pair, place)
 
 
-def _add_chosen(gathered: Collected, wanted: WantedPairs, n: int) -> None:
-    """Add the pairs of the first `n` rows, the answers, that are wanted and not there yet."""
+def _add_chosen(gathered: Collected, wanted: WantedPairs) -> None:
+    """Add the pairs of answers that are wanted and not there yet."""
     from judgebench.data.gather import Key, Position
 
     place = Position(wanted.file, 0)
     rows = (row for made in gathered.made if (row := gathered.find(made)) and row.responses)
     there = {frozenset(part.item_id for part in row.responses): ids_of(row) for row in rows}
     try:
-        for a, b in _chosen(gathered, wanted, n):
+        for a, b in _chosen(gathered, wanted):
             if (both := frozenset((a.item_id, b.item_id))) not in there:
                 pair = pair_of(a, b)
                 there[both] = ids_of(pair)
@@ -108,12 +98,12 @@ def _add_chosen(gathered: Collected, wanted: WantedPairs, n: int) -> None:
     gathered.findings.add(DERIVED, message, ("", None))
 
 
-def _chosen(gathered: Collected, wanted: WantedPairs, n: int) -> Iterator[tuple[Answer, Answer]]:
+def _chosen(gathered: Collected, wanted: WantedPairs) -> Iterator[tuple[Answer, Answer]]:
     if isinstance(wanted.source, Path):
         yield from _named_in(wanted.source, gathered)
         return
     questions: dict[tuple[str, str], list[int]] = {}
-    for row, answer in enumerate(map(gathered.answer, range(n))):
+    for row, answer in gathered.plain_answers():
         questions.setdefault((answer.group, answer.question), []).append(row)
     number = wanted.source if isinstance(wanted.source, int) else None
     for i, j in chosen(list(questions.values()), number, wanted.seed):

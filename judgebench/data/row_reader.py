@@ -15,11 +15,12 @@ from judgebench.data.cells import (
     clean,
     has_invisible,
     is_blank,
+    number_in,
     split_list,
     spreadsheet_damage,
 )
 from judgebench.data.conversation import judged, turns_of
-from judgebench.data.criteria import criteria_of, criterion_of
+from judgebench.data.criteria import criteria_of, criterion_row
 from judgebench.data.findings import ERRORS, nearest
 from judgebench.data.gather import Collected, Key, Position, Said
 from judgebench.data.labels import CellLabel, find_metric, read_label
@@ -27,7 +28,6 @@ from judgebench.data.open_table import DataTable
 from judgebench.data.pairs import NamedPair
 from judgebench.data.spec import (
     About,
-    CriteriaSpec,
     FileSpec,
     Holds,
     IdSource,
@@ -146,7 +146,6 @@ class _RowReader:
         labels = [(self._about(own), self._labels(own)) for own in spec.labels]
         asked = () if self.gathered.people_only else spec.verdicts
         verdicts = [(self._about(own), self._verdicts(own)) for own in asked]
-        criteria = [(self._id(own.item_id), own) for own in spec.criteria]
         used = {(self._place(column), holds) for column, holds in columns_of(spec)}
         for row in self.table.rows:
             if not (row.sound and (row.plain or self._is_flat(row, used))):
@@ -162,9 +161,6 @@ class _RowReader:
                 if said.labels.kept(row) and (of := about(row)):
                     named = replace(said, labels=replace(said.labels, pair=of[1]))
                     self._read_verdicts(named if of[1] else said, of[0], row)
-            for get_id, rows in criteria:
-                if item_id := self._known_id(get_id, row):
-                    self._read_criterion(rows, item_id, row)
             for get_id in others:
                 self.gathered.left_out.add(get_id(row))
 
@@ -428,7 +424,8 @@ class _RowReader:
                 for labels in item.labels:
                     if labels.kept(row):
                         self._read_labels(labels, item_id, row)
-                self._read_criteria(item.spec.criteria, item_id, row)
+                if item.spec.criteria and "criterion" in self.gathered.kinds:
+                    self._read_criteria(item.spec.criteria, one, row)
 
     def _judged(self, item: _Item, answer: Answer, column: str, row: RawRow) -> Iterator[Answer]:
         """What is judged of a conversation, whose last turn may stand in a column of its own."""
@@ -444,28 +441,13 @@ class _RowReader:
             if item.spec.text or self._has_text(item, one.item_id, one.text, row):
                 yield one
 
-    def _read_criteria(self, column: str | None, item_id: str, row: RawRow) -> None:
-        """The criteria that an item brings in a cell."""
-        if column is None or "criterion" not in self.gathered.kinds:
-            return
-        found, faults = criteria_of(row.cells[self._place(column)])
+    def _read_criteria(self, column: str, answer: Answer, row: RawRow) -> None:
+        """The criteria that an item brings in a cell, each as a row."""
+        found, faults = criteria_of(row.cells[self._place(column)], answer.item_id)
         self._report("bad_criterion", faults, row, column)
-        for number, one in enumerate(found):
+        for one in found:
             place = Position(self.table.file, row.line)
-            self.gathered.add_criterion(item_id, one, place, f"{column}[{number}].id")
-
-    def _read_criterion(self, spec: CriteriaSpec, item_id: str, row: RawRow) -> None:
-        """The criterion of an item in a row of its own."""
-        columns = {"id": spec.id, "text": spec.text, "points": spec.points, "tags": spec.tags}
-        cells = {key: row.cells[self._place(name)] for key, name in columns.items() if name}
-        found, faults = criterion_of(cells)
-        for fault in faults:
-            self._report(
-                "bad_criterion", [fault._replace(where="")], row, columns[fault.where] or ""
-            )
-        if not faults:
-            place = Position(self.table.file, row.line)
-            self.gathered.add_criterion(item_id, found, place, spec.id)
+            self.gathered.add_row(criterion_row(answer, one), place)
 
     def _report(self, kind: str, faults: Sequence[Fault], row: RawRow, column: str) -> None:
         for fault in faults:
@@ -627,10 +609,7 @@ class _RowReader:
             return None
         found = {}
         for label, text in texts.items():
-            try:  # Python also reads 0_1, and digits of any script
-                found[label] = float(text if text.isascii() and "_" not in text else "nan")
-            except ValueError:
-                found[label] = math.nan
+            found[label] = number_in(text)
             if not 0 <= found[label] <= 1:
                 column, allowed = self.table.columns[places[label]], "a number from 0 to 1"
                 self._note("bad_probability", "is no probability", row, column, text, allowed)

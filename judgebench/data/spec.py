@@ -249,17 +249,6 @@ class ItemSpec(_Strict):
         return self
 
 
-class CriteriaSpec(_Strict):
-    """Criteria of items, one in each row: columns of the item's id, of the criterion's id and text,
-    of its points (default: 1) and of tags."""
-
-    item_id: WhereId
-    id: Text
-    text: Text
-    points: Text | None = None
-    tags: Text | None = None
-
-
 class FileSpec(_Strict):
     """A file and its contents. `format` is needed only where the name does not say it, `sheet` in
     a workbook of several.
@@ -275,12 +264,11 @@ class FileSpec(_Strict):
     items: Annotated[tuple[ItemSpec, ...], BeforeValidator(_as_list)] = ()
     labels: Annotated[tuple[FileLabelSpec, ...], BeforeValidator(_as_list)] = ()
     verdicts: Annotated[tuple[FileVerdictSpec, ...], BeforeValidator(_as_list)] = ()
-    criteria: Annotated[tuple[CriteriaSpec, ...], BeforeValidator(_as_list)] = ()
 
     @model_validator(mode="after")
     def _not_idle(self) -> FileSpec:
-        if not (self.items or self.labels or self.verdicts or self.criteria):
-            raise ValueError("give items, labels, verdicts or criteria: otherwise nothing is read")
+        if not (self.items or self.labels or self.verdicts):
+            raise ValueError("give items, labels or verdicts: otherwise nothing is read")
         return self
 
 
@@ -299,10 +287,6 @@ class DataSpec(_Strict):
 
 def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
     """Every column that is read, and what its cells may hold."""
-    for rows in file.criteria:
-        names = [*rows.item_id.columns, rows.id, rows.text, *filter(None, (rows.points,))]
-        yield from ((name, "text") for name in names)
-        yield from ((name, "list") for name in filter(None, (rows.tags,)))
     entries: list[ItemSpec | FileLabelSpec | FileVerdictSpec] = [
         *file.items, *file.labels, *file.verdicts,
     ]  # fmt: skip

@@ -73,33 +73,16 @@ def test_every_criterion_is_an_item(write: Write, criteria: Rubric) -> None:
     }
 
 
-def test_criteria_in_rows_cells_and_frames_are_the_same(write: Write, criteria: Rubric) -> None:
+def test_criteria_in_cells_of_any_table_are_the_same(
+    write: Write, criteria: Rubric, tmp_path: Path
+) -> None:
     write("items.jsonl", "".join(json.dumps(item) + "\n" for item in ITEMS))
     write("labels.csv", LABELS)
     whole = load_data(write("data.yaml", DATA), criteria)
-    write(
-        "items.csv",
-        "id,question,answer\nx,What helps?,Rest and water.\ny,What helps?,Nothing does.\n",
-    )
-    write(
-        "rows.csv",
-        "item,name,what,worth,kinds\n"
-        "x,1,Names rest,5,axis:accuracy|level:example\nx,2,Advises a drug,-3,\n"
-        "y,kind,Is kind,1.5,[]\n",
-    )
-    rows = write(
-        "rows.yaml",
-        "files:\n"
-        "  - path: rows.csv\n"
-        "    criteria: {item_id: item, id: name, text: what, points: worth, tags: kinds}\n"
-        "  - {path: items.csv, items: {item_id: id, question: question, text: answer}}\n"
-        + DATA.split("answer, criteria: rubrics}\n")[1],
-    )
-    assert load_data(rows, criteria).answers == whole.answers
     frame = pd.DataFrame(ITEMS)
-    frame.assign(rubrics=frame.rubrics.map(json.dumps)).to_csv(rows.with_name("cells.csv"))
-    frame.to_parquet(rows.with_name("cells.parquet"))
-    frame.to_json(rows.with_name("cells.json"), orient="records")
+    frame.assign(rubrics=frame.rubrics.map(json.dumps)).to_csv(tmp_path / "cells.csv")
+    frame.to_parquet(tmp_path / "cells.parquet")
+    frame.to_json(tmp_path / "cells.json", orient="records")
     for end in ("csv", "parquet", "json"):
         path = write("other.yaml", DATA.replace("items.jsonl", f"cells.{end}"))
         assert load_data(path, criteria).answers == whole.answers, end

@@ -69,7 +69,6 @@ labels_for_unknown_items: ignore
 TALKS = """files:
   - path: answers.csv
     items: {item_id: item_id, messages: text, judge: whole, criteria: question, only: {system: [a]}}
-    criteria: {item_id: item_id, id: system, text: text, points: item_id, tags: question}
   - path: labels.csv
     labels:
       - {item_id: item_id, pair: [politeness, channel], metrics: {politeness: politeness}}
