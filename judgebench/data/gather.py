@@ -15,8 +15,8 @@ import numpy as np
 from judgebench.data.cells import spreadsheet_damage
 from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
 from judgebench.data.made import add_made_rows, check_kinds
-from judgebench.data.pairs import WantedPairs, compared_by, of_key, preference_of
-from judgebench.errors import DiskFailed, SetupError, shorten
+from judgebench.data.pairs import WantedPairs, compared_by
+from judgebench.errors import DiskFailed, shorten
 from judgebench.records import Answer, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, Facts, answer_line
@@ -257,11 +257,8 @@ class Collected:
         """
         self.pairs = pairs
         if pairs.prefer:
-            try:
-                preference_of(self.rubric)
-                self.wanted |= {metric.id for metric in compared_by(pairs.prefer, self.rubric)}
-            except SetupError as error:
-                raise of_key(error, pairs) from None
+            by, _ = compared_by(pairs, self.rubric)
+            self.wanted |= {metric.id for metric in by}
 
     def add_row(self, row: Answer, place: Position) -> None:
         """Keep a row that is no answer, but made of some."""

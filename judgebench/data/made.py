@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,7 @@ from judgebench.data.pairs import (
     compared_by,
     ids_of,
     linked,
-    of_key,
     pair_of,
-    preference_of,
     preferences,
 )
 from judgebench.errors import SetupError, some
@@ -75,12 +74,12 @@ def _add_chosen(gathered: Collected, wanted: WantedPairs) -> None:
                 pair = pair_of(a, b)
                 there[both] = ids_of(pair)
                 gathered.add_row(pair, place)
-        if not wanted.prefer or gathered.findings.errors:
-            return
-        by, on = compared_by(wanted.prefer, gathered.rubric), preference_of(gathered.rubric)
     except SetupError as error:
-        gathered.findings.extend("bad_pair", of_key(error, wanted).problems)
+        named = (replace(problem, file=wanted.file, field="pairs") for problem in error.problems)
+        gathered.findings.extend("bad_pair", named)
+    if not wanted.prefer or gathered.findings.errors:
         return
+    by, on = compared_by(wanted, gathered.rubric)
     who: dict[str, None] = {}
     for label in preferences(there.values(), gathered.human_labels(), by, on):
         key = Key(label.item_id, label.annotator, label.metric)
@@ -122,29 +121,25 @@ def _named_in(path: Path, gathered: Collected) -> Iterator[tuple[Answer, Answer]
         return
     seen: dict[frozenset[str], int] = {}
     for line, cells, sound, _ in table.rows:
+        if not sound:
+            continue
         ids = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
-        faults = list(_faults(ids, gathered))
+        a, b = (gathered.find(item_id) for item_id in ids)
+        known = [answer is not None and answer.kind == "answer" for answer in (a, b)]
+        faults = {i: "no answer has this id" for i in (0, 1) if not known[i]}
         first = seen.setdefault(frozenset(ids), line)
-        if not faults and first != line:
-            faults = [(1, f"is the pair of row {first} again", ids[1])]
-        for column, message, found in faults:
-            findings.add("bad_pair", message, (table.file, line), table.columns[column], found)
-        if sound and not faults:
-            a, b = (answer for item_id in ids if (answer := gathered.find(item_id)))
-            yield a, b
-
-
-def _faults(ids: Sequence[str], gathered: Collected) -> Iterator[tuple[int, str, str]]:
-    """What is wrong with a row of two item ids: the column, in words, and what was found."""
-    answers = [gathered.find(item_id) for item_id in ids]
-    for column, answer in enumerate(answers):
-        if answer is None or answer.kind != "answer":
-            yield column, "no answer has this id", ids[column]
-    a, b = answers
-    if a and b and ids[0] == ids[1]:
-        yield 1, "is the same answer", ids[1]
-    elif a and b and (a.group, a.question) != (b.group, b.question):
-        yield 1, "answers another question", ids[1]
+        if a and b and not faults:
+            if ids[0] == ids[1]:
+                faults[1] = "is the same answer"
+            elif (a.group, a.question) != (b.group, b.question):
+                faults[1] = "answers another question"
+            elif first != line:
+                faults[1] = f"is the pair of row {first} again"
+            else:
+                yield a, b
+        for i, message in faults.items():
+            at = (table.file, line)
+            findings.add("bad_pair", message, at, table.columns[i], ids[i])
 
 
 def check_kinds(gathered: Collected) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from judgebench.data.cells import clean
 from judgebench.errors import Problem, SetupError
@@ -53,12 +53,6 @@ def ids_of(pair: Answer) -> tuple[str, str, str]:
     """The item ids of a pair and of its responses."""
     first, second = pair.responses
     return pair.item_id, first.item_id, second.item_id
-
-
-def of_key(error: SetupError, wanted: WantedPairs) -> SetupError:
-    """The error as one of the key `pairs` of whoever asked for them."""
-    named = ((p, ".".join(filter(None, ("pairs", p.field)))) for p in error.problems)
-    return SetupError([replace(p, file=wanted.file, field=field) for p, field in named])
 
 
 # In tables -----------------------------------------------------------------------------------
@@ -118,14 +112,13 @@ class PairsConfig(Strict):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    source: Annotated[Literal["all"] | int | str, Field(alias="from")]
+    source: int | str = Field(alias="from")
     prefer: str | None = None
 
+    @model_validator(mode="before")
     @classmethod
-    def of(cls, value: Any) -> Any:
+    def _bare(cls, value: Any) -> Any:
         """A bare value is `from`."""
-        if value is None or isinstance(value, PairsConfig):
-            return value
         named = value if isinstance(value, dict) else {"from": value}
         source = named.get("from", named.get("source", "all"))
         number = isinstance(source, int) and not isinstance(source, bool) and source > 0
@@ -151,9 +144,6 @@ class WantedPairs:
     prefer: str | None = None
     seed: int = 0
     file: str = ""
-
-
-Pairs = Annotated[PairsConfig | None, BeforeValidator(PairsConfig.of)]
 
 
 def chosen(
@@ -199,18 +189,17 @@ def _spread(most: np.ndarray[Any, Any], wanted: int, rng: np.random.Generator) -
 # Preferences ---------------------------------------------------------------------------------
 
 
-def preference_of(rubric: Rubric) -> Metric:
-    """The metric on which preferences are derived. Raises SetupError unless there is one."""
-    found = [metric for metric in rubric.metrics if metric.preference]
-    if len(found) != 1:
-        message = f"needs a rubric with one preference; this one has {len(found)}"
-        raise SetupError(Problem(message, field="prefer"))
-    return found[0]
+def compared_by(wanted: WantedPairs, rubric: Rubric) -> tuple[Sequence[Metric], Metric]:
+    """The metrics whose labels say which response is better, and the one that says so of a pair.
 
-
-def compared_by(name: str, rubric: Rubric) -> Sequence[Metric]:
-    """The metrics whose labels say which response is better. Raises SetupError for another name."""
+    Raises SetupError where the rubric has none.
+    """
+    on = [metric for metric in rubric.metrics if metric.preference]
+    if len(on) != 1:
+        message = f"needs a rubric with one preference; this one has {len(on)}"
+        raise SetupError(Problem(message, wanted.file, field="pairs.prefer"))
     able = {m.id: (m,) for m in rubric.metrics if m.of == "answer" and m.kind == "ordinal"}
+    name = wanted.prefer or ""
     found = rubric.find(name)
     own = found.id if found else normalise(name)
     names = rubric.composite.get(own, (own,) if found else ())
@@ -220,8 +209,8 @@ def compared_by(name: str, rubric: Rubric) -> Sequence[Metric]:
             or "none, for it has no ordinal metric"
         )
         message = "is no ordinal metric of answers and no composite of the rubric"
-        raise SetupError(Problem(message, field="prefer", found=name, allowed=allowed))
-    return [metric for each in names for metric in able[each]]
+        raise SetupError(Problem(message, wanted.file, None, "pairs.prefer", name, allowed))
+    return [metric for each in names for metric in able[each]], on[0]
 
 
 def preferences(

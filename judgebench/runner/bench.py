@@ -19,7 +19,7 @@ from judgebench.data import load_data
 from judgebench.data.gather import VerdictSource
 from judgebench.data.given import on_rows, read_verdicts
 from judgebench.data.labels import find_metric
-from judgebench.data.pairs import Pairs
+from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError
 from judgebench.features import sections
 from judgebench.judges.config import (
@@ -84,7 +84,7 @@ class BenchConfig(Strict):
     data: str | tuple[str, ...] = ()
     data_folder: str | None = None
     metrics: tuple[str, ...] = ()
-    pairs: Pairs = None
+    pairs: PairsConfig | None = None
     judges: tuple[str | dict[str, object], ...] = ()
     controls: bool | tuple[Control, ...] = True
     truth: TruthConfig = TruthConfig()
