@@ -44,7 +44,7 @@ Truth = TruthConfig | Mapping[str, Any] | str
 
 
 def study(
-    labels: Given | Mapping[str, Any],
+    labels: Given,
     verdicts: Given | Sequence[Given | Mapping[str, Any]] | Mapping[str, Any] | None = None,
     answers: Given | None = None,
     *,
@@ -62,9 +62,7 @@ def study(
     column `question` or `group` of the labels then says which items belong together, and without it
     each item is a group of its own.
 
-    `labels` may also say what a data.yaml says, with DataFrames in place of some paths:
-    `{"files": [{"path": votes, "labels": {"item_id": "question", "pair": ["a", "b"], …}}]}`. A
-    table with `model_a` and `model_b` holds preferences, one with `criterion` labels of criteria.
+    A table with `model_a` and `model_b` holds preferences, one with `criterion` labels of criteria.
 
     `verdicts` may also be several tables, or entries as in `judges` of a bench.yaml, such as
     `{"name": "gpt-4", "verdicts": "gpt4.csv", "expected": "rows"}`, in which `verdicts` may be a

@@ -15,7 +15,7 @@ import numpy as np
 from judgebench.data.cells import spreadsheet_damage
 from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
 from judgebench.data.made import add_made_rows, check_kinds
-from judgebench.data.pairs import WantedPairs, compared_by
+from judgebench.data.pairs import KnownPairs, WantedPairs, compared_by
 from judgebench.errors import DiskFailed, shorten
 from judgebench.records import Answer, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric
@@ -119,6 +119,7 @@ class Collected:
         self.ignore_unknown = False
         self.sources: dict[str, str] = {}
         self.files: dict[str, str] = {}  # absolute path -> sha256
+        self.known_pairs: KnownPairs = {}  # that labels may name
         self.named: dict[str, tuple[Answer, Position]] = {}  # pairs and criteria that labels name
         self.pairs: WantedPairs | None = None  # of which answers pairs are made
         self.made: dict[str, Kind] = {}  # rows that are no answers

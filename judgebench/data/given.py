@@ -9,30 +9,26 @@ from typing import Any
 
 from judgebench.data.findings import Findings
 from judgebench.data.gather import Collected, Said, VerdictSource
-from judgebench.data.load import is_yaml, read_into, spec_of
+from judgebench.data.load import is_yaml, read_into
+from judgebench.data.pairs import KnownPairs, known_pairs
 from judgebench.data.spec import DataSpec
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, HumanLabel
-from judgebench.rubric import Metric, Rubric
+from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
 
 # What is usual where tables are not written for judgebench, and changes nothing.
 _USUAL = ("blank_label", "blank_question", "duplicate_item")
 
 WHOLE_REPLY = ""  # in place of a metric
-Labelled = tuple[str, Said]  # by metric
 
 
 def has_verdicts(source: Any) -> bool:
-    """Whether it is a data.yaml, or the like as a mapping, with entries of verdicts; False where it
-    cannot be read."""
+    """Whether it is a data.yaml with entries of verdicts; False where it cannot be read."""
+    if not isinstance(source, str | Path) or not is_yaml(Path(source)):
+        return False
     try:
-        if isinstance(source, Mapping):
-            spec, _ = spec_of(source, "labels")
-        elif isinstance(source, str | Path) and is_yaml(Path(source)):
-            spec = load_model(Path(source), DataSpec)
-        else:
-            return False
+        spec = load_model(Path(source), DataSpec)
     except SetupError:
         return False
     return any(file.verdicts or any(i.verdicts for i in file.items) for file in spec.files)
@@ -68,13 +64,13 @@ def read_given(
         gathered.without_texts = not gathered.n_answers or bool(gathered.textless)
     gathered.settle()
     people, findings = list(gathered.human_labels()), gathered.findings
-    said = [_read_verdicts(source, rubric, rubric, findings) for source in verdicts]
+    found = gathered.answers()
+    known = known_pairs(found, rubric)
+    said = [_read_verdicts(source, rubric, findings, known) for source in verdicts]
     if not findings.errors:
         _check_given(people, said, findings)
     if findings.errors:
         raise SetupError(findings.errors)
-    found = gathered.answers()
-    said = [on_rows(one, found, rubric) for one in said]
     if gathered.without_texts:  # every item that has a label or a verdict
         by_id = {answer.item_id: answer for answer in found}
         named = {item_id: row for one in said for item_id, row in one.named.items()}
@@ -122,57 +118,26 @@ class GivenVerdicts:
         return dict.fromkeys(item for of_judge in self.judges.values() for item in of_judge)
 
 
-def read_verdicts(source: VerdictSource, rubric: Rubric, wanted: Rubric) -> GivenVerdicts:
-    """The verdicts of a source on the metrics of `wanted`. Raises SetupError with every problem."""
+def read_verdicts(
+    source: VerdictSource, rubric: Rubric, answers: Iterable[Answer]
+) -> GivenVerdicts:
+    """The verdicts of a source on the metrics of a rubric. Raises SetupError with every problem.
+
+    Those on pairs, which a table names by question and responses, are on the pairs among `answers`
+    that have these responses.
+    """
     findings = Findings()
-    found = _read_verdicts(source, rubric, wanted, findings)
+    found = _read_verdicts(source, rubric, findings, known_pairs(answers, rubric))
     if findings.errors:
         raise SetupError(findings.errors)
     return replace(found, warnings=findings.warnings)
 
 
-def on_rows(given: GivenVerdicts, answers: Iterable[Answer], rubric: Rubric) -> GivenVerdicts:
-    """The verdicts on pairs, which a table names by question and responses, as those on the rows
-    of the same responses: such a row may have another id, and another order."""
-    if not any(row.responses for row in given.named.values()):
-        return given
-    rows: dict[tuple[str, ...], str] = {}
-    for row in answers:
-        if row.responses:
-            rows[row.group, *(part.name for part in row.responses)] = row.item_id
-            rows["", *(part.item_id for part in row.responses)] = row.item_id
-
-    def placed(item_id: str, said: list[Labelled]) -> tuple[str, list[Labelled]]:
-        row = given.named.get(item_id)
-        names = [part.name for part in row.responses] if row else []
-        for group in (row.group, "") if row and names else ():
-            if same := rows.get((group, *names)):
-                return same, said
-            if other := rows.get((group, *names[::-1])):
-                return other, [(m, _turned(one, rubric.find(m))) for m, one in said]
-        return item_id, said
-
-    judges = {
-        judge: dict(placed(item_id, list(said)) for item_id, said in of_item.items())
-        for judge, of_item in given.judges.items()
-    }
-    return replace(given, judges=judges)
-
-
-def _turned(said: Said, metric: Metric | None) -> Said:
-    """What was said of the same two in the other order."""
-    if metric is None:
-        return said
-    shares = said.probabilities
-    turned = shares and {metric.swapped(label): share for label, share in shares.items()}
-    label = said.label and metric.swapped(said.label)
-    return replace(said, label=label, probabilities=turned)
-
-
 def _read_verdicts(
-    source: VerdictSource, rubric: Rubric, wanted: Rubric, findings: Findings
+    source: VerdictSource, rubric: Rubric, findings: Findings, pairs: KnownPairs
 ) -> GivenVerdicts:
-    gathered = Collected(rubric, wanted, findings, source)
+    gathered = Collected(rubric, rubric, findings, source)
+    gathered.known_pairs = pairs
     for file in source.files:
         read_into(gathered, file, "verdicts")
     file = str(source.files[0]) if isinstance(source.files[0], str | Path) else "verdicts"

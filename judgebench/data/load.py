@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import judgebench
@@ -25,7 +24,7 @@ from judgebench.data.spec import DataSpec, FileSpec
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Dataset, Kind, Origin, content_hash
 from judgebench.rubric import Rubric
-from judgebench.yaml_file import load_model, validate
+from judgebench.yaml_file import load_model
 
 _READER = 4  # to be raised whenever the same files are read differently
 
@@ -169,33 +168,12 @@ def is_yaml(path: Path) -> bool:
 
 
 def read_into(gathered: Collected, source: Any, name: str) -> None:
-    """Read one more file, DataFrame or mapping into what was gathered; `name` names the latter."""
-    if isinstance(source, Mapping):
-        try:
-            spec, frames = spec_of(source, name)
-        except SetupError as error:
-            gathered.findings.extend("bad_spec", error.problems)
-        else:
-            _read_spec(spec, name, Path(), gathered, frames)
-    elif isinstance(source, str | Path):
+    """Read one more file or DataFrame into what was gathered; `name` names a DataFrame."""
+    if isinstance(source, str | Path):
         folder = gathered.source.folder if gathered.source else None
         _read_paths([Path(source)], folder, gathered)
     else:
         _read_table(frame_table(source, name, gathered.findings), name, gathered)
-
-
-def spec_of(source: Mapping[str, Any], name: str) -> tuple[DataSpec, Mapping[str, Any]]:
-    """What a data.yaml would say, and the DataFrames that stand in place of some of its paths.
-
-    Raises SetupError with every problem.
-    """
-    files, frames = [], dict[str, Any]()
-    for number, file in enumerate(source.get("files") or ()):
-        if isinstance(file, Mapping) and hasattr(file.get("path"), "columns"):
-            frames[f"files.{number}"] = file["path"]
-            file = {**file, "path": f"files.{number}"}
-        files.append(file)
-    return validate({**source, "files": files}, DataSpec, file=name), frames
 
 
 def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Collected) -> None:
@@ -212,20 +190,13 @@ def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Collected)
             _read_spec(spec, str(path), folder or path.parent, gathered)
 
 
-def _read_spec(
-    spec: DataSpec, file: str, folder: Path, gathered: Collected,
-    frames: Mapping[str, Any] = MappingProxyType({}),
-) -> None:  # fmt: skip
+def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> None:
     spec = resolve(spec, gathered.rubric, gathered.findings, file)
     gathered.ignore_unknown |= spec.labels_for_unknown_items == "ignore"
     source = gathered.source
     if source and not source.columns:
         spec = of_verdicts(spec)
     for one in spec.files:
-        if one.path in frames:
-            if table := frame_table(frames[one.path], one.path, gathered.findings):
-                _read_as(one, table, one.path, gathered)
-            continue
         path = folder / one.path
         _note_source(one.path, path, gathered)
         if table := open_table(path, gathered.findings, one):

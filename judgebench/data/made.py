@@ -150,11 +150,11 @@ def check_kinds(gathered: Collected) -> None:
     told: set[Position] = set()
     for key, (label, place) in list(gathered.labels.items()):
         wanted, kind = of[key.metric], gathered.made.get(key.item_id, "answer")
-        if kind != wanted and label is None:
-            del gathered.labels[key]  # of a wide table, in which rows of all kinds stand
-        if kind == wanted or label is None or place in told:
+        if kind == wanted:
             continue
-        if gathered.has(key.item_id) or not gathered.has_answers:
+        if label is None:
+            del gathered.labels[key]  # of a wide table, in which rows of all kinds stand
+        elif place not in told and (gathered.has(key.item_id) or not gathered.has_answers):
             told.add(place)
             message = (
                 f"the metric {key.metric} is about {SEVERAL[wanted]}, and this is {_ONE[kind]}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
@@ -58,26 +58,20 @@ def ids_of(pair: Answer) -> tuple[str, str, str]:
 # In tables -----------------------------------------------------------------------------------
 
 
+# The id of a pair and its two names in their order, by its question and its names in any order;
+# of names that are item ids the question is "".
+KnownPairs = Mapping[tuple[str, frozenset[str]], tuple[str, list[str]]]
+
+
 @dataclass(frozen=True, slots=True)
 class NamedPair:
-    """A row of a table that names two responses to a question, in the columns `columns`."""
+    """The pair `item_id` of the responses `order`, which a row of a table names as `names`, in the
+    columns `columns`."""
 
-    question: str
-    names: tuple[str, str]
-    columns: tuple[str, str]
-
-    @property
-    def order(self) -> tuple[str, str]:
-        """The two names; the same for all rows about them, whatever their order there."""
-        a, b = self.names
-        low, _ = oriented(f"{self.question}: {a}", f"{self.question}: {b}")
-        return (a, b) if low == f"{self.question}: {a}" else (b, a)
-
-    def row(self) -> Answer:
-        """The pair, without texts."""
-        parts = tuple(Part("response", "", name) for name in self.order)
-        item_id = f"{self.question}: {' vs '.join(self.order)}"
-        return Answer(item_id, "", group=self.question, parts=parts)
+    item_id: str
+    order: Sequence[str]
+    names: Sequence[str]
+    columns: Sequence[str]
 
     def place(self, metric: Metric, text: str) -> str:
         """The label that says who is preferred by name or by column, else the text itself."""
@@ -89,7 +83,26 @@ class NamedPair:
 
     def turned(self, metric: Metric, label: str) -> str:
         """What a label of the row means of the two in their order."""
-        return label if self.order == self.names else metric.swapped(label)
+        return label if self.order[0] == self.names[0] else metric.swapped(label)
+
+
+def pair_of_names(question: str, names: Sequence[str]) -> Answer:
+    """The pair of the responses of these names, without texts; the same in either order."""
+    start = f"{question}: "
+    order = [name.removeprefix(start) for name in oriented(start + names[0], start + names[1])]
+    parts = tuple(Part("response", "", name) for name in order)
+    return Answer(start + " vs ".join(order), "", group=question, parts=parts)
+
+
+def known_pairs(answers: Iterable[Answer], rubric: Rubric) -> KnownPairs:
+    """The pairs among the answers, by what a table may call them."""
+    found: dict[tuple[str, frozenset[str]], tuple[str, list[str]]] = {}
+    for row in answers if "pair" in rubric.kinds else ():
+        if responses := row.responses:
+            ids, names = [part.item_id for part in responses], [part.name for part in responses]
+            found["", frozenset(ids)] = row.item_id, ids
+            found[row.group, frozenset(names)] = row.item_id, names
+    return found
 
 
 def linked(pair: Answer, find: Callable[[str, str], Answer | None]) -> Answer | None:
@@ -223,19 +236,17 @@ def preferences(
     both responses on all of `by`: the one whose severities add up to less, or a tie. Places in a
     list (`crowd#1`) are not people, and have none."""
     metrics = {metric.id: metric for metric in by}
-    given: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    given: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
         metric = metrics.get(label.metric)
         if metric is None or label.label is None or is_slot(label.annotator):
             continue
         if (place := metric.index(label.label)) >= 0:
-            given[label.item_id, label.annotator][label.metric] = metric.severities[place]
-    scores: dict[str, dict[str, int]] = defaultdict(dict)
-    for (item_id, who), found in given.items():
-        if len(found) == len(metrics):
-            scores[item_id][who] = sum(found.values())
+            given[label.item_id][label.annotator][label.metric] = metric.severities[place]
     for item_id, *responses in pairs:
-        first, second = (scores.get(response, {}) for response in responses)
+        first, second = (given.get(response, {}) for response in responses)
         for who in (who for who in first if who in second):
-            place = 2 if first[who] == second[who] else int(second[who] < first[who])
-            yield HumanLabel(item_id, who, on.id, on.label_texts[place])
+            if len(first[who]) == len(second[who]) == len(metrics):
+                a, b = sum(first[who].values()), sum(second[who].values())
+                label_of = on.label_texts[2 if a == b else int(b < a)]
+                yield HumanLabel(item_id, who, on.id, label_of)

@@ -25,7 +25,7 @@ from judgebench.data.findings import ERRORS, nearest
 from judgebench.data.gather import Collected, Key, Position, Said
 from judgebench.data.labels import CellLabel, find_metric, read_label
 from judgebench.data.open_table import DataTable
-from judgebench.data.pairs import NamedPair
+from judgebench.data.pairs import NamedPair, pair_of_names
 from judgebench.data.spec import (
     About,
     FileSpec,
@@ -279,10 +279,8 @@ class _RowReader:
     def _about(self, own: About) -> Callable[[RawRow], tuple[str, NamedPair | None] | None]:
         """What labels are about: its id and, of a pair, its responses; None, which is reported,
         where the row does not say it."""
-        get_id = self._id(own.item_id)
-        if own.pair is None and own.criterion is None:
-            return lambda row: (found, None) if (found := self._known_id(get_id, row)) else None
-        columns = own.pair or (own.criterion or "",)
+        get_id, known = self._id(own.item_id), self.gathered.known_pairs
+        columns: tuple[str, ...] = own.pair or ((own.criterion,) if own.criterion else ())
         names = [self._name(Source(column=column)) for column in columns]
 
         def about(row: RawRow) -> tuple[str, NamedPair | None] | None:
@@ -292,6 +290,8 @@ class _RowReader:
                     self._note("blank_id", "the row names no response or criterion", row, column)
             if not item_id or not all(found):
                 return None
+            if not found:
+                return item_id, None
             if own.pair is None:
                 part = Part("criterion", "", found[0], item_id)
                 named = Answer(f"{item_id}#{found[0]}", "", group=item_id, parts=(part,))
@@ -300,9 +300,12 @@ class _RowReader:
                 message = "a response is compared with itself"
                 self._note("bad_pair", message, row, columns[-1], found[1])
                 return None
-            a, b = found
-            pair = NamedPair(item_id, (a, b), own.pair)
-            return self._named(pair.row(), row), pair
+            both = frozenset(found)
+            there = known.get((item_id, both)) or known.get(("", both))
+            if there is None:
+                named = pair_of_names(item_id, found)
+                there = self._named(named, row), [part.name for part in named.responses]
+            return there[0], NamedPair(*there, found, columns)
 
         return about
 

@@ -17,7 +17,7 @@ from judgebench.backends import open_backend
 from judgebench.backends.hosts import check_hosts, hosts_of, ray_hosts, weights_hosts
 from judgebench.data import load_data
 from judgebench.data.gather import VerdictSource
-from judgebench.data.given import on_rows, read_verdicts
+from judgebench.data.given import read_verdicts
 from judgebench.data.labels import find_metric
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError
@@ -517,8 +517,7 @@ def _recorded(
     """The judge, and what was noticed in reading its verdicts; None without answers."""
     if dataset is None:
         return None
-    given = read_verdicts(place.source(spec, rubric), rubric, rubric)
-    given = on_rows(given, dataset.answers, rubric)
+    given = read_verdicts(place.source(spec, rubric), rubric, dataset.answers)
     items = {item_id for item_id, _ in ids_and_groups(dataset.answers)}
     others = [answer.item_id for answer in beside]
     (judge,) = recorded_judges(spec, given, rubric, items, others)

@@ -17,21 +17,14 @@ def first_turns(folder: Path, rule: str, resampling: Resampling, *, ties: bool =
     """What experts and GPT-4 said of which two answers; without `ties`, those are no labels."""
     human = pd.read_json(folder / "human.jsonl.gz", lines=True)
     gpt4 = pd.read_json(folder / "gpt4_pair.jsonl.gz", lines=True)
-    of = {
-        "item_id": "question_id",
-        "pair": ["model_a", "model_b"],
-        "only": {"turn": 1},
-        "metrics": {METRIC: "winner"},
-    }
-    tie = "tie" if ties else None
-    data = {
-        "files": [
-            {
-                "path": human[human.judge.str.startswith("expert_")],
-                "labels": {**of, "annotator": "judge"},
-            },
-            {"path": gpt4, "verdicts": {**of, "judge": {"value": "gpt-4"}}},
-        ],
-        "spellings": {METRIC: {"tie": tie, "tie (inconsistent)": tie}},
-    }
-    return jb.study(data, rubric="preference", truth=rule, resampling=resampling)
+    tie = "tie" if ties else ""
+    human, gpt4 = (
+        table[table.turn == 1]
+        .rename(columns={"question_id": "item_id"})
+        .replace({"winner": {"tie": tie, "tie (inconsistent)": tie}})
+        .filter(["item_id", "model_a", "model_b", "judge", "winner"])
+        for table in (human, gpt4)
+    )
+    experts = human[human.judge.str.startswith("expert_")].rename(columns={"judge": "annotator"})
+    verdicts = gpt4.assign(judge="gpt-4")
+    return jb.study(experts, verdicts, rubric=METRIC, truth=rule, resampling=resampling)

@@ -399,38 +399,6 @@ def test_frames_of_votes_and_verdicts_make_a_study() -> None:
         assert max(shares, key=shares.__getitem__) == verdict.labels["preference"]
 
 
-def test_a_mapping_says_what_a_data_yaml_says() -> None:
-    votes = pd.DataFrame(
-        [("k", "a", "b", "Ann", "a"), ("k", "b", "a", "Bob", "draw"), ("l", "c", "a", "Ann", "c")],
-        columns=["q", "one", "other", "who", "better"],
-    )
-    judged = pd.DataFrame(  # the last pair was compared by nobody else
-        [("l", "c", "a", "c"), ("k", "b", "a", "draw"), ("m", "a", "b", "a")],
-        columns=["q", "one", "other", "better"],
-    )
-    entry = {"item_id": "q", "pair": ["one", "other"], "metrics": {"preference": "better"}}
-    data = {
-        "files": [
-            {"path": votes, "labels": {**entry, "annotator": "who"}},
-            {"path": judged, "verdicts": {**entry, "judge": {"value": "mine"}}},
-        ],
-        "spellings": {"preference": {"draw": "tie"}},
-    }
-    study = jb.study(data, rubric="preference")
-    assert {answer.kind for answer in study.answers} == {"pair"}
-    assert [answer.group for answer in study.answers] == ["k", "l", "m"]
-    (judge,) = (judge for judge in study.judges if judge.kind == "judge")
-    found = {}
-    for answer in study.answers:
-        label = judge.verdicts[answer.item_id].labels["preference"]
-        place = {"first": 0, "second": 1, "tie": None}[label]
-        found[answer.group] = None if place is None else answer.responses[place].name
-    assert found == {"k": None, "l": "c", "m": "a"}
-    with pytest.raises(SetupError) as caught:
-        jb.study({"files": [{"path": votes, "lables": entry}]}, rubric="preference")
-    assert "labels: files.0.lables: is not a known key" in str(caught.value.problems[0])
-
-
 # In a bench.yaml -----------------------------------------------------------------------------
 
 
