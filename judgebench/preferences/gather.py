@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,12 @@ WON = np.array([1.0, 0.0, 0.5, np.nan])  # of the first response, by label; the 
 _BY_SIGN = np.array([2, 1, 0])  # what the sign 0, 1 or -1 of two severities prefers
 
 
-Values = TypeVar("Values", FloatArray, IntArray)
-
-
 @dataclass(frozen=True)
-class Given(Generic[Values]):
-    """What one judge said of some items: `values` (items,), NaN or -1 where no label came, and
-    whether one was `due` (items,)."""
+class Given:
+    """What one judge said of some items: `values` (items,), scores or labels, NaN or -1 where none
+    came, and whether one was `due` (items,)."""
 
-    values: Values
+    values: NDArray[Any]
     due: Flags
 
 
@@ -76,7 +73,7 @@ class Scored:
     humans: FloatArray
     has_places: bool
     as_reply: FloatArray
-    judges: Mapping[str, Given[FloatArray]]
+    judges: Mapping[str, Given]
 
     @cached_property
     def mean(self) -> FloatArray:
@@ -122,15 +119,23 @@ def scored(study: Study, rows: Rows) -> Iterator[Scored]:
     """One for each of the `scales` that humans gave any score on."""
     for scale in scales(study):
         annotators = sorted({a for m in scale.metrics for a in study.humans[m.id].makers})
-        humans = np.mean([_severities(study, m, annotators) for m in scale.metrics], axis=0)
+        each = np.stack([_severities(study, m, annotators) for m in scale.metrics])
+        humans = each.mean(axis=0)
         known = np.flatnonzero(~np.isnan(humans).all(axis=1))
         if len(known) < 2:
             continue
+        given = {judge.name: _scores(study, judge, scale) for judge in study.judges}
+        # A judge of the aspects rounds each of them, another one their mean.
+        means = each if scale.of_judge == scale.metrics else humans[None]
+        nearest = [
+            nearest_label(mean_of_defined(x[known]), np.array(m.severities, dtype=np.float64))
+            for x, m in zip(means, scale.of_judge, strict=True)
+        ]
         yield Scored(
             scale.id, scale.title, known, np.unique(rows.question[known], return_inverse=True)[1],
-            study.clusters[known].occurring(), humans[known],
-            any(map(is_slot, annotators)), _as_reply(study, scale, annotators)[known],
-            {j.name: _scores(study, j, scale, known) for j in study.judges},
+            study.clusters[known].occurring(), humans[known], any(map(is_slot, annotators)),
+            np.mean(nearest, axis=0),
+            {name: Given(x.values[known], x.due[known]) for name, x in given.items()},
         )  # fmt: skip
 
 
@@ -143,25 +148,14 @@ def _severities(study: Study, metric: Metric, annotators: Sequence[str]) -> Floa
     return found
 
 
-def _as_reply(study: Study, scale: Scale, annotators: Sequence[str]) -> FloatArray:
-    """The nearest labels (answers,) to the means of the annotators."""
-    means = [mean_of_defined(_severities(study, m, annotators)) for m in scale.metrics]
-    if scale.metrics != scale.of_judge:
-        means = [np.mean(means, axis=0)]
-    said = [
-        nearest_label(mean, np.array(m.severities, dtype=np.float64))
-        for mean, m in zip(means, scale.of_judge, strict=True)
-    ]
-    return np.asarray(np.mean(said, axis=0))
-
-
 def _by_label(metric: Metric) -> FloatArray:
     return np.array([*metric.severities, np.nan])  # -1 is no label
 
 
-def _scores(study: Study, judge: JudgeVerdicts, scale: Scale, rows: IntArray) -> Given[FloatArray]:
-    severities = [_by_label(m)[study.judged(judge, m)[rows]] for m in scale.of_judge]
-    due = np.all([study.due(judge, m)[rows] for m in scale.of_judge], axis=0)
+def _scores(study: Study, judge: JudgeVerdicts, scale: Scale) -> Given:
+    """Of every answer."""
+    severities = [_by_label(m)[study.judged(judge, m)] for m in scale.of_judge]
+    due = np.all([study.due(judge, m) for m in scale.of_judge], axis=0)
     return Given(np.mean(severities, axis=0), due)
 
 
@@ -170,8 +164,9 @@ class Compared:
     """Pairs of responses to one question of two systems, and who prefers which.
 
     All but `systems` are by pair: `sides` (pairs, 2) numbers the systems, -1 where one has no name;
-    `humans` is the share of human votes for the first, ties half, NaN without any; of `judges` it
-    is 1, 0 or 0.5. `longer` is 1 where the first is the longer text, -1 where the second is.
+    `humans` is the share of human votes for the first, ties half, NaN without any; those of
+    `judges` are labels, 0 first, 1 second, 2 tie, -1 none. `longer` is 1 where the first is the
+    longer text, -1 where the second is.
     """
 
     id: str
@@ -180,52 +175,48 @@ class Compared:
     sides: IntArray
     clusters: Clusters
     humans: FloatArray
-    judges: Mapping[str, Given[FloatArray]]
+    judges: Mapping[str, Given]
     longer: IntArray
+
+
+def _sides(names: NDArray[np.str_]) -> tuple[tuple[str, ...], IntArray]:
+    """The systems and the numbers of those of each pair (pairs, 2)."""
+    systems = sorted(set(names.flat) - {""})
+    return tuple(map(str, systems)), np.where(names == "", -1, np.searchsorted(systems, names))
 
 
 def compared(study: Study, rows: Rows, found: Scored) -> Compared | None:
     """Every two responses of different systems to one question: the lower score is preferred."""
-    systems = tuple(sorted({rows.systems[row] for row in found.rows.tolist()} - {""}))
-    number = {name: i for i, name in enumerate(systems)}
-    of = np.array([number.get(rows.systems[row], -1) for row in found.rows.tolist()])
+    names = np.array([rows.systems[row] for row in found.rows.tolist()])
     pairs = tuples_within(found.question, 2, seed=study.resampling.seed)
-    sides = of[pairs]
-    pairs = pairs[(sides[:, 0] != sides[:, 1]) & (sides >= 0).all(axis=1)]
+    pairs = pairs[(names[pairs] != "").all(axis=1) & (names[pairs[:, 0]] != names[pairs[:, 1]])]
     if not len(pairs):
         return None
-
-    def won(scores: FloatArray) -> FloatArray:
-        given = ~np.isnan(scores[pairs]).any(axis=1)
-        return np.where(given, WON[label_of(scores[pairs])], np.nan)
-
     judges = {
-        name: Given(won(given.values), given.due[pairs].all(axis=1))
+        name: Given(label_of(given.values[pairs]), given.due[pairs].all(axis=1))
         for name, given in found.judges.items()
     }
-    longer = np.sign(rows.length[found.rows[pairs]] @ np.array([1, -1]))
     return Compared(
-        found.id, found.title, systems, of[pairs], found.clusters[pairs[:, 0]].occurring(),
-        won(found.mean), judges, longer,
+        found.id, found.title, *_sides(names[pairs]), found.clusters[pairs[:, 0]].occurring(),
+        WON[label_of(found.mean[pairs])], judges,
+        np.sign(rows.length[found.rows[pairs]] @ np.array([1, -1])),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Preferred:
-    """The pairs of a preference metric as labels, 0 first, 1 second, 2 tie, -1 none.
+    """The pairs of a preference metric, with labels as those of judges in `compared`.
 
     `responses` (pairs, 2) numbers them, by system or else by item. `votes` is (pairs, annotators),
-    `truth` (pairs,) the truth of the study. `judges` holds what each judge said of the pairs, and
-    what the scores mean for them that it gave to single responses.
+    `truth` (pairs,) the truth of the study. The judges of `compared` are also those that gave
+    scores to single responses.
     """
 
-    metric: Metric
     compared: Compared
     question: IntArray
     responses: IntArray
     votes: IntArray
     truth: IntArray
-    judges: Mapping[str, Given[IntArray]]
 
 
 def preferred(study: Study, rows: Rows, metric: Metric) -> Preferred | None:
@@ -235,8 +226,6 @@ def preferred(study: Study, rows: Rows, metric: Metric) -> Preferred | None:
     if not len(at):
         return None
     responses = [rows.pairs[row] for row in at.tolist()]
-    systems = tuple(sorted({part.name for pair in responses for part in pair} - {""}))
-    number = {name: i for i, name in enumerate(systems)}
     votes = humans.made.values[np.isin(humans.ratings.rows, at)]
     said = {
         j.name: Given(study.judged(j, metric)[at], study.due(j, metric)[at]) for j in study.judges
@@ -245,15 +234,13 @@ def preferred(study: Study, rows: Rows, metric: Metric) -> Preferred | None:
     said |= _by_scores(study, [[study.answers.row(p.item_id) for p in pair] for pair in responses])
     length = np.array([[len(part.text) for part in pair] for pair in responses])
     compared = Compared(
-        metric.id, metric.title, systems,
-        np.array([[number.get(part.name, -1) for part in pair] for pair in responses]),
-        study.clusters[at].occurring(), mean_of_defined(WON[votes]),
-        {name: Given(WON[given.values], given.due) for name, given in said.items()},
+        metric.id, metric.title, *_sides(np.array([[p.name for p in pair] for pair in responses])),
+        study.clusters[at].occurring(), mean_of_defined(WON[votes]), said,
         np.sign(length @ np.array([1, -1])),
     )  # fmt: skip
     names = np.array([[part.name or part.item_id for part in pair] for pair in responses])
     of = np.unique(names, return_inverse=True)[1].reshape(names.shape)
-    return Preferred(metric, compared, rows.question[at], of, votes, humans.truth[at], said)
+    return Preferred(compared, rows.question[at], of, votes, humans.truth[at])
 
 
 def by_scores(judge: str, title: str) -> str:
@@ -261,28 +248,23 @@ def by_scores(judge: str, title: str) -> str:
     return f"{judge}, by {title}"
 
 
-def _by_scores(study: Study, answers: Sequence[Sequence[int]]) -> Mapping[str, Given[IntArray]]:
+def _by_scores(study: Study, answers: Sequence[Sequence[int]]) -> Mapping[str, Given]:
     """What the scores that judges gave to single responses mean for pairs of them, whose rows are
     `answers` (pairs, 2), -1 for none."""
     at = np.array(answers)
-    found: dict[str, Given[IntArray]] = {}
-    known = np.flatnonzero((at >= 0).all(axis=1))
-    if not len(known):
-        return found
-    real = [judge for judge in study.judges if judge.kind != "control"]
+    found: dict[str, Given] = {}
     for scale in whole_scales(study):
-        for judge in real:
-            given = [_scores(study, judge, scale, side) for side in at[known].T]
-            both = np.stack([side.values for side in given], axis=1)
-            labels = np.full(len(at), -1)
-            labels[known] = np.where(np.isnan(both).any(axis=1), -1, label_of(both))
-            due = np.zeros(len(at), dtype=np.bool_)
-            due[known] = given[0].due & given[1].due
+        for judge in (judge for judge in study.judges if judge.kind != "control"):
+            scores = _scores(study, judge, scale)
+            due = (scores.due[at] & (at >= 0)).all(axis=1)
             if due.any():
+                labels = np.where(due, label_of(scores.values[at]), -1)
                 found[by_scores(judge.name, scale.title)] = Given(labels, due)
     return found
 
 
 def label_of(scores: FloatArray) -> IntArray:
-    """The preference (pairs,) that two scores (pairs, 2) mean: the less severe one wins."""
-    return _BY_SIGN[signs(scores)[:, 0]]
+    """The preference (pairs,) that two scores (pairs, 2) mean: the less severe one wins; -1 where
+    one is missing."""
+    missing = np.isnan(scores).any(axis=1)
+    return np.where(missing, -1, _BY_SIGN[signs(scores)[:, 0]])

@@ -157,11 +157,11 @@ def _preference_tuples(
     truth = _SIGNS[found.truth[pairs]] * upright
     ordered = places_of(truth)[1]
     codes = found.compared.clusters.codes[pairs[:, 0]]
-    of = _Tuples("order", found.metric.id, keys, codes, resampling)
+    of = _Tuples("order", found.compared.id, keys, codes, resampling)
     if keys["size"] == "3" and known.any():
         circles = np.where(ordered, 0.0, 1.0)[known]
         yield of.of(known).row("intransitive", circles, who=HUMANS)
-    for name, one in found.judges.items():
+    for name, one in found.compared.judges.items():
         used = np.asarray(one.due[pairs].all(axis=1) & known & ordered)
         labels = one.values[pairs]
         given = np.asarray((labels >= 0).all(axis=1))
@@ -186,7 +186,7 @@ def _shares(labels: IntArray) -> FloatArray:
 def _vote_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
     """The share of votes that a judge agrees with, and of two votes that are the same, with ties
     and without: setups S1 and S2 of Zheng et al. (2023), section 4.2."""
-    metric, clusters = found.metric.id, found.compared.clusters
+    metric, clusters = found.compared.id, found.compared.clusters
     for ties, k in {"counted": 3, "left out": 2}.items():
         votes = np.where(found.votes < k, found.votes, -1)
         if votes.shape[1] > 1:
@@ -196,7 +196,7 @@ def _vote_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
             yield Row("vote", "agreement", e, "", metric, keys)
         pair, _ = np.nonzero(votes >= 0)
         vote = votes[votes >= 0]
-        for name, one in found.judges.items():
+        for name, one in found.compared.judges.items():
             said = one.values[pair]
             used = one.due[pair] & (said < k)
             if not used.any():

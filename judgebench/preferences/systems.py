@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from judgebench.preferences.gather import Compared, Flags
+from judgebench.preferences.gather import WON, Compared, Flags
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.means import clustered_mean
@@ -59,7 +59,7 @@ def _won(
     the judge if one is named, and the difference, on the same pairs."""
     outcomes = {"humans": found.humans}
     if judge:
-        judged = found.judges[judge].values
+        judged = WON[found.judges[judge].values]
         outcomes["humans"] = np.where(np.isnan(judged), np.nan, found.humans)
         outcomes["judge"] = judged
     won = {side: np.where(first, x, 1 - x)[used] for side, x in outcomes.items()}
@@ -92,7 +92,7 @@ def _ranking(found: Compared, judge: str, used: Flags, resampling: Resampling) -
     """The strengths of all systems by each side, and how the two rankings agree."""
     outcomes = {"humans": found.humans}
     if judge:
-        outcomes["judge"] = found.judges[judge].values
+        outcomes["judge"] = WON[found.judges[judge].values]
     given = used & ~np.isnan(list(outcomes.values())).any(axis=0)
     clusters = found.clusters[given].occurring()
     groups = random_groups(clusters, resampling.seed)
