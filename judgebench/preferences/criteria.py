@@ -18,7 +18,7 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.means import clustered_mean
-from judgebench.stats.responses import beside_humans
+from judgebench.stats.responses import score_agreement
 from judgebench.study.study import Study
 
 ALL = "all criteria"  # as a tag
@@ -129,7 +129,7 @@ def _item_scores(
             name: clustered_mean(x, clusters.codes, _NO_SCORE, study.resampling)
             for name, x in means.items()
         }
-        beside = beside_humans(judged, scores, clusters, study.resampling)
-        rows |= {name: beside[name] for name in ("pearson", "icc")}
+        scored = np.stack([judged, scores], axis=1)
+        rows |= score_agreement(scored, ("pearson", "icc"), clusters, study.resampling)
         for name, estimate in rows.items():
             yield Row("item_score", name, estimate, judge, metric.id, {"failures": failures})

@@ -31,7 +31,7 @@ from judgebench.stats.orders import (
 )
 from judgebench.stats.ranks import TIE
 from judgebench.stats.resample import Resampling, cluster_bootstrap
-from judgebench.stats.responses import among_humans, beside_humans
+from judgebench.stats.responses import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
 
 FORMAT_CEILING = "human mean, rounded"
 HUMANS = "humans"
@@ -89,13 +89,15 @@ def score_rows(found: Scored, resampling: Resampling) -> Iterator[Row]:
     for name, given in found.judges.items():
         if not given.due.any():
             continue
-        due = given.due
-        beside = beside_humans(given.values[due], found.mean[due], found.clusters[due], resampling)
+        both = np.stack([given.values, found.mean], axis=1)[given.due]
+        clusters = found.clusters[given.due].occurring()
+        beside = score_agreement(both, BESIDE_HUMANS, clusters, resampling)
         yield from (Row("response", s, e, name, found.id) for s, e in beside.items())
     if found.humans.shape[1] > 1:
-        among = among_humans(found.humans, found.clusters, resampling)
-        for statistic in ("alpha",) if found.has_places else among:
-            yield Row("response", statistic, among[statistic], "", found.id, {"who": HUMANS})
+        wanted = ("alpha",) if found.has_places else AMONG_HUMANS
+        among = score_agreement(found.humans, wanted, found.clusters, resampling)
+        for statistic, estimate in among.items():
+            yield Row("response", statistic, estimate, "", found.id, {"who": HUMANS})
 
 
 def _score_tuples(

@@ -6,7 +6,7 @@ over annotators or over metrics are none. Where labels are compared, see `interr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -30,63 +30,38 @@ _CONSTANT = "one side has the same score throughout, so no correlation is define
 _ONE_SCORE = "all scores are the same, so agreement beyond chance is undefined"
 
 
-def beside_humans(
-    judged: FloatArray, humans: FloatArray, clusters: Clusters,
+BESIDE_HUMANS = ("pearson", "spearman", "icc", "alpha")
+AMONG_HUMANS = ("alpha", "icc", "icc_mean")
+
+
+def score_agreement(
+    x: FloatArray, wanted: Sequence[str], clusters: Clusters,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Mapping[str, Estimate]:  # fmt: skip
-    """The judge's scores (responses,) beside the mean scores of the humans (responses,).
+    """The `wanted` statistics of scores (units, raters).
 
-    `pearson` and `spearman` correlate them; `icc` is ICC(2, 1), the absolute agreement of two
-    raters, and `alpha` Krippendorff's at level `interval`. NaN is a missing score: `n_missing`
-    counts the responses that have one of the humans and none of the judge.
+    `pearson` and `spearman` correlate two raters. `icc` is ICC(2, 1), the absolute agreement of
+    single raters, `icc_mean` ICC(2, k), that of the mean of all k. These are over the units that
+    everybody scored; `alpha`, Krippendorff's at level `interval`, is over those with two scores.
+    `n_missing` counts the other units.
 
     >>> x, each = np.array([1.0, 2.0, 4.0]), Clusters(np.arange(3), 3)
-    >>> round(beside_humans(x + 1, x, each)["pearson"].value, 3)
+    >>> found = score_agreement(np.stack([x + 1, x], axis=1), BESIDE_HUMANS, each)
+    >>> round(found["pearson"].value, 3)
     1.0
     """
-    due = ~np.isnan(humans)
-    both = due & ~np.isnan(judged)
-    own = clusters[both].occurring()
-    of = random_groups(own, resampling.seed)
-    x = np.stack([judged[both], humans[both]], axis=1)
-    found = {
-        "pearson": (_pair_sums(x, of), PEARSON),
-        "icc": (score_sums_by_cluster(x, of), ICC_2_1),
-        "alpha": (alpha_sums_by_cluster(x, of), INTERVAL_ALPHA),
-        "spearman": (_rank_table(x, of), SPEARMAN),
-    }
-    missing = int(due.sum() - both.sum())
-    estimates = {
-        key: cluster_bootstrap(counts, statistic, resampling, n=len(x), n_missing=missing)
-        for key, (counts, statistic) in found.items()
-    }
-    return {key: grouping_told(estimate, own.n) for key, estimate in estimates.items()}
-
-
-def among_humans(
-    x: FloatArray, clusters: Clusters, resampling: Resampling = DEFAULT_RESAMPLING
-) -> Mapping[str, Estimate]:
-    """How the scores (responses, annotators) of the humans agree with each other.
-
-    `alpha` is Krippendorff's at level `interval`, over the responses with two scores; `icc` is
-    ICC(2, 1), the agreement of single annotators, and `icc_mean` ICC(2, k), that of the mean of all
-    k, both over the responses that everybody scored.
-    """
     of = random_groups(clusters, resampling.seed)
-    several, whole = (~np.isnan(x)).sum(axis=1) >= 2, (~np.isnan(x)).all(axis=1)
-    sums = score_sums_by_cluster(x, of)
-    found = {
-        "alpha": (alpha_sums_by_cluster(x, of), INTERVAL_ALPHA, several),
-        "icc": (sums, ICC_2_1, whole),
-        "icc_mean": (sums, ICC_2_K, whole),
-    }
-    estimates = {
-        key: cluster_bootstrap(
-            counts, statistic, resampling, n=int(used.sum()), n_missing=int((~used).sum())
+    scores = (~np.isnan(x)).sum(axis=1)
+    found = {}
+    for name in wanted:
+        counts, statistic = _STATISTICS[name]
+        used = scores >= (2 if name == "alpha" else x.shape[1])
+        n = int(used.sum())
+        estimate = cluster_bootstrap(
+            counts(x[used], of[used]), statistic, resampling, n=n, n_missing=len(x) - n
         )
-        for key, (counts, statistic, used) in found.items()
-    }
-    return {key: grouping_told(estimate, clusters.n) for key, estimate in estimates.items()}
+        found[name] = grouping_told(estimate, clusters.n)
+    return found
 
 
 def _pair_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
@@ -113,18 +88,14 @@ def _pearson(sums: FloatArray) -> FloatArray:
     return np.clip(ratio(n * xy - x * y, np.sqrt(clear[0] * clear[1])), -1, 1)
 
 
-def alpha_sums_by_cluster(x: FloatArray, clusters: Clusters) -> FloatArray:
-    """What INTERVAL_ALPHA is a function of, for scores (units, raters): (clusters, 4).
-
-    Sums over the units with m >= 2 scores of m, of the scores, of their squares, and of the squared
-    differences of all ordered pairs of them over m - 1.
-    """
+def _alpha_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
+    """What alpha is a function of, for units with m >= 2 scores (units, raters):
+    (clusters, 4), the sums of m, of the scores, of their squares, and of the squared differences of
+    all ordered pairs of them over m - 1."""
     m = (~np.isnan(x)).sum(axis=1)
-    paired = m >= 2
-    x, m = x[paired], m[paired]
     total, squares = np.nansum(x, axis=1), np.nansum(x**2, axis=1)
     differences = 2 * (m * squares - total**2) / (m - 1)
-    return clusters[paired].sums(m, total, squares, differences)
+    return clusters.sums(m, total, squares, differences)
 
 
 def _alpha(sums: FloatArray) -> FloatArray:
@@ -144,7 +115,13 @@ def _of_scores(formula: Callable[[FloatArray], FloatArray], reason: str) -> Stat
     return Statistic(formula, undefined)
 
 
-# Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", with the squared differences of
-# the scores themselves.
-INTERVAL_ALPHA = _of_scores(_alpha, _ONE_SCORE)
-PEARSON = _of_scores(_pearson, _CONSTANT)
+# What a statistic is a function of, of scores (units, raters) and their clusters, and itself.
+# Alpha is that of Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", with the
+# squared differences of the scores themselves.
+_STATISTICS: Mapping[str, tuple[Callable[[FloatArray, Clusters], FloatArray], Statistic]] = {
+    "pearson": (_pair_sums, _of_scores(_pearson, _CONSTANT)),
+    "spearman": (_rank_table, SPEARMAN),
+    "icc": (score_sums_by_cluster, ICC_2_1),
+    "icc_mean": (score_sums_by_cluster, ICC_2_K),
+    "alpha": (_alpha_sums, _of_scores(_alpha, _ONE_SCORE)),
+}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import krippendorff
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
+from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.responses import among_humans, beside_humans
+from judgebench.stats.responses import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
 
 RNG = np.random.default_rng(3)
 HUMANS = np.round(RNG.uniform(0, 4, (40, 3)) * 3) / 3
@@ -19,9 +22,13 @@ SHROUT = np.array(
 ) / 1.0  # fmt: skip
 
 
+def beside(judged: np.ndarray, humans: np.ndarray) -> Mapping[str, Estimate]:
+    return score_agreement(np.stack([judged, humans], axis=1), BESIDE_HUMANS, CLUSTERS)
+
+
 def test_alpha_is_that_of_the_reference_also_with_missing_scores() -> None:
     x = np.where(RNG.random(HUMANS.shape) < 0.2, np.nan, HUMANS)
-    found = among_humans(x, CLUSTERS)["alpha"]
+    found = score_agreement(x, AMONG_HUMANS, CLUSTERS)["alpha"]
     wanted = krippendorff.alpha(x.T, level_of_measurement="interval")
     assert found.value == pytest.approx(wanted)
     assert found.low < wanted < found.high
@@ -29,7 +36,7 @@ def test_alpha_is_that_of_the_reference_also_with_missing_scores() -> None:
 
 
 def test_icc_of_a_published_example() -> None:
-    found = among_humans(SHROUT, Clusters(np.arange(6), 6))
+    found = score_agreement(SHROUT, AMONG_HUMANS, Clusters(np.arange(6), 6))
     assert found["icc"].value == pytest.approx(0.29, abs=0.005)
     assert found["icc_mean"].value == pytest.approx(0.62, abs=0.005)
 
@@ -38,7 +45,7 @@ def test_a_judge_beside_the_mean_of_the_humans() -> None:
     mean = HUMANS.mean(axis=1).round(9)  # else the same mean may be two numbers
     judged = np.clip(np.rint(mean + RNG.normal(0, 1, 40)), 0, 4)
     judged[:3] = np.nan
-    found = beside_humans(judged, mean, CLUSTERS)
+    found = beside(judged, mean)
     both = judged[3:], mean[3:]
     assert found["pearson"].value == pytest.approx(pearsonr(*both).statistic)
     assert found["spearman"].value == pytest.approx(spearmanr(*both).statistic)
@@ -58,18 +65,18 @@ def test_icc_with_a_judge_from_its_analysis_of_variance() -> None:
     raters = n * ((columns - grand) ** 2).sum() / (k - 1)
     rest = ((x - rows[:, None] - columns + grand) ** 2).sum() / ((n - 1) * (k - 1))
     wanted = (between - rest) / (between + (k - 1) * rest + k * (raters - rest) / n)
-    assert beside_humans(x[:, 1], x[:, 0], CLUSTERS)["icc"].value == pytest.approx(wanted)
+    assert beside(x[:, 1], x[:, 0])["icc"].value == pytest.approx(wanted)
 
 
 def test_what_is_undefined_has_a_reason() -> None:
     mean = HUMANS.mean(axis=1)
-    found = beside_humans(np.full(40, 1 / 3), mean, CLUSTERS)
+    found = beside(np.full(40, 1 / 3), mean)
     assert found["pearson"].value is None
     assert found["pearson"].reason == (
         "one side has the same score throughout, so no correlation is defined"
     )
-    none = beside_humans(np.full(40, np.nan), mean, CLUSTERS)
+    none = beside(np.full(40, np.nan), mean)
     assert none["pearson"].reason == none["alpha"].reason == "no response has two scores"
     assert none["pearson"].n_missing == 40
-    same = among_humans(np.full((4, 2), 1 / 3), Clusters(np.arange(4), 4))["alpha"]
+    same = score_agreement(np.full((4, 2), 1 / 3), AMONG_HUMANS, Clusters(np.arange(4), 4))["alpha"]
     assert same.reason == "all scores are the same, so agreement beyond chance is undefined"
