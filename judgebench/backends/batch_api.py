@@ -29,10 +29,6 @@ from judgebench.backends.contract import Reply, Request
 from judgebench.errors import SetupError, shorten
 from judgebench.files import to_bytes, to_line
 
-# OpenAI: "up to 50,000 requests" and "up to 200 MB"; Anthropic: 100,000 and 256 MB, of which some
-# is left for what stands between requests.
-OPENAI_LIMITS = 50_000, 200_000_000
-ANTHROPIC_LIMITS = 100_000, 250_000_000
 _CLOCKS_APART = timedelta(minutes=5)
 _BOUNDARY = "judgebench-7f3c0a9be2d84d51"
 _ODD = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # of JSON in another form
@@ -112,7 +108,7 @@ class Http:
 class OpenAI:
     """Files of lines: https://platform.openai.com/docs/api-reference/batch."""
 
-    limits = OPENAI_LIMITS
+    limits = 50_000, 200_000_000  # requests and bytes of a batch
 
     def __init__(self, http: Http, url: str) -> None:
         self._http, self._base = http, url.removesuffix("/chat/completions")
@@ -165,7 +161,7 @@ class OpenAI:
 class Anthropic:
     """One request with all others inside: https://docs.anthropic.com/en/api/creating-message-batches."""
 
-    limits = ANTHROPIC_LIMITS
+    limits = 100_000, 250_000_000  # of 256 MB, for something stands between requests
 
     def __init__(self, http: Http, url: str) -> None:
         self._http, self._url = http, f"{url}/batches"

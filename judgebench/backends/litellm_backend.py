@@ -94,20 +94,15 @@ class LiteLLM:
         if self._rehearsal is None:
             if problems := list(unset_keys(f"litellm:{self._model}", self._settings)):
                 raise SetupError(problems)
-            key, base_url = self._settings.api_key(), self._settings.base_url
-            self._rehearsal = Rehearsal(self.batch_protocol, key, base_url)
-        return self._rehearsal.sent(partial(self._rehearsed, request))
+            self._rehearsal = Rehearsal(self._attempt, self.batch_protocol, self._settings)
+        return self._rehearsal.sent(request)
 
     def read_back(self, request: Request, status: int, body: bytes) -> Reply:
         """The reply of a call that gets this; litellm knows no price of it. Raises as a call
         does."""
         assert self._rehearsal is not None
-        done = self._rehearsal.outcome(partial(self._rehearsed, request), status, body)
+        done = self._rehearsal.outcome(request, status, body)
         return self._transport.reply(request, replace(done, cost=None))
-
-    async def _rehearsed(self, request: Request, client: Any) -> Completion:
-        key = self._settings.api_key() or ("none" if self._settings.base_url else None)
-        return await self._called({"client": client}, key, request)
 
     def _supported_parameters(self) -> frozenset[str]:
         try:
@@ -141,33 +136,27 @@ class LiteLLM:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        key = self._settings.api_key() or ("none" if self._settings.base_url else None)
         connector = aiohttp.TCPConnector(limit=self._settings.concurrency)
         trace = aiohttp.TraceConfig()
         trace.on_request_start.append(self._note)
         async with aiohttp.ClientSession(connector=connector, trace_configs=[trace]) as session:
             try:
-                yield partial(self._attempt, session, key)
+                yield partial(self._attempt, shared_session=session)
             finally:
                 self._forget_clients()
 
     async def _note(self, session: object, context: object, began: Any) -> None:
         self.hosts.add(host_of(str(began.url)))
 
-    async def _attempt(
-        self, session: aiohttp.ClientSession, key: str | None, request: Request
-    ) -> Completion:
-        return await self._called({"shared_session": session}, key, request)
-
-    async def _called(
-        self, way: Mapping[str, Any], key: str | None, request: Request
-    ) -> Completion:
-        body = self._body(request)
+    async def _attempt(self, request: Request, **way: Any) -> Completion:
+        """One try, by the session or client of litellm's that is given."""
+        body, own_server = self._body(request), self._settings.base_url
+        key = self._settings.api_key() or ("none" if own_server else None)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 response = await self._litellm.acompletion(
                     model=self._model,
-                    api_base=self._settings.base_url,
+                    api_base=own_server,
                     api_key=key,
                     timeout=self._settings.timeout_s,
                     num_retries=0,

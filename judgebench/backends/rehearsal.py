@@ -13,9 +13,9 @@ from typing import Any
 
 from judgebench.backends.batch_api import Sent
 from judgebench.backends.chat import Completion, TransientError
+from judgebench.backends.contract import Request
+from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
-
-Call = Callable[[Any], Coroutine[Any, Any, Completion]]  # with the client that it is to use
 
 _OPENAI = "https://api.openai.com/v1"
 _JSON = {"Content-Type": "application/json"}
@@ -23,9 +23,15 @@ _KEPT = ("authorization", "x-api-key", "anthropic-", "openai-")  # headers, or h
 
 
 class Rehearsal:
-    """A client of litellm's for a provider that speaks `protocol`: `openai` or `anthropic`."""
+    """What `attempt` comes to with a client of litellm's (`client=`) that has no network, of a
+    provider that speaks `protocol`: `openai` or `anthropic`."""
 
-    def __init__(self, protocol: str | None, key: str | None, base_url: str | None) -> None:
+    def __init__(
+        self,
+        attempt: Callable[..., Coroutine[Any, Any, Completion]],
+        protocol: str | None,
+        settings: BackendSettings,
+    ) -> None:
         import httpx
         from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
         from openai import AsyncOpenAI
@@ -36,31 +42,31 @@ class Rehearsal:
             status, body = self._given
             return httpx.Response(status, content=body, headers=_JSON)
 
-        self._runner = asyncio.Runner()
+        self._attempt, self._runner = attempt, asyncio.Runner()
         http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
         self._client: Any = AsyncHTTPHandler()
         self._client.client = http
         if protocol == "openai":
-            env = os.environ
-            url = base_url or env.get("OPENAI_BASE_URL") or env.get("OPENAI_API_BASE") or _OPENAI
+            env, url, key = os.environ, settings.base_url, settings.api_key()
+            url = url or env.get("OPENAI_BASE_URL") or env.get("OPENAI_API_BASE") or _OPENAI
             key = key or env.get("OPENAI_API_KEY") or "none"
             self._client = AsyncOpenAI(api_key=key, base_url=url, http_client=http, max_retries=0)
 
-    def sent(self, call: Call) -> Sent:
+    def sent(self, request: Request) -> Sent:
         """What a call sends. Raises SetupError where it sends nothing."""
         self._sent = list[Sent]()
         try:
-            error = self.outcome(call, 400, b"{}").error
+            error = self.outcome(request, 400, b"{}").error
         except (SetupError, TransientError) as fault:
             error = str(fault)
         if not self._sent:
             raise SetupError(error)
         return self._sent[0]
 
-    def outcome(self, call: Call, status: int, body: bytes) -> Completion:
+    def outcome(self, request: Request, status: int, body: bytes) -> Completion:
         """What a call comes to that gets this. Raises as the call does."""
         self._given = status, body
-        return self._runner.run(call(self._client))
+        return self._runner.run(self._attempt(request, client=self._client))
 
     def close(self) -> None:
         """End what litellm began. May be called twice."""

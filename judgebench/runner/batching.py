@@ -37,10 +37,8 @@ def batched(
         gather.tell("batch", Problem("cannot be shared by several processes"))
 
     def wrapped(config: JudgeConfig, backend: Backend) -> Backend:
-        if id(backend) not in made:
-            path = folder.path / _NAME.format(config.name)
-            made[id(backend)] = Batched(backend, config.settings, path)
-        return made[id(backend)]
+        path = folder.path / _NAME.format(config.name)
+        return made.setdefault(id(backend), Batched(backend, config.settings, path))
 
     def asked(judge: LLMJudge) -> LLMJudge:
         if not kind_of(judge.config.backend).remote:
