@@ -8,8 +8,7 @@ which one stands for all criteria, and by `criterion`.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,15 +28,14 @@ _NO_SCORE = "no item has a truth and a label of the judge on every criterion"
 
 @dataclass(frozen=True)
 class _Criteria:
-    """All arrays are (criteria,) but `cluster` (items,): the item of each and its points, and the
-    rows at which a tag or a criterion that several items have stands."""
+    """All arrays are (criteria,) but `cluster` (items,): the item of each and its points. `groups`
+    holds those of all, of a tag, and of a criterion that several items have."""
 
     rows: IntArray
     item: IntArray
     points: FloatArray
     cluster: IntArray
-    tags: Mapping[str, IntArray]
-    several: Mapping[str, IntArray]
+    groups: Sequence[tuple[Mapping[str, str], IntArray]]
 
     def scores(self, met: IntArray) -> FloatArray:
         """The score of each item (items,) of what is met (criteria,), 1, 0 or -1 where unknown; NaN
@@ -82,12 +80,15 @@ def _criteria(study: Study) -> _Criteria:
             tags.setdefault(tag, []).append(len(rows))
         named.setdefault((criterion.name, criterion.text), []).append(len(rows))
         rows.append(row)
-    common = Counter({key: len(at) for key, at in named.items() if len(at) > 1})
-    several = {key[0]: np.array(named[key]) for key, _ in common.most_common(MOST_CRITERIA)}
+    several = sorted((key for key in named if len(named[key]) > 1), key=lambda k: -len(named[k]))
+    groups = [
+        ({"tag": ALL}, np.arange(len(rows))),
+        *(({"tag": tag}, np.array(tags[tag])) for tag in sorted(tags)),
+        *(({"criterion": key[0]}, np.array(named[key])) for key in several[:MOST_CRITERIA]),
+    ]
     return _Criteria(
-        np.array(rows, dtype=np.int64), np.array(items, dtype=np.int64),
-        np.array(points), np.array(clusters, dtype=np.int64),
-        {tag: np.array(at) for tag, at in sorted(tags.items())}, several,
+        np.array(rows, dtype=np.int64), np.array(items, dtype=np.int64), np.array(points),
+        np.array(clusters, dtype=np.int64), groups,
     )  # fmt: skip
 
 
@@ -96,16 +97,13 @@ def _agreement(
 ) -> Iterator[Row]:
     """The share of criteria on which the judge gives the humans' label."""
     truth, said = pair
-    everything = {ALL: np.arange(len(truth))}
-    which = [("tag", {**everything, **found.tags}), ("criterion", found.several)]
-    for key, groups in which:
-        for name, at in groups.items():
-            at = at[truth[at] >= 0]
-            hit = np.where(said[at] < 0, np.nan, said[at] == truth[at])
-            estimate = clustered_mean(
-                hit, found.cluster[found.item[at]], _NO_LABEL, study.resampling, is_proportion=True
-            )
-            yield Row("criterion", "agreement", estimate, judge, metric.id, {key: name})
+    for keys, group in found.groups:
+        at = group[truth[group] >= 0]
+        hit = np.where(said[at] < 0, np.nan, said[at] == truth[at])
+        estimate = clustered_mean(
+            hit, found.cluster[found.item[at]], _NO_LABEL, study.resampling, is_proportion=True
+        )
+        yield Row("criterion", "agreement", estimate, judge, metric.id, keys)
 
 
 def _item_scores(
@@ -118,16 +116,14 @@ def _item_scores(
     known = ~np.isnan(scores)
     clusters = Clusters(found.cluster, int(found.cluster.max()) + 1)[known].occurring()
     scores = scores[known]
-    for failures in ("left_out", "worst", "best"):
-        filled = {"left_out": said, "worst": 1 - human, "best": human}[failures]
+    for failures, filled in {"left_out": said, "worst": 1 - human, "best": human}.items():
         judged = found.scores(np.where(said < 0, filled, said))[known]
         if failures != "left_out" and not ((said < 0) & (human >= 0)).any():
             break
         both = np.where(np.isnan(judged), np.nan, scores)
-        means = {"humans": both, "judge": judged, "difference": judged - scores}
         rows = {
             name: clustered_mean(x, clusters.codes, _NO_SCORE, study.resampling)
-            for name, x in means.items()
+            for name, x in (("humans", both), ("judge", judged), ("difference", judged - both))
         }
         scored = np.stack([judged, scores], axis=1)
         rows |= score_agreement(scored, ("pearson", "icc"), clusters, study.resampling)

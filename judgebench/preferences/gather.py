@@ -18,7 +18,6 @@ from judgebench.study.study import JudgeVerdicts, Study
 
 Flags = NDArray[np.bool_]
 WON = np.array([1.0, 0.0, 0.5, np.nan])  # of the first response, by label; the last: no label
-_BY_SIGN = np.array([2, 1, 0])  # what the sign 0, 1 or -1 of two severities prefers
 
 
 @dataclass(frozen=True)
@@ -266,5 +265,5 @@ def _by_scores(study: Study, answers: Sequence[Sequence[int]]) -> Mapping[str, G
 def label_of(scores: FloatArray) -> IntArray:
     """The preference (pairs,) that two scores (pairs, 2) mean: the less severe one wins; -1 where
     one is missing."""
-    missing = np.isnan(scores).any(axis=1)
-    return np.where(missing, -1, _BY_SIGN[signs(scores)[:, 0]])
+    sign = signs(scores)[:, 0]
+    return np.select([sign < 0, sign > 0, sign == 0], [0, 1, 2], default=-1)

@@ -20,7 +20,6 @@ from judgebench.stats.means import clustered_mean
 from judgebench.stats.orders import (
     MOST_TUPLES,
     Flags,
-    Signs,
     count_tuples,
     places_of,
     right,
@@ -44,7 +43,7 @@ TIES: Mapping[str, str] = {
 }
 _MOST_AT_ONCE = 8  # responses to one question
 _NO_LABEL = "the judge gave a label to none of these"
-_SIGNS = np.array([1, -1, 0, 0], dtype=np.int8)  # of first, second, tie and no label
+_SIGNS = np.array([1, -1, 0, np.nan])  # of first, second, tie and no label
 _FILLED: Mapping[str, float] = {"left_out": np.nan, "worst": 0.0, "best": 1.0}
 
 
@@ -104,23 +103,20 @@ def _score_tuples(
     found: Scored, tuples: IntArray, ties: str, resampling: Resampling
 ) -> Iterator[Row]:
     truth = signs(found.mean[tuples], TOLERANCE if ties == "tolerance" else TIE)
-    everything = np.ones(len(tuples), dtype=np.bool_)
-    kept = (truth != 0).all(axis=1) if ties == "left_out" else everything
+    kept = np.asarray((truth != 0).all(axis=1) | (ties != "left_out"))
     clusters, group = found.clusters.codes[tuples[:, 0]], found.question[tuples[:, 0]]
     keys = {"size": str(tuples.shape[1]), "ties": ties}
     of = _Tuples("order", found.id, keys, clusters, resampling)
     if not kept.any():
         return
-    ceiling = right(truth, signs(found.as_reply[tuples]), everything)[kept]
+    ceiling = right(truth, signs(found.as_reply[tuples]))[kept]
     yield of.of(kept).row("right", ceiling, failures="left_out", who=FORMAT_CEILING)
     for name, one in found.judges.items():
-        due = one.due[tuples].all(axis=1)
+        due = np.asarray(one.due[tuples].all(axis=1))
         if not (due & kept).any():
             continue
-        given = np.asarray(due & ~np.isnan(one.values[tuples]).any(axis=1))
-        judged = signs(one.values[tuples])
-        hit = right(truth, judged, given)
-        chance = right_by_chance(truth, judged, given, group)
+        judged = signs(np.where(due[:, None], one.values[tuples], np.nan))
+        hit, chance = right(truth, judged), right_by_chance(truth, judged, group)
         used = np.asarray(due & kept)
         yield from of.of(used).of_judge(name, hit[used], chance[used])
 
@@ -142,7 +138,7 @@ def samples(found: Scored) -> Iterator[str]:
 def preference_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
     """Pairs and triples beside the truth, and the agreement with each vote."""
     pairs = np.arange(len(found.truth))[:, None]
-    upright = np.ones_like(pairs, dtype=np.int8)
+    upright = np.ones(pairs.shape)
     triples = triples_of_pairs(found.question, found.responses, seed=resampling.seed)
     yield from _preference_tuples(found, pairs, upright, resampling)
     if len(triples[0]):
@@ -151,7 +147,7 @@ def preference_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
 
 
 def _preference_tuples(
-    found: Preferred, pairs: IntArray, upright: Signs, resampling: Resampling
+    found: Preferred, pairs: IntArray, upright: FloatArray, resampling: Resampling
 ) -> Iterator[Row]:
     """The pairs (tuples, 1) or the three pairs of each triple (tuples, 3)."""
     keys = {"size": "2" if pairs.shape[1] == 1 else "3", "ties": THREE_WAY}
@@ -165,17 +161,15 @@ def _preference_tuples(
         yield of.of(known).row("intransitive", circles, who=HUMANS)
     for name, one in found.compared.judges.items():
         used = np.asarray(one.due[pairs].all(axis=1) & known & ordered)
-        labels = one.values[pairs]
-        given = np.asarray((labels >= 0).all(axis=1))
         if not used.any():
             continue
-        judged = _SIGNS[labels] * upright
-        hit = right(truth, judged, given)
+        judged = _SIGNS[one.values[pairs]] * upright
+        hit = right(truth, judged)
         shares = _shares(one.values[one.due])
-        chance = np.where(given, shares[found.truth[pairs]].prod(axis=1), np.nan)
+        chance = np.where(np.isnan(hit), np.nan, shares[found.truth[pairs]].prod(axis=1))
         yield from of.of(used).of_judge(name, hit[used], chance[used])
         if keys["size"] == "3":
-            wrong = np.where(given, 1.0 - places_of(judged)[1], np.nan)
+            wrong = np.where(np.isnan(hit), np.nan, 1.0 - places_of(judged)[1])
             yield of.of(used).row("intransitive", wrong[used], name)
 
 

@@ -18,7 +18,6 @@ from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.ranks import TIE
 
 MOST_TUPLES = 400_000
-Signs = NDArray[np.int8]
 Flags = NDArray[np.bool_]
 
 
@@ -57,22 +56,21 @@ def tuples_within(groups: IntArray, k: int, most: int = MOST_TUPLES, seed: int =
     return np.concatenate(found)
 
 
-def signs(scores: FloatArray, tolerance: float = TIE) -> Signs:
+def signs(scores: FloatArray, tolerance: float = TIE) -> FloatArray:
     """The order of each tuple of scores (tuples, k): (tuples, k (k - 1) / 2).
 
-    Scores that differ by no more than `tolerance` are level. A score that is NaN is level with
-    none; `given` must say so.
+    Scores that differ by no more than `tolerance` are level. NaN beside a score that is NaN.
 
     >>> signs(np.array([[1.0, 1.0, 3.0]])).tolist()
-    [[0, -1, -1]]
+    [[0.0, -1.0, -1.0]]
     """
     first, second = np.triu_indices(scores.shape[1], 1)
     difference = scores[:, first] - scores[:, second]
     difference[np.abs(difference) <= tolerance] = 0
-    return np.sign(np.nan_to_num(difference)).astype(np.int8)
+    return np.sign(difference)
 
 
-def places_of(order: Signs) -> tuple[NDArray[np.int8], Flags]:
+def places_of(order: FloatArray) -> tuple[NDArray[np.int8], Flags]:
     """How many of its tuple each item is above (tuples, k), and whether the signs are a weak order
     (tuples,): with A > B, B > C and C > A they are none."""
     k = round((1 + (1 + 8 * order.shape[1]) ** 0.5) / 2)
@@ -85,15 +83,15 @@ def places_of(order: Signs) -> tuple[NDArray[np.int8], Flags]:
     return above, whole
 
 
-def right(truth: Signs, judged: Signs, given: Flags) -> FloatArray:
-    """1 where the judge's order is that of the humans, else 0; NaN where it is not `given`
+def right(truth: FloatArray, judged: FloatArray) -> FloatArray:
+    """1 where the judge's order is that of the humans, else 0; NaN where a label of it is missing
     (tuples,)."""
-    return np.where(given, (truth == judged).all(axis=1), np.nan)
+    return np.where(np.isnan(judged).any(axis=1), np.nan, (truth == judged).all(axis=1))
 
 
-def right_by_chance(truth: Signs, judged: Signs, given: Flags, groups: IntArray) -> FloatArray:
+def right_by_chance(truth: FloatArray, judged: FloatArray, groups: IntArray) -> FloatArray:
     """How likely each tuple is right if the judge's labels are dealt out anew, at random, among the
-    responses to each question (tuples,); NaN where the judge's order is not `given`.
+    responses to each question (tuples,); NaN where a label of the judge is missing.
 
     Exact, without a simulation. Every ordered tuple of the question's responses is then equally
     likely to have lent its labels, so that
@@ -105,10 +103,11 @@ def right_by_chance(truth: Signs, judged: Signs, given: Flags, groups: IntArray)
     (tuples,) are the questions, numbers from 0.
 
     >>> order = signs(np.array([[1.0, 2.0], [1.0, 1.0]]))
-    >>> right_by_chance(order, order, np.ones(2, bool), np.zeros(2, int)).tolist()
+    >>> right_by_chance(order, order, np.zeros(2, int)).tolist()
     [0.25, 0.5]
     """
     (shape_h, whole), (shape_j, _) = _shapes(truth), _shapes(judged)
+    given = ~np.isnan(judged).any(axis=1)
     k = round((1 + (1 + 8 * truth.shape[1]) ** 0.5) / 2)
     own = Clusters(groups, int(groups.max(initial=-1)) + 1)
     of_judge = own[given].table(shape_j[given], 1 << (k - 1))
@@ -118,7 +117,7 @@ def right_by_chance(truth: Signs, judged: Signs, given: Flags, groups: IntArray)
     return np.where(given, found, np.nan)
 
 
-def _shapes(order: Signs) -> tuple[IntArray, Flags]:
+def _shapes(order: FloatArray) -> tuple[IntArray, Flags]:
     """Where the levels of each tuple begin, as bits (tuples,), and whether it is a weak order."""
     above, whole = places_of(order)
     steps = np.diff(np.sort(above, axis=1), axis=1) > 0
@@ -136,7 +135,7 @@ def _orders(shape: int, k: int) -> int:
 
 def triples_of_pairs(
     question: IntArray, sides: IntArray, most: int = MOST_TUPLES, seed: int = 0
-) -> tuple[IntArray, Signs]:
+) -> tuple[IntArray, FloatArray]:
     """Three pairs each (triples, 3) that compare three responses A, B and C to one question, as
     A-B, A-C and B-C, and 1 where a pair stands so, -1 where it is the other way round.
 
@@ -144,7 +143,7 @@ def triples_of_pairs(
     combinations as many are drawn at random.
 
     >>> triples_of_pairs(np.array([0, 0, 0]), np.array([[0, 1], [2, 0], [1, 2]]))[1].tolist()
-    [[1, -1, 1]]
+    [[1.0, -1.0, 1.0]]
     """
     size = int(sides.max(initial=0)) + 1
     of, places = np.unique(question[:, None] * size + sides, return_inverse=True)
@@ -160,7 +159,7 @@ def triples_of_pairs(
     a, b, c = chosen.T
     found = np.stack([pair[:, a, b], pair[:, a, c], pair[:, b, c]], axis=-1).reshape(-1, 3)
     found = found[(found >= 0).all(axis=1)]
-    upright = np.where(local[:, 0] < local[:, 1], 1, -1).astype(np.int8)
+    upright = np.where(local[:, 0] < local[:, 1], 1.0, -1.0)
     return found, upright[found]
 
 

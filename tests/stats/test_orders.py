@@ -38,7 +38,7 @@ def test_a_judge_is_right_about_one_of_the_13_weak_orders_of_three() -> None:
     assert len(weak_orders(4)) == 75
     pairs = np.array(list(product(range(13), repeat=2)))
     truth, judged = (signs(orders[side]) for side in pairs.T)
-    hit = right(truth, judged, np.ones(len(pairs), dtype=bool))
+    hit = right(truth, judged)
     assert hit.tolist() == (pairs[:, 0] == pairs[:, 1]).astype(float).tolist()
 
 
@@ -47,12 +47,10 @@ def test_chance_is_the_mean_over_every_way_to_deal_out_the_labels(k: int) -> Non
     truth = np.array([0.0, 2.0, 2.0, 5.0, 1.0])
     judged = np.array([1.0, 0.0, 1.0, 3.0, 0.0])
     tuples = tuples_within(np.zeros(5, dtype=int), k)
-    given, one = np.ones(len(tuples), dtype=bool), np.zeros(len(tuples), dtype=int)
+    one = np.zeros(len(tuples), dtype=int)
     order = signs(truth[tuples])
-    found = right_by_chance(order, signs(judged[tuples]), given, one).mean()
-    dealt = [
-        right(order, signs(judged[list(p)][tuples]), given).mean() for p in permutations(range(5))
-    ]
+    found = right_by_chance(order, signs(judged[tuples]), one).mean()
+    dealt = [right(order, signs(judged[list(p)][tuples])).mean() for p in permutations(range(5))]
     assert found == pytest.approx(np.mean(dealt))
 
 
@@ -60,24 +58,23 @@ def test_chance_is_the_mean_over_every_way_to_deal_out_the_labels(k: int) -> Non
 def test_who_sees_the_truth_is_right_and_a_reversed_judge_only_about_ties(
     truth: np.ndarray, judged: np.ndarray
 ) -> None:
-    order, given = signs(truth[None]), np.ones(1, dtype=bool)
-    assert right(order, signs(3 * truth[None] + 1), given)[0] == 1
-    assert right(order, -order, given)[0] == (len(set(truth)) == 1)
-    both = right(order, signs(judged[None]), given), right(-order, -signs(judged[None]), given)
+    order = signs(truth[None])
+    assert right(order, signs(3 * truth[None] + 1))[0] == 1
+    assert right(order, -order)[0] == (len(set(truth)) == 1)
+    both = right(order, signs(judged[None])), right(-order, -signs(judged[None]))
     assert both[0] == both[1]
 
 
 def test_a_missing_label_is_neither_right_nor_wrong() -> None:
     judged = np.array([[1.0, np.nan]])
-    given = ~np.isnan(judged).any(axis=1)
-    assert np.isnan(right(signs(np.array([[1.0, 2.0]])), signs(judged), given)).all()
+    assert np.isnan(right(signs(np.array([[1.0, 2.0]])), signs(judged))).all()
 
 
 def test_a_tolerance_can_make_what_is_no_order() -> None:
     order = signs(np.array([[1.0, 1.4, 1.8]]), tolerance=0.5)
     assert order.tolist() == [[0, -1, 0]]
     assert not places_of(order)[1][0]
-    assert right_by_chance(order, order, np.ones(1, bool), np.zeros(1, int))[0] == 0
+    assert right_by_chance(order, order, np.zeros(1, int))[0] == 0
 
 
 def test_of_too_many_tuples_each_question_gives_its_share() -> None:
@@ -111,7 +108,7 @@ def test_who_knows_the_mean_of_15_ratings_and_answers_in_whole_points(
     questions = np.repeat(np.arange(3000), 3)
     for k, (low, high) in {2: (0.65, 0.74), 3: (0.25, 0.39)}.items():
         tuples = tuples_within(questions, k)
-        hit = right(signs(mean[tuples]), signs(said[tuples]), np.ones(len(tuples), dtype=bool))
+        hit = right(signs(mean[tuples]), signs(said[tuples]))
         assert low <= hit.mean() <= high
 
 
