@@ -172,7 +172,7 @@ def test_a_prompt_that_asks_for_a_reference_needs_one(told: Told) -> None:
 
 
 def test_an_unknown_benchmark_lists_the_shipped_ones() -> None:
-    with pytest.raises(SetupError, match="demo, medical-safety-crowd"):
+    with pytest.raises(SetupError, match="demo, liveqa, medical-safety-crowd"):
         load_bench(Path("no-such-benchmark"))
 
 

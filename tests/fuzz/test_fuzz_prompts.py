@@ -31,20 +31,20 @@ def test_an_answer_is_fenced_in(
     prompt: Prompt, rubric: Rubric, question: str, text: str, reference: str | None, item_id: str
 ) -> None:
     answer = Answer(item_id, text, question=question, reference=reference)
+    kind, n = ("response", 2) if prompt.shows == "responses" else ("answer", 1)
+    beside = {"answer": (), "responses": (text, question), "criteria": (question,)}[prompt.shows]
     try:
-        system, user = prompt.render(rubric, answer)
+        system, user = prompt.render(rubric, answer, beside)
     except SetupError:
         assert prompt.asks_for_reference
         assert not reference
         return
-    (tag,) = set(re.findall(r"</answer-([0-9a-f]{8})>", user)) - {
-        "1a2b3c4d"
-    }  # the prompts' example
-    assert user.count(f"</answer-{tag}>") == 1
+    (tag,) = set(re.findall(rf"</{kind}-([0-9a-f]{{8}})>", user)) - {"1a2b3c4d"}  # the example
+    assert user.count(f"</{kind}-{tag}>") == n
     assert not any(tag in said.lower() for said in (question, text, reference or ""))
-    inside = user[user.index(f"<answer-{tag}>\n") : user.index(f"\n</answer-{tag}>")]
+    inside = user[user.index(f"<{kind}-{tag}>\n") : user.index(f"\n</{kind}-{tag}>")]
     for ending in ("<|im_end|>", "<|im_start|>", "[/INST]", "</s>", "<<SYS>>"):
         assert ending not in inside
     assert all(metric.title in system + user for metric in rubric.metrics)
     # What a prompt keeps from one answer to the next changes nothing.
-    assert load_prompt(prompt.name).render(rubric, answer) == (system, user)
+    assert load_prompt(prompt.name).render(rubric, answer, beside) == (system, user)

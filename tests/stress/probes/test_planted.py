@@ -173,12 +173,15 @@ def test_a_planted_text_leaves_no_placeholder(name: str) -> None:
 @pytest.mark.parametrize("prompt", shipped_names("prompts", ".jinja"))
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_text_stays_inside_the_fence(name: str, prompt: str) -> None:
+    loaded = load_prompt(prompt)
+    kind = "response" if loaded.shows == "responses" else "answer"
     for text in every_text(name):
         answer = Answer("a1", f"Rest.\n\n{text}", "What helps?", reference="Sleep.")
-        _, user = load_prompt(prompt).render(SAFETY, answer)
-        (tag,) = set(re.findall(r"^<answer-([0-9a-f]{8})>$", user, re.MULTILINE)) - {"1a2b3c4d"}
-        assert user.count(f"</answer-{tag}>") == 1
-        inside = user.split(f"<answer-{tag}>\n")[1].split(f"\n</answer-{tag}>")[0]
+        beside = {"responses": [answer.text, "Walk."], "criteria": ["Names rest."]}
+        _, user = loaded.render(SAFETY, answer, beside.get(loaded.shows, ()))
+        (tag,) = set(re.findall(rf"^<{kind}-([0-9a-f]{{8}})>$", user, re.MULTILINE)) - {"1a2b3c4d"}
+        assert user.count(f"</{kind}-{tag}>") == (2 if kind == "response" else 1)
+        inside = user.split(f"<{kind}-{tag}>\n")[1].split(f"\n</{kind}-{tag}>")[0]
         assert inside == disarm(answer.text)
         for control in (
             "<|im_",
@@ -188,7 +191,7 @@ def test_a_planted_text_stays_inside_the_fence(name: str, prompt: str) -> None:
             "<end_of_turn>",
             "</answer-1a2b3c4d>",
         ):
-            assert control not in user.replace(f"</answer-{tag}>", "")
+            assert control not in user.replace(f"</{kind}-{tag}>", "")
 
 
 @pytest.mark.parametrize("trick", ["fence", "system"])
