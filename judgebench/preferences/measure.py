@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from judgebench.preferences.criteria import criterion_rows
 from judgebench.preferences.gather import (
     by_scores,
@@ -19,7 +17,7 @@ from judgebench.preferences.position import position_rows
 from judgebench.preferences.result import Preferences
 from judgebench.preferences.systems import system_rows, too_many
 from judgebench.results.rows import Results, Row
-from judgebench.study.study import JudgeVerdicts, Study, backend_fact
+from judgebench.study.study import Study, backend_fact
 
 
 def measure_preferences(study: Study) -> Preferences | None:
@@ -28,12 +26,14 @@ def measure_preferences(study: Study) -> Preferences | None:
     if study.rubric.kinds == {"answer"} and study.clusters.n == len(study.answers):
         return None
     rows = rows_of(study)
-    models = {name: _model(judge) for judge in study.judges for name in _names(study, judge)}
-    kinds = {name: judge.kind for judge in study.judges for name in _names(study, judge)}
-    titles = {m.id: m.title for m in study.rubric.metrics} | {
-        scale.id: scale.title for scale in scales(study)
-    }
-    whole = {scale.id for scale in whole_scales(study)}
+    whole = {scale.id: scale.title for scale in whole_scales(study)}
+    judges = {judge.name: judge for judge in study.judges}
+    # A judge stands also under the names by which its scores of single responses are compared.
+    judges |= {by_scores(j.name, title): j for j in study.judges for title in whole.values()}
+    models = {name: str(backend_fact(j.about, "model") or j.name) for name, j in judges.items()}
+    kinds = {name: judge.kind for name, judge in judges.items()}
+    titles = {m.id: m.title for m in study.rubric.metrics}
+    titles |= {scale.id: scale.title for scale in scales(study)}
     drawn = {*study.rubric.composite, *(m.id for m in study.rubric.metrics if m.preference)}
     found: list[Row] = []
     notes: list[str] = []
@@ -58,14 +58,3 @@ def measure_preferences(study: Study) -> Preferences | None:
     if not found:
         return None
     return Preferences(kinds, titles, drawn, Results(tuple(found)), tuple(notes), study.gaps)
-
-
-def _names(study: Study, judge: JudgeVerdicts) -> Iterator[str]:
-    """The judge's name, and those under which its scores of single responses are compared."""
-    yield judge.name
-    yield from (by_scores(judge.name, scale.title) for scale in whole_scales(study))
-
-
-def _model(judge: JudgeVerdicts) -> str:
-    """The model behind a judge; its name where nothing else is known."""
-    return str(backend_fact(judge.about, "model") or judge.name)

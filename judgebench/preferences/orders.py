@@ -8,7 +8,7 @@ rule for `ties`, and `failures`; rows `response` the correlation and agreement o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -57,24 +57,26 @@ class _Tuples:
     clusters: IntArray
     resampling: Resampling
 
-    def row(self, statistic: str, values: FloatArray, judge: str = "", **keys: str) -> Row:
-        """The mean of values (tuples,), NaN where the judge gave no label."""
+    def row(
+        self, statistic: str, values: FloatArray, used: Flags, judge: str = "", **keys: str
+    ) -> Row:
+        """The mean of the values (tuples,) that are used, NaN where the judge gave no label."""
         estimate = clustered_mean(
-            values, self.clusters, _NO_LABEL, self.resampling, is_proportion=True
+            values[used], self.clusters[used], _NO_LABEL, self.resampling, is_proportion=True
         )
         return Row(self.analysis, statistic, estimate, judge, self.metric, {**self.keys, **keys})
 
-    def of(self, due: Flags) -> _Tuples:
-        return replace(self, clusters=self.clusters[due])
-
-    def of_judge(self, judge: str, hit: FloatArray, chance: FloatArray) -> Iterator[Row]:
+    def of_judge(
+        self, judge: str, hit: FloatArray, chance: FloatArray, used: Flags
+    ) -> Iterator[Row]:
         """What share a judge has right, three ways where labels are missing, and by chance."""
         missing = np.isnan(hit)
         name = "agreement" if self.analysis == "vote" else "right"
         for failures, filled in _FILLED.items():
-            if failures == "left_out" or missing.any():
-                yield self.row(name, np.where(missing, filled, hit), judge, failures=failures)
-        yield self.row("chance", chance, judge)
+            if failures == "left_out" or missing[used].any():
+                share = np.where(missing, filled, hit)
+                yield self.row(name, share, used, judge, failures=failures)
+        yield self.row("chance", chance, used, judge)
 
 
 def score_rows(found: Scored, resampling: Resampling) -> Iterator[Row]:
@@ -109,16 +111,14 @@ def _score_tuples(
     of = _Tuples("order", found.id, keys, clusters, resampling)
     if not kept.any():
         return
-    ceiling = right(truth, signs(found.as_reply[tuples]))[kept]
-    yield of.of(kept).row("right", ceiling, failures="left_out", who=FORMAT_CEILING)
+    ceiling = right(truth, signs(found.as_reply[tuples]))
+    yield of.row("right", ceiling, kept, failures="left_out", who=FORMAT_CEILING)
     for name, one in found.judges.items():
         due = np.asarray(one.due[tuples].all(axis=1))
-        if not (due & kept).any():
-            continue
-        judged = signs(np.where(due[:, None], one.values[tuples], np.nan))
-        hit, chance = right(truth, judged), right_by_chance(truth, judged, group)
-        used = np.asarray(due & kept)
-        yield from of.of(used).of_judge(name, hit[used], chance[used])
+        if (due & kept).any():
+            judged = signs(np.where(due[:, None], one.values[tuples], np.nan))
+            chance = right_by_chance(truth, judged, group)
+            yield from of.of_judge(name, right(truth, judged), chance, due & kept)
 
 
 def samples(found: Scored) -> Iterator[str]:
@@ -157,8 +157,7 @@ def _preference_tuples(
     codes = found.compared.clusters.codes[pairs[:, 0]]
     of = _Tuples("order", found.compared.id, keys, codes, resampling)
     if keys["size"] == "3" and known.any():
-        circles = np.where(ordered, 0.0, 1.0)[known]
-        yield of.of(known).row("intransitive", circles, who=HUMANS)
+        yield of.row("intransitive", np.where(ordered, 0.0, 1.0), known, who=HUMANS)
     for name, one in found.compared.judges.items():
         used = np.asarray(one.due[pairs].all(axis=1) & known & ordered)
         if not used.any():
@@ -167,10 +166,10 @@ def _preference_tuples(
         hit = right(truth, judged)
         shares = _shares(one.values[one.due])
         chance = np.where(np.isnan(hit), np.nan, shares[found.truth[pairs]].prod(axis=1))
-        yield from of.of(used).of_judge(name, hit[used], chance[used])
+        yield from of.of_judge(name, hit, chance, used)
         if keys["size"] == "3":
             wrong = np.where(np.isnan(hit), np.nan, 1.0 - places_of(judged)[1])
-            yield of.of(used).row("intransitive", wrong[used], name)
+            yield of.row("intransitive", wrong, used, name)
 
 
 def _shares(labels: IntArray) -> FloatArray:
@@ -192,13 +191,11 @@ def _vote_rows(found: Preferred, resampling: Resampling) -> Iterator[Row]:
             yield Row("vote", "agreement", e, "", metric, keys)
         pair, _ = np.nonzero(votes >= 0)
         vote = votes[votes >= 0]
+        of = _Tuples("vote", metric, {"ties": ties}, clusters.codes[pair], resampling)
         for name, one in found.compared.judges.items():
             said = one.values[pair]
             used = one.due[pair] & (said < k)
-            if not used.any():
-                continue
-            vote_used, said = vote[used], said[used]
-            of = _Tuples("vote", metric, {"ties": ties}, clusters.codes[pair[used]], resampling)
-            hit = np.where(said < 0, np.nan, vote_used == said)
-            chance = np.where(said < 0, np.nan, _shares(said)[vote_used])
-            yield from of.of_judge(name, hit, chance)
+            if used.any():
+                hit = np.where(said < 0, np.nan, vote == said)
+                chance = np.where(said < 0, np.nan, _shares(said[used])[vote])
+                yield from of.of_judge(name, hit, chance, used)

@@ -18,16 +18,12 @@ _SIZES = {"2": "pairs", "3": "triples"}
 _WAYS = {"": "", "left_out": "", "worst": ", missing as wrong", "best": ", missing as right"}
 _TIES = {"counted": "all votes", "left out": "without ties"}
 _SIGNED = ("difference", "pearson", "spearman", "icc", "alpha", "icc_mean", "tau_b")
-_SIDES = {
-    "humans": "By humans{failures}",
-    "judge": "By the judge{failures}",
+_HEADINGS = {
+    "humans": "By humans{failures}", "judge": "By the judge{failures}",
     "difference": "Judge minus humans{failures}",
-}
-_CORRELATIONS = {
     "pearson": "Pearson's r{failures}", "spearman": "Spearman's ρ", "icc": "ICC(2, 1){failures}",
     "alpha": "Krippendorff's α", "icc_mean": "ICC(2, k)", "tau_b": "Kendall's τ-b",
 }  # fmt: skip
-_HEADINGS = {**_SIDES, **_CORRELATIONS}
 # analysis -> title, statistic -> heading in words of the keys, what the numbers mean
 _DECLARED: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     "order": (
@@ -190,15 +186,10 @@ def _system_tables(found: Preferences, analysis: str) -> Iterator[Table]:
         every = found.rows.select(analysis, metric=metric)
         every.sort(key=lambda row: (row["against"] != "", found.is_control(row.judge)))
         title = f"{_DECLARED[analysis][0]}: {found.titles[metric]}"
-        sides = {
-            "judge": (title, [r for r in every if not r.judge or r.statistic == "judge"]),
-            "difference": (
-                f"{title}, judge minus humans on the same pairs",
-                [r for r in every if r.statistic == "difference"],
-            ),
-        }
-        for side, (told, rows) in sides.items():
-            frame = Table(f"preferences_{analysis}-{side}-{metric}", told, stubs, stubs=len(stubs))
+        for side, told in {"judge": "", "difference": ", judge minus humans"}.items():
+            rows = [r for r in every if r.statistic == side or (not r.judge and side == "judge")]
+            key = f"preferences_{analysis}-{side}-{metric}"
+            frame = Table(key, title + told, stubs, stubs=len(stubs))
             yield _pivot(frame, rows, line, column, map(column, rows))
 
 

@@ -21,7 +21,6 @@ from judgebench.study.study import JudgeVerdicts, Study
 _NO_FLIP = "no pair has two verdicts, one in each order"
 _ALL_TIES = "every verdict is a tie"
 _NO_LABEL = "no response at this place has a label"
-Seen = list[tuple[int, int, int]]  # row, place, label
 
 
 def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
@@ -29,27 +28,25 @@ def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
     about = judge.about or {}
     if about.get("judge") == "language model" and "places" not in about:
         return  # its verdicts, which may be a million in a file, need not be read
-    pairs: dict[str, Seen] = defaultdict(list)
-    lists: dict[str, Seen] = defaultdict(list)
-    metrics = {metric.id: metric for metric in study.rubric.metrics}
+    seen: dict[str, list[tuple[int, int, int]]] = defaultdict(list)  # row, place, label
+    metrics = {m.id: m for m in study.rubric.metrics if m.preference or _in_lists(m)}
     for item_id, verdict in judge.verdicts.items():
         for showing in verdict.shown:
             row = study.answers.row(item_id)
             for name, label in showing.labels.items():
-                metric = metrics.get(name)
-                if metric is None or row < 0 or (index := metric.index(label)) < 0:
-                    continue
-                if metric.preference:
-                    pairs[name].append((row, showing.place, index))
-                elif metric.kind == "ordinal" and metric.of == "answer" and showing.of > 1:
-                    lists[name].append((row, showing.place, index))
-    for name, seen in pairs.items():
-        yield from _of_pairs(study, judge.name, name, np.array(seen))
-    for name, seen in lists.items():
-        yield from _of_lists(study, judge.name, metrics[name], np.array(seen))
+                index = metrics[name].index(label) if name in metrics else -1
+                if row >= 0 and index >= 0 and showing.of > 1:
+                    seen[name].append((row, showing.place, index))
+    for name, of in seen.items():
+        rows_of = _of_lists if _in_lists(metrics[name]) else _of_pairs
+        yield from rows_of(study, judge.name, metrics[name], np.array(of))
 
 
-def _of_pairs(study: Study, judge: str, metric: str, seen: IntArray) -> Iterator[Row]:
+def _in_lists(metric: Metric) -> bool:
+    return metric.kind == "ordinal" and metric.of == "answer"
+
+
+def _of_pairs(study: Study, judge: str, metric: Metric, seen: IntArray) -> Iterator[Row]:
     row, place, label = seen.T
     codes = study.clusters.codes
     # The label of the two in their own order: 0 and 1 change sides where the first stood second.
@@ -61,12 +58,12 @@ def _of_pairs(study: Study, judge: str, metric: str, seen: IntArray) -> Iterator
     flipped = np.where(twice, by_place[:, 0] != by_place[:, 1], np.nan)
     resampling = study.resampling
     estimate = clustered_mean(flipped, codes[items], _NO_FLIP, resampling, is_proportion=True)
-    yield Row("position", "flipped", estimate, judge, metric)
+    yield Row("position", "flipped", estimate, judge, metric.id)
     decided = label < 2
     first = clustered_mean(
         (label[decided] == 0) * 1.0, codes[row[decided]], _ALL_TIES, resampling, is_proportion=True
     )
-    yield Row("position", "first_place", first, judge, metric)
+    yield Row("position", "first_place", first, judge, metric.id)
 
 
 def _of_lists(study: Study, judge: str, metric: Metric, seen: IntArray) -> Iterator[Row]:
