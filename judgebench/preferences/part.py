@@ -186,7 +186,8 @@ def _system_tables(found: Preferences, analysis: str) -> Iterator[Table]:
         every = found.rows.select(analysis, metric=metric)
         every.sort(key=lambda row: (row["against"] != "", found.is_control(row.judge)))
         title = f"{_DECLARED[analysis][0]}: {found.titles[metric]}"
-        for side, told in {"judge": "", "difference": ", judge minus humans"}.items():
+        beyond = ", judge minus humans on the same pairs"
+        for side, told in {"judge": "", "difference": beyond}.items():
             rows = [r for r in every if r.statistic == side or (not r.judge and side == "judge")]
             key = f"preferences_{analysis}-{side}-{metric}"
             frame = Table(key, title + told, stubs, stubs=len(stubs))

@@ -20,8 +20,8 @@ class Preferences(Shown):
     `strength`, `ranking`, `longer` and `own_system` (see `systems`), `position` and `place` (see
     `position`), `item_score` and `criterion` (see `criteria`). `judges` says what each judge is,
     also those whose scores of single responses are compared (`NAME, by TITLE`); `titles` are those
-    of the metrics and composites, of which systems by those in `drawn` have figures, or by the
-    first alone.
+    of the metrics and composites, of which the win rates by those in `drawn` have figures, or by
+    the first alone.
     """
 
     judges: Mapping[str, JudgeKind]
