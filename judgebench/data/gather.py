@@ -174,7 +174,10 @@ class Collected:
             self._answers.add(answer)
             self._file_of.append(self._files.setdefault(place.file, len(self._files)))
             self._line_of.append(place.line)
-            self.has_answers |= answer.kind == "answer"
+            if (kind := answer.kind) == "answer":
+                self.has_answers = True
+            else:
+                self.made[answer.item_id] = kind
             return True
         first = self._answers[row]
         if first == answer:
@@ -260,11 +263,6 @@ class Collected:
         if pairs.prefer:
             by, _ = compared_by(pairs, self.rubric)
             self.wanted |= {metric.id for metric in by}
-
-    def add_row(self, row: Answer, place: Position) -> None:
-        """Keep a row that is no answer, but made of some."""
-        if self.add_item(row, place):
-            self.made[row.item_id] = row.kind
 
     def _keep_made_rows(self) -> None:
         """Leave out the answers, of which pairs or criteria were made."""

@@ -24,7 +24,6 @@ from judgebench.records import SEVERAL, Answer, Kind
 if TYPE_CHECKING:
     from judgebench.data.gather import Collected, Position
 
-_ONE: dict[Kind, str] = {"answer": "an answer", "pair": "a pair", "criterion": "a criterion"}
 _HOW: dict[Kind, str] = {
     "pair": "`pairs: all` in bench.yaml, which compares the answers to each question, or labels "
     "with `pair: [column, column]` in a data.yaml",
@@ -56,9 +55,9 @@ def _add_named(gathered: Collected) -> None:
     for row, place in named:
         if not gathered.has_answers:
             gathered.textless[place.file] = None
-            gathered.add_row(row, place)
+            gathered.add_item(row, place)
         elif row.kind == "pair" and (pair := linked(row, find)):
-            gathered.add_row(pair, place)
+            gathered.add_item(pair, place)
 
 
 def _add_chosen(gathered: Collected, wanted: WantedPairs) -> None:
@@ -73,7 +72,7 @@ def _add_chosen(gathered: Collected, wanted: WantedPairs) -> None:
             if (both := frozenset((a.item_id, b.item_id))) not in there:
                 pair = pair_of(a, b)
                 there[both] = ids_of(pair)
-                gathered.add_row(pair, place)
+                gathered.add_item(pair, place)
     except SetupError as error:
         named = (replace(problem, file=wanted.file, field="pairs") for problem in error.problems)
         gathered.findings.extend("bad_pair", named)
@@ -156,16 +155,14 @@ def check_kinds(gathered: Collected) -> None:
             del gathered.labels[key]  # of a wide table, in which rows of all kinds stand
         elif place not in told and (gathered.has(key.item_id) or not gathered.has_answers):
             told.add(place)
-            message = (
-                f"the metric {key.metric} is about {SEVERAL[wanted]}, and this is {_ONE[kind]}"
-            )
+            one = "an answer" if kind == "answer" else f"a {kind}"
+            message = f"the metric {key.metric} is about {SEVERAL[wanted]}, and this is {one}"
             allowed = _HOW.get(wanted, "")
             gathered.findings.add("unknown_item", message, place, "item_id", key.item_id, allowed)
 
 
 def report_lacking(gathered: Collected) -> None:
     """Report that there is nothing of a kind that the wanted metrics are about."""
-    there = {*gathered.made.values(), *(["answer"] if gathered.has_answers else [])}
-    for kind in sorted(gathered.kinds - {"answer"} - there):
+    for kind in sorted(gathered.kinds - {"answer", *gathered.made.values()}):
         message = f"the rubric has metrics of {SEVERAL[kind]}, and the data hold none"
         gathered.findings.add("no_answers", message, ("", None), allowed=_HOW[kind])

@@ -45,9 +45,6 @@ from judgebench.rubric import Metric
 _Get = Callable[[RawRow], str]
 _Pick = Callable[[RawRow], Iterator[tuple[Metric, int]]]
 _SLOT = "an annotator with # is read as a slot of a list, not as a person"
-_HOLDS: Mapping[Holds, tuple[type, ...]] = {
-    "text": (str,), "list": (str, tuple), "objects": (str, tuple, Nested),
-}  # fmt: skip
 _ROUNDING = 0.02  # of probabilities that people write down
 
 
@@ -179,7 +176,7 @@ class _RowReader:
 
     def _is_flat(self, row: RawRow, used: set[tuple[int, Holds]]) -> bool:
         """Whether each cell that is read holds one text, or more where that is expected."""
-        bad = [place for place, holds in used if not isinstance(row.cells[place], _HOLDS[holds])]
+        bad = [place for place, holds in used if not isinstance(row.cells[place], holds)]
         for place in sorted(bad):
             found = "a list" if isinstance(row.cells[place], tuple) else "a nested value"
             message = f"holds {found}, where one value was expected"
@@ -450,7 +447,7 @@ class _RowReader:
         self._report("bad_criterion", faults, row, column)
         for one in found:
             place = Position(self.table.file, row.line)
-            self.gathered.add_row(criterion_row(answer, one), place)
+            self.gathered.add_item(criterion_row(answer, one), place)
 
     def _report(self, kind: str, faults: Sequence[Fault], row: RawRow, column: str) -> None:
         for fault in faults:

@@ -8,8 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from judgebench.data.cells import Nested
+
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
-Holds = Literal["text", "list", "objects"]
+
+Holds = tuple[type, ...]  # of the cells of a column
+_TEXT: Holds = (str,)
+_LIST: Holds = (str, tuple)
+_OBJECTS: Holds = (str, tuple, Nested)
 
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 
@@ -54,10 +60,6 @@ def _column(value: Any) -> Any:
 
 
 def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, dict) else value
-
-
-def _as_several(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -67,7 +69,7 @@ Spellings = Annotated[
 ]
 
 
-Only = dict[Text, Annotated[tuple[Text, ...], BeforeValidator(_as_several)]]
+Only = dict[Text, Annotated[tuple[Text, ...], BeforeValidator(_as_list)]]
 
 
 class _Strict(BaseModel):
@@ -297,17 +299,17 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
             sources = (entry.text, entry.question, entry.system, entry.reference, entry.group)
             names += [name for source in sources if source for name in source.columns]
             names += entry.metadata
-            yield from ((name, "objects") for name in (entry.messages, entry.criteria) if name)
+            yield from ((name, _OBJECTS) for name in (entry.messages, entry.criteria) if name)
         else:
             names += [name for name in (*(entry.pair or ()), entry.criterion) if name]
-        yield from ((name, "text") for name in names)
+        yield from ((name, _TEXT) for name in names)
         for spec in labels:
-            cells: Holds = "list" if spec.list else "text"
+            cells = _LIST if spec.list else _TEXT
             who = spec.annotator.columns if spec.annotator else ()
             yield from ((name, cells) for name in who)
-            yield from ((name, "text") for name in (spec.metric, *spec.only) if name)
+            yield from ((name, _TEXT) for name in (spec.metric, *spec.only) if name)
             lists = (spec.label, *spec.metrics.values())
             yield from ((name, cells) for name in lists if name)
             if isinstance(spec, VerdictSpec):
                 beside = (spec.status, spec.raw, spec.repeat, *spec.probabilities)
-                yield from ((name, "text") for name in beside if name)
+                yield from ((name, _TEXT) for name in beside if name)
