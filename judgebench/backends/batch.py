@@ -251,9 +251,13 @@ class Batched:
 
     def _results(self, api: Api, batch: Batch) -> Mapping[str, Result]:
         """What came of the requests of a batch, once it has ended."""
-        interval = WAITS.first
+        interval, told = WAITS.first, -1
         try:
-            while (found := self._patiently(partial(api.results, batch))) is None:
+            while isinstance(found := self._patiently(partial(api.results, batch)), int):
+                if found != told:
+                    of = f"{found:,} of {len(batch.requests):,} requests are done"
+                    _LOG.warning("%s: %s: %s", self._where, batch.id, of)
+                told = found
                 self._wait(interval)
                 interval = min(1.5 * interval, WAITS.longest)
         except FailedBatchError as error:

@@ -140,14 +140,14 @@ class OpenAI:
                 return _id(found)
         return ""
 
-    def results(self, batch: Batch) -> dict[str, Result] | None:
-        """What came of each request; None while the batch has not ended. Raises
+    def results(self, batch: Batch) -> dict[str, Result] | int:
+        """What came of each request; while the batch has not ended, how many are done. Raises
         FailedBatchError."""
         found = self._http.json(f"{self._base}/batches/{batch.id}")
         if found.get("status") == "failed":
             raise FailedBatchError(error_text(found.get("errors") or "no reason is given"))
         if found.get("status") not in ("completed", "expired", "cancelled"):
-            return None
+            return _done(found, "completed", "failed")
         files = [found.get(f"{kind}_file_id") for kind in ("output", "error")]
         urls = [f"{self._base}/files/{file}/content" for file in files if isinstance(file, str)]
         return _results(b"\n".join(map(self._http.read, urls)), self._result)
@@ -190,10 +190,11 @@ class Anthropic:
                     return _id(found)
         return ""
 
-    def results(self, batch: Batch) -> dict[str, Result] | None:
-        """What came of each request; None while the batch has not ended."""
-        if self._http.json(f"{self._url}/{batch.id}").get("processing_status") != "ended":
-            return None
+    def results(self, batch: Batch) -> dict[str, Result] | int:
+        """What came of each request; while the batch has not ended, how many are done."""
+        found = self._http.json(f"{self._url}/{batch.id}")
+        if found.get("processing_status") != "ended":
+            return _done(found, "succeeded", "errored", "canceled", "expired")
         # Not from the `results_url` that is given: a key goes where the judge's file sends it.
         return _results(self._http.read(f"{self._url}/{batch.id}/results"), self._result)
 
@@ -209,6 +210,13 @@ class Anthropic:
 
 
 Api = OpenAI | Anthropic
+
+
+def _done(found: Mapping[str, Any], *ends: str) -> int:
+    """How many requests of a batch have come to any of these ends."""
+    counts = found.get("request_counts")
+    counts = counts if isinstance(counts, dict) else {}
+    return sum(n for end in ends if type(n := counts.get(end)) is int)
 
 
 def _results(raw: bytes, result: Callable[[Mapping[str, Any]], Result]) -> dict[str, Result]:
