@@ -94,7 +94,8 @@ def preferences_part(found: Preferences) -> Part:
     usual = order.pop(THREE_WAY)
     criteria = (_table(found, "criterion", tag=""), _table(found, "criterion", criterion=""))
     blocks = (
-        Block("Responses in order", tables=(usual,), on_screen=True),
+        Block("Several responses", tables=(_brief(usual),), on_screen=True),
+        Block("Responses in order", tables=(usual,)),
         Block("Agreement with votes", tables=(_table(found, "vote"),)),
         Block("Other rules for ties", tables=tuple(order.values()), folded=True),
         Block("Scores of single responses", tables=(_table(found, "response"),)),
@@ -153,6 +154,19 @@ def _table(found: Preferences, analysis: str, **fixed: str) -> Table:
         return found.titles[row.metric], found.shown_name(row.judge) or row["who"]
 
     return _pivot(frame, in_lines, line, column, map(column, rows))
+
+
+def _brief(table: Table) -> Table:
+    """What a screen shows of the order: pairs and triples beside chance, without controls."""
+    kept = [i for i, heading in enumerate(table.columns) if i < table.stubs or heading in _BRIEF]
+    lines = [line for line in table.rows if not line[1].text.endswith("(control)")]
+    cut = [tuple(replace(line[i], remark="") for i in kept) for line in lines]
+    rows = tuple(line for line in cut if any(cell.estimate for cell in line))
+    columns = tuple(table.columns[i] for i in kept)
+    return replace(table, key="preferences_brief", columns=columns, rows=rows)
+
+
+_BRIEF = frozenset({"Pairs right", "Pairs by chance", "Triples right", "Triples by chance"})
 
 
 def _pivot(
