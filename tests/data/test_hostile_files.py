@@ -21,8 +21,8 @@ from judgebench.errors import Problem, SetupError, shorten
 from judgebench.rubric import load_rubric
 
 RUBRIC = "medical-safety"
-# The allowed time is at most a tenth of what such a file took before.
-ALLOWED_S = 1.5
+# The allowed time is at most a fifth of what such a file took before.
+ALLOWED_S = 3.0
 
 
 def _checked(path: Path, content: str | bytes) -> str:

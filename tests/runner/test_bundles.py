@@ -399,6 +399,7 @@ def test_a_benchmark_of_pairs_lists_and_single_answers_from_its_files(tmp_path: 
 
 
 @pytest.mark.model
+@pytest.mark.long
 def test_a_real_model_compares_and_grades_side_by_side(tmp_path: Path, smollm2: Path) -> None:
     texts = [f"Honey soothes a cough: quality {q}." for q in (5, 1)]
     rubric = MIXED.only(["better", "score"])
