@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Kind, content_hash
+from judgebench.records import Kind, Showing, content_hash
 from judgebench.shipped import DECISION_RULE, find_file, shipped_names
 from judgebench.yaml_file import Strict, load_model, validate
 
@@ -185,6 +185,12 @@ class Metric(Strict):
         if not self.preference or label not in self.label_texts[:2]:
             return label
         return self.label_texts[1 - self.label_texts.index(label)]
+
+    def of_row(self, showing: Showing) -> str:
+        """What a judge said of a pair as it was shown, of its first response against its second;
+        empty where it said nothing."""
+        label = showing.labels.get(self.id, "")
+        return self.swapped(label) if showing.place else label
 
     @property
     def options(self) -> tuple[str, ...]:

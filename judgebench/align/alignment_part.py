@@ -299,9 +299,8 @@ def _verdict_cell(
 
 def _flipped(verdict: Verdict | None, metric: Metric) -> bool:
     """Whether a judge said otherwise of a pair when the two stood in the other order."""
-    said = [(one.place, one.labels.get(metric.id)) for one in (verdict.shown if verdict else ())]
-    labels = {metric.swapped(label) if place else label for place, label in said if label}
-    return metric.of == "pair" and len(labels) > 1
+    said = {metric.of_row(one) for one in (verdict.shown if verdict else ())} - {""}
+    return metric.of == "pair" and len(said) > 1
 
 
 def _preferred(d: Disagreement, metrics: Sequence[Metric], place: int) -> str:

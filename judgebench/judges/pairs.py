@@ -28,7 +28,7 @@ def settled(
     orders. A metric that was not read in every order has none."""
     labels, reasons = {}, []
     for metric in metrics:
-        said = [_turned(showing, metric) for showing in shown]
+        said = [metric.of_row(showing) for showing in shown]
         if "" in said:
             continue
         label: str | None = said[0]
@@ -41,12 +41,6 @@ def settled(
         if label:
             labels[metric.id] = label
     return labels, reasons
-
-
-def _turned(showing: Showing, metric: Metric) -> str:
-    """A label as it is of the first response against the second; empty where there is none."""
-    label = showing.labels.get(metric.id, "")
-    return label if showing.place == 0 else metric.swapped(label)
 
 
 def _instead(metric: Metric, said: Sequence[str]) -> str | None:
