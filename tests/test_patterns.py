@@ -160,6 +160,7 @@ def slow_texts(pattern: re.Pattern[Any], method: str) -> Iterator[str]:
             yield f"{method} on {text[:40]!r}…"
 
 
+@pytest.mark.long
 def test_no_pattern_is_slow() -> None:
     held = patterns()
     assert len(held) > 50  # also without a wing

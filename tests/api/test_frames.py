@@ -30,6 +30,7 @@ def _text(cell: object) -> str:
         return str(cell)
 
 
+@pytest.mark.long
 def test_frames_equal_the_csv_files_row_for_row(study: jb.Study, tmp_path: Path) -> None:
     written = jb.report(study, tmp_path)
     found = jb.analyse(study)

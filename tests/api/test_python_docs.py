@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from judgebench.errors import SetupError
+
 REPO = Path(__file__).resolve().parents[2]
 
 
@@ -16,7 +18,11 @@ def test_every_block_of_the_page_runs(here: Path, capsys: pytest.CaptureFixture[
     assert len(blocks) > 6
     names: dict[str, object] = {"__name__": "page"}
     for block in blocks:
-        exec(compile(block, "docs/python.md", "exec"), names)
+        try:
+            exec(compile(block, "docs/python.md", "exec"), names)
+        except SetupError as error:  # a wing may be taken out
+            if "this installation of judgebench lacks" not in str(error):
+                raise
     said = re.search(r"print\(error\)\s+# (.*)", page)
     assert said is not None
     assert said[1] in capsys.readouterr().out

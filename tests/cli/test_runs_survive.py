@@ -58,6 +58,7 @@ def names(run: Path) -> set[str]:
 # --- one dead judge ------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_one_dead_judge_does_not_cost_the_others_their_report(call, place: Path) -> None:  # type: ignore[no-untyped-def]
     gone = nobody_listens()
     juries = (

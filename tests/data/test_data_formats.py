@@ -86,6 +86,7 @@ def read_all(rows: Rows, labels: Rows, rubric: Rubric) -> dict[str, Dataset]:
     return found
 
 
+@pytest.mark.long
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

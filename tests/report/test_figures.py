@@ -78,6 +78,7 @@ def test_two_figures_of_one_key_have_two_files_and_the_same_figure_the_same_file
     assert found["alignment_drawing"] == next(iter(drawn([drawing]).values()))
 
 
+@pytest.mark.long
 def test_all_text_of_a_figure_has_at_least_11_pixels(alignment: Alignment) -> None:
     """An SVG is shown in its own size, where a point is 4/3 pixels."""
     for name, saved in drawn(figures_of([alignment.part, make_part("x")])).items():

@@ -160,6 +160,7 @@ def test_all_text_is_large_enough_and_stands_out_in_light_and_dark(
         assert [t for t in texts if t[2] < 4.5] == [], scheme
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1440, 400])
 def test_links_land_on_their_heading_and_only_boxes_scroll_sideways(
     width: int, realistic: Alignment, tmp_path: Path
