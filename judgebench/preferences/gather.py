@@ -206,7 +206,7 @@ def compared(study: Study, rows: Rows, found: Scored) -> Compared | None:
 class Preferred:
     """The pairs of a preference metric, with labels as those of judges in `compared`.
 
-    `responses` (pairs, 2) numbers them, by system or else by item. `votes` is (pairs, annotators),
+    `responses` (pairs, 2) numbers them, by item or else by system. `votes` is (pairs, annotators),
     `truth` (pairs,) the truth of the study. The judges of `compared` are also those that gave
     scores to single responses.
     """
@@ -237,7 +237,7 @@ def preferred(study: Study, rows: Rows, metric: Metric) -> Preferred | None:
         study.clusters[at].occurring(), mean_of_defined(WON[votes]), said,
         np.sign(length @ np.array([1, -1])),
     )  # fmt: skip
-    names = np.array([[part.name or part.item_id for part in pair] for pair in responses])
+    names = np.array([[part.item_id or part.name for part in pair] for pair in responses])
     of = np.unique(names, return_inverse=True)[1].reshape(names.shape)
     return Preferred(compared, rows.question[at], of, votes, humans.truth[at])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
@@ -70,6 +71,20 @@ def test_triples_and_preferences_that_go_round_in_a_circle() -> None:
     assert order(found, "right", 3).n == 3  # the humans' circle is no order
     assert order(found, "intransitive", 3, judge="", who=HUMANS).value == 0.25
     assert order(found, "intransitive", 3).value == pytest.approx(1 / 3)
+
+
+def test_two_responses_of_one_system_are_two() -> None:
+    answers = [pair(q, a, b) for q in QUESTIONS for a, b in combinations("ABC", 2)]
+    alike = {"A": "gpt", "B": "gpt", "C": "llama"}
+    answers = [
+        replace(one, parts=tuple(replace(part, name=alike[part.name]) for part in one.parts))
+        for one in answers
+    ]
+    humans = {"p": three("111" * len(QUESTIONS))}
+    found = measure_preferences(study(rubric(PREFERENCE), answers, humans, {"m": humans["p"]}))
+    assert found is not None
+    right = order(found, "right", 3)
+    assert (right.value, right.n) == (1, len(QUESTIONS))
 
 
 def test_every_vote_counts_and_a_missing_verdict_is_a_third_outcome() -> None:
