@@ -177,16 +177,17 @@ def test_files_that_hold_no_model_are_told(tmp_path: Path) -> None:
 def test_the_server_listens_on_loopback_asks_for_its_key_and_ends(smollm2: Path) -> None:
     with serve_gguf(smollm2, context=512) as served:
         assert served.base_url.startswith("http://127.0.0.1:")
+        asked = b'{"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}'
+        post = urllib.request.Request(f"{served.base_url}/chat/completions", data=asked)
+        post.add_header("Content-Type", "application/json")
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(
-                urllib.request.Request(
-                    f"{served.base_url}/chat/completions",
-                    data=b'{"messages": []}',
-                    headers={"Content-Type": "application/json"},
-                ),
-                timeout=20,
-            )
+            urllib.request.urlopen(post, timeout=20)
         assert refused.value.code == 401
+        refused.value.close()
+        # A server that is ended before its engine has begun to work never ends.
+        post.add_header("Authorization", f"Bearer {served.api_key}")
+        with urllib.request.urlopen(post, timeout=60) as answer:
+            assert answer.status == 200
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(f"{served.base_url}/models", timeout=5)
 
