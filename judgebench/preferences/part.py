@@ -10,7 +10,7 @@ from judgebench.preferences.figures import draw_win_rates
 from judgebench.preferences.orders import FORMAT_CEILING, THREE_WAY, TIES
 from judgebench.preferences.result import Preferences
 from judgebench.results.part import Block, Drawing, Part
-from judgebench.results.rows import Row
+from judgebench.results.rows import Results, Row
 from judgebench.results.tables import Cell, Table
 from judgebench.stats.systems import FEW_SYSTEMS
 
@@ -94,7 +94,7 @@ def preferences_part(found: Preferences) -> Part:
     usual = order.pop(THREE_WAY)
     criteria = (_table(found, "criterion", tag=""), _table(found, "criterion", criterion=""))
     blocks = (
-        Block("Several responses", tables=(_brief(usual),), on_screen=True),
+        Block("Several responses", tables=(_brief(found),), on_screen=True),
         Block("Responses in order", tables=(usual,)),
         Block("Agreement with votes", tables=(_table(found, "vote"),)),
         Block("Other rules for ties", tables=tuple(order.values()), folded=True),
@@ -156,17 +156,18 @@ def _table(found: Preferences, analysis: str, **fixed: str) -> Table:
     return _pivot(frame, in_lines, line, column, map(column, rows))
 
 
-def _brief(table: Table) -> Table:
+def _brief(found: Preferences) -> Table:
     """What a screen shows of the order: pairs and triples beside chance, without controls."""
-    kept = [i for i, heading in enumerate(table.columns) if i < table.stubs or heading in _BRIEF]
-    lines = [line for line in table.rows if not line[1].text.endswith("(control)")]
-    cut = [tuple(replace(line[i], remark="") for i in kept) for line in lines]
-    rows = tuple(line for line in cut if any(cell.estimate for cell in line))
-    columns = tuple(table.columns[i] for i in kept)
-    return replace(table, key="preferences_brief", columns=columns, rows=rows)
-
-
-_BRIEF = frozenset({"Pairs right", "Pairs by chance", "Triples right", "Triples by chance"})
+    rows = (row for row in found.rows.select("order") if not found.is_control(row.judge))
+    kept = [
+        row
+        for row in rows
+        if row["size"] in _SIZES
+        and row.statistic in ("right", "chance")
+        and row["failures"] in ("", "left_out")
+    ]
+    table = _table(replace(found, rows=Results(tuple(kept))), "order", ties=THREE_WAY)
+    return replace(table, key="preferences_brief")
 
 
 def _pivot(

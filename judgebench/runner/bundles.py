@@ -33,10 +33,8 @@ class Bundles:
         self._among, self.parents = among or answers, parents or {}
         self._bundles: list[list[int]] = []  # rows of `_among`, in the order shown
         self._of: dict[int, int] = {}  # row of `_among` -> its bundle
-        self._held = (
-            -1,
-            tuple[Answer, ...](),
-        )  # the bundle last asked for, as it is read from a file
+        # The bundle last asked for: answers may be read from a file.
+        self._held = -1, tuple[Answer, ...]()
         self.rows = self.numbers = np.arange(len(answers), dtype=np.int64)
         if not isinstance(judge, LLMJudge):
             return
