@@ -29,7 +29,7 @@ _VARIANT = re.compile(
 _FUSED = re.compile(r"(?:claude|gemma|phi|kimi)-?\d(?:\.\d+)?")  # gemma2, claude-3.5
 _JUDGE = re.compile(r"[a-z0-9.]+(?:[-_][a-z0-9.]+)*[-_]judge(?:[-_]?\d+)?")
 _PEOPLE = frozenset({"annotator", "clinician", "crowd", "dr", "expert", "human", "lay", "person"})
-_DATE = re.compile(r"[-_@]?(?:\d{4}-\d{2}-\d{2}|\d{4,8})$")  # of a fixed version
+_FIXED = re.compile(r"[-_@]?(?:\d{4}-\d{2}-\d{2}|\d{4,8})$")  # of a fixed version
 _MOST_NAMED = 8
 _MOST_SERVED = 4
 
@@ -54,7 +54,7 @@ def is_model(system: str, model: str) -> bool:
     >>> [is_model("gpt-4", name) for name in ("openai/GPT-4-0613", "gpt-4-turbo", "")]
     [True, False, False]
     """
-    bare = [_DATE.sub("", name.casefold().rpartition("/")[2]) for name in (system, model)]
+    bare = [_FIXED.sub("", name.casefold().rpartition("/")[2]) for name in (system, model)]
     first, second = (re.sub(r"[^a-z0-9]", "", name) for name in bare)
     return bool(first) and first == second
 
