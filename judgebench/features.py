@@ -15,16 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import typer
+    import yaml
     from pydantic import BaseModel
 
     from judgebench.progress import Progress
     from judgebench.results.shown import Shown
+    from judgebench.runner.bench import Bench
+    from judgebench.runner.extension import LearntEntry, LearntJudge
     from judgebench.store.folder import RunFolder
     from judgebench.study.study import Study
 
-WINGS = ("compare", "decide", "preferences", "ranking", "stress")
+WINGS = ("compare", "decide", "preferences", "ranking", "stress", "tuning")
 
 Lines = Sequence[tuple[str, str]]  # (name, what it is)
+
+
+def _never(value: Mapping[str, Any]) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,8 @@ class Section:
 
     key: str
     model: Callable[[], type[BaseModel]]
-    fits: Callable[[Mapping[str, Any]], bool]
-    check: Callable[[Path], str]
+    fits: Callable[[Mapping[str, Any]], bool] = _never
+    check: Callable[[Path], str] = str
     instead: str = ""
     run: Callable[[Path, Path | None, Progress, float | None], Path] | None = None
 
@@ -60,18 +67,34 @@ class FileKind:
 
 
 @dataclass(frozen=True)
+class Learning:
+    """Judges that a wing makes of answers, human labels and other judges' verdicts.
+
+    `entry` reads an entry of `judges` that has one of the `keys`, seen from a file. `open` makes
+    the judges of a checked benchmark, in a run folder, without asking anybody anything; both raise
+    SetupError with every problem.
+    """
+
+    keys: tuple[str, ...]
+    entry: Callable[[Any, Path, yaml.Node | None], LearntEntry]
+    open: Callable[[Bench, RunFolder], Sequence[LearntJudge]]
+
+
+@dataclass(frozen=True)
 class Wing:
     """What a wing adds to judgebench. All of it is optional.
 
-    `section` is its key of bench.yaml. What it adds to a run is a `runner.extension.Extension`,
-    which one of its `commands` passes to the run. `read` takes from a run folder what the wing
-    measures; it goes into `Study.beside[name]`. `measure` makes the wing's findings from a study
-    and from those of the wings that it `needs`, by name (None where there is nothing to measure).
+    `section` is its key of bench.yaml, `learning` its kind of judges. What it adds to a run is a
+    `runner.extension.Extension`, which one of its `commands` passes to the run. `read` takes from a
+    run folder what the wing measures; it goes into `Study.beside[name]`. `measure` makes the wing's
+    findings from a study and from those of the wings that it `needs`, by name (None where there is
+    nothing to measure).
     `kinds` are its files, `lists` the headings of `judgebench list`.
     """
 
     name: str
     section: Section | None = None
+    learning: Learning | None = None
     read: Callable[[RunFolder, Study], Any] | None = None
     measure: Callable[[Study, Mapping[str, Shown]], Shown | None] | None = None
     needs: tuple[str, ...] = ()
@@ -89,6 +112,11 @@ def wings() -> tuple[Wing, ...]:
 def sections() -> list[Section]:
     """The keys of bench.yaml that wings own."""
     return [wing.section for wing in wings() if wing.section]
+
+
+def learnings() -> list[Learning]:
+    """The kinds of judges that wings make."""
+    return [wing.learning for wing in wings() if wing.learning]
 
 
 def with_wings(study: Study, folder: RunFolder) -> Study:

@@ -169,6 +169,7 @@ class RecordedConfig(Strict):
 
 
 JudgeEntry = JudgeConfig | JuryConfig | CalibrationConfig | RecordedConfig
+CORE_ENTRIES = (JudgeConfig, JuryConfig, CalibrationConfig, RecordedConfig)
 _RECORDED = {"verdicts", "column", "from"}
 
 

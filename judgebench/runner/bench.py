@@ -21,8 +21,9 @@ from judgebench.data.given import read_verdicts
 from judgebench.data.labels import find_metric
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError
-from judgebench.features import sections
+from judgebench.features import learnings, sections
 from judgebench.judges.config import (
+    CORE_ENTRIES,
     CalibrationConfig,
     JudgeConfig,
     JudgeEntry,
@@ -51,7 +52,14 @@ from judgebench.records import SEVERAL, Answer, Dataset, Kind
 from judgebench.report.words import counted, listed
 from judgebench.retrieval.library import WORDS, Library
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runner.extension import Extend, Extension, Loaded, Variant
+from judgebench.runner.extension import (
+    Extend,
+    Extension,
+    LearntEntry,
+    LearntJudge,
+    Loaded,
+    Variant,
+)
 from judgebench.shipped import is_file, shipped_folder, shipped_names
 from judgebench.study.answers import ids_and_groups
 from judgebench.study.model_names import suspicions
@@ -142,6 +150,8 @@ class Bench:
     controls: tuple[ControlJudge, ...] = ()
     recorded: tuple[RecordedJudge, ...] = ()  # verdicts that somebody has
     others: tuple[Judge, ...] = ()  # judges that were handed over as Python objects
+    learning: tuple[LearntEntry, ...] = ()  # what wings make judges of
+    learnt: tuple[LearntJudge, ...] = ()  # these judges, once a run folder is known
     extension: Extension | None = None  # `dataset` then holds the answers beside the study too
     variants: tuple[Variant, ...] = ()
 
@@ -150,6 +160,7 @@ class Bench:
         """What judges of any kind are called."""
         kinds = (
             self.judges, self.recorded, self.juries, self.calibrations, self.controls, self.others,
+            self.learning,
         )  # fmt: skip
         return {judge.name for kind in kinds for judge in kind}
 
@@ -179,13 +190,13 @@ class Bench:
         counts = listed([counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()])
         parts = [
             f"{counts}{beside} with {counted(self.dataset.n_labels, 'human label')}",
-            counted(len(self.judges) + len(self.recorded), "judge"),
+            counted(len(self.judges) + len(self.recorded) + len(self.learning), "judge"),
             counted(len(self.controls), "control judge"),
         ]
         return f"a benchmark of {listed(parts)}"
 
     def close(self) -> None:
-        for judge in (*self.judges, *self.others):
+        for judge in (*self.judges, *self.others, *self.learnt):
             judge.close()
 
 
@@ -267,6 +278,7 @@ def load_bench(
         raise
     juries = tuple(s for s in specs if isinstance(s, JuryConfig))
     calibrations = tuple(s for s in specs if isinstance(s, CalibrationConfig))
+    learning = tuple(s for s in specs if not isinstance(s, CORE_ENTRIES))
     # Several judges of one file each report all of its cells.
     told = dict.fromkeys(one for _, noticed in recorded for one in noticed)
     warnings = (*dataset.warnings, *told)
@@ -280,6 +292,7 @@ def load_bench(
         judges=opened,
         juries=juries,
         calibrations=calibrations,
+        learning=learning,
         recorded=tuple(judge for judge, _ in recorded),
         content_free=tuple(content_free(calibrations, opened, questions=questions)),
         controls=_controls(config, rubric, dataset, juries, extension),
@@ -392,7 +405,7 @@ def _load_data(
 
 def _judge_configs(
     config: BenchConfig, file: Path, node: yaml.Node | None, gather: Gathered
-) -> list[JudgeEntry]:
+) -> list[JudgeEntry | LearntEntry]:
     found = [
         gather(f"judges.{i}", _judge_config, entry, file, node_below(node, "judges", i))
         for i, entry in enumerate(config.judges)
@@ -405,49 +418,61 @@ def _judge_configs(
             message = "two judges have this name, or a control has it"
             gather.tell("judges", Problem(message, found=name))
     able = (JudgeConfig, RecordedConfig)
-    known = {spec.name for spec in specs if isinstance(spec, able)} | set(ABOUT)
+    asked = {spec.name for spec in specs if isinstance(spec, able)}
+    made = {spec.name for spec in specs if not isinstance(spec, CORE_ENTRIES)}
     for spec in specs if None not in found else []:
-        for member in spec.jury if isinstance(spec, JuryConfig) else []:
-            if member not in known:
-                allowed = ", ".join(sorted(known))
-                problem = Problem("is no judge of this benchmark", found=member, allowed=allowed)
-                gather.tell(f"judges.{spec.name}.jury", problem)
+        field, known = "from", asked
+        needed: Sequence[str] = ()
+        if isinstance(spec, JuryConfig):
+            field, needed, known = "jury", spec.jury, asked | made | set(ABOUT)
+        elif not isinstance(spec, CORE_ENTRIES):
+            needed = spec.needs
+        for member in (member for member in needed if member not in known):
+            allowed = ", ".join(sorted(known))
+            problem = Problem("is no judge of this benchmark", found=member, allowed=allowed)
+            gather.tell(f"judges.{spec.name}.{field}", problem)
     if None not in found:
         _check_calibrations(specs, gather)
     return specs
 
 
-def _check_calibrations(specs: Sequence[JudgeEntry], gather: Gathered) -> None:
+def _check_calibrations(specs: Sequence[JudgeEntry | LearntEntry], gather: Gathered) -> None:
     """Each needs a judge of this benchmark that gives probabilities."""
     asked: dict[str, object] = {
         s.name: s.probabilities for s in specs if isinstance(s, JudgeConfig)
     }
     # Whether recorded verdicts hold probabilities is seen when they are read; more cannot be asked.
-    recorded = {s.name for s in specs if isinstance(s, RecordedConfig)}
+    models = (JudgeConfig, JuryConfig, CalibrationConfig)
+    recorded = {s.name for s in specs if not isinstance(s, models)}
     for spec in specs:
         if not isinstance(spec, CalibrationConfig) or asked.get(spec.calibrate):
             continue
         if spec.calibrate in recorded and spec.method == "batch":
             continue
         if spec.calibrate in recorded:
-            message = "has recorded verdicts and cannot be asked about content-free texts"
+            message = "cannot be asked about content-free texts"
             problem = Problem(message, found=spec.calibrate, allowed="method: batch")
             gather.tell(f"judges.{spec.name}.calibrate", problem)
             continue
         known = spec.calibrate in asked
         message = "is not asked for probabilities" if known else "is no language model of this file"
-        able = ", ".join(name for name, how in asked.items() if how)
-        allowed = able or "a judge with `probabilities: independent` or `chained`"
+        weighed = ", ".join(name for name, how in asked.items() if how)
+        allowed = weighed or "a judge with `probabilities: independent` or `chained`"
         problem = Problem(message, found=spec.calibrate, allowed=allowed)
         gather.tell(f"judges.{spec.name}.calibrate", problem)
 
 
-def _judge_config(entry: str | dict[str, object], file: Path, node: yaml.Node | None) -> JudgeEntry:
-    source, value = str(file), entry
+def _judge_config(
+    entry: str | dict[str, object], file: Path, node: yaml.Node | None
+) -> JudgeEntry | LearntEntry:
+    source, value = file, entry
     if isinstance(entry, str):
-        source = str(file.parent / entry)
-        value, node = load_with_lines(file.parent / entry)
-    return judge_entry(value, source, node)
+        source = file.parent / entry
+        value, node = load_with_lines(source)
+    for kind in learnings():
+        if isinstance(value, dict) and value.keys() & set(kind.keys):
+            return kind.entry(value, source, node)
+    return judge_entry(value, str(source), node)
 
 
 def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file: Path) -> Prompt:

@@ -36,6 +36,10 @@ class Bundles:
         # The bundle last asked for: answers may be read from a file.
         self._held = -1, tuple[Answer, ...]()
         self.rows = self.numbers = np.arange(len(answers), dtype=np.int64)
+        if cells := getattr(judge, "cells", None):
+            self.numbers = cells(answers, self.parents)
+            order = np.argsort(self.numbers, kind="stable")
+            self.rows = order[self.numbers[order] >= 0]
         if not isinstance(judge, LLMJudge):
             return
         if judge.of_some:

@@ -8,14 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from judgebench.judges.control import Control
+from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer, Dataset
 from judgebench.rubric import Rubric
+from judgebench.stats.arrays import IntArray
+from judgebench.study.answers import IndexedAnswers
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from judgebench.runner.bench import BenchConfig
+    from judgebench.runner.bench import Bench, BenchConfig
+    from judgebench.runner.judging import Work
+    from judgebench.store.folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,42 @@ class Variant:
     answers: tuple[Answer, ...]
 
 
+class LearntEntry(Protocol):
+    """The settings of a judge that a wing makes. `needs` are the judges that it needs."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs(self) -> Sequence[str]: ...
+
+
+class LearntJudge(Judge, Protocol):
+    """A judge that learns before it judges, once those that it `needs` are done.
+
+    `kind` is that of its entry in the manifest, which holds `more` besides: `judge`, `control`, or
+    another one that a study passes over.
+    """
+
+    kind: str
+    needs: Sequence[str]
+    more: Mapping[str, Any]
+
+    def begin(self, work: Work) -> None:
+        """Whom to ask for the budget, and whom to tell how far it is."""
+        ...
+
+    def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
+        """(answers,): the number of what judges each answer, in whose order they are judged; -1
+        for those that it does not judge."""
+        ...
+
+
+def no_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
+    """No judge learns anything."""
+    return ()
+
+
 def no_variants(judges: Sequence[LLMJudge]) -> Iterable[Variant]:
     """No judge is asked in another way."""
     return ()
@@ -42,8 +83,9 @@ class Extension:
     `answers` are the study's, those of the data among them; `beside` are judged too and have no
     part in the study. `lines` describe the latter, each with its `item_id`, and `rejected` what was
     not judged; both are kept in the run folder. `about` stands in the manifest under the wing's
-    name, `settings` under its key of bench.yaml. `controls` are added to the usual control judges.
-    `counted` and `told` are said when the run begins: `139 altered answers`.
+    name, `settings` under its key of bench.yaml. `controls` are added to the usual control judges,
+    `learnt` makes more judges that learn. `counted` and `told` are said when the run begins:
+    `139 altered answers`.
     """
 
     wing: str
@@ -55,6 +97,7 @@ class Extension:
     settings: Mapping[str, BaseModel] = field(default_factory=dict)
     variants: Callable[[Sequence[LLMJudge]], Iterable[Variant]] = no_variants
     controls: tuple[Control, ...] = ()
+    learnt: Callable[[Bench, RunFolder], Sequence[LearntJudge]] = no_judges
     counted: str = ""
     told: tuple[str, ...] = ()
 

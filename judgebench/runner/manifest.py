@@ -30,6 +30,8 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
     entries = {judge.name: _entry("judge", judge) for judge in (*bench.judges, *bench.others)}
     entries |= {judge.name: _entry("judge", judge) for judge in bench.recorded}
     entries |= {control.name: _entry("control", control) for control in bench.controls}
+    for judge in bench.learnt:
+        entries[judge.name] = _entry(judge.kind, judge, **judge.more)
     for variant in bench.variants:
         more = {"of": variant.of, "recipe": variant.recipe, "asked": variant.kind}
         entries[variant.judge.name] = _entry(

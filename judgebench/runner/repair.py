@@ -88,6 +88,6 @@ def set_lines_aside(
 
 
 def _asked(bench: Bench) -> Iterator[Judge]:
-    yield from (*bench.judges, *bench.others)
+    yield from (*bench.judges, *bench.others, *bench.learnt)
     yield from (variant.judge for variant in bench.variants)
     yield from (free.judge for free in bench.content_free)

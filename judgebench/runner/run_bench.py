@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from judgebench.errors import (
     RunLocked,
     SetupError,
 )
+from judgebench.features import learnings
 from judgebench.judges import derived
 from judgebench.judges.config import CalibrationConfig, JuryConfig
 from judgebench.judges.derived import ContentFree, Judged
@@ -112,6 +113,7 @@ def run(
     """
     sharing.check(bench, budget)
     shard = sharing.shard
+    bench = _with_learnt(bench, folder)
     shown = OneAtATime(progress or NoProgress())
     with folder.locked(shard), backend_warnings_to(shown):
         answers = indexed(bench.dataset.answers)
@@ -131,6 +133,9 @@ def run(
                 with ctrl_c(stop, shown.say), _cut_off(work):
                     lanes = _lanes(bench, answers, work, sharing)
                     run_lanes(lanes, stop, shown, partial(_wind_down, bench))
+                    if bench.learnt and shard is None:
+                        learning = partial(_learn, bench, answers, work)
+                        run_lanes({"judges that learn": learning}, stop, shown, lambda: None)
             except (BudgetSpent, DiskFailed):
                 raise
             except JudgebenchError as error:
@@ -220,6 +225,20 @@ def _wind_down(bench: Bench) -> None:
         judge.wind_down()
 
 
+def _with_learnt(bench: Bench, folder: RunFolder) -> Bench:
+    """With the judges that wings make of it. Raises SetupError."""
+    makers = [learning.open for learning in learnings() if bench.learning]
+    makers += [bench.extension.learnt] if bench.extension else []
+    return replace(bench, learnt=tuple(judge for make in makers for judge in make(bench, folder)))
+
+
+def _learn(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
+    """Judges that learn from what the others have said."""
+    for judge in bench.learnt:
+        judge.begin(work)
+    _judge_in_turn(bench, bench.learnt, answers, work)
+
+
 def _judge_in_turn(
     bench: Bench, judges: Sequence[Judge], answers: IndexedAnswers, work: Work
 ) -> None:
@@ -240,7 +259,7 @@ def _judge_in_turn(
 def _leave_out(bench: Bench, work: Work, manifest: dict[str, Any]) -> dict[str, str]:
     """Why each judge that is not done is left out of the manifest; empty, and nothing is left out,
     where none is done and there are no recorded verdicts."""
-    names = [judge.name for judge in (*bench.judges, *bench.others)]
+    names = [judge.name for judge in (*bench.judges, *bench.others, *bench.learnt)]
     left_out = {n: work.outcomes.get(n, "not reached") for n in names if work.outcomes.get(n, "-")}
     if len(left_out) == len(names) and not bench.recorded:
         return {}
@@ -305,6 +324,7 @@ def _finish_shards(
             with _ending(manifest, work):
                 _recorded(bench, answers, work)
                 _controls(bench, answers, work)
+                _learn(bench, answers, work)
                 _derive(bench, answers, work, manifest)
     except RunLocked:
         progress.say("other shards are still at work")

@@ -1,0 +1,56 @@
+"""The keys of a judge that learns, and the key `tuning` of bench.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field
+
+from judgebench.errors import Problem, SetupError
+from judgebench.judges.config import Name
+from judgebench.yaml_file import Strict, validate
+
+
+class Learn(Strict):
+    """What all have in common."""
+
+    name: Name
+    seed: int = 0
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The judges whose verdicts or settings it needs."""
+        return ()
+
+
+class BySystemConfig(Learn):
+    """A control: the most common label of whoever wrote the answer."""
+
+    learn: Literal["by-system"]
+
+
+_MODELS: dict[str, type[Learn]] = {"by-system": BySystemConfig}
+KEYS = ("learn",)
+
+
+class TuningConfig(Strict):
+    """How what is learnt is examined. Judges of each of the `folds` learn from the others.
+
+    `holdout_systems` are systems whose answers are also judged by a judge that learnt from none of
+    theirs. `curve` are numbers of labels of which a learning curve is made.
+    """
+
+    folds: int = Field(default=5, ge=2, le=50)
+    holdout_systems: tuple[str, ...] = ()
+    curve: tuple[Annotated[int, Field(ge=2)], ...] = ()
+
+
+def learn_entry(value: Any, file: Path, node: yaml.Node | None) -> Learn:
+    """An entry of `judges` with a key `learn`. Raises SetupError with every problem."""
+    model = _MODELS.get(str(value["learn"]))
+    if model is None:
+        message, found = "is no way to learn", str(value["learn"])
+        raise SetupError(Problem(message, str(file), None, "learn", found, ", ".join(_MODELS)))
+    return validate(value, model, str(file), node)

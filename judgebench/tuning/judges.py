@@ -1,0 +1,136 @@
+"""The judges that learn, of a checked benchmark: in folds, and as its examination asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judgebench.errors import Problem, SetupError
+from judgebench.runner.bench import Bench
+from judgebench.runner.extension import Extension, LearntEntry, Loaded
+from judgebench.store.folder import RunFolder
+from judgebench.study.answers import indexed
+from judgebench.tuning.by_system import BySystem
+from judgebench.tuning.config import BySystemConfig, TuningConfig
+from judgebench.tuning.learnt import Cell, Learner, LearntJudge
+from judgebench.tuning.training import Material, material_of
+
+FOLDER = "tuning"  # in a run folder: what was learnt
+CONTROLS = (BySystemConfig,)
+
+
+def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
+    """A judge for each entry that learns, in folds, and the controls that are fitted in the same
+    folds. Raises SetupError where nothing can be learnt."""
+    material = _material(bench)
+    return [
+        LearntJudge(
+            entry.name, _learner(entry, bench, folder), material, fold_cells(material),
+            folder.path / FOLDER, kind="control" if isinstance(entry, CONTROLS) else "judge",
+        )
+        for entry in _with_controls(bench)
+    ]  # fmt: skip
+
+
+def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
+    """What `judgebench tune` adds: every judge that learns once more, on what it is scored on, from
+    fewer labels, and without the answers of a system."""
+    if not bench.learning:
+        message = "has no judge that learns: give one the key `learn`"
+        raise SetupError(Problem(message, str(bench.file), field="judges"))
+    material = _material(bench)
+    return [
+        LearntJudge(
+            f"{entry.name}~{name}", _learner(entry, bench, folder), material, cells,
+            folder.path / FOLDER, kind="tuning", more={"of": entry.name, "as": name},
+        )
+        for entry in _with_controls(bench)
+        for name, cells in _examined(material, _settings(bench), bench.config.seed)
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Examining:
+    """That what is learnt is also examined: an `Extend`."""
+
+    wing: str = "tuning"
+
+    def __call__(self, loaded: Loaded) -> Extension:
+        answers = tuple(loaded.dataset.answers) if loaded.dataset else ()
+        return Extension(wing=self.wing, answers=answers, learnt=open_examination)
+
+
+def fold_cells(material: Material) -> list[Cell]:
+    """Each fold, judged by what is learnt from the others."""
+    found = []
+    for fold in range(material.folds.n):
+        judged = np.flatnonzero(material.folds.of == fold)
+        train = material.folds.training(judged, material.labelled)
+        found.append(Cell(f"fold-{fold + 1}", train, judged))
+    return found
+
+
+def _examined(
+    material: Material, settings: TuningConfig, seed: int
+) -> Iterator[tuple[str, list[Cell]]]:
+    every = np.arange(len(material.answers))
+    yield "in-sample", [Cell("all", material.labelled, every)]
+    folds = fold_cells(material)
+    rng = np.random.default_rng(seed)
+    for n in settings.curve:
+        smaller = [Cell(c.name, _some(c.train, n, rng), c.judged) for c in folds]
+        if all(len(c.train) > n for c in folds):
+            yield f"n{n}", smaller
+    systems = np.array([answer.system for answer in material.answers])
+    for system in settings.holdout_systems:
+        own = systems == system
+        yield (
+            f"without-{system}",
+            [Cell(c.name, c.train[~own[c.train]], c.judged[own[c.judged]]) for c in folds],
+        )
+
+
+def _some(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    return np.sort(rng.permutation(rows)[:n])
+
+
+def _with_controls(bench: Bench) -> list[LearntEntry]:
+    """The entries, and the controls that are fitted the same way, unless there are to be none."""
+    entries = list(bench.learning)
+    taken = bench.names
+    if bench.config.controls is True and not all(isinstance(e, CONTROLS) for e in entries):
+        entries += [
+            BySystemConfig(name="by-system", learn="by-system")
+            for _ in range("by-system" not in taken and _several_systems(bench))
+        ]
+    return entries
+
+
+def _several_systems(bench: Bench) -> bool:
+    return len({answer.system for answer in bench.answers}) > 1
+
+
+def _settings(bench: Bench) -> TuningConfig:
+    return bench.config.section("tuning", TuningConfig) or TuningConfig()
+
+
+def _material(bench: Bench) -> Material:
+    settings, config = _settings(bench), bench.config
+    rubric = bench.rubric.of_kind("answer")
+    if rubric is None:
+        raise SetupError(Problem("has no metric of answers to learn", field="rubric"))
+    about = indexed([answer for answer in bench.answers if answer.kind == "answer"])
+    return material_of(
+        rubric, about, bench.dataset.labels, config.truth, settings.folds, config.seed
+    )
+
+
+def _learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
+    """Each way to learn, by its entry."""
+    rubric = bench.rubric.of_kind("answer") or bench.rubric
+    match entry:
+        case BySystemConfig():
+            return BySystem(rubric)
+    raise TypeError(type(entry))

@@ -1,0 +1,156 @@
+"""A judge that learns: for every answer, from the labels of those that it may know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from judgebench.errors import SetupError
+from judgebench.files import to_json, write_atomically
+from judgebench.judges.judge import Task
+from judgebench.records import Status, Verdict, content_hash
+from judgebench.rubric import Rubric
+from judgebench.runner.judging import Work
+from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.study.answers import IndexedAnswers
+from judgebench.tuning.training import Material, TrainingSet
+
+LEARNT = "learnt.json"  # written last: a folder that holds it is whole
+
+
+class Learner(Protocol):
+    """One way to learn. What it has learnt lies in a folder and in nothing else, so that it can be
+    taken along."""
+
+    needs: Sequence[str]  # judges whose verdicts it reads
+
+    def describe(self) -> Mapping[str, Any]:
+        """What its verdicts depend on besides what it learns from: recipe, base weights, the
+        signatures of the judges that it needs."""
+        ...
+
+    def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
+        """Learn, and keep it in the folder, which may hold part of it from an earlier try; returns
+        facts to be kept beside (sizes, steps, what was chosen).
+
+        Raises SetupError where nothing can be learnt from so little.
+        """
+        ...
+
+    def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
+        """By what the folder holds. Name and signature of the verdicts are filled in later."""
+        ...
+
+    def close(self) -> None:
+        """Give back engines; may be called twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Rows to learn from, and rows that are then judged."""
+
+    name: str
+    train: IntArray
+    judged: IntArray
+
+
+class LearntJudge:
+    """Meets `runner.extension.LearntJudge`: a learner in cells, each in a folder of its own below
+    `home`. An altered answer is judged by the cell of what it was made of."""
+
+    parse_retries = 0
+
+    def __init__(
+        self, name: str, learner: Learner, material: Material, cells: Sequence[Cell], home: Path,
+        *, kind: str = "judge", more: Mapping[str, Any] = {},
+    ) -> None:  # fmt: skip
+        self.name, self.kind, self.more, self.needs = name, kind, more, learner.needs
+        self._learner, self._material, self._cells = learner, material, cells
+        self.parse_retries = getattr(learner, "parse_retries", 0)
+        self._cell_of = np.full(len(material.answers), -1, dtype=np.int64)
+        self._trained: list[TrainingSet] = [material.training(cell.train) for cell in cells]
+        for number, cell in enumerate(cells):
+            self._cell_of[cell.judged] = number
+        self._about = {
+            "judge": "learnt",
+            **learner.describe(),
+            "trained_on": [[c.name, t.hash] for c, t in zip(cells, self._trained, strict=True)],
+            "judged": content_hash(self._cell_of.tolist()),
+            "rubric": {"name": material.rubric.name, "hash": material.rubric.content_hash},
+        }  # fmt: skip
+        self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
+        self._home = home / name / self.signature
+        self._work: Work | None = None
+        self._parents: Mapping[str, str] = {}
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._about
+
+    def begin(self, work: Work) -> None:
+        self._work = work
+
+    def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
+        self._parents = parents
+        return np.array([self._cell(item_id) for item_id in answers.item_ids()], dtype=np.int64)
+
+    def _cell(self, item_id: str) -> int:
+        row = self._material.answers.row(self._parents.get(item_id, item_id))
+        return int(self._cell_of[row]) if row >= 0 else -1
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        for cell, some in groupby(tasks, key=lambda task: self._cell(task.answer.item_id)):
+            folder = self._fitted(cell)
+            for verdict in self._learner.judge(some, folder):
+                yield replace(verdict, judge=self.name, signature=self.signature)
+
+    def _fitted(self, number: int) -> Path:
+        """The folder of what was learnt for that cell; learns it where it is not there yet."""
+        cell, train = self._cells[number], self._trained[number]
+        folder = self._home / cell.name
+        if (folder / LEARNT).exists():
+            return folder
+        assert self._work is not None
+        for metric, labels in train.labels.items():
+            if len(set(labels[labels >= 0].tolist())) < 1:
+                raise SetupError(f"{self.name}: no label of {metric} to learn from in {cell.name}")
+        folder.mkdir(parents=True, exist_ok=True)
+        self._work.progress.say(f"{self.name}: learns from {len(train):,} answers ({cell.name})")
+        facts = self._learner.fit(train, folder, self._work)
+        content = {"n": len(train), "hash": train.hash, **facts}
+        write_atomically(folder / LEARNT, to_json(content, indent=1).encode())
+        return folder
+
+    def facts(self) -> Mapping[str, Mapping[str, Any]]:
+        """What was learnt in each cell that is done, by its name."""
+        paths = {cell.name: self._home / cell.name / LEARNT for cell in self._cells}
+        return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+
+    def close(self) -> None:
+        self._learner.close()
+
+
+def verdict_of(
+    task: Task, rubric: Rubric, probabilities: Mapping[str, FloatArray | None]
+) -> Verdict:
+    """The likeliest label of each metric, the less severe of two that are as likely; none, and the
+    verdict is `unparsed`, where `probabilities` (labels,) are None."""
+    labels, shares, lacking = {}, {}, []
+    for metric in rubric.metrics:
+        p = probabilities.get(metric.id)
+        if p is None:
+            lacking.append(metric.id)
+            continue
+        labels[metric.id] = metric.label_texts[int(np.argmax(p))]
+        shares[metric.id] = dict(zip(metric.label_texts, map(float, p), strict=True))
+    reason = f"nothing to go by for {', '.join(lacking)}" if lacking else ""
+    return Verdict(
+        task.answer.item_id, task.content_hash or task.answer.content_hash, "", "",
+        Status.UNPARSED if lacking else Status.OK, labels, shares or None, reason=reason,
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""What a judge learns from, and what it must never see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from judgebench.records import Answer, HumanLabel, content_hash
+from judgebench.rubric import Rubric
+from judgebench.stats.arrays import IntArray
+from judgebench.study.answers import IndexedAnswers
+from judgebench.study.truth import Ratings, TruthConfig, ratings_by_metric, settle
+from judgebench.tuning.folds import Folds, folds_of
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Answers with the truth that their human labels make.
+
+    `labels`, by metric, are places among the metric's labels (answers,), -1 where there is none;
+    they come from the labels of these answers alone. `question` and `text` (answers,) are numbers
+    that answers share which have one question, or nearly the same text.
+    """
+
+    rubric: Rubric
+    answers: Sequence[Answer]
+    labels: Mapping[str, IntArray]
+    question: IntArray
+    text: IntArray
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @property
+    def hash(self) -> str:
+        """Of all that can be learnt from."""
+        keys = [[answer.item_id, answer.content_hash, answer.system] for answer in self.answers]
+        return content_hash([keys, {m: found.tolist() for m, found in self.labels.items()}])
+
+    def only(self, rows: IntArray) -> TrainingSet:
+        """Some of the answers, with the labels that they have here."""
+        return replace(
+            self,
+            answers=[self.answers[row] for row in rows.tolist()],
+            labels={metric: found[rows] for metric, found in self.labels.items()},
+            question=self.question[rows],
+            text=self.text[rows],
+        )
+
+    def folds(self, n: int, seed: int = 0) -> Iterator[tuple[TrainingSet, TrainingSet]]:
+        """Nested folds, to choose by: what is learnt from, and what is then judged. As many as
+        there are questions, where there are fewer than `n`."""
+        questions = np.unique(self.question)
+        drawn = np.random.default_rng(seed).permutation(questions)
+        for part in np.array_split(drawn, min(n, len(questions))):
+            judged = np.flatnonzero(np.isin(self.question, part))
+            known = np.isin(self.question, part) | np.isin(self.text, self.text[judged])
+            yield self.only(np.flatnonzero(~known)), self.only(judged)
+
+
+@dataclass(frozen=True)
+class Material:
+    """All answers of a study with all human labels: training sets are cut from it."""
+
+    rubric: Rubric
+    answers: IndexedAnswers
+    ratings: Mapping[str, Ratings]
+    truth: TruthConfig
+    folds: Folds
+
+    def training(self, rows: IntArray) -> TrainingSet:
+        """The answers of these rows that have a truth of any metric, which is made of their labels
+        alone."""
+        labels = {m.id: self._truth(m.id, rows) for m in self.rubric.metrics}
+        there = np.any([found >= 0 for found in labels.values()], axis=0)
+        kept = rows[there]
+        return TrainingSet(
+            self.rubric,
+            [self.answers[row] for row in kept.tolist()],
+            {metric: found[there] for metric, found in labels.items()},
+            self.folds.question[kept],
+            self.folds.text[kept],
+        )
+
+    @cached_property
+    def labelled(self) -> IntArray:
+        """The rows with a label of somebody who makes the truth."""
+        return np.unique(np.concatenate([r.rows for r in self.ratings.values()]))
+
+    def _truth(self, metric: str, rows: IntArray) -> IntArray:
+        """(rows,), -1 where there is none."""
+        ratings = self.ratings[metric]
+        inside = np.isin(ratings.rows, rows)
+        found = np.full(len(self.answers), -1, dtype=np.int64)
+        values = ratings.values[inside]
+        found[ratings.rows[inside]] = settle(
+            values, self.rubric.only([metric]).metrics[0], self.truth
+        )
+        return found[rows]
+
+
+def material_of(
+    rubric: Rubric, answers: IndexedAnswers, labels: Sequence[HumanLabel], truth: TruthConfig,
+    folds: int, seed: int = 0,
+) -> Material:  # fmt: skip
+    """Raises SetupError where there are too few questions for so many folds."""
+    makers = truth.choose({label.annotator for label in labels})
+    ratings = {
+        metric: found.of([a for a in makers if a in found.annotators])
+        for metric, found in ratings_by_metric(rubric.metrics, answers.row, labels).items()
+    }
+    return Material(rubric, answers, ratings, truth, folds_of(answers, folds, seed))
