@@ -71,7 +71,7 @@ class Learning:
     """Judges that a wing makes of answers, human labels and other judges' verdicts.
 
     `entry` reads an entry of `judges` that has one of the `keys`, seen from a file. `open` makes
-    the judges of a checked benchmark, in a run folder, without asking anybody anything; both raise
+    the judges of a checked benchmark, in a run folder, without calling a model; both raise
     SetupError with every problem.
     """
 

@@ -18,7 +18,7 @@ WINGS = set(NAMES)
 ENTRANCE = {"", "__main__", "api", "cli", "check", "features", "importing", "init"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
-    "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors",
+    "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",
 ]  # fmt: skip
 READS_FILES = {"judgebench.store", "judgebench.files", "judgebench.data"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
