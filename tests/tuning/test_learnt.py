@@ -1,0 +1,109 @@
+"""A judge that learns is an ordinary judge, out of fold; `judgebench tune` examines it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from learning_case import write_bench
+from typer.testing import CliRunner
+
+import judgebench as jb
+from judgebench.cli.app import app
+from judgebench.errors import SetupError
+from judgebench.runner.bench import load_bench
+from judgebench.tuning.judges import Examining
+
+SYS = "  - {name: who-wrote-it, learn: by-system}"
+
+
+def cli(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def judge_of(study: jb.Study, name: str) -> dict[str, str]:
+    (judge,) = (judge for judge in study.judges if judge.name == name)
+    return {item: verdict.labels["tone"] for item, verdict in judge.verdicts.items()}
+
+
+def test_by_system_says_what_most_of_the_other_folds_say(tmp_path: Path) -> None:
+    study = jb.run(write_bench(tmp_path, SYS, questions=21), tmp_path / "run")
+    found = judge_of(study, "who-wrote-it")
+    # 11 of 21 questions are of the first kind: some folds see a tie, which is the milder label.
+    assert {found[i] for i in found if i.startswith("model-x")} <= {"Friendly", "Curt"}
+    assert {found[i] for i in found if i.startswith("model-y")} <= {"Curt", "Rude"}
+    assert len(found) == 42
+    assert next(j for j in study.judges if j.name == "who-wrote-it").kind == "control"
+
+
+def test_it_learns_once(tmp_path: Path) -> None:
+    bench, run = write_bench(tmp_path, SYS), tmp_path / "run"
+    jb.run(bench, run)
+    (home,) = (run / "tuning" / "who-wrote-it").iterdir()
+    facts = {cell.name: (cell / "learnt.json").read_bytes() for cell in home.iterdir()}
+    assert sorted(facts) == [f"fold-{n}" for n in range(1, 6)]
+    verdicts = (run / "verdicts-who-wrote-it.jsonl").read_bytes()
+    jb.run(bench, run)
+    assert (run / "verdicts-who-wrote-it.jsonl").read_bytes() == verdicts
+    assert len(list((run / "tuning" / "who-wrote-it").iterdir())) == 1
+
+
+def test_a_changed_label_is_another_judge(tmp_path: Path) -> None:
+    bench, run = write_bench(tmp_path, SYS), tmp_path / "run"
+    before = {judge.name: judge.signature for judge in jb.run(bench, run).judges}
+    labels = (tmp_path / "labels.csv").read_text()
+    (tmp_path / "labels.csv").write_text(labels.replace("Cat,Rude", "Cat,Curt", 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        after = {judge.name: judge.signature for judge in jb.run(bench, tmp_path / "two").judges}
+    assert before["who-wrote-it"] == after["who-wrote-it"]  # the median is what it was
+    (tmp_path / "labels.csv").write_text(labels.replace("Rude\n", "Curt\n", 3))
+    changed = {judge.name: judge.signature for judge in jb.run(bench, tmp_path / "three").judges}
+    assert before["who-wrote-it"] != changed["who-wrote-it"]
+
+
+def test_tune_examines(tmp_path: Path) -> None:
+    more = "tuning: {folds: 4, curve: [8], holdout_systems: [model-x]}"
+    bench = write_bench(tmp_path, SYS, more=more)
+    jb.run(load_bench(bench, extend=Examining()), tmp_path / "run")
+    manifest = json.loads((tmp_path / "run" / "run.json").read_text())
+    examined = {n: e for n, e in manifest["judges"].items() if e["kind"] == "tuning"}
+    assert sorted(examined) == [
+        "who-wrote-it~in-sample", "who-wrote-it~n8", "who-wrote-it~without-model-x",
+    ]  # fmt: skip
+    held = (tmp_path / "run" / "verdicts-who-wrote-it~without-model-x.jsonl").read_text()
+    verdicts = [json.loads(line) for line in held.splitlines()]
+    assert {v["item_id"].rpartition("-")[0] for v in verdicts} == {"model-x"}
+    # Of a system that it never met it says what all others got.
+    assert {v["labels"]["tone"] for v in verdicts} <= {"Curt", "Rude"}
+
+
+def test_an_altered_answer_is_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
+    bench = write_bench(tmp_path, SYS, more="stress: {attacks: [greeting]}")
+    cli("stress", str(bench), "--run", str(tmp_path / "run"))
+    beside = [json.loads(x) for x in (tmp_path / "run" / "attacks.jsonl").open()]
+    ids = {line["item_id"]: line["parent_id"] for line in beside}
+    said = {}
+    for line in (tmp_path / "run" / "verdicts-who-wrote-it.jsonl").open():
+        verdict = json.loads(line)
+        said[verdict["item_id"]] = verdict["labels"]["tone"]
+    assert ids
+    assert all(said[altered] == said[parent] for altered, parent in ids.items())
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    bench = write_bench(tmp_path, "  - {name: a, learn: by-heart}")
+    with pytest.raises(SetupError, match="learn: is no way to learn; found by-heart; allowed: by-"):
+        jb.load_bench(bench)
+    bench = write_bench(tmp_path, SYS, more="tuning: {folds: 30}")
+    with pytest.raises(SetupError, match="is more than the 20 groups of questions"):
+        jb.run(bench, tmp_path / "run")
+    bench = write_bench(tmp_path, "  - {name: always, verdicts: v.csv}")
+    (tmp_path / "v.csv").write_text("item_id,tone\nmodel-x-0,Curt\n")
+    done = CliRunner().invoke(app, ["tune", str(bench), "--run", str(tmp_path / "run")])
+    assert done.exit_code != 0
+    assert "has no judge that learns: give one the key `learn`" in str(done.exception)
