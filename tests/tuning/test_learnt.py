@@ -19,12 +19,6 @@ from judgebench.tuning.judges import Examining
 SYS = "  - {name: who-wrote-it, learn: by-system}"
 
 
-def cli(*words: str) -> str:
-    done = CliRunner().invoke(app, list(words))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
 def judge_of(study: jb.Study, name: str) -> dict[str, str]:
     (judge,) = (judge for judge in study.judges if judge.name == name)
     return {item: verdict.labels["tone"] for item, verdict in judge.verdicts.items()}
@@ -84,7 +78,8 @@ def test_tune_examines(tmp_path: Path) -> None:
 
 def test_an_altered_answer_is_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
     bench = write_bench(tmp_path, SYS, more="stress: {attacks: [greeting]}")
-    cli("stress", str(bench), "--run", str(tmp_path / "run"))
+    attacking = pytest.importorskip("judgebench.stress.attacking")
+    jb.run(load_bench(bench, extend=attacking.Attacking()), tmp_path / "run")
     beside = [json.loads(x) for x in (tmp_path / "run" / "attacks.jsonl").open()]
     ids = {line["item_id"]: line["parent_id"] for line in beside}
     said = {}
