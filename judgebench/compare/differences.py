@@ -7,20 +7,28 @@ signs: what is measured is put into one order first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from judgebench.align.against_truth import paired_labels, score_of, truths
+from judgebench.align.against_truth import truths
+from judgebench.align.differences import (
+    SAME_LABELS,
+    Both,
+    both_of,
+    either_way,
+    failure_policies,
+    paired_bootstrap,
+    score_differences,
+    share_tests,
+)
 from judgebench.align.probabilities import TRUTH_STATISTICS
 from judgebench.align.statistics import (
-    NOMINAL,
     SOFT_AGREEMENT,
     STATISTICS,
     Declared,
-    FailurePolicy,
     by_key,
 )
 from judgebench.compare.matching import SIDES, Pair
@@ -34,24 +42,17 @@ from judgebench.stats.calibration_error import (
 )
 from judgebench.stats.confusion import SOFT_AGREEMENT as SOFT_FORMULA
 from judgebench.stats.confusion import (
-    confusion_by_cluster,
-    fill_failures,
-    recall,
     soft_agreement_by_cluster,
 )
 from judgebench.stats.consensus import label_shares
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
-from judgebench.stats.intervals import SMOOTHED_T, mean_difference
 from judgebench.stats.means import clustered_mean
 from judgebench.stats.paired import (
     FLIPPED,
     LESS_SEVERE,
     MEAN_SHIFT,
     MORE_SEVERE,
-    difference_of,
-    discordance_by_cluster,
     holm,
-    mcnemar_clustered,
     moves_by_cluster,
 )
 from judgebench.stats.probability_scores import (
@@ -63,7 +64,6 @@ from judgebench.stats.probability_scores import (
 from judgebench.stats.resample import (
     ClusterCounts,
     Resampling,
-    Statistic,
     cluster_bootstrap,
 )
 from judgebench.study.study import Study
@@ -100,9 +100,6 @@ DECLARED: Mapping[str, Declared] = {
     **PROBABILITY_STATISTICS,
     **RUN_STATISTICS,
 }
-TESTED = ("accuracy", "severe_recall")
-NEVER_APART = "on no question is one of them right more often than the other"
-SAME_LABELS = "both gave the same labels on all these answers"
 
 
 @dataclass(frozen=True)
@@ -118,10 +115,9 @@ class Compared:
         one, two = (self.study.judged(judge, self.metric) for judge in self.pair)
         return one, two
 
-    def of_truth(self) -> tuple[IntArray, Sides, Clusters]:
+    def of_truth(self) -> Both:
         """Truth, the labels of both and the cluster of each item that any human rated."""
-        truth, one, clusters = paired_labels(self.study, self.pair[0], self.metric)
-        return truth, (one, paired_labels(self.study, self.pair[1], self.metric)[1]), clusters
+        return both_of(self.study, self.pair, self.metric)
 
     def rows(
         self, statistic: str, difference: Estimate, values: Sequence[Estimate],
@@ -133,20 +129,6 @@ class Compared:
         yield Row("difference", statistic, difference, b.name, self.metric.id, keys)
         for side, value in zip(SIDES, values, strict=True):
             yield Row("value", statistic, value, b.name, self.metric.id, {**keys, "run": side})
-
-
-def either_way(
-    make: Callable[[FloatArray, FloatArray], Estimate], a: FloatArray, b: FloatArray
-) -> Estimate:
-    """`make(a, b)`, an estimate of b minus a, that only changes its sign where a and b change
-    places: the draws of a resampling depend on the order."""
-    if a.tobytes() <= b.tobytes():
-        return make(a, b)
-    found = make(b, a)
-    value, low, high = (
-        None if x is None else 0.0 - x for x in (found.value, found.high, found.low)
-    )
-    return replace(found, value=value, low=low, high=high)
 
 
 def differences(compared: Compared) -> Iterator[Row]:
@@ -162,99 +144,15 @@ def differences(compared: Compared) -> Iterator[Row]:
 
 
 def _scores(compared: Compared) -> Iterator[Row]:
-    """The statistics of an alignment; three ways where either judge failed on some items.
-
-    Left out are items to which either gave no label, so that both are scored on the same. Else a
-    missing label of either counts as in an alignment: as the worst label, or as the truth.
-    """
+    """The statistics of an alignment; three ways where either judge failed on some items."""
     study, metric = compared.study, compared.metric
-    truth, judged, clusters = compared.of_truth()
-    k = len(metric.labels)
-    for policy, filled, missing in _failure_policies(truth, judged, metric):
-        shared = [confusion_by_cluster(truth, labels, clusters, k) for labels in filled]
-        same = bool((filled[0] == filled[1])[truth >= 0].all())
-        for declared in STATISTICS.values():
-            values = [score_of(study, declared, metric, ClusterCounts(C), missing) for C in shared]
-            if values[0].reason == NOMINAL:
-                difference = values[0]
-            else:
-                formula = declared.formula(metric) if declared.formula else recall(k - 1)
-                make = partial(_bootstrap, formula, study.resampling, missing)
-                difference = either_way(make, *shared)
-            if same and difference.value is not None:
-                difference = replace(difference, low=None, high=None, reason=SAME_LABELS)
-            elif declared.key in TESTED:
-                counts = _apart(declared.key, metric, (truth, filled, clusters))
-                difference = _of_shares(difference, ClusterCounts(counts))
+    keys = {"who": compared.pair[0].name}
+    for policy, both, missing in failure_policies(compared.of_truth(), metric):
+        for declared, difference, values in score_differences(study, metric, both, missing):
             yield from compared.rows(declared.key, difference, values, policy)
-        yield from _tests(compared, policy, (truth, filled, clusters))
-
-
-def _failure_policies(
-    truth: IntArray, judged: Sides, metric: Metric
-) -> Iterator[tuple[FailurePolicy, Sides, int]]:
-    """The labels of both under each way to count what is missing, and how many truths are left
-    out."""
-    one, two = judged
-    both = (one >= 0) & (two >= 0)
-    failures = int(((truth >= 0) & ~both).sum())
-    yield "left_out", (np.where(both, one, -1), np.where(both, two, -1)), failures
-    policies: tuple[FailurePolicy, ...] = ("worst", "best")
-    for policy in policies if failures else ():
-        k, ordinal = len(metric.labels), metric.kind == "ordinal"
-        filled = [fill_failures(truth, labels, policy, k, ordinal) for labels in judged]
-        yield policy, (filled[0], filled[1]), 0
-
-
-def _bootstrap(
-    statistic: Statistic, resampling: Resampling, missing: int, a: FloatArray, b: FloatArray
-) -> Estimate:
-    """The difference of a statistic of two counts (clusters, ...), on the same resamples."""
-    counts = ClusterCounts(np.stack([a, b], axis=-1))
-    n = round(float(a.sum()))
-    return cluster_bootstrap(counts, difference_of(statistic), resampling, n=n, n_missing=missing)
-
-
-def _apart(statistic: str, metric: Metric, counted: tuple[IntArray, Sides, Clusters]) -> FloatArray:
-    """Of the items that accuracy, or severe recall, is about: the counts (clusters, 3) of those
-    that only B, only A, and both or none have right."""
-    truth, judged, clusters = counted
-    used = truth >= 0 if statistic == "accuracy" else truth == len(metric.labels) - 1
-    right = [np.where(x < 0, -1, x == truth)[used].astype(np.int64) for x in judged]
-    return discordance_by_cluster(right[1], right[0], clusters[used])
-
-
-def _of_shares(found: Estimate, counts: ClusterCounts) -> Estimate:
-    """The difference of two shares of the same items, with the interval of `mean_difference`
-    (counts of `discordance_by_cluster`, B first): in small samples, and where hardly any cluster
-    tells the two apart, a bootstrap is too narrow."""
-    if found.value is None or counts.clusters < 2:
-        return found
-    apart, n = counts.kinds[:, 0] - counts.kinds[:, 1], counts.kinds.sum(axis=1)
-    how_many = counts.how_many[None].astype(np.float64)
-    held = mean_difference(apart[:, None], n[:, None], how_many, found.level, balanced=False)
-    method = f"{SMOOTHED_T}, over {counts.clusters} clusters"
-    low, high = float(held.low[0]), float(held.high[0])
-    n_used = round(float(counts.total.sum()))
-    return replace(found, low=low, high=high, method=method, reason="", n=n_used)
-
-
-def _tests(
-    compared: Compared, policy: FailurePolicy, counted: tuple[IntArray, Sides, Clusters]
-) -> Iterator[Row]:
-    """The permutation test of accuracy, and of the most severe items: whole clusters of answers
-    change places between A and B."""
-    a, b = compared.pair
-    truth = counted[0]
-    for statistic in TESTED[: 2 if compared.metric.kind == "ordinal" else 1]:
-        counts = _apart(statistic, compared.metric, counted)
-        p = mcnemar_clustered(ClusterCounts(counts), seed=compared.study.resampling.seed)
-        n = round(float(counts.sum()))
-        known = truth >= 0 if statistic == "accuracy" else truth == len(compared.metric.labels) - 1
-        reason = "" if p is not None else NEVER_APART
-        found = Estimate(p, n=n, n_missing=int(known.sum()) - n, reason=reason)
-        keys = {"who": a.name, "failures": policy, "of": statistic}
-        yield Row("test", "permutation_p", found, b.name, compared.metric.id, keys)
+        for key, p in share_tests(metric, both, study.resampling.seed):
+            about = {**keys, "failures": policy, "of": key}
+            yield Row("test", "permutation_p", p, compared.pair[1].name, metric.id, about)
 
 
 def corrected(rows: Sequence[Row]) -> Iterator[Row]:
@@ -299,7 +197,7 @@ def _agreement(compared: Compared) -> Iterator[Row]:
             cluster_bootstrap(C, statistic, study.resampling, n=n, n_missing=missing)
             for C in counts
         ]
-        make = partial(_bootstrap, statistic, study.resampling, missing)
+        make = partial(paired_bootstrap, statistic, study.resampling, missing)
         difference = replace(either_way(make, *counts), n=n)
         if same and difference.value is not None:
             difference = replace(difference, low=None, high=None, reason=SAME_LABELS)

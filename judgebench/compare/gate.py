@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from judgebench.compare.differences import SAME_LABELS, TESTED
+from judgebench.align.differences import SAME_LABELS, TESTED
 from judgebench.compare.result import Comparison
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate

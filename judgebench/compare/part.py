@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from judgebench.align.differences import TESTED
 from judgebench.compare.decisions import Changed
-from judgebench.compare.differences import CHANGES, DECLARED, RUN_STATISTICS, TESTED
+from judgebench.compare.differences import CHANGES, DECLARED, RUN_STATISTICS
 from judgebench.compare.gate import COUNTED
 from judgebench.compare.result import Comparison, PairSummary
 from judgebench.records import Estimate

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from judgebench.align.differences import TESTED
 from judgebench.compare.decisions import Changed
-from judgebench.compare.differences import DECLARED, TESTED
+from judgebench.compare.differences import DECLARED
 from judgebench.records import Estimate
 from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 import judgebench as jb
+from judgebench.align.differences import NEVER_APART, SAME_LABELS, TESTED
 from judgebench.align.statistics import STATISTICS
-from judgebench.compare.differences import NEVER_APART, SAME_LABELS, TESTED
 from judgebench.compare.result import Comparison
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
