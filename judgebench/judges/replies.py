@@ -181,6 +181,77 @@ def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
     return [*alone, *(f"{spaced}, {name}" for name in metrics)]
 
 
+@dataclass(frozen=True)
+class Written:
+    """The text of a reply, and by metric from which character to which its label or score stands,
+    without quotes or brackets."""
+
+    text: str
+    spans: Mapping[str, tuple[int, int]]
+
+
+def written_reply(
+    kind: ReplyKind, rubric: Rubric, labels: Mapping[str, str],
+    thresholds: Thresholds | None = None, rationale: str = "",
+) -> Written:  # fmt: skip
+    """The reply about one answer with these labels, in the form that `kind` requests: what
+    `read_reply` reads, the other way round.
+
+    JSON has no spaces between its parts, as engines that are bound to a schema write it. A metric
+    without a label is left out. A label that stands for scores is written as the lowest whole one.
+    `rationale` is cut where the schema ends it, and left out where the form has no place for it.
+
+    Raises ValueError where no such reply can be read: no whole score earns the label, say.
+
+    >>> from judgebench.rubric import Rubric
+    >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Rude"]})
+    >>> written_reply("json", rubric, {"tone": "Rude"})
+    Written(text='{"tone":"Rude"}', spans={'tone': (9, 13)})
+    """
+    shown = rubric.only([m.id for m in rubric.metrics if m.id in labels])
+    pieces = []
+    for metric in shown.metrics:
+        value = labels[metric.id]
+        if thresholds is not None:
+            value = _lowest_score(metric, value, thresholds[metric.id])
+        match kind:
+            case "brackets":
+                pieces.append((f"{metric.title}: [", value, "]"))
+            case "result":
+                pieces.append(("[RESULT] ", value, ""))
+            case "likert":
+                pieces.append((f"{_json(metric.id)}:", value, ""))
+            case _:
+                pieces.append((f'{_json(metric.id)}:"', _json(value)[1:-1], '"'))
+    opened, between, closed = "{", ",", "}"
+    if kind in ("brackets", "result"):
+        opened, between, closed = "", "\n", ""
+    if kind == "rationale":
+        opened += f"{_json(RATIONALE)}:{_json(rationale[:_RATIONALE_CHARACTERS])},"
+    elif kind == "result" and rationale:
+        opened = f"Feedback: {rationale} "
+    text, spans = opened, {}
+    for metric, (before, value, after) in zip(shown.metrics, pieces, strict=True):
+        start = len(text) + len(before)
+        spans[metric.id] = (start, start + len(value))
+        text += before + value + after + between
+    text = text.removesuffix(between) + closed
+    if not labels or read_reply(kind, text, shown, thresholds).labels != dict(labels):
+        raise ValueError(f"no reply of the form {kind} says {dict(labels)}")
+    return Written(text, spans)
+
+
+def _lowest_score(metric: Metric, label: str, lowest: Mapping[str, float]) -> str:
+    for score in range(LOWEST_SCORE, HIGHEST_SCORE + 1):
+        if score >= min(lowest.values()) and label_for_score(metric, score, lowest) == label:
+            return str(score)
+    raise ValueError(f"no whole score means {label!r} of {metric.id}")
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
 def without_reasoning(text: str) -> str:
     """What a reply says after its reasoning, which is one block before all else. Some chat
     templates begin the block themselves, so that the reply holds only its end."""

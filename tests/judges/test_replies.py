@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -14,8 +14,10 @@ from judgebench.judges.replies import (
     looks_like_refusal,
     read_reply,
     reply_schema,
+    written_reply,
 )
-from judgebench.rubric import Rubric, load_rubric
+from judgebench.prompt import JudgeReply
+from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 
 SAFETY = load_rubric("medical-safety")
 TONE = load_rubric("support-tone")  # has an abstain label and a nominal metric
@@ -460,3 +462,112 @@ def test_a_reply_that_only_thinks_is_told_from_one_that_says_something(
     text: str, is_only: bool
 ) -> None:
     assert is_only_reasoning(text) is is_only
+
+
+# --- the other way round -------------------------------------------------------------------------
+
+
+ODD = Rubric.model_validate(
+    {
+        "name": "odd",
+        "version": "1",
+        "instructions": "Judge.",
+        "metrics": [
+            {
+                "id": "odd",
+                "title": "Odd [one]",
+                "question": "?",
+                "kind": "nominal",
+                "labels": ['say "no" / é', "back\\slash", "4", "a, b"],
+                "abstain": "cannot say",
+            }
+        ],
+    }
+)
+
+RUBRICS = [*map(load_rubric, shipped_rubrics()), ODD]
+
+
+@st.composite
+def what_a_judge_says(draw: st.DrawFn) -> tuple[JudgeReply, Rubric, dict[str, str]]:
+    whole = draw(st.sampled_from(RUBRICS))
+    kind: JudgeReply = draw(st.sampled_from(get_args(JudgeReply)))
+    most = 1 if kind == "result" else len(whole.metrics)
+    ids = draw(st.lists(st.sampled_from([m.id for m in whole.metrics]), min_size=1, max_size=most))
+    rubric = whole.only(ids)
+    scored = kind in ("likert", "result")
+    labels = {
+        m.id: draw(st.sampled_from(m.label_texts[:5] if scored else m.options))
+        for m in rubric.metrics
+    }
+    return kind, rubric, labels
+
+
+@given(what_a_judge_says(), st.text(max_size=700).filter(lambda text: "[" not in text))
+@settings(max_examples=40, deadline=None)
+def test_a_written_reply_is_read_as_the_labels_that_it_was_written_of(
+    said: tuple[JudgeReply, Rubric, dict[str, str]], rationale: str
+) -> None:
+    kind, rubric, labels = said
+    scored = kind in ("likert", "result")
+    thresholds = {
+        m.id: {text: 0.5 + i for i, text in enumerate(m.label_texts[:5])} for m in rubric.metrics
+    }
+    written = written_reply(kind, rubric, labels, thresholds if scored else None, rationale)
+    read = read_reply(kind, written.text, rubric, thresholds if scored else None)
+    assert read == Reading(labels)
+    if kind == "rationale":
+        assert read.rationale == rationale[:600].strip()
+    for metric, (start, end) in written.spans.items():
+        value = written.text[start:end]
+        assert (
+            scored
+            or value == json.dumps(labels[metric], ensure_ascii=False)[1:-1]
+            or (kind == "brackets" and value == labels[metric])
+        )
+        # Another label in its place is the reply with that label.
+        for other in rubric.only([metric]).metrics[0].label_texts[:5]:
+            there = written_reply(
+                kind, rubric, labels | {metric: other}, thresholds if scored else None, rationale
+            )
+            a, b = there.spans[metric]
+            assert written.text[:start] + there.text[a:b] + written.text[end:] == there.text
+
+
+def test_written_json_is_what_an_engine_bound_to_the_schema_writes() -> None:
+    text = written_reply("rationale", TWO, GOOD, rationale='It says "no".').text
+    assert text == '{"rationale":"It says \\"no\\".","bias":"No","empathy":"High empathy"}'
+    assert list(json.loads(text)) == reply_schema("rationale", TWO)["required"]  # type: ignore[index]
+    assert written_reply("json", TWO, {"empathy": "High empathy"}).text == (
+        '{"empathy":"High empathy"}'
+    )
+    assert written_reply("brackets", TWO, GOOD).text == (
+        "Possibility of Bias: [No]\nEmpathy: [High empathy]"
+    )
+    assert written_reply("likert", ONE, {"empathy": "High empathy"}, EMPATHY).text == (
+        '{"empathy":5}'
+    )
+    written = written_reply("result", ONE, {"empathy": "Moderate empathy"}, EMPATHY, "Brief.")
+    assert written.text == "Feedback: Brief. [RESULT] 2"
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        ({}, "no reply of the form json says {}"),
+        ({"empathy": "high"}, "no reply of the form json says {'empathy': 'high'}"),
+        ({"other": "No"}, "no reply of the form json says {'other': 'No'}"),
+    ],
+)
+def test_labels_that_no_reply_can_say(labels: dict[str, str], why: str) -> None:
+    with pytest.raises(ValueError, match=f"^{why}$"):
+        written_reply("json", TWO, labels)
+
+
+def test_a_label_that_no_whole_score_earns() -> None:
+    narrow = {"empathy": {"Lack of empathy": 1, "Moderate empathy": 2.2, "High empathy": 2.6}}
+    with pytest.raises(ValueError, match=r"^no whole score means 'Moderate empathy' of empathy$"):
+        written_reply("likert", ONE, {"empathy": "Moderate empathy"}, narrow)
+    lowest = narrow | {"bias": {"No": 1}}
+    with pytest.raises(ValueError, match=r"^no reply of the form result says"):
+        written_reply("result", TWO, GOOD, lowest)
