@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,12 +13,37 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
 from judgebench.yaml_file import Strict, validate
 
+HUMAN, MIXED, SHUFFLED = "human", "mixed", "shuffled"
+
+
+class Stage(Strict):
+    """One stage of a training.
+
+    `data` is a file of machine-made labels, `human`, or `mixed`: what the other stages leave of
+    all of them. `share` is how much of the data is drawn: half where there is a mixed stage to
+    take the rest, else all. The stage `shuffled` makes one block of those before it.
+    """
+
+    data: str = Field(min_length=1)
+    share: float | None = Field(default=None, gt=0, le=1)
+
+
+def files_of(stages: Sequence[Stage]) -> tuple[str, ...]:
+    """The files that stages name, each once."""
+    names = [s.data for s in stages if s.data not in (HUMAN, MIXED, SHUFFLED)]
+    return tuple(dict.fromkeys(names))
+
 
 class Learn(Strict):
     """What all have in common."""
 
     name: Name
     seed: int = 0
+
+    @property
+    def silver(self) -> tuple[str, ...]:
+        """The files of machine-made labels that it learns from beside the human ones."""
+        return files_of(getattr(self, "stages", ()))
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
-from judgebench.runner.bench import Bench
+from judgebench.runner.bench import Bench, Gathered
 from judgebench.runner.extension import Extension, LearntEntry, Loaded
 from judgebench.store.folder import RunFolder
 from judgebench.study.answers import indexed
 from judgebench.tuning.by_system import BySystem
-from judgebench.tuning.config import BySystemConfig, TuningConfig
+from judgebench.tuning.config import SHUFFLED, BySystemConfig, Learn, Stage, TuningConfig
 from judgebench.tuning.learnt import Cell, Learner, LearntJudge
+from judgebench.tuning.silver import read_silver, with_silver
 from judgebench.tuning.training import Material, material_of
 
 FOLDER = "tuning"  # in a run folder: what was learnt
@@ -27,8 +28,9 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     material = _material(bench)
     return [
         LearntJudge(
-            entry.name, _learner(entry, bench, folder), material, fold_cells(material),
-            folder.path / FOLDER, kind="control" if isinstance(entry, CONTROLS) else "judge",
+            entry.name, _learner(entry, bench, folder), _for(entry, material),
+            fold_cells(material), folder.path / FOLDER,
+            kind="control" if isinstance(entry, CONTROLS) else "judge",
         )
         for entry in _with_controls(bench)
     ]  # fmt: skip
@@ -43,11 +45,17 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     material = _material(bench)
     return [
         LearntJudge(
-            f"{entry.name}~{name}", _learner(entry, bench, folder), material, cells,
+            f"{entry.name}~{name}", _learner(entry, bench, folder), _for(entry, material), cells,
             folder.path / FOLDER, kind="tuning", more={"of": entry.name, "as": name},
         )
-        for entry in _with_controls(bench)
-        for name, cells in _examined(material, _settings(bench), bench.config.seed)
+        for whole in _with_controls(bench)
+        for entry, name, cells in [
+            *(
+                (whole, name, cells)
+                for name, cells in _examined(material, _settings(bench), bench.config.seed)
+            ),
+            *((entry, name, fold_cells(material)) for entry, name in _baselines(whole)),
+        ]
     ]  # fmt: skip
 
 
@@ -92,6 +100,19 @@ def _examined(
         )
 
 
+def _baselines(entry: LearntEntry) -> Iterator[tuple[LearntEntry, str]]:
+    """The entry without what is to make it better, and what it is then called."""
+    stages = getattr(entry, "stages", ())
+    if isinstance(entry, Learn) and len(stages) > 1:
+        yield entry.model_copy(update={"stages": (*stages, Stage(data=SHUFFLED))}), SHUFFLED
+
+
+def _for(entry: LearntEntry, material: Material) -> Material:
+    """With those machine-made labels only that the entry learns from."""
+    names = entry.silver if isinstance(entry, Learn) else ()
+    return replace(material, silver={name: material.silver[name] for name in names})
+
+
 def _some(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     return np.sort(rng.permutation(rows)[:n])
 
@@ -122,9 +143,18 @@ def _material(bench: Bench) -> Material:
     if rubric is None:
         raise SetupError(Problem("has no metric of answers to learn", field="rubric"))
     about = indexed([answer for answer in bench.answers if answer.kind == "answer"])
-    return material_of(
+    gather = Gathered(str(bench.file))
+    silver = {
+        name: gather(f"judges.{entry.name}.stages", read_silver, bench.file.parent / name, rubric)
+        for entry in bench.learning
+        if isinstance(entry, Learn)
+        for name in entry.silver
+    }
+    gather.raise_any()
+    material = material_of(
         rubric, about, bench.dataset.labels, config.truth, settings.folds, config.seed
     )
+    return with_silver(material, {name: found for name, found in silver.items() if found})
 
 
 def _learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:

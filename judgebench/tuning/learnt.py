@@ -75,7 +75,9 @@ class LearntJudge:
         self._learner, self._material, self._cells = learner, material, cells
         self.parse_retries = getattr(learner, "parse_retries", 0)
         self._cell_of = np.full(len(material.answers), -1, dtype=np.int64)
-        self._trained: list[TrainingSet] = [material.training(cell.train) for cell in cells]
+        self._trained: list[TrainingSet] = [
+            material.training(cell.train, cell.judged) for cell in cells
+        ]
         for number, cell in enumerate(cells):
             self._cell_of[cell.judged] = number
         self._about = {
@@ -124,6 +126,12 @@ class LearntJudge:
         self._work.progress.say(f"{self.name}: learns from {len(train):,} answers ({cell.name})")
         facts = self._learner.fit(train, folder, self._work)
         content = {"n": len(train), "hash": train.hash, **facts}
+        if train.beside:
+            totals = {file: len(silver) for file, silver in self._material.silver.items()}
+            content["silver"] = {
+                file: {"n": len(silver), "left_out": totals[file] - len(silver)}
+                for file, silver in train.beside.items()
+            }
         write_atomically(folder / LEARNT, to_json(content, indent=1).encode())
         return folder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,10 @@ class TrainingSet:
     `labels`, by metric, are places among the metric's labels (answers,), -1 where there is none;
     they come from the labels of these answers alone. `question` and `text` (answers,) are numbers
     that answers share which have one question, or nearly the same text.
+
+    `reasons` (answers,), where there are any, say why the labels are right. `beside` holds, by the
+    file, what may be learnt from as well: answers with the labels that machines gave them. `again`
+    is learnt from once more, in this order, by whoever learns in steps.
     """
 
     rubric: Rubric
@@ -30,6 +34,9 @@ class TrainingSet:
     labels: Mapping[str, IntArray]
     question: IntArray
     text: IntArray
+    reasons: Sequence[str] = ()
+    beside: Mapping[str, TrainingSet] = field(default_factory=dict)
+    again: Sequence[TrainingSet] = ()
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -38,7 +45,10 @@ class TrainingSet:
     def hash(self) -> str:
         """Of all that can be learnt from."""
         keys = [[answer.item_id, answer.content_hash, answer.system] for answer in self.answers]
-        return content_hash([keys, {m: found.tolist() for m, found in self.labels.items()}])
+        labels = {m: found.tolist() for m, found in self.labels.items()}
+        beside = {name: more.hash for name, more in self.beside.items()}
+        more = [list(self.reasons), beside, [more.hash for more in self.again]]
+        return content_hash([keys, labels, *more] if any(more) else [keys, labels])
 
     def only(self, rows: IntArray) -> TrainingSet:
         """Some of the answers, with the labels that they have here."""
@@ -48,7 +58,15 @@ class TrainingSet:
             labels={metric: found[rows] for metric, found in self.labels.items()},
             question=self.question[rows],
             text=self.text[rows],
+            reasons=[self.reasons[row] for row in rows.tolist()] if self.reasons else (),
         )
+
+    def apart_from(self, question: IntArray, text: IntArray) -> TrainingSet:
+        """Without all that has one of these questions, or says nearly one of these texts."""
+        known = np.isin(self.question, question) | np.isin(self.text, text)
+        beside = {name: more.apart_from(question, text) for name, more in self.beside.items()}
+        again = [more.apart_from(question, text) for more in self.again]
+        return replace(self.only(np.flatnonzero(~known)), beside=beside, again=again)
 
     def folds(self, n: int, seed: int = 0) -> Iterator[tuple[TrainingSet, TrainingSet]]:
         """Nested folds, to choose by: what is learnt from, and what is then judged. As many as
@@ -56,9 +74,8 @@ class TrainingSet:
         questions = np.unique(self.question)
         drawn = np.random.default_rng(seed).permutation(questions)
         for part in np.array_split(drawn, min(n, len(questions))):
-            judged = np.flatnonzero(np.isin(self.question, part))
-            known = np.isin(self.question, part) | np.isin(self.text, self.text[judged])
-            yield self.only(np.flatnonzero(~known)), self.only(judged)
+            judged = self.only(np.flatnonzero(np.isin(self.question, part)))
+            yield self.apart_from(part, judged.text), judged
 
 
 @dataclass(frozen=True)
@@ -70,10 +87,12 @@ class Material:
     ratings: Mapping[str, Ratings]
     truth: TruthConfig
     folds: Folds
+    silver: Mapping[str, TrainingSet] = field(default_factory=dict)  # by file; never the truth
 
-    def training(self, rows: IntArray) -> TrainingSet:
+    def training(self, rows: IntArray, judged: IntArray | None = None) -> TrainingSet:
         """The answers of these rows that have a truth of any metric, which is made of their labels
-        alone."""
+        alone. Beside them stands the silver, but for what has the question or (nearly) the text of
+        another answer that is then `judged`, and for answers of a system that only those are of."""
         labels = {m.id: self._truth(m.id, rows) for m in self.rubric.metrics}
         there = np.any([found >= 0 for found in labels.values()], axis=0)
         kept = rows[there]
@@ -83,7 +102,19 @@ class Material:
             {metric: found[there] for metric, found in labels.items()},
             self.folds.question[kept],
             self.folds.text[kept],
+            beside=self._beside(rows, rows if judged is None else judged) if self.silver else {},
         )
+
+    def _beside(self, rows: IntArray, judged: IntArray) -> Mapping[str, TrainingSet]:
+        unseen = np.setdiff1d(judged, rows)
+        known = {self.answers[row].system for row in rows.tolist()}
+        new = {self.answers[row].system for row in unseen.tolist()} - known
+        beside = {}
+        for name, found in self.silver.items():
+            kept = np.array([answer.system not in new for answer in found.answers], dtype=bool)
+            about = (self.folds.question[unseen], self.folds.text[unseen])
+            beside[name] = found.only(np.flatnonzero(kept)).apart_from(*about)
+        return beside
 
     @cached_property
     def labelled(self) -> IntArray:
