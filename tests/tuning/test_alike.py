@@ -1,0 +1,109 @@
+"""Near-duplicates: against brute force, and what a sketch knows again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgebench.records import Answer
+from judgebench.retrieval.words import words_of
+from judgebench.rubric import normalise
+from judgebench.study.answers import indexed
+from judgebench.tuning.alike import Known, alike, alike_texts, sketch
+
+
+def same(a: str, b: str) -> bool:
+    """The relation as the documentation states it, with sets of words."""
+    one, other = words_of(a), words_of(b)
+    if one == other:
+        return bool(one) or normalise(a) == normalise(b)
+    if len(one) < 10 or len(other) < 10:
+        return False
+    runs, others = ({tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in (one, other))
+    return 5 * len(runs & others) >= 4 * len(runs | others)
+
+
+def brute_force(texts: list[str]) -> list[int]:
+    code = list(range(len(texts)))
+    for i in range(len(texts)):
+        for j in range(i):
+            if same(texts[i], texts[j]):
+                code = [code[j] if c == code[i] else c for c in code]
+    order = list(dict.fromkeys(code))
+    return [order.index(c) for c in code]
+
+
+@st.composite
+def families(draw: st.DrawFn) -> list[str]:
+    """Texts of few words, and copies of them with words changed, left out or added."""
+    word = st.sampled_from(["the", "a", "pain", "dose", "call", "is", "not", "of"])
+    texts: list[list[str]] = draw(st.lists(st.lists(word, max_size=40), min_size=1, max_size=4))
+    for _ in range(draw(st.integers(0, 8))):
+        words = list(draw(st.sampled_from(texts)))
+        for _ in range(draw(st.integers(0, 2))):
+            place = draw(st.integers(0, len(words)))
+            words[place : place + draw(st.integers(0, 1))] = draw(st.lists(word, max_size=1))
+        texts.append(words)
+    return [" ".join(words) for words in texts]
+
+
+@given(families())
+@settings(max_examples=150, deadline=None)
+def test_groups_are_those_of_brute_force(texts: list[str]) -> None:
+    assert alike(texts).tolist() == brute_force(texts)
+
+
+@given(families())
+@settings(max_examples=60, deadline=None)
+def test_a_sketch_knows_what_is_alike_and_nothing_else(texts: list[str]) -> None:
+    known = Known(json.loads(json.dumps([sketch(text) for text in texts[:-1]])))
+    assert known.holds(texts[-1]) is any(same(texts[-1], text) for text in texts[:-1])
+
+
+def test_case_and_punctuation_do_not_count_and_short_texts_must_be_equal() -> None:
+    texts = ["Yes.", "yes", "No", "", "  ", "👍", "👎", "…"]
+    assert alike(texts).tolist() == [0, 0, 1, 2, 2, 3, 4, 2]
+    nine = "one two three four five six seven eight nine"
+    assert alike([nine, nine + " ten"]).tolist() == [0, 1]
+    assert alike([]).tolist() == []
+
+
+def test_long_texts_are_alike_by_their_runs_of_words() -> None:
+    text = " ".join(f"word{n}" for n in range(60))
+    near, far = text.replace("word30", "other"), text.replace("word3", "other")
+    again = text + " And more."
+    assert alike([far, text, near, again]).tolist() == [0, 1, 1, 1]
+    known = Known([sketch(text)])
+    assert [known.holds(one) for one in (near, again, far)] == [True, True, False]
+
+
+def test_of_long_texts_a_sketch_estimates_and_errs_towards_knowing() -> None:
+    words = np.random.default_rng(0).permutation(3000).astype(str).tolist()
+    known = Known([sketch(" ".join(words[:1000]))])
+    assert len(sketch(" ".join(words[:1000]))) < 700
+    overlap = {start: known.holds(" ".join(words[start : 1000 + start])) for start in (50, 90, 400)}
+    assert overlap == {50: True, 90: True, 400: False}  # shares .90, .83 and .43
+    assert not known.holds(" ".join(words[2000:]))
+
+
+def test_answers_that_say_the_same_share_a_number() -> None:
+    stock = "I am sorry, but I cannot answer this question. Please ask a doctor or a pharmacist."
+    answers = [
+        Answer(item_id=str(n), question=f"Question {n}", system="a", text=text)
+        for n, text in enumerate([stock, "Iron.", stock.upper() + " Thanks!", "Zinc."])
+    ]
+    assert alike_texts(indexed(answers)).tolist() == [0, 1, 0, 2]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_many_texts_of_one_template(share: float) -> None:
+    """Thousands that are all alike, or all nearly so, are grouped as brute force groups a few."""
+    fixed = " ".join(f"fixed{n}" for n in range(int(100 * share) + 20))
+    own = [" ".join(f"own{k}x{n}" for n in range(int(20 * (1 - share)) + 1)) for k in range(400)]
+    texts = [f"{fixed} {end}" for end in own]
+    expected = brute_force([texts[0], texts[1]])
+    assert (len(set(alike(texts).tolist())) == 1) is (expected == [0, 0])
