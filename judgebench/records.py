@@ -144,6 +144,10 @@ class Status(StrEnum):
     SKIPPED = "skipped"  # never asked (an over-long prompt, say)
 
 
+# Why a judge skips what it learnt from: no label of it is due there.
+TRAINED_ON = "trained on it"
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What was used of an endpoint. Tokens are None where it did not report them.

@@ -17,7 +17,7 @@ from judgebench.align.compared import bar_lines, compared_with, rows_in_words
 from judgebench.align.comparisons import comparisons, rankings
 from judgebench.align.probabilities import probability_results
 from judgebench.align.statistics import MOST_DISAGREEMENTS, STATISTICS
-from judgebench.records import Answer, Estimate, Usage, Verdict
+from judgebench.records import TRAINED_ON, Answer, Estimate, Status, Usage, Verdict
 from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -25,14 +25,17 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray
 from judgebench.study.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.study.truth import Labels
-from judgebench.study.verdicts import status_counts
+from judgebench.study.verdicts import status_counts, trained_on
 
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
 
 
 @dataclass(frozen=True)
 class JudgeSummary:
-    """One judge's run: how many verdicts ended how, what it used. `about` is from the manifest."""
+    """One judge's run: how many verdicts ended how, what it used. `about` is from the manifest.
+
+    What it skipped because it learnt from it is not among the `n`, and its status is TRAINED_ON.
+    """
 
     name: str
     kind: JudgeKind
@@ -151,7 +154,7 @@ def align(study: Study) -> Alignment:
     Intervals resample whole groups of answers (`Answer.group`).
     """
     rubric = study.rubric
-    judges = tuple(_summary(judge) for judge in study.judges)
+    judges = tuple(_summary(judge, study) for judge in study.judges)
     found = Results(tuple(_rows(study, judges)))
     listed, differing = disagreements(study)
     labelled = any(len(humans.ratings.rows) for humans in study.humans.values())
@@ -220,10 +223,13 @@ def _rows(study: Study, judges: Sequence[JudgeSummary]) -> Iterator[Row]:
             yield Row("verdicts", status, Estimate(count, n=judge.n), judge.name)
 
 
-def _summary(judge: JudgeVerdicts) -> JudgeSummary:
+def _summary(judge: JudgeVerdicts, study: Study) -> JudgeSummary:
     statuses = {str(status): n for status, n in status_counts(judge.verdicts).items()}
+    if own := int(trained_on(judge.verdicts, study.answers).sum()):
+        others = statuses.pop(Status.SKIPPED) - own
+        statuses |= {TRAINED_ON: own} | ({str(Status.SKIPPED): others} if others else {})
     return JudgeSummary(
-        judge.name, judge.kind, judge.signature, len(judge.verdicts), statuses,
+        judge.name, judge.kind, judge.signature, len(judge.verdicts) - own, statuses,
         judge.usage, judge.cost, judge.about or {},
     )  # fmt: skip
 

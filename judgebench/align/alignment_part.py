@@ -12,7 +12,7 @@ from judgebench.align import alignment_tables as tables
 from judgebench.align.alignment import Alignment, Disagreement, JudgeSummary
 from judgebench.align.compared import MOST_NAMED
 from judgebench.align.statistics import Declared
-from judgebench.records import Status, Verdict
+from judgebench.records import TRAINED_ON, Status, Verdict
 from judgebench.report.words import counted, listed
 from judgebench.results.answer_texts import reasons_of, texts_of
 from judgebench.results.part import Block, Card, Drawing, Part
@@ -191,7 +191,9 @@ def _verdicts_read(a: Alignment) -> Iterator[str]:
         failed = ", ".join(f"{count:,} {status.value}" for status, count in counts.items() if count)
         if judge.kind != "control" or read < judge.n:
             said = f"{judge.name}: {read:,} of {judge.n:,} verdicts read"
-            yield f"{said}; {failed}" if failed else said
+            said += f"; {failed}" if failed else ""
+            own = judge.statuses.get(TRAINED_ON)
+            yield f"{said}; {own:,} answers skipped: trained on them" if own else said
 
 
 # --- cards ----------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from judgebench.align.statistics import (
     STATISTICS,
     Declared,
 )
-from judgebench.records import Estimate, Status
+from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.rows import NOT_COMPUTED, Row
 from judgebench.results.tables import DASH, NO_REASON, Cell, Keys, Table, format_number, pivot
 from judgebench.stats.means import mean_and_sd
@@ -686,7 +686,8 @@ def _ranking_notes(a: Alignment) -> tuple[str, ...]:
 
 def judges_table(a: Alignment) -> Table:
     """How each judge's run went and what it used."""
-    statuses = [s for s in Status if any(j.statuses.get(s) for j in a.judges)]
+    known = (*map(str, Status), TRAINED_ON)
+    statuses = [s for s in known if any(j.statuses.get(s) for j in a.judges)]
     rows = [
         (
             judge.name, judge.kind,
@@ -696,7 +697,7 @@ def judges_table(a: Alignment) -> Table:
         for judge in a.judges
     ]  # fmt: skip
     columns = (
-        "Judge", "Kind", *(status.value for status in statuses), "Calls", "Prompt tokens",
+        "Judge", "Kind", *statuses, "Calls", "Prompt tokens",
         "Reply tokens", "Cost (US$)", "Structured output", "Signature",
     )  # fmt: skip
     note = "Statuses count the last verdict on each answer; calls and tokens count all attempts."

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_object, whole_lines
-from judgebench.records import Status, Usage, Verdict, add_known
+from judgebench.records import TRAINED_ON, Status, Usage, Verdict, add_known
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray
 from judgebench.store.verdict_file import verdict_of
@@ -32,6 +32,7 @@ from judgebench.study.truth import Labels
 from judgebench.study.verdicts import no_probabilities, shares, weighed
 
 _STATUSES = tuple(Status)
+_TRAINED_ON = len(_STATUSES)  # the code of what a judge skipped because it learnt from it
 # A judge uses few of the possible combinations of labels, and those again and again.
 _MOST_COMBINATIONS = 4096
 _NOWHERE = -1  # the offset of a verdict that is not there
@@ -117,7 +118,8 @@ class FiledVerdicts(Mapping[str, Verdict]):
             message = "is no verdict: its probabilities are no numbers by metric and label"
             raise SetupError(Problem(message, str(self._paths[file]), number)) from None
         self._offsets[row], self._file_of[row] = offset, file
-        self._status_of[row] = _STATUSES.index(verdict.status)
+        own = verdict.reason == TRAINED_ON
+        self._status_of[row] = _TRAINED_ON if own else _STATUSES.index(verdict.status)
 
     def _note_labels(self, row: int, labels: Mapping[str, str]) -> None:
         place = row * self._row.size
@@ -169,6 +171,11 @@ class FiledVerdicts(Mapping[str, Verdict]):
             return self._there
         return np.append(self._there, False)[self._rows_of(answers)]
 
+    def trained_on(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
+        """Like `study.verdicts.trained_on`."""
+        own = self._there & (np.frombuffer(self._status_of, dtype=np.int8) == _TRAINED_ON)
+        return own if answers is self._answers else np.append(own, False)[self._rows_of(answers)]
+
     @property
     def _there(self) -> NDArray[np.bool_]:
         there: NDArray[np.bool_] = np.frombuffer(self._offsets, dtype=np.int64) != _NOWHERE
@@ -177,6 +184,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
     def status_counts(self) -> Mapping[Status, int]:
         """How many verdicts ended how; none with 0."""
         found = np.frombuffer(self._status_of, dtype=np.int8)[self._there]
+        found = np.where(found == _TRAINED_ON, _STATUSES.index(Status.SKIPPED), found)
         counts = np.bincount(found, minlength=len(_STATUSES))
         return {s: int(n) for s, n in zip(_STATUSES, counts, strict=True) if n}
 

@@ -23,6 +23,7 @@ from judgebench.study.verdicts import (
     label_indices,
     label_probabilities,
     status_counts,
+    trained_on,
     was_asked,
 )
 
@@ -261,8 +262,8 @@ class Study:
 
     def asked(self, judge: JudgeVerdicts, metric: Metric | None = None) -> NDArray[np.bool_]:
         """Whether the judge was asked about each item (items,), also where no label came; about
-        that metric, where one is given."""
-        found = was_asked(judge.verdicts, self.answers)
+        that metric, where one is given. It is not where it learnt from the item."""
+        found = was_asked(judge.verdicts, self.answers) & ~trained_on(judge.verdicts, self.answers)
         return found if metric is None or judge.judges(metric) else np.zeros_like(found)
 
     def n_about(self, metric: Metric) -> int:
@@ -271,8 +272,9 @@ class Study:
 
     def due(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:
         """Whether a label of the judge is due on each item (items,): on all that the metric is
-        about, unless its verdicts were given as those of a part."""
+        about and that it did not learn from, unless its verdicts were given as those of a part."""
         about = self.answers.of_kind(metric, self.rubric)
+        about = about & ~trained_on(judge.verdicts, self.answers)
         if judge.asked_in_part or not judge.judges(metric):
             return about & self.asked(judge, metric)
         return about

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import Status, Verdict
+from judgebench.records import TRAINED_ON, Status, Verdict
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, ratio
 from judgebench.study.answers import IndexedAnswers
@@ -27,6 +27,8 @@ class Indexed(Protocol):
     def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray: ...
 
     def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]: ...
+
+    def trained_on(self, answers: IndexedAnswers) -> NDArray[np.bool_]: ...
 
     def status_counts(self) -> Mapping[Status, int]: ...
 
@@ -95,6 +97,13 @@ def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArr
     found = np.zeros(len(answers), dtype=np.bool_)
     found[[row for row in map(answers.row, verdicts) if row >= 0]] = True
     return found
+
+
+def trained_on(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
+    """Whether the judge skipped each answer (answers,) because it learnt from it."""
+    if isinstance(verdicts, Indexed):
+        return verdicts.trained_on(answers)
+    return was_asked({k: v for k, v in verdicts.items() if v.reason == TRAINED_ON}, answers)
 
 
 def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:

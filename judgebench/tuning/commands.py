@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from typer.core import TyperGroup
 
 from judgebench.cli.commands import Commands
@@ -16,7 +18,7 @@ from judgebench.cli.options import (
     LocalOnly,
     RunOption,
 )
-from judgebench.cli.show import AsJson, Output, Quiet, Verbose
+from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose
 
 
 class _Tune(TyperGroup):
@@ -59,3 +61,106 @@ def bench(
     output = Output(verbose, quiet, as_json)
     asked = Asked(bench, run, limit, budget, data_folder, dry_run, output, local_only)
     benchmark(asked, Examining())
+
+
+JudgeName = Annotated[str, typer.Argument(metavar="NAME", help="A judge that learns.")]
+BenchOption = Annotated[
+    Path, typer.Option("--bench", metavar="BENCH", help="The benchmark that it is a judge of.")
+]
+
+
+@app.command(epilog="Example: judgebench tune export my-judge exported/my-judge")
+def export(
+    name: JudgeName,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where it is written.")],
+    bench: BenchOption = Path("bench.yaml"),
+    run: RunOption = None,
+    merged: Annotated[
+        bool, typer.Option("--merged", help="A whole model in place of an adapter.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace an earlier export in FOLDER.")
+    ] = False,
+    budget: Budget = None,
+    data_folder: DataFolder = None,
+) -> None:
+    """Write what a judge learns from all labels into a folder, to be used on other data.
+
+    The folder holds a manifest, the rubric and a model card. Run the benchmark first: what the
+    judge is worth is measured out of fold.
+    """
+    from judgebench.progress import ProgressDisplay
+    from judgebench.runner.bench import default_run_folder, load_bench
+    from judgebench.runner.forecast import budget_of
+    from judgebench.runner.judging import Work
+    from judgebench.runner.stop import Stop
+    from judgebench.store.folder import RunFolder
+    from judgebench.tuning.export import Wanted, export_judge
+
+    console, wanted = ONE_SCREEN.console(), Wanted(name, folder, merged, replace)
+    loaded = load_bench(bench, data_folder=data_folder, run_folder=run)
+    try:
+        at = RunFolder(run or default_run_folder(loaded.config))
+        with ProgressDisplay(console) as display:
+            work = Work(at, display, budget_of(loaded, at, budget), Stop())
+            export_judge(loaded, wanted, work)
+    finally:
+        loaded.close()
+    console.print(f"{name} is in {folder}; read {folder / 'README.md'} first", soft_wrap=True)
+
+
+@app.command(
+    "import", epilog="Example: judgebench tune import exported/my-judge --bench bench.yaml"
+)
+def import_(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="An exported judge.")],
+    bench: Annotated[
+        Path | None,
+        typer.Option("--bench", metavar="BENCH", help="Where it is to judge; checked with it."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its name there. Default: the folder's.")
+    ] = None,
+    renamed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar="NAME=NAME",
+            help="A judge that it needs, and what that one is called there. Repeatable.",
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Where its base weights or its encoder lie."),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Write the entry into this file.")
+    ] = None,
+) -> None:
+    """Check an exported judge and print its entry for `judges` of a bench.yaml.
+
+    Checked are all of its files, its base weights and, with --bench, rubric and judges.
+    """
+    from functools import partial
+
+    import yaml
+
+    from judgebench.runner.bench import load_bench
+    from judgebench.store.folder import RunFolder
+    from judgebench.tuning.judges import learner_of
+    from judgebench.tuning.tuned import import_judge
+
+    pairs = dict(pair.partition("=")[::2] for pair in renamed or ())
+    loaded = load_bench(bench) if bench else None
+    beside = (to or bench or Path("bench.yaml")).parent
+    try:
+        names = {"name": name, "from": pairs, "base": base}
+        make = partial(learner_of, folder=RunFolder(Path("runs") / "import"))
+        value = import_judge(folder, names, beside, loaded, make)
+    finally:
+        if loaded:
+            loaded.close()
+    line = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)
+    if to:
+        to.write_text(line, encoding="utf-8")
+    typer.echo(f"checked: {folder}; the entry:\n  - {to or line.strip()}")

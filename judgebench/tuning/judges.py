@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -17,38 +18,46 @@ from judgebench.tuning.config import SHUFFLED, BySystemConfig, Learn, Stage, Tun
 from judgebench.tuning.learnt import Cell, Learner, LearntJudge
 from judgebench.tuning.silver import read_silver, with_silver
 from judgebench.tuning.training import Material, material_of
+from judgebench.tuning.tuned import TunedEntry, TunedJudge
 
 FOLDER = "tuning"  # in a run folder: what was learnt
 CONTROLS = (BySystemConfig,)
 
 
-def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
-    """A judge for each entry that learns, in folds, and the controls that are fitted in the same
-    folds. Raises SetupError where nothing can be learnt."""
+def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | TunedJudge]:
+    """A judge for each entry that learns, in folds, the controls that are fitted in the same folds,
+    and the judges that were tuned elsewhere. Raises SetupError where nothing can be learnt."""
+    tuned = [
+        TunedJudge(entry, bench, partial(learner_of, folder=folder))
+        for entry in bench.learning
+        if isinstance(entry, TunedEntry)
+    ]
+    if not (entries := _with_controls(bench)):
+        return tuned
     material = _material(bench)
-    return [
+    return tuned + [
         LearntJudge(
-            entry.name, _learner(entry, bench, folder), _for(entry, material),
+            entry.name, learner_of(entry, bench, folder), _for(entry, material),
             fold_cells(material), folder.path / FOLDER,
             kind="control" if isinstance(entry, CONTROLS) else "judge",
         )
-        for entry in _with_controls(bench)
+        for entry in entries
     ]  # fmt: skip
 
 
 def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     """What `judgebench tune` adds: every judge that learns once more, on what it is scored on, from
     fewer labels, and without the answers of a system."""
-    if not bench.learning:
+    if not (entries := _with_controls(bench)):
         message = "has no judge that learns: give one the key `learn`"
         raise SetupError(Problem(message, str(bench.file), field="judges"))
     material = _material(bench)
     return [
         LearntJudge(
-            f"{entry.name}~{name}", _learner(entry, bench, folder), _for(entry, material), cells,
+            f"{entry.name}~{name}", learner_of(entry, bench, folder), _for(entry, material), cells,
             folder.path / FOLDER, kind="tuning", more={"of": entry.name, "as": name},
         )
-        for whole in _with_controls(bench)
+        for whole in entries
         for entry, name, cells in [
             *(
                 (whole, name, cells)
@@ -119,7 +128,7 @@ def _some(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
 
 def _with_controls(bench: Bench) -> list[LearntEntry]:
     """The entries, and the controls that are fitted the same way, unless there are to be none."""
-    entries = list(bench.learning)
+    entries = [entry for entry in bench.learning if not isinstance(entry, TunedEntry)]
     taken = bench.names
     if bench.config.controls is True and not all(isinstance(e, CONTROLS) for e in entries):
         entries += [
@@ -157,7 +166,7 @@ def _material(bench: Bench) -> Material:
     return with_silver(material, {name: found for name, found in silver.items() if found})
 
 
-def _learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
+def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
     """Each way to learn, by its entry."""
     rubric = bench.rubric.of_kind("answer") or bench.rubric
     match entry:

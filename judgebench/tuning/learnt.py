@@ -72,7 +72,7 @@ class LearntJudge:
         *, kind: str = "judge", more: Mapping[str, Any] = {},
     ) -> None:  # fmt: skip
         self.name, self.kind, self.more, self.needs = name, kind, more, learner.needs
-        self._learner, self._material, self._cells = learner, material, cells
+        self.learner, self._material, self._cells = learner, material, cells
         self.parse_retries = getattr(learner, "parse_retries", 0)
         self._cell_of = np.full(len(material.answers), -1, dtype=np.int64)
         self._trained: list[TrainingSet] = [
@@ -108,11 +108,15 @@ class LearntJudge:
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         for cell, some in groupby(tasks, key=lambda task: self._cell(task.answer.item_id)):
-            folder = self._fitted(cell)
-            for verdict in self._learner.judge(some, folder):
+            folder = self.fitted(cell)
+            for verdict in self.learner.judge(some, folder):
                 yield replace(verdict, judge=self.name, signature=self.signature)
 
-    def _fitted(self, number: int) -> Path:
+    def training(self, number: int) -> TrainingSet:
+        """What is learnt from for that cell."""
+        return self._trained[number]
+
+    def fitted(self, number: int) -> Path:
         """The folder of what was learnt for that cell; learns it where it is not there yet."""
         cell, train = self._cells[number], self._trained[number]
         folder = self._home / cell.name
@@ -124,7 +128,7 @@ class LearntJudge:
                 raise SetupError(f"{self.name}: no label of {metric} to learn from in {cell.name}")
         folder.mkdir(parents=True, exist_ok=True)
         self._work.progress.say(f"{self.name}: learns from {len(train):,} answers ({cell.name})")
-        facts = self._learner.fit(train, folder, self._work)
+        facts = self.learner.fit(train, folder, self._work)
         content = {"n": len(train), "hash": train.hash, **facts}
         if train.beside:
             totals = {file: len(silver) for file, silver in self._material.silver.items()}
@@ -141,7 +145,7 @@ class LearntJudge:
         return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
 
     def close(self) -> None:
-        self._learner.close()
+        self.learner.close()
 
 
 def verdict_of(

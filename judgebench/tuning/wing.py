@@ -26,8 +26,9 @@ def _settings() -> type[BaseModel]:
 
 def _entry(value: Any, file: Path, node: yaml.Node | None) -> LearntEntry:
     from judgebench.tuning.config import learn_entry
+    from judgebench.tuning.tuned import tuned_entry
 
-    return learn_entry(value, file, node)
+    return (tuned_entry if "tuned" in value else learn_entry)(value, file, node)
 
 
 def _open(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
@@ -45,6 +46,6 @@ def _commands(app: typer.Typer) -> None:
 WING = Wing(
     name="tuning",
     section=Section("tuning", _settings),
-    learning=Learning(("learn",), _entry, _open),
+    learning=Learning(("learn", "tuned"), _entry, _open),
     commands=_commands,
 )

@@ -1,0 +1,313 @@
+"""A judge that was tuned on one data set judges another, and says what it was trained on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from learning_case import write_bench
+
+import judgebench as jb
+from judgebench.errors import SetupError
+from judgebench.progress import NoProgress
+from judgebench.rubric import load_rubric
+from judgebench.runner.bench import load_bench
+from judgebench.runner.budget import Budget
+from judgebench.runner.judging import Work
+from judgebench.runner.stop import Stop
+from judgebench.store.folder import RunFolder
+from judgebench.tuning.export import Wanted, export_judge
+from judgebench.tuning.exported import read_export
+
+SYS = "  - {name: who, learn: by-system}"
+MINE = "  - {name: mine, tuned: ../who}"
+
+
+def elsewhere(
+    folder: Path, judges: str, questions: int = 6, changed: Mapping[str, Mapping[str, str]] = {}
+) -> Path:
+    """The same two systems, on other questions and in other words; `changed` are cells of items."""
+    bench = write_bench(folder, judges, questions)
+    with (folder / "labels.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    for row in rows:
+        row["question"] = row["question"].replace("Question", "What of")
+        row["text"] = (
+            f"On a subject of its own: {row['text'].split(' ', 1)[0]} remark {row['group']}"
+        )
+        row.update(changed.get(row["item_id"], {}))
+    with (folder / "labels.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return bench
+
+
+def exported(tmp_path: Path, **wanted: Any) -> Path:
+    bench = write_bench(tmp_path / "a", SYS)
+    jb.run(bench, tmp_path / "run-a")
+    folder = tmp_path / "who"
+    loaded = load_bench(bench, run_folder=tmp_path / "run-a")
+    work = Work(RunFolder(tmp_path / "run-a"), NoProgress(), Budget(None), Stop())
+    export_judge(loaded, Wanted("who", folder, **wanted), work)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def who(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return exported(tmp_path_factory.mktemp("exported"))
+
+
+@pytest.fixture
+def placed(who: Path, tmp_path: Path) -> Path:
+    """A copy of the export, to be spoilt."""
+    import shutil
+
+    return Path(shutil.copytree(who, tmp_path / "who"))
+
+
+def verdicts(run: Path, judge: str = "mine") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / f"verdicts-{judge}.jsonl").open()]
+
+
+def test_it_judges_other_data_as_what_it_learnt_says(placed: Path, tmp_path: Path) -> None:
+    study = jb.run(elsewhere(tmp_path / "b", MINE), tmp_path / "run-b")
+    counts = json.loads((placed / "model" / "counts.json").read_text())["tone"]
+    assert counts == {"model-x": [10, 10, 0], "model-y": [0, 10, 10], "": [10, 20, 10]}
+    (mine,) = (judge for judge in study.judges if judge.name == "mine")
+    assert mine.kind == "judge"
+    said = {item: verdict.labels["tone"] for item, verdict in mine.verdicts.items()}
+    # Of two labels that are as likely, the less severe.
+    assert said == {
+        f"{system}-{q}": label
+        for system, label in (("model-x", "Friendly"), ("model-y", "Curt"))
+        for q in range(6)
+    }
+    assert mine.verdicts["model-x-0"].probabilities == {
+        "tone": {"Friendly": 0.5, "Curt": 0.5, "Rude": 0.0}
+    }
+
+
+def test_its_signature_covers_what_the_folder_holds(placed: Path, tmp_path: Path) -> None:
+    bench = elsewhere(tmp_path / "b", MINE)
+    jb.run(bench, tmp_path / "run-b")
+    entry = json.loads((tmp_path / "run-b" / "run.json").read_text())["judges"]["mine"]
+    manifest = json.loads((placed / "manifest.json").read_text())
+    assert entry["about"]["export"]["of"] == manifest["signature"]
+    assert entry["about"]["export"]["hash"] == read_export(placed).hash
+    assert {v["signature"] for v in verdicts(tmp_path / "run-b")} == {entry["signature"]}
+
+
+def test_what_it_was_trained_on_is_skipped_and_not_due(who: Path, tmp_path: Path) -> None:
+    changed = {
+        "model-x-0": {"question": "  question 0 "},
+        "model-x-1": {"text": "curt words, number 1: of MODEL-X about matter 1!"},
+        "model-x-2": {"text": "Friendly words number 4 of model-x about matter 4 indeed"},
+        "model-x-3": {"text": "Curt words of quite another kind, number 3"},
+    }
+    bench = elsewhere(tmp_path / "b", f"  - {{name: mine, tuned: {who}}}", 8, changed)
+    study = jb.run(bench, tmp_path / "run-b")
+    found = {v["item_id"]: v for v in verdicts(tmp_path / "run-b")}
+    known = {item for item, v in found.items() if v["status"] == "skipped"}
+    assert known == {"model-x-0", "model-x-1", "model-x-2"}
+    assert {found[item]["reason"] for item in known} == {"trained on it"}
+    assert len(found) == 16
+    (mine,) = (judge for judge in study.judges if judge.name == "mine")
+    (metric,) = study.rubric.metrics
+    assert study.due(mine, metric).sum() == study.asked(mine, metric).sum() == 13
+    aligned = jb.align(study)
+    assert aligned.score("accuracy", "mine", "tone").n == 13
+    assert aligned.score("accuracy", "mine", "tone").n_missing == 0
+    (summary,) = aligned.real_judges
+    assert (summary.n, summary.statuses) == (13, {"ok": 13, "trained on it": 3})
+    assert "mine: 13 of 13 verdicts read; 3 answers skipped: trained on them" in str(aligned.part)
+    decided = jb.decide(study).to_frame()
+    assert decided[decided.statistic == "failures"].n.tolist() == [13]
+
+
+def test_an_altered_answer_of_a_known_one_is_known(who: Path, tmp_path: Path) -> None:
+    attacking = pytest.importorskip("judgebench.stress.attacking")
+    changed = {"model-x-0": {"text": "Friendly words number 0 of model-x about matter 0"}}
+    judges = f"  - {{name: mine, tuned: {who}}}\nstress: {{attacks: [greeting]}}"
+    bench = elsewhere(tmp_path / "b", judges, 4, changed)
+    jb.run(load_bench(bench, extend=attacking.Attacking()), tmp_path / "run-b")
+    beside = [json.loads(line) for line in (tmp_path / "run-b" / "attacks.jsonl").open()]
+    parents = {line["item_id"]: line["parent_id"] for line in beside}
+    statuses = {v["item_id"]: v["status"] for v in verdicts(tmp_path / "run-b")}
+    altered = [item for item, parent in parents.items() if parent == "model-x-0"]
+    assert altered
+    assert {statuses[item] for item in altered} == {"skipped"}
+    assert {statuses[item] for item in parents if item not in altered} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (
+            lambda f: (f / "manifest.json").unlink(),
+            "who: holds no exported judge: manifest",
+        ),
+        (
+            lambda f: (f / "manifest.json").write_text(
+                (f / "manifest.json").read_text().replace('"answers": 40', '"answers": 41')
+            ),
+            r"manifest\.json: was changed after the export",
+        ),
+        (
+            lambda f: (f / "model" / "counts.json").write_bytes(
+                (f / "model" / "counts.json").read_bytes().replace(b"10", b"11", 1)
+            ),
+            r"counts\.json: SHA-256: was changed after the export; found [0-9a-f]{64}",
+        ),
+        (lambda f: (f / "known.json").unlink(), r"known\.json: is missing from the export"),
+    ],
+)
+def test_a_folder_that_is_not_whole(
+    placed: Path, tmp_path: Path, spoil: Callable[[Path], object], why: str
+) -> None:
+    spoil(placed)
+    with pytest.raises(SetupError, match=why):
+        jb.load_bench(elsewhere(tmp_path / "b", MINE))
+
+
+def test_another_rubric(placed: Path, tmp_path: Path) -> None:
+    bench = elsewhere(tmp_path / "b", MINE)
+    rubric = (tmp_path / "b" / "tone.yaml").read_text()
+    (tmp_path / "b" / "tone.yaml").write_text(rubric.replace("an insult", "two insults"))
+    why = (
+        r"who: rubric: is for another rubric: the metric tone differs; "
+        r"found tone [0-9a-f]{16}; allowed: .*rubric\.yaml"
+    )
+    with pytest.raises(SetupError, match=why):
+        jb.run(bench, tmp_path / "run-b")
+    (tmp_path / "b" / "tone.yaml").write_text(
+        rubric.replace("id: tone", "id: sound").replace("Judge the", "Grade the")
+    )
+    why = "is for another rubric: instructions differ, the metric tone is missing"
+    with pytest.raises(SetupError, match=why):
+        jb.run(bench, tmp_path / "run-b")
+
+
+def test_a_rubric_with_more_metrics_is_judged_in_part(placed: Path, tmp_path: Path) -> None:
+    bench = elsewhere(tmp_path / "b", MINE)
+    with (tmp_path / "b" / "tone.yaml").open("a") as file:
+        file.write("  - {id: length, title: Length, question: Long, kind: nominal,")
+        file.write(" labels: [Short, Long]}\n")
+    study = jb.run(bench, tmp_path / "run-b")
+    (mine,) = (judge for judge in study.judges if judge.name == "mine")
+    assert [mine.judges(metric) for metric in study.rubric.metrics] == [True, False]
+
+
+def test_the_entry_is_checked(placed: Path, tmp_path: Path) -> None:
+    for keys, why in {
+        "tuned: ../nowhere": "nowhere: holds no exported judge",
+        "tuned: ../who, from: {a: b}": "from: is no judge that the exported one needs; found a; "
+        "allowed: none: it needs no judge",
+        "tuned: ../who, learn: by-system": "learn: is not a known key",
+    }.items():
+        with pytest.raises(SetupError, match=why):
+            jb.load_bench(elsewhere(tmp_path / "b", f"  - {{name: mine, {keys}}}"))
+
+
+def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: Any) -> None:
+    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
+    jb.run(bench, run)
+    given = ("tune", "export", "who", tmp_path / "to", "--bench", bench, "--run", run)
+    code, out, err = call(*given)
+    assert (code, err) == (0, "")
+    assert f"who is in {tmp_path / 'to'}; read {tmp_path / 'to' / 'README.md'} first" in out
+    before = (tmp_path / "to" / "manifest.json").read_bytes()
+    code, _, err = call(*given)
+    assert code != 0
+    assert f"{tmp_path / 'to'}: is there already" in err
+    assert call(*given, "--replace")[0] == 0
+    assert (tmp_path / "to" / "manifest.json").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "run", "to"]
+    (tmp_path / "to" / "manifest.json").unlink()
+    code, _, err = call(*given, "--replace")
+    assert "to: holds no manifest.json, so it is not replaced" in err
+
+
+def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
+    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
+    given = (tmp_path / "to", "--bench", bench, "--run", run)
+    _, _, err = call("tune", "export", "who", *given)
+    assert "run: has no out-of-fold verdicts of who as the benchmark stands" in err
+    _, _, err = call("tune", "export", "whom", *given)
+    assert "judges: is no judge of this benchmark that learns; found whom; allowed: who" in err
+    jb.run(bench, run)
+    _, _, err = call("tune", "export", "who", *given, "--merged")
+    assert "merged: has no adapter that could be merged; allowed: learn: lora" in err
+    write_bench(tmp_path / "a", SYS, questions=21)
+    _, _, err = call("tune", "export", "who", *given)
+    assert "has no out-of-fold verdicts of who as the benchmark stands" in err
+    assert not (tmp_path / "to").exists()
+
+
+def test_import_prints_the_entry(placed: Path, tmp_path: Path, call: Any) -> None:
+    bench = elsewhere(tmp_path / "b", "  - entry.yaml")
+    code, out, err = call("tune", "import", placed)
+    assert (code, err) == (0, "")
+    assert "{name: who, tuned: " in out
+    entry = tmp_path / "b" / "entry.yaml"
+    given = ("tune", "import", placed, "--name", "mine")
+    code, out, _ = call(*given, "--to", entry)
+    assert code == 0
+    assert entry.read_text() == "{name: mine, tuned: ../who}\n"
+    jb.run(bench, tmp_path / "run-b")
+    assert len(verdicts(tmp_path / "run-b")) == 12
+    rubric = (tmp_path / "b" / "tone.yaml").read_text()
+    (tmp_path / "b" / "tone.yaml").write_text(rubric.replace("an insult", "two insults"))
+    code, _, err = call(*given, "--bench", bench)
+    assert code != 0
+    assert "is for another rubric" in err
+
+
+def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:
+    card = (who / "README.md").read_text()
+    assert "**It is not clinically reviewed**" in card
+    assert "40 answers with labels of 3 annotators: 40 for Tone (" in card
+    assert "- {name: who, tuned: PATH-OF-THIS-FOLDER}" in card
+    assert re.search(r"^\| who \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] \|.*\| 40 \|$", card, re.M)
+    assert re.search(r"^\| constant-majority \| 0\.500", card, re.M)
+    manifest = json.loads((who / "manifest.json").read_text())
+    assert load_rubric(who / "rubric.yaml").content_hash == manifest["rubric"]["hash"]
+
+
+def test_no_text_lies_in_the_folder(who: Path) -> None:
+    for path in who.rglob("*"):
+        if path.is_file():
+            assert "matter" not in path.read_text()
+            assert "Question 1" not in path.read_text()
+
+
+@pytest.mark.long
+def test_a_killed_export_leaves_nothing_half_written(tmp_path: Path) -> None:
+    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
+    jb.run(bench, run)
+    given = ["export", "who", tmp_path / "to", "--bench", bench, "--run", run]
+    command = [sys.executable, "-m", "judgebench", "tune", *map(str, given)]
+    slowed = "import time, judgebench.tuning.export as e; e.card = lambda *_: time.sleep(60)"
+    called = f"sys.argv = {command[2:]!r}; from judgebench.cli.app import main; main()"
+    source = f"import sys; {slowed}; {called}"
+    part = tmp_path / ".to.part"
+    with subprocess.Popen([sys.executable, "-c", source]) as process:
+        for _ in range(600):
+            if (part / "known.json").exists() or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    assert part.is_dir()
+    assert not (tmp_path / "to").exists()
+    subprocess.run(command, check=True, capture_output=True)
+    assert read_export(tmp_path / "to").name == "who"
+    assert not part.exists()
