@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from judgebench.api import run as run
     from judgebench.api import stress as stress
     from judgebench.api import study as study
+    from judgebench.api import tune as tune
     from judgebench.backends.contract import Backend as Backend
     from judgebench.backends.contract import Message as Message
     from judgebench.backends.contract import Reply as Reply
@@ -72,7 +73,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "api": (
         "align", "analyse", "check", "compare", "decide", "load_bench", "open_run", "prefer",
-        "rank", "report", "run", "stress", "study",
+        "rank", "report", "run", "stress", "study", "tune",
     ),
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),

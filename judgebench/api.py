@@ -292,6 +292,36 @@ def prefer(study: Study) -> Shown:
     return _found(study, "preferences", "question with several responses")
 
 
+def tune(
+    bench: Study | str | Path,
+    folder: str | Path | None = None,
+    *,
+    budget: float | None = None,
+    show_progress: bool = False,
+) -> Shown:
+    """What judges that learn are worth on answers that they never saw: the gain over what was there
+    before, what one would have claimed without folds, held-out systems, learning curves.
+
+    Runs the bench.yaml as `judgebench tune` does, into the run folder (default: runs/NAME); of a
+    study of such a run, shows it again. `budget` and `show_progress` are as in `run`.
+
+    Raises SetupError where no judge learns.
+
+    >>> import judgebench as jb
+    >>> frame = jb.tune("bench.yaml", "runs/tuned").to_frame()
+    >>> sorted(frame.analysis.unique())
+    ['gain', 'otherwise', 'score', 'test']
+    """
+    _need("tuning")
+    if not isinstance(bench, Study):
+        from judgebench.runner.bench import load_bench as load
+
+        extend = import_module("judgebench.tuning.judges").Examining()
+        loaded = load(Path(bench), extend=extend)
+        bench = run(loaded, folder, budget=budget, show_progress=show_progress)
+    return _found(bench, "tuning", "judge that learns")
+
+
 def _need(wing: str) -> None:
     """Raises SetupError where that part of judgebench was taken out."""
     from judgebench.features import WINGS

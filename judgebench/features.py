@@ -70,13 +70,14 @@ class FileKind:
 class Learning:
     """Judges that a wing makes of answers, human labels and other judges' verdicts.
 
-    `entry` reads an entry of `judges` that has one of the `keys`, seen from a file. `open` makes
-    the judges of a checked benchmark, in a run folder, without calling a model; both raise
-    SetupError with every problem.
+    `entry` reads an entry of `judges` that has one of the `keys`, seen from a file. `check` looks
+    at a benchmark with such entries, and `open` makes its judges, in a run folder, without calling
+    a model; all raise SetupError with every problem.
     """
 
     keys: tuple[str, ...]
     entry: Callable[[Any, Path, yaml.Node | None], LearntEntry]
+    check: Callable[[Bench], None]
     open: Callable[[Bench, RunFolder], Sequence[LearntJudge]]
 
 

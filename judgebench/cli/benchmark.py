@@ -74,7 +74,7 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
         bench.close()
     if sharing is None or sharing.shard is None or folder.manifest().get("state") == "finished":
         failed = not report_and_print(folder.path, asked.output)
-        if not (bench.judges or bench.recorded):
+        if not (bench.judges or bench.recorded or bench.learning):
             _say_no_judge(console, bench, folder)
     if stopped:
         typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {_this_command()}", err=True)
@@ -92,14 +92,14 @@ def _judge(
     parts = [
         counted(len(bench.answers), "answer"),
         counted(bench.dataset.n_labels, "human label"),
-        counted(len(bench.judges) + len(bench.recorded), "judge"),
+        counted(len(bench.judges) + len(bench.recorded) + len(bench.learning), "judge"),
         counted(len(bench.juries), "jury", "juries"),
         counted(len(bench.controls), "control judge"),
     ]
     if bench.calibrations:
         parts.insert(-1, counted(len(bench.calibrations), "calibrated judge"))
     if bench.extension:
-        parts.insert(1, bench.extension.counted)
+        parts[1:1] = [bench.extension.counted] if bench.extension.counted else []
         for line in bench.extension.told:
             console.print(line)
     console.print(
@@ -151,7 +151,7 @@ def _leave_at_once() -> NoReturn:
 def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
     from rich.table import Table
 
-    from judgebench.runner import forecast
+    from judgebench.runner import forecast, with_learnt
 
     table = Table(title="Estimate of this run (token counts are rough)")
     for heading in ("judge", "answers", "judged before", "calls", "prompt tokens", "reply tokens"):
@@ -166,4 +166,6 @@ def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
     for judge in bench.recorded:
         told = f"{judge.name}: recorded verdicts on {judge.n_rows:,} items, no call."
         console.print(told)
+    for learnt in with_learnt(bench, folder).learnt:
+        console.print(f"{learnt.ahead}.")
     console.print("No model was called, nothing was written.")

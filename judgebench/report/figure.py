@@ -116,7 +116,7 @@ def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
 
 def draw_intervals(shown: Intervals) -> Any:
     """A band for each line, with a point and its interval for each lane."""
-    looks = _looks([lane for _, lanes in shown.lines for lane in lanes])
+    looks = looks_of([lane for _, lanes in shown.lines for lane in lanes])
     names = [
         _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
         for line, lanes in shown.lines
@@ -152,7 +152,7 @@ def draw_intervals(shown: Intervals) -> Any:
     return figure
 
 
-def _looks(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:
+def looks_of(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:
     """Label, colour and shape of each lane by its name; controls are hollow, humans black."""
     kinds = {lane.name: lane.kind for lane in lanes}
     looks: dict[str, dict[str, Any]] = {}

@@ -6,7 +6,7 @@ the answer, signature of the judge, repeat): what has an ending is never asked a
 
 from judgebench.runner.batching import batched
 from judgebench.runner.forecast import Forecast, forecast
-from judgebench.runner.run_bench import Sharing, run
+from judgebench.runner.run_bench import Sharing, run, with_learnt
 from judgebench.runner.stop import Interrupted
 
-__all__ = ["Forecast", "Interrupted", "Sharing", "batched", "forecast", "run"]
+__all__ = ["Forecast", "Interrupted", "Sharing", "batched", "forecast", "run", "with_learnt"]

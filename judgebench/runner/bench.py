@@ -284,7 +284,7 @@ def load_bench(
     warnings = (*dataset.warnings, *told)
     dataset = replace(dataset, warnings=warnings)
     questions = bool(calibrations) and any(answer.question for answer in dataset.answers)
-    return Bench(
+    bench = Bench(
         config=config,
         file=file,
         rubric=rubric,
@@ -299,6 +299,13 @@ def load_bench(
         extension=extension,
         variants=tuple(extension.variants(opened)) if extension else (),
     )
+    try:
+        for kind in learnings() if learning else ():
+            kind.check(bench)
+    except SetupError:
+        bench.close()
+        raise
+    return bench
 
 
 class Gathered:

@@ -56,6 +56,11 @@ class LearntJudge(Judge, Protocol):
     needs: Sequence[str]
     more: Mapping[str, Any]
 
+    @property
+    def ahead(self) -> str:
+        """What it has yet to learn and to judge, in words."""
+        ...
+
     def begin(self, work: Work) -> None:
         """Whom to ask for the budget, and whom to tell how far it is."""
         ...

@@ -113,7 +113,7 @@ def run(
     """
     sharing.check(bench, budget)
     shard = sharing.shard
-    bench = _with_learnt(bench, folder)
+    bench = with_learnt(bench, folder)
     shown = OneAtATime(progress or NoProgress())
     with folder.locked(shard), backend_warnings_to(shown):
         answers = indexed(bench.dataset.answers)
@@ -225,7 +225,7 @@ def _wind_down(bench: Bench) -> None:
         judge.wind_down()
 
 
-def _with_learnt(bench: Bench, folder: RunFolder) -> Bench:
+def with_learnt(bench: Bench, folder: RunFolder) -> Bench:
     """With the judges that wings make of it. Raises SetupError."""
     makers = [learning.open for learning in learnings() if bench.learning]
     makers += [bench.extension.learnt] if bench.extension else []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from judgebench.store.folder import RunFolder
 from judgebench.study.answers import indexed
 from judgebench.tuning.by_system import BySystem
 from judgebench.tuning.config import SHUFFLED, BySystemConfig, Learn, Stage, TuningConfig
+from judgebench.tuning.folds import components
 from judgebench.tuning.learnt import Cell, Learner, LearntJudge
 from judgebench.tuning.silver import read_silver, with_silver
 from judgebench.tuning.training import Material, material_of
@@ -35,11 +37,13 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     if not (entries := _with_controls(bench)):
         return tuned
     material = _material(bench)
+    cells = fold_cells(material)
+    told = _told(material, cells)
     return tuned + [
         LearntJudge(
-            entry.name, learner_of(entry, bench, folder), _for(entry, material),
-            fold_cells(material), folder.path / FOLDER,
-            kind="control" if isinstance(entry, CONTROLS) else "judge",
+            entry.name, learner_of(entry, bench, folder), _for(entry, material), cells,
+            folder.path / FOLDER, kind="control" if isinstance(entry, CONTROLS) else "judge",
+            more={"from": list(entry.needs), "folds": told},
         )
         for entry in entries
     ]  # fmt: skip
@@ -95,11 +99,11 @@ def _examined(
     every = np.arange(len(material.answers))
     yield "in-sample", [Cell("all", material.labelled, every)]
     folds = fold_cells(material)
-    rng = np.random.default_rng(seed)
+    # Drawn once, so that fewer labels are some of the more.
+    drawn = [np.random.default_rng([seed, k]).permutation(c.train) for k, c in enumerate(folds)]
     for n in settings.curve:
-        smaller = [Cell(c.name, _some(c.train, n, rng), c.judged) for c in folds]
-        if all(len(c.train) > n for c in folds):
-            yield f"n{n}", smaller
+        some = zip(folds, drawn, strict=True)
+        yield f"n{n}", [Cell(c.name, np.sort(rows[:n]), c.judged) for c, rows in some]
     systems = np.array([answer.system for answer in material.answers])
     for system in settings.holdout_systems:
         own = systems == system
@@ -122,8 +126,46 @@ def _for(entry: LearntEntry, material: Material) -> Material:
     return replace(material, silver={name: material.silver[name] for name in names})
 
 
-def _some(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    return np.sort(rng.permutation(rows)[:n])
+def _told(material: Material, cells: Sequence[Cell]) -> Mapping[str, Any]:
+    """How the folds were made, for the manifest."""
+    folds, labelled = material.folds, material.labelled
+    others = [int((folds.of[labelled] != number).sum()) for number in range(len(cells))]
+    tied = np.bincount(components(folds.question, folds.text))
+    return {
+        "answers": [len(cell.judged) for cell in cells],
+        "learnt_from": [len(cell.train) for cell in cells],
+        "left_out": [n - len(cell.train) for n, cell in zip(others, cells, strict=True)],
+        "largest": int(tied.max(initial=0)),
+        "joined": folds.joined,
+    }
+
+
+def check_judges(bench: Bench) -> None:
+    """Raises SetupError with all that keeps judges from learning in folds, or what they learn from
+    being examined as `tuning` says."""
+    if not _with_controls(bench):
+        return
+    settings, problems = _settings(bench), list[Problem]()
+    systems = {answer.system for answer in bench.answers}
+    for system in settings.holdout_systems:
+        if system not in systems:
+            allowed, field = ", ".join(sorted(systems - {""})), "tuning.holdout_systems"
+            problems.append(Problem("is no system of an answer", "", None, field, system, allowed))
+    try:
+        material = _material(bench)
+        for metric, given in material.ratings.items():
+            if (n := int((given.values >= 0).any(axis=1).sum())) < settings.folds:
+                message = "has fewer answers with a human label to learn from than there are folds"
+                found = f"{n} of {settings.folds}"
+                problems.append(Problem(message, field=f"rubric.{metric}", found=found))
+        least = min(len(cell.train) for cell in fold_cells(material))
+        for n in (n for n in settings.curve if n > least):
+            message = f"is more than the {least:,} answers with a label that a fold learns from"
+            problems.append(Problem(message, field="tuning.curve", found=str(n)))
+    except SetupError as error:
+        problems += error.problems
+    if problems:
+        raise SetupError([replace(p, file=p.file or str(bench.file)) for p in problems])
 
 
 def _with_controls(bench: Bench) -> list[LearntEntry]:

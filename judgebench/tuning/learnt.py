@@ -15,6 +15,7 @@ from judgebench.errors import SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.records import Status, Verdict, content_hash
+from judgebench.report.words import counted
 from judgebench.rubric import Rubric
 from judgebench.runner.judging import Work
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -138,6 +139,15 @@ class LearntJudge:
             }
         write_atomically(folder / LEARNT, to_json(content, indent=1).encode())
         return folder
+
+    @property
+    def ahead(self) -> str:
+        """What it has yet to learn and to judge, in words."""
+        cells = zip(self._cells, self._trained, strict=True)
+        left = [len(t) for c, t in cells if not (self._home / c.name / LEARNT).exists()]
+        sizes = f" from {min(left):,} to {max(left):,} answers" if left else ""
+        judged = counted(int((self._cell_of >= 0).sum()), "answer")
+        return f"{self.name}: learns {counted(len(left), 'time')}{sizes}, judges {judged}"
 
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
         """What was learnt in each cell that is done, by its name."""

@@ -119,7 +119,8 @@ class Material:
     @cached_property
     def labelled(self) -> IntArray:
         """The rows with a label of somebody who makes the truth."""
-        return np.unique(np.concatenate([r.rows for r in self.ratings.values()]))
+        given = [r.rows[(r.values >= 0).any(axis=1)] for r in self.ratings.values()]
+        return np.unique(np.concatenate(given))
 
     def _truth(self, metric: str, rows: IntArray) -> IntArray:
         """(rows,), -1 where there is none."""

@@ -117,6 +117,11 @@ class TunedJudge:
         }
         self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
 
+    @property
+    def ahead(self) -> str:
+        """What it has yet to do, in words."""
+        return f"{self.name}: was learnt elsewhere, judges the answers that it does not know"
+
     def describe(self) -> Mapping[str, Any]:
         return self._about
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     import yaml
     from pydantic import BaseModel
 
+    from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
     from judgebench.runner.extension import LearntEntry, LearntJudge
     from judgebench.store.folder import RunFolder
+    from judgebench.study.study import Study
+    from judgebench.tuning.reading import Learnt
 
 
 def _settings() -> type[BaseModel]:
@@ -31,10 +34,28 @@ def _entry(value: Any, file: Path, node: yaml.Node | None) -> LearntEntry:
     return (tuned_entry if "tuned" in value else learn_entry)(value, file, node)
 
 
+def _check(bench: Bench) -> None:
+    from judgebench.tuning.judges import check_judges
+
+    check_judges(bench)
+
+
 def _open(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     from judgebench.tuning.judges import open_judges
 
     return open_judges(bench, folder)
+
+
+def _read(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
+    from judgebench.tuning.reading import read_tuning
+
+    return read_tuning(folder, study)
+
+
+def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
+    from judgebench.tuning.measure import measure_tuning
+
+    return measure_tuning(study)
 
 
 def _commands(app: typer.Typer) -> None:
@@ -46,6 +67,8 @@ def _commands(app: typer.Typer) -> None:
 WING = Wing(
     name="tuning",
     section=Section("tuning", _settings),
-    learning=Learning(("learn", "tuned"), _entry, _open),
+    read=_read,
+    measure=_measure,
+    learning=Learning(("learn", "tuned"), _entry, _check, _open),
     commands=_commands,
 )

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.confusion import (
+    ACCURACY,
+    BALANCED_ACCURACY,
     confusion_by_cluster,
     diagonal_share,
     mean_severity_error,
@@ -21,10 +23,14 @@ from judgebench.stats.paired import (
     NO_PAIR,
     SHIFT,
     TURNED_YES,
+    discordance_by_cluster,
     holm,
+    mcnemar_clustered,
     moves_by_cluster,
     sign_test,
+    swap_test,
 )
+from judgebench.stats.resample import ClusterCounts
 
 K, G = 4, 3
 labels = st.lists(
@@ -130,3 +136,31 @@ def test_holm_rejects_what_the_step_down_rule_rejects(ps, level: float) -> None:
     while rejected < len(known) and (len(known) - rejected) * known[rejected] <= level:
         rejected += 1
     assert sum(f is not None and f <= level for f in holm(ps)) == rejected
+
+
+def test_swapping_two_raters_at_random_gives_the_p_of_the_exact_test() -> None:
+    rng = np.random.default_rng(5)
+    truth, clusters = rng.integers(0, 3, 120), Clusters(np.arange(120) // 2, 60)
+    first = np.where(rng.random(120) < 0.5, truth, (truth + 1) % 3)
+    second = np.where(rng.random(120) < 0.65, truth, (truth + 1) % 3)
+    counts = np.stack(
+        [confusion_by_cluster(truth, rater, clusters, 3) for rater in (first, second)], axis=-1
+    )
+    apart = discordance_by_cluster(
+        (second == truth).astype(int), (first == truth).astype(int), clusters
+    )
+    exact = mcnemar_clustered(ClusterCounts(apart))
+    assert swap_test(counts, ACCURACY, 20_000) == pytest.approx(exact, abs=0.015)
+    assert swap_test(counts[..., ::-1], ACCURACY, 20_000) == pytest.approx(exact, abs=0.015)
+
+
+def test_two_raters_that_are_alike_have_no_p_of_swapping() -> None:
+    counts = np.ones((5, 2, 2, 1)).repeat(2, axis=-1)
+    assert swap_test(counts, BALANCED_ACCURACY) is None
+    assert swap_test(np.zeros((5, 2, 2, 2)), BALANCED_ACCURACY) is None
+
+
+def test_a_difference_on_every_cluster_has_the_p_of_its_sign() -> None:
+    counts = np.zeros((10, 2, 2, 2))
+    counts[:, 0, 0, 1] = counts[:, 0, 1, 0] = 1  # the second is right everywhere, the first nowhere
+    assert swap_test(counts, ACCURACY, 50_000) == pytest.approx(2 / 2**10, abs=0.0006)

@@ -1,0 +1,189 @@
+"""What it is worth that judges learn, from a study.
+
+Rows `score` hold what a judge reaches out of fold, beside what it learnt from and the controls.
+Rows `gain` hold a judge beside the judge it learnt from, or else the best control judge, which is
+`who`: both on the same answers, and the `difference`, with what it has `shown`; rows `test` their p
+values, Holm's over judges and metrics. Rows `otherwise` hold the same judge taught in another way,
+`as` in-sample, from so many labels or without a system, beside the judge itself on the same
+answers, and that way minus the judge.
+
+A gain is shown where the interval lies above 0 and the corrected p value is at most 1 - level,
+whether missing labels are left out or count as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from judgebench.align.against_truth import paired_labels, score_of, truths
+from judgebench.align.differences import (
+    NEVER_APART,
+    TESTED,
+    Both,
+    both_of,
+    failure_policies,
+    formula_of,
+    score_differences,
+    share_tests,
+)
+from judgebench.align.statistics import STATISTICS
+from judgebench.records import Estimate
+from judgebench.results.rows import Results, Row
+from judgebench.rubric import Metric
+from judgebench.stats.confusion import confusion_by_cluster
+from judgebench.stats.paired import holm, swap_test
+from judgebench.stats.resample import ClusterCounts
+from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.tuning.reading import Learnt
+from judgebench.tuning.result import Tuned
+
+SIDES = ("before", "learnt", "difference")
+WAYS = ("learnt", "otherwise", "difference")
+STATED = ("accuracy", "balanced_accuracy", "weighted_kappa", "severe_recall")
+
+
+def measure_tuning(study: Study) -> Tuned | None:
+    """None where no judge of the study learnt."""
+    taught: Sequence[Learnt] = study.beside.get("tuning") or ()
+    judges = {judge.name: judge for judge in study.judges}
+    taught = [one for one in taught if one.name in judges]
+    metrics = [m for m in study.rubric.metrics if (study.humans[m.id].truth >= 0).any()]
+    metrics = [m for m in metrics if m.of == "answer"]
+    if not taught or not metrics:
+        return None
+    learning = {one.name for one in taught}
+    rivals = {one.name: _rivals(one, judges, learning) for one in taught}
+    others = [judge for of in rivals.values() for judge in of]
+    scored = dict.fromkeys([*learning, *(judge.name for judge in others)])
+    rows: list[Row] = []
+    for metric in metrics:
+        keys = [key for key in STATED if STATISTICS[key].fits(metric)]
+        for name in scored:
+            rows += _scores(study, judges[name], metric, keys)
+        for one in taught:
+            rows += _gains(study, (judges[one.name], rivals[one.name]), metric, keys)
+            rows += _otherwise(study, one, metric, keys)
+    kinds = {judge.name: judge.kind for judge in study.judges}
+    rows += _corrected([r for r in rows if r.analysis == "test" and kinds[r.judge] != "control"])
+    found = Results(tuple(rows))
+    shown = Results(tuple(_said(row, found, 1 - study.resampling.level) for row in found))
+    titles = {metric.id: metric.title for metric in metrics}
+    return Tuned(titles, kinds, tuple(taught), shown, study.gaps)
+
+
+def _rivals(
+    one: Learnt, judges: Mapping[str, JudgeVerdicts], learning: Collection[str]
+) -> list[JudgeVerdicts]:
+    """Whom it is to be better than: the judges it learnt from, else the controls; of a control, the
+    controls that are fitted otherwise."""
+    controls = [judge for judge in judges.values() if judge.kind == "control"]
+    if judges[one.name].kind == "control":
+        return [control for control in controls if control.name not in learning]
+    return [judges[name] for name in one.needs if name in judges] or controls
+
+
+def _counts(study: Study, judge: JudgeVerdicts, metric: Metric) -> tuple[ClusterCounts, int]:
+    """Confusion counts by cluster, and how many labels are missing."""
+    truth, judged, clusters = paired_labels(study, judge, metric)
+    counts = confusion_by_cluster(truth, judged, clusters, len(metric.labels))
+    return ClusterCounts(counts), int(((truth >= 0) & (judged < 0)).sum())
+
+
+def _scores(
+    study: Study, judge: JudgeVerdicts, metric: Metric, keys: Sequence[str]
+) -> Iterator[Row]:
+    counts, missing = _counts(study, judge, metric)
+    for key in keys:
+        found = score_of(study, STATISTICS[key], metric, counts, missing)
+        yield Row("score", key, found, judge.name, metric.id, {"failures": "left_out"})
+
+
+def _gains(
+    study: Study, sides: tuple[JudgeVerdicts, Sequence[JudgeVerdicts]], metric: Metric,
+    keys: Sequence[str],
+) -> Iterator[Row]:  # fmt: skip
+    """Beside that of the rivals which is best by each statistic, ways to count missing labels."""
+    judge, rivals = sides
+    totals = [_counts(study, rival, metric)[0].total for rival in rivals]
+    best: dict[str, list[str]] = {}
+    for key in keys if rivals else ():
+        formula = formula_of(STATISTICS[key], metric).formula
+        reached = [float(formula(total)) for total in totals]
+        name = rivals[int(np.argmax(np.nan_to_num(reached, nan=-np.inf)))].name
+        best.setdefault(name, []).append(key)
+    for rival in (rival for rival in rivals if rival.name in best):
+        both = both_of(study, (rival, judge), metric)
+        for policy, filled, missing in failure_policies(both, metric):
+            about = {"who": rival.name, "failures": policy}
+            found = score_differences(study, metric, filled, missing, best[rival.name])
+            for declared, difference, values in found:
+                for side, estimate in zip(SIDES, (*values, difference), strict=True):
+                    keyed = {**about, "side": side}
+                    yield Row("gain", declared.key, estimate, judge.name, metric.id, keyed)
+            for key, p in _tests(study, metric, filled, best[rival.name]):
+                keyed = {**about, "of": key}
+                yield Row("test", "permutation_p", p, judge.name, metric.id, keyed)
+
+
+def _tests(
+    study: Study, metric: Metric, both: Both, keys: Sequence[str]
+) -> Iterator[tuple[str, Estimate]]:
+    seed, k = study.resampling.seed, len(metric.labels)
+    yield from ((key, p) for key, p in share_tests(metric, both, seed) if key in keys)
+    sides = [confusion_by_cluster(both.truth, x, both.clusters, k) for x in both.judged]
+    counts = np.stack(sides, axis=-1)
+    for key in (key for key in keys if key not in TESTED):
+        p = swap_test(counts, formula_of(STATISTICS[key], metric), seed=seed)
+        yield key, Estimate(p, n=int(sides[0].sum()), reason="" if p is not None else NEVER_APART)
+
+
+def _otherwise(study: Study, one: Learnt, metric: Metric, keys: Sequence[str]) -> Iterator[Row]:
+    """The judge taught in other ways, and that minus the judge itself; missing labels left out."""
+    (judge,) = (judge for judge in study.judges if judge.name == one.name)
+    rows, _, _ = truths(study, metric)
+    for way, (other, _) in one.otherwise.items():
+        both = both_of(study, (judge, other), metric)
+        asked = study.asked(other, metric)[rows]
+        both = replace(both, truth=np.where(asked, both.truth, -1))
+        _, filled, missing = next(failure_policies(both, metric))
+        for declared, difference, values in score_differences(study, metric, filled, missing, keys):
+            for side, estimate in zip(WAYS, (*values, difference), strict=True):
+                about = {"as": way, "kind": _kind(way), "side": side}
+                yield Row("otherwise", declared.key, estimate, one.name, metric.id, about)
+
+
+def _corrected(tests: Sequence[Row]) -> Iterator[Row]:
+    """Holm's correction over judges and metrics, of each statistic."""
+    families: dict[tuple[str, str], list[Row]] = {}
+    for row in tests:
+        families.setdefault((row["of"], row["failures"]), []).append(row)
+    for family in families.values():
+        for row, p in zip(family, holm([row.estimate.value for row in family]), strict=True):
+            yield replace(row, statistic="p_holm", estimate=replace(row.estimate, value=p))
+
+
+def _said(row: Row, found: Results, most: float) -> Row:
+    """A difference with what it shows, in words."""
+    if row.analysis != "gain" or row["side"] != "difference":
+        return row
+    about = {"judge": row.judge, "metric": row.metric, "who": row["who"]}
+    both = found.select("gain", row.statistic, side="difference", **about)
+    tests = found.select("test", "p_holm", of=row.statistic, **about)
+    e = [one.estimate for one in both if one["failures"] != "best"]
+    p = [one.estimate.value for one in tests if one["failures"] != "best"]
+    said = "no gain is shown"
+    if all((one.low or 0.0) > 0 for one in e) and all(x is not None and x <= most for x in p):
+        said = "a gain is shown"
+    elif all(one.high is not None and one.high < 0 for one in e):
+        said = "a loss is shown"
+    return replace(row, keys={**row.keys, "shown": said})
+
+
+def _kind(way: str) -> str:
+    """What a way to teach a judge otherwise is about."""
+    if way.startswith("n") and way[1:].isdigit():
+        return "labels"
+    return "system" if way.startswith("without-") else way if way == "in-sample" else "other"

@@ -1,0 +1,196 @@
+"""The tables and figures of the tuning wing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from judgebench.align.statistics import STATISTICS
+from judgebench.report.words import counted
+from judgebench.results.part import Block, Drawing, Part
+from judgebench.results.rows import Row
+from judgebench.results.tables import Cell, Table
+from judgebench.tuning.figures import draw_curves
+from judgebench.tuning.result import Tuned, labels_of
+
+_MOST_SAID = 200  # characters of a fact
+_DRAWN = ("accuracy", "balanced_accuracy")
+_ABOUT_GAINS = (
+    "Out of fold: no answer is judged by what was learnt from it, from another answer to its "
+    "question, or from one that says nearly the same. Each judge is beside the judge that it "
+    "learnt from, or else beside the best control judge by that statistic; the mark names it.",
+    "A gain is shown where the interval lies above 0 and a permutation test (Holm, over judges and "
+    "metrics) is significant, whether missing labels are left out or count as wrong.",
+)
+# kind -> title, what the judge taught otherwise and the judge itself are called, the third stub
+_WAYS: Mapping[str, tuple[str, str, str, str]] = {
+    "in-sample": ("What one would have claimed without folds", "in-sample", "out of fold", ""),
+    "system": ("Answers of systems that nothing was learnt from", "without", "with", "System"),
+    "other": ("The same judges taught otherwise", "so", "the judge", "Taught"),
+}
+
+
+def tuning_part(found: Tuned) -> Part:
+    """The part; its CSV file is tuning.csv."""
+    rows = found.rows.select("gain", side="difference", failures="left_out")
+    gains = tuple(_gains(found, rows))
+    both = [
+        [(row, _title(row.statistic)) for row in of] for of in (rows, found.rows.select("score"))
+    ]
+    titles = (
+        "Difference to what was there before",
+        "Judges that learnt, out of fold, beside what they learnt from and controls",
+    )
+    shown = (
+        _table(found, ("gains", titles[0]), both[0], notes=_ABOUT_GAINS),
+        _table(found, ("scores", titles[1]), both[1]),
+    )
+    sample, held, other = (_otherwise(found, kind) for kind in _WAYS)
+    curves = [_curve(found, key) for key in _DRAWN]
+    drawn = tuple(
+        Drawing(f"learning_curve_{key}", table.title, partial(draw_curves, found, key, _title(key)))
+        for key, table in zip(_DRAWN, curves, strict=True) if table.rows
+    )  # fmt: skip
+    blocks = (
+        Block("Judges that learn", gains, shown, on_screen=True),
+        Block("Without folds", tables=(sample,), on_screen=True),
+        Block("Systems held out", tables=(held,), on_screen=True),
+        Block("Learning curves", tables=tuple(curves), figures=drawn, on_screen=True),
+        Block("Taught otherwise", tables=(other,), on_screen=True),
+        Block("How the folds were made", tuple(_folds(found)), (_cells(found),), folded=True),
+    )  # fmt: skip
+    return Part("tuning", "judges that learn", found.rows, blocks, screen=(Block(text=gains),))
+
+
+def _title(statistic: str) -> str:
+    return STATISTICS[statistic].heading
+
+
+def _table(
+    found: Tuned, named: tuple[str, str], cells: Sequence[tuple[Row, str]], third: str = "",
+    notes: tuple[str, ...] = (),
+) -> Table:  # fmt: skip
+    """A line for each metric and judge, and for each way where there is a `third` stub; `cells` are
+    the rows with the headings of their columns."""
+    at: dict[tuple[str, ...], dict[str, Row]] = {}
+    order = [(metric, lane) for metric in found.titles for lane in ("judge", "control")]
+    for row, heading in sorted(
+        cells, key=lambda cell: order.index((cell[0].metric, found.lane(cell[0].judge)))
+    ):
+        line = (found.titles[row.metric], found.shown_name(row.judge))
+        ways = (row["as"].removeprefix("without-"),) if third else ()
+        at.setdefault((*line, *ways), {})[heading] = row
+    across = list(dict.fromkeys(heading for _, heading in cells))
+    rows = tuple(
+        (*map(Cell, line), *(_cell(found, of.get(heading)) for heading in across))
+        for line, of in at.items()
+    )
+    stubs = ("Metric", "Judge", *([third] if third else []))
+    return Table(f"tuning_{named[0]}", named[1], (*stubs, *across), rows, notes, len(stubs))
+
+
+def _cell(found: Tuned, row: Row | None) -> Cell:
+    if row is None:
+        return Cell("–")
+    said = f"before: {found.shown_name(row['who'])}" if row["who"] else ""
+    remark = "; ".join(filter(None, (said, row["shown"])))
+    return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
+
+
+def _otherwise(found: Tuned, kind: str) -> Table:
+    """Judges taught otherwise, beside themselves on the same answers."""
+    title, *names, third = _WAYS[kind]
+    sides = dict(zip(("otherwise", "learnt", "difference"), (*names, "difference"), strict=True))
+    cells = [
+        (row, f"{_title(key)}, {heading}")
+        for key in _DRAWN
+        for side, heading in sides.items()
+        for row in found.rows.select("otherwise", key, kind=kind, side=side)
+    ]
+    return _table(found, (kind, title), cells, third)
+
+
+def _curve(found: Tuned, statistic: str) -> Table:
+    """A column for each number of labels and all that there are, and what the last ones bring."""
+    rows = found.rows.select("otherwise", statistic, kind="labels")
+    sizes = sorted({labels_of(row) for row in rows})
+    cells = [(row, f"{n:,} answers") for n in sizes for row in rows
+             if labels_of(row) == n and row["side"] == "otherwise"]  # fmt: skip
+    judges = {row.judge for row, _ in cells}
+    cells += [(row, "All") for row in found.rows.select("score", statistic) if row.judge in judges]
+    for row in rows:
+        if labels_of(row) == sizes[-1] and row["side"] == "difference":
+            e = row.estimate
+            value, low, high = (x if x is None else 0.0 - x for x in (e.value, e.high, e.low))
+            more = replace(e, value=value, low=low, high=high)
+            shown = "a gain is shown" if (low or 0.0) > 0 else "no gain is shown"
+            keys = {**row.keys, "shown": shown}
+            cells.append((replace(row, estimate=more, keys=keys), f"All − {sizes[-1]:,}"))
+    title = f"{_title(statistic)} by the number of labelled answers learnt from"
+    return _table(found, (f"curve_{statistic}", title), cells)
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def _gains(found: Tuned, rows: Sequence[Row]) -> Iterator[str]:
+    """Whether a gain is shown, for each judge and metric."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for row in (r for r in rows if found.lane(r.judge) == "judge" and r.statistic in _DRAWN):
+        cell = Cell(estimate=row.estimate, signed=True)
+        numbers = f"{cell.value} {cell.interval}".rstrip()
+        told = f"{row['shown']} in {_title(row.statistic).lower()} ({numbers}) over {row['who']}"
+        said.setdefault((row.judge, row.metric), []).append(told)
+    for (judge, metric), told_of in said.items():
+        yield f"{judge}, {found.titles[metric]}: {'; '.join(told_of)}."
+
+
+def _folds(found: Tuned) -> Iterator[str]:
+    """How the folds were made, and what was left out of what is learnt."""
+    told = next((one.folds for one in found.taught if one.folds), None)
+    if told is None:
+        return
+    tied = counted(told["largest"], "answer")
+    yield (
+        f"{counted(len(told['answers']), 'fold')} of {_span(told['answers'])} answers, each judged "
+        f"by what was learnt from {_span(told['learnt_from'])} answers with human labels."
+    )
+    if told["joined"]:
+        yield (
+            "Answers to one question, and answers that say nearly the same, are in one fold; the "
+            f"largest group that is tied together so holds {tied}."
+        )
+        return
+    yield (
+        f"Texts that say nearly the same tie {tied} together, too many for one fold: whole "
+        "questions are in a fold, and what says nearly the same as an answer of the fold is not "
+        f"learnt from ({counted(sum(told['left_out']), 'answer')} left out over all folds)."
+    )
+
+
+def _span(sizes: Sequence[int]) -> str:
+    least, most = min(sizes), max(sizes)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _cells(found: Tuned) -> Table:
+    """What was learnt from and chosen in each fold."""
+    rows = []
+    for one in found.taught:
+        for cell, facts in one.facts.items():
+            chosen = [f"{k}: {_brief(v)}" for k, v in facts.items() if k not in ("n", "hash")]
+            told = "; ".join(chosen)
+            cut = f"{told[:_MOST_SAID]} …" if len(told) > _MOST_SAID else told
+            rows.append((one.name, cell, f"{facts['n']:,}", cut))
+    columns = ("Judge", "Fold", "Answers", "What was learnt")
+    cells = tuple(tuple(map(Cell, row)) for row in rows)
+    return Table("tuning_cells", "What was learnt in each fold", columns, cells, stubs=4)
+
+
+def _brief(fact: object) -> str:
+    if isinstance(fact, Mapping):
+        return ", ".join(f"{key} {_brief(value)}" for key, value in fact.items())
+    if isinstance(fact, list | tuple):
+        return ", ".join(map(_brief, fact))
+    return f"{fact:.3g}" if isinstance(fact, float) else str(fact)

@@ -1,0 +1,307 @@
+"""What `judgebench tune` shows of judges that learnt."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from learning_case import write_bench
+
+import judgebench as jb
+from judgebench.records import Answer, HumanLabel, Status, Verdict
+from judgebench.report.write import write_report
+from judgebench.results.part import figures_of
+from judgebench.stats.resample import Resampling
+from judgebench.study.study import JudgeVerdicts, Study, study_of
+from judgebench.study.truth import TruthConfig
+from judgebench.tuning.measure import measure_tuning
+from judgebench.tuning.reading import Learnt
+from judgebench.tuning.result import Tuned
+
+SYS = "  - {name: who-wrote-it, learn: by-system}"
+MORE = "tuning: {folds: 4, curve: [6, 12], holdout_systems: [model-x]}"
+LABELS = ("Kind", "Curt", "Rude")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tuned")
+    jb.tune(write_bench(folder, SYS, questions=24, more=MORE), folder / "run")
+    return folder / "run"
+
+
+def study_with(said: Mapping[str, np.ndarray], truth: np.ndarray) -> Study:
+    """A study of single answers and these judges, by the places of their labels, -1 for none."""
+    rubric = jb.Rubric.from_labels({"tone": LABELS})
+    ids = [f"q{place}" for place in range(len(truth))]
+    answers = [Answer(i, f"answer {i}", f"question {i}", group=i) for i in ids]
+    labels = [HumanLabel(i, "Ann", "tone", LABELS[t]) for i, t in zip(ids, truth, strict=True)]
+    study = study_of(rubric, answers, labels, TruthConfig(), Resampling(resamples=300))
+
+    def verdicts(name: str, places: np.ndarray) -> JudgeVerdicts:
+        found = {
+            a.item_id: Verdict(
+                a.item_id, a.content_hash, name, name,
+                Status.OK if p >= 0 else Status.UNPARSED, {"tone": LABELS[p]} if p >= 0 else {},
+            )
+            for a, p in zip(answers, places, strict=True)
+        }  # fmt: skip
+        return JudgeVerdicts(name, "control" if "control" in name else "judge", name, found)
+
+    return replace(study, judges=tuple(verdicts(*one) for one in said.items()))
+
+
+def tuned(study: Study, *taught: Learnt) -> Tuned:
+    found = measure_tuning(replace(study, beside={"tuning": taught}))
+    assert found is not None
+    return found
+
+
+def shown(found: Tuned, judge: str, statistic: str = "accuracy") -> str:
+    (row,) = found.rows.select(
+        "gain", statistic, judge=judge, side="difference", failures="left_out"
+    )
+    return row["shown"]
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[Mapping[str, np.ndarray], np.ndarray]:
+    """Who is right on 60 % of the answers, on 90 %, on other 60 %, and on 20 %."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 300)
+
+    def right(share: float) -> np.ndarray:
+        wrong = (truth + rng.integers(1, 3, len(truth))) % 3
+        return np.where(rng.random(len(truth)) < share, truth, wrong)
+
+    said = {"base": right(0.6), "better": right(0.9), "same": right(0.6), "worse": right(0.2)}
+    return said, truth
+
+
+def test_a_gain_is_shown_only_where_there_is_one(
+    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
+) -> None:
+    study = study_with(*drawn)
+    taught = [Learnt(name, ("base",), {}, {}) for name in ("better", "same", "worse")]
+    found = tuned(study, *taught)
+    for statistic in ("accuracy", "balanced_accuracy", "weighted_kappa"):
+        assert shown(found, "better", statistic) == "a gain is shown"
+        assert shown(found, "same", statistic) == "no gain is shown"
+        assert shown(found, "worse", statistic) == "a loss is shown"
+    for row in found.rows.select("gain", side="difference"):
+        about = {"judge": row.judge, "metric": "tone", "failures": "left_out"}
+        before = found.rows.find(row.statistic, "gain", side="before", **about)
+        learnt = found.rows.find(row.statistic, "gain", side="learnt", **about)
+        assert row["who"] == "base"
+        assert row.estimate.value == pytest.approx(learnt.value - before.value)
+    (sentence,) = (s for s in found.part.blocks[0].text if s.startswith("same, "))
+    assert sentence.startswith("same, tone: no gain is shown in accuracy (")
+    assert "; no gain is shown in balanced accuracy (" in sentence
+    assert sentence.endswith("over base.")
+
+
+def test_p_values_are_corrected_over_the_judges_that_learnt(
+    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
+) -> None:
+    taught = [Learnt(name, ("base",), {}, {}) for name in ("better", "same", "worse")]
+    found = tuned(study_with(*drawn), *taught)
+    p = {
+        s: [found.rows.find(s, "test", judge=one.name, of="accuracy").value for one in taught]
+        for s in ("permutation_p", "p_holm")
+    }
+    assert min(p["p_holm"]) == pytest.approx(3 * min(p["permutation_p"]))
+
+
+def test_a_judge_that_learnt_from_none_is_beside_the_best_control(
+    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
+) -> None:
+    said, truth = drawn
+    study = study_with({**said, "control-a": said["worse"], "control-b": said["same"]}, truth)
+    found = tuned(study, Learnt("better", (), {}, {}), Learnt("control-b", (), {}, {}))
+    assert {row["who"] for row in found.rows.select("gain", judge="better")} == {"control-b"}
+    # A control that is fitted in the same folds is beside those that are not.
+    assert {row["who"] for row in found.rows.select("gain", judge="control-b")} == {"control-a"}
+
+
+def test_a_judge_that_is_silent_on_what_is_hard_has_gained_nothing(
+    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
+) -> None:
+    said, truth = drawn
+    base = said["base"]
+    silent = np.where(base == truth, -1, truth)  # right where base is wrong, and else says nothing
+    study = study_with({"base": base, "silent": silent}, truth)
+    found = tuned(study, Learnt("silent", ("base",), {}, {}))
+    rows = {
+        row["failures"]: row
+        for row in found.rows.select("gain", "accuracy", judge="silent", side="difference")
+    }
+    assert rows["left_out"].estimate.value == 1
+    assert rows["left_out"].estimate.n_missing == int((base == truth).sum())
+    assert rows["worst"].estimate.high < 0
+    assert {row["shown"] for row in rows.values()} == {"no gain is shown"}
+
+
+def test_every_way_to_teach_stands_beside_the_judge(
+    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
+) -> None:
+    said, truth = drawn
+    study = study_with(said, truth)
+    by_name = {judge.name: judge for judge in study.judges}
+    part = replace(by_name["worse"], verdicts=dict(list(by_name["worse"].verdicts.items())[:100]))
+    facts = {"fold-1": {"n": 200}, "fold-2": {"n": 202}}
+    ways = {
+        "in-sample": by_name["better"], "n50": by_name["worse"], "round-1": by_name["better"],
+        "without-model-x": part,
+    }  # fmt: skip
+    taught = Learnt("same", ("base",), {}, facts, {way: (j, {}) for way, j in ways.items()})
+    found = tuned(study, taught)
+    rows = {
+        (row["as"], row["side"]): row
+        for row in found.rows.select("otherwise", "accuracy", judge="same")
+    }
+    kinds = {way: rows[way, "difference"]["kind"] for way in ways}
+    assert kinds == {
+        "in-sample": "in-sample", "n50": "labels", "round-1": "other", "without-model-x": "system",
+    }  # fmt: skip
+    for (way, side), row in rows.items():
+        asked = slice(0, 100 if way == "without-model-x" else None)
+        other = {"in-sample": "better", "round-1": "better"}.get(way, "worse")
+        reached = {
+            "learnt": (said["same"] == truth)[asked].mean(),
+            "otherwise": (said[other] == truth)[asked].mean(),
+        }
+        reached["difference"] = reached["otherwise"] - reached["learnt"]
+        assert row.estimate.value == pytest.approx(reached[side])
+        assert row.estimate.low < row.estimate.value < row.estimate.high
+    assert list(found.curve("same", "tone", "accuracy")) == [50, 201]
+    tables = {t.key: t for block in found.part.blocks for t in block.tables}
+    assert tables["tuning_other"].rows[0][2].text == "round-1"
+    assert tables["tuning_system"].rows[0][2].text == "model-x"
+    assert tables["tuning_curve_accuracy"].columns[2:] == ("50 answers", "All", "All − 50")
+    assert tables["tuning_curve_accuracy"].rows[0][-1].remark == "a gain is shown"
+
+
+def test_tune_shows_what_the_run_found(run: Path) -> None:
+    found = jb.tune(jb.open_run(run))
+    rows = found.results
+    assert set(rows.values("as", "otherwise")) == {"in-sample", "n6", "n12", "without-model-x"}
+    about = {"judge": "who-wrote-it", "metric": "tone"}
+    held = {
+        row["side"]: row.estimate
+        for row in rows.select("otherwise", "accuracy", **about) if row["as"] == "without-model-x"
+    }  # fmt: skip
+    assert held["learnt"].n == held["otherwise"].n == 24  # the answers of model-x alone
+    written = write_report([found.part], run / "paper", name="tone")
+    page = written["html"].read_text()
+    for text in (page, written["markdown"].read_text()):
+        assert "Answers of systems that nothing was learnt from" in text
+        assert "What one would have claimed without folds" in text
+        assert "4 folds of 12 answers, each judged by what was learnt from 36 answers with" in text
+        assert "the largest group that is tied together so holds 2 answers." in text
+    assert written["plots/learning_curve_accuracy.png"].read_bytes().startswith(b"\x89PNG")
+    assert "latex/tuning-gains.tex" in written
+    assert len(found.to_frame()) == len(written["tuning.csv"].read_text().splitlines()) - 1
+
+
+def test_fewer_labels_are_some_of_the_more(run: Path) -> None:
+    counts = {}
+    for n in (6, 12):
+        (home,) = (run / "tuning" / f"who-wrote-it~n{n}").iterdir()
+        for cell in home.iterdir():
+            found = json.loads((cell / "counts.json").read_text())["tone"][""]
+            counts.setdefault(cell.name, []).append(np.array(found))
+    assert len(counts) == 4
+    for few, more in counts.values():
+        assert (few.sum(), more.sum()) == (6, 12)
+        assert (few <= more).all()
+
+
+def test_texts_that_tie_too_much_together_are_told(tmp_path: Path) -> None:
+    bench = write_bench(tmp_path, SYS, questions=24)
+    labels = tmp_path / "labels.csv"
+    lines = labels.read_text().splitlines()
+    stock = [
+        ",".join([*line.split(",")[:2], "I cannot help with that", *line.split(",")[3:]])
+        if line.startswith("model-x") else line for line in lines
+    ]  # fmt: skip
+    labels.write_text("\n".join(stock) + "\n")
+    found = jb.tune(bench, tmp_path / "run")
+    (block,) = (b for b in found.part.blocks if b.heading == "How the folds were made")
+    assert "Texts that say nearly the same tie 48 answers together, too many" in block.text[1]
+    assert "not learnt from (96 answers left out over all folds)" in block.text[1]
+
+
+def test_all_that_is_wrong_is_said_before_anything_is_learnt(tmp_path: Path) -> None:
+    more = "tuning: {folds: 4, curve: [6, 400], holdout_systems: [model-x, model-z]}"
+    bench = write_bench(tmp_path, SYS, more=more)
+    outcome = jb.check([bench])
+    said = [str(problem).removeprefix(f"{bench}: ") for problem in outcome.errors]
+    assert said == [
+        "tuning.holdout_systems: is no system of an answer; found model-z; "
+        "allowed: model-x, model-y",
+        "tuning.curve: is more than the 30 answers with a label that a fold learns from; found 400",
+    ]
+    bench = write_bench(tmp_path, SYS, questions=3)
+    (folds,) = map(str, jb.check([bench]).errors)
+    assert "tuning.folds: is more than the 3 groups of questions that share no answer" in folds
+    bench = write_bench(tmp_path, SYS)
+    lines = (tmp_path / "labels.csv").read_text().splitlines()
+    kept = [*lines[:7], *(line.rpartition(",")[0] + "," for line in lines[7:])]
+    (tmp_path / "labels.csv").write_text("\n".join(kept))
+    (few,) = map(str, jb.check([bench]).errors)
+    assert (
+        "rubric.tone: has fewer answers with a human label to learn from than there are fo" in few
+    )
+    assert "found 2 of 5" in few
+
+
+def test_a_dry_run_says_what_would_be_learnt(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    bench = write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
+    code, out, _ = call("tune", bench, "--run", tmp_path / "run", "--dry-run")
+    assert code == 0
+    assert "who-wrote-it: learns 4 times from 30 to 30 answers, judges 40 answers." in out
+    assert "who-wrote-it~in-sample: learns 1 time from 40 to 40 answers, judges 40 answers." in out
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.long
+def test_a_run_counts_judges_that_learn(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    bench = write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
+    code, out, _ = call("tune", bench, "--run", tmp_path / "run")
+    assert code == 0
+    assert "tone: 40 answers, 120 human labels, 1 judge, 0 juries, 5 control judges;" in out
+    assert "names no judge" not in out
+    assert "learns 0 times, judges 40 answers." in call(
+        "run", bench, "--run", tmp_path / "run", "--dry-run"
+    )[1]  # fmt: skip
+
+
+def test_a_study_in_which_no_judge_learnt_has_nothing_to_show(tmp_path: Path) -> None:
+    bench = write_bench(tmp_path, "  - {name: always, verdicts: v.csv}")
+    (tmp_path / "v.csv").write_text("item_id,tone\nmodel-x-0,Curt\n")
+    study = jb.run(bench, tmp_path / "run")
+    with pytest.raises(jb.SetupError, match="tone holds no judge that learns"):
+        jb.tune(study)
+    assert "tuning" not in jb.analyse(study)
+
+
+def test_every_figure_can_be_drawn(run: Path) -> None:
+    found = jb.tune(jb.open_run(run))
+    figures = list(figures_of([found.part]))
+    assert [f.key for f in figures] == [
+        "learning_curve_accuracy", "learning_curve_balanced_accuracy",
+    ]  # fmt: skip
+    axes = figures[0].draw().axes[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["6", "12", "36"]
+
+
+def test_the_example_of_tune_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
+    monkeypatch.chdir(tmp_path)
+    (test,) = (t for t in doctest.DocTestFinder(recurse=False).find(jb.tune, "tune") if t.examples)
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
