@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,31 +65,24 @@ def bench(
     benchmark(asked, Examining())
 
 
-JudgeName = Annotated[str, typer.Argument(metavar="NAME", help="A judge that learns.")]
-BenchOption = Annotated[
-    Path, typer.Option("--bench", metavar="BENCH", help="The benchmark that it is a judge of.")
-]
-
-
 @app.command(epilog="Example: judgebench tune export my-judge exported/my-judge")
 def export(
-    name: JudgeName,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A judge that learns.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where it is written.")],
-    bench: BenchOption = Path("bench.yaml"),
+    bench: Annotated[
+        Path, typer.Option(metavar="BENCH", help="The benchmark that it is a judge of.")
+    ] = Path("bench.yaml"),
     run: RunOption = None,
     merged: Annotated[
         bool, typer.Option("--merged", help="A whole model in place of an adapter.")
-    ] = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace an earlier export in FOLDER.")
     ] = False,
     budget: Budget = None,
     data_folder: DataFolder = None,
 ) -> None:
     """Write what a judge learns from all labels into a folder, to be used on other data.
 
-    The folder holds a manifest, the rubric and a model card. Run the benchmark first: what the
-    judge is worth is measured out of fold.
+    Beside it stand a manifest, the rubric and a model card. Run the benchmark first: what the judge
+    is worth is measured out of fold.
     """
     from judgebench.progress import ProgressDisplay
     from judgebench.runner.bench import default_run_folder, load_bench
@@ -95,54 +90,35 @@ def export(
     from judgebench.runner.judging import Work
     from judgebench.runner.stop import Stop
     from judgebench.store.folder import RunFolder
-    from judgebench.tuning.export import Wanted, export_judge
+    from judgebench.tuning.export import export_judge
 
-    console, wanted = ONE_SCREEN.console(), Wanted(name, folder, merged, replace)
-    loaded = load_bench(bench, data_folder=data_folder, run_folder=run)
-    try:
+    console = ONE_SCREEN.console()
+    with closing(load_bench(bench, data_folder=data_folder, run_folder=run)) as loaded:
         at = RunFolder(run or default_run_folder(loaded.config))
         with ProgressDisplay(console) as display:
             work = Work(at, display, budget_of(loaded, at, budget), Stop())
-            export_judge(loaded, wanted, work)
-    finally:
-        loaded.close()
+            export_judge(loaded, name, folder, work, merged=merged)
     console.print(f"{name} is in {folder}; read {folder / 'README.md'} first", soft_wrap=True)
 
 
-@app.command(
-    "import", epilog="Example: judgebench tune import exported/my-judge --bench bench.yaml"
-)
+@app.command("import", epilog="Example: judgebench tune import exported/my-judge")
 def import_(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="An exported judge.")],
     bench: Annotated[
         Path | None,
-        typer.Option("--bench", metavar="BENCH", help="Where it is to judge; checked with it."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its name there. Default: the folder's.")
-    ] = None,
-    renamed: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from",
-            metavar="NAME=NAME",
-            help="A judge that it needs, and what that one is called there. Repeatable.",
-        ),
+        typer.Option(metavar="BENCH", help="Check it for this benchmark, which it is to judge."),
     ] = None,
     base: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="Where its base weights or its encoder lie."),
+        str | None, typer.Option(metavar="PATH", help="Where its base weights or encoder lie.")
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Write the entry into this file.")
+        Path | None, typer.Option(metavar="FILE", help="Write the entry into this YAML file.")
     ] = None,
 ) -> None:
     """Check an exported judge and print its entry for `judges` of a bench.yaml.
 
     Checked are all of its files, its base weights and, with --bench, rubric and judges.
     """
-    from functools import partial
-
     import yaml
 
     from judgebench.runner.bench import load_bench
@@ -150,16 +126,10 @@ def import_(
     from judgebench.tuning.judges import learner_of
     from judgebench.tuning.tuned import import_judge
 
-    pairs = dict(pair.partition("=")[::2] for pair in renamed or ())
-    loaded = load_bench(bench) if bench else None
-    beside = (to or bench or Path("bench.yaml")).parent
-    try:
-        names = {"name": name, "from": pairs, "base": base}
-        make = partial(learner_of, folder=RunFolder(Path("runs") / "import"))
-        value = import_judge(folder, names, beside, loaded, make)
-    finally:
-        if loaded:
-            loaded.close()
+    make = partial(learner_of, folder=RunFolder(Path("runs") / "import"))
+    file = to or bench or Path("bench.yaml")
+    with closing(load_bench(bench)) if bench else nullcontext() as loaded:
+        value = import_judge(folder, file, base, loaded, make)
     line = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)
     if to:
         to.write_text(line, encoding="utf-8")

@@ -14,54 +14,41 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from judgebench.backends.weights import sha256_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_errors, read_object
-from judgebench.records import content_hash
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.store.integrity import is_sealed
-from judgebench.tuning.alike import Known
-from judgebench.yaml_file import Strict, validate
+from judgebench.yaml_file import validate
 
 MANIFEST, MODEL, RUBRIC, KNOWN, CARD = (
     "manifest.json", "model", "rubric.yaml", "known.json", "README.md"
 )  # fmt: skip
-_RUNTIME = "runtime"  # a key of what a learner tells that its verdicts do not depend on
+# What a learner tells of what it stands on: weights, an encoder, a prompt.
+_SUMS = ("sha256", "revision", "hash")
+_OUR_OWN = ("runtime", "rubric")
 
 
-class Exported(Strict):
-    """What manifest.json holds.
+class Exported(BaseModel):
+    """What of manifest.json a judge is made of.
 
-    `recipe` is the judge's entry of bench.yaml, `about` what the learner told of itself (base
-    weights among it), `needs` the signatures of the judges whose verdicts or settings it uses, by
-    name. `answers` and `labels` count what people labelled, `trained_on` is the hash of all of it.
-    `machine_made` counts, by the file, answers with labels of machines. `scores` are out of fold.
+    `recipe` is its entry of bench.yaml, `about` what the learner told of itself, `needs` the
+    signatures of the judges whose verdicts or settings it uses, by name. `seal` changes with every
+    byte of the folder.
     """
 
-    judgebench: str
+    model_config = ConfigDict(frozen=True)
+
     name: str
-    learn: str
     recipe: dict[str, Any]
     about: dict[str, Any]
     needs: dict[str, str]
-    rubric: dict[str, str]
     signature: str
-    answers: int
-    labels: dict[str, int]
-    trained_on: str
-    machine_made: dict[str, int]
-    facts: dict[str, Any]
-    truth: dict[str, str]
-    annotators: int
-    level: float
-    scores: list[dict[str, Any]]
+    merged: bool
     files: dict[str, str]
     seal: str
-
-    @property
-    def hash(self) -> str:
-        """Changes with every byte of the folder but for the card."""
-        return content_hash({name: of for name, of in self.files.items() if name != CARD})
 
 
 def read_export(folder: Path) -> Exported:
@@ -94,59 +81,40 @@ def _damage(folder: Path, files: Mapping[str, str]) -> Iterator[Problem]:
             yield Problem("was changed after the export", str(path), None, "SHA-256", found)
 
 
-def known_to(folder: Path) -> tuple[Known, Known]:
-    """Whether a question, and whether a text, is among what the judge learnt from."""
-    path = folder / KNOWN
-    found = read_object(path.read_bytes(), path)
-    return Known(found["questions"]), Known(found["texts"])
-
-
 def rubric_for(folder: Path, ours: Rubric) -> Rubric:
     """The part of our rubric that the judge judges by. Raises SetupError with every difference."""
     theirs = load_rubric(folder / RUBRIC)
     keys = ("name", "version", "instructions")
     wrong = [f"{key} differ" for key in keys if getattr(theirs, key) != getattr(ours, key)]
     mine = {metric.id: metric for metric in ours.metrics}
-    for metric in theirs.metrics:
-        if mine.get(metric.id) != metric:
-            how = "differs" if metric.id in mine else "is missing"
-            wrong.append(f"the metric {metric.id} {how}")
+    for metric in (m for m in theirs.metrics if mine.get(m.id) != m):
+        wrong.append(f"the metric {metric.id} {'differs' if metric.id in mine else 'is missing'}")
     if wrong:
         message, found = f"is for another rubric: {', '.join(wrong)}", ours.content_hash
-        allowed = str(folder / RUBRIC)
-        raise SetupError(
-            Problem(message, str(folder), None, "rubric", f"{ours.name} {found}", allowed)
-        )
+        at, named = str(folder / RUBRIC), f"{ours.name} {found}"
+        raise SetupError(Problem(message, str(folder), None, "rubric", named, at))
     return ours.only([metric.id for metric in theirs.metrics])
 
 
 def check_base(folder: Path, exported: Exported, now: Mapping[str, Any]) -> None:
-    """Raises SetupError where weights below what was learnt are others than those of `now`, which
-    the learner tells of itself."""
-    then, here = sums_of(exported.about), sums_of(now)
-    raise_any(
-        Problem(
-            f"was made for another base: {where or 'weights'} have another SHA-256",
-            str(folder), None, "base", here.get(where, "none"), then[where],
-        )
-        for where in then
-        if here.get(where) != then[where]
-    )  # fmt: skip
+    """Raises SetupError where weights, an encoder or a prompt that it stands on are others in what
+    the learner tells `now`."""
+    here = sums_of(now)
+    problems = [
+        Problem(f"is for another {what}", str(folder), None, what, here.get(what, "none"), sum_)
+        for what, sum_ in sums_of(exported.about).items()
+        if here.get(what) != sum_
+    ]
+    if problems:
+        raise SetupError(problems)
 
 
-def raise_any(problems: Iterator[Problem]) -> None:
-    """Raises SetupError where there are problems."""
-    if found := [*problems]:
-        raise SetupError(found)
-
-
-def sums_of(about: Any, where: str = "") -> dict[str, str]:
-    """Every SHA-256 in what a learner tells of itself, by where it stands."""
+def sums_of(about: Any, name: str = "") -> dict[str, str]:
+    """The sum of each thing that a learner tells it stands on, by what it is."""
     found: dict[str, str] = {}
     for key, value in about.items() if isinstance(about, Mapping) else ():
-        if key == _RUNTIME:
-            continue
-        if key == "sha256" and isinstance(value, str):
-            found[where] = value
-        found |= sums_of(value, key)
+        if key in _SUMS and isinstance(value, str) and name:
+            found["base" if name == "backend" else name] = value
+        elif key not in _OUR_OWN:
+            found |= sums_of(value, key)
     return found

@@ -25,7 +25,7 @@ from judgebench.runner.budget import Budget
 from judgebench.runner.judging import Work
 from judgebench.runner.stop import Stop
 from judgebench.store.folder import RunFolder
-from judgebench.tuning.export import Wanted, export_judge
+from judgebench.tuning.export import export_judge
 from judgebench.tuning.exported import read_export
 
 SYS = "  - {name: who, learn: by-system}"
@@ -52,13 +52,13 @@ def elsewhere(
     return bench
 
 
-def exported(tmp_path: Path, **wanted: Any) -> Path:
+def exported(tmp_path: Path) -> Path:
     bench = write_bench(tmp_path / "a", SYS)
     jb.run(bench, tmp_path / "run-a")
     folder = tmp_path / "who"
     loaded = load_bench(bench, run_folder=tmp_path / "run-a")
     work = Work(RunFolder(tmp_path / "run-a"), NoProgress(), Budget(None), Stop())
-    export_judge(loaded, Wanted("who", folder, **wanted), work)
+    export_judge(loaded, "who", folder, work)
     return folder
 
 
@@ -102,8 +102,7 @@ def test_its_signature_covers_what_the_folder_holds(placed: Path, tmp_path: Path
     jb.run(bench, tmp_path / "run-b")
     entry = json.loads((tmp_path / "run-b" / "run.json").read_text())["judges"]["mine"]
     manifest = json.loads((placed / "manifest.json").read_text())
-    assert entry["about"]["export"]["of"] == manifest["signature"]
-    assert entry["about"]["export"]["hash"] == read_export(placed).hash
+    assert entry["about"]["export"] == {"name": "who", "seal": manifest["seal"]}
     assert {v["signature"] for v in verdicts(tmp_path / "run-b")} == {entry["signature"]}
 
 
@@ -211,7 +210,7 @@ def test_the_entry_is_checked(placed: Path, tmp_path: Path) -> None:
     for keys, why in {
         "tuned: ../nowhere": "nowhere: holds no exported judge",
         "tuned: ../who, from: {a: b}": "from: is no judge that the exported one needs; found a; "
-        "allowed: none: it needs no judge",
+        "allowed: none",
         "tuned: ../who, learn: by-system": "learn: is not a known key",
     }.items():
         with pytest.raises(SetupError, match=why):
@@ -228,13 +227,9 @@ def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: 
     before = (tmp_path / "to" / "manifest.json").read_bytes()
     code, _, err = call(*given)
     assert code != 0
-    assert f"{tmp_path / 'to'}: is there already" in err
-    assert call(*given, "--replace")[0] == 0
+    assert f"{tmp_path / 'to'}: is there already, and is not overwritten" in err
     assert (tmp_path / "to" / "manifest.json").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "run", "to"]
-    (tmp_path / "to" / "manifest.json").unlink()
-    code, _, err = call(*given, "--replace")
-    assert "to: holds no manifest.json, so it is not replaced" in err
 
 
 def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
@@ -259,15 +254,14 @@ def test_import_prints_the_entry(placed: Path, tmp_path: Path, call: Any) -> Non
     assert (code, err) == (0, "")
     assert "{name: who, tuned: " in out
     entry = tmp_path / "b" / "entry.yaml"
-    given = ("tune", "import", placed, "--name", "mine")
-    code, out, _ = call(*given, "--to", entry)
+    code, out, _ = call("tune", "import", placed, "--to", entry)
     assert code == 0
-    assert entry.read_text() == "{name: mine, tuned: ../who}\n"
+    assert entry.read_text() == "{name: who, tuned: ../who}\n"
     jb.run(bench, tmp_path / "run-b")
-    assert len(verdicts(tmp_path / "run-b")) == 12
+    assert len(verdicts(tmp_path / "run-b", "who")) == 12
     rubric = (tmp_path / "b" / "tone.yaml").read_text()
     (tmp_path / "b" / "tone.yaml").write_text(rubric.replace("an insult", "two insults"))
-    code, _, err = call(*given, "--bench", bench)
+    code, _, err = call("tune", "import", placed, "--bench", bench)
     assert code != 0
     assert "is for another rubric" in err
 
