@@ -13,6 +13,7 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,8 @@ class LabelScorer:
 
     def _prefix_for(self, request: Request, trunk: list[int]) -> _Prefix:
         """What the cache already holds of this text; nothing where the text begins otherwise."""
-        key = tuple(m for m in request.messages if m.role != "user")
+        # Of what stands before the first question: worked examples after it differ with the answer.
+        key = tuple(takewhile(lambda m: m.role != "user", request.messages))
         if key not in self._prefixes:
             self._prefixes[key] = _Prefix.of(self._model, self._shared(request))
             if len(self._prefixes) > _PREFIXES:

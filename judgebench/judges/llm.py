@@ -55,6 +55,9 @@ _TOKENS_OF_A_QUESTION = 160
 _TOKENS_OF_ANALYSIS = 200  # of each response, in free words
 _NO_REPLY = ("failed", "too_long", "refused", "unclear")
 
+# Turns of a chat about (rubric, answer).
+Before = Callable[[Rubric, Answer], Iterable[Message]]
+
 
 @dataclass
 class _Pending:
@@ -78,11 +81,12 @@ class LLMJudge:
         self.whole, rubric = rubric, rubric.of_kind(self.kind) or rubric
         self.config, self.rubric, self.prompt = config, rubric, prompt
         self._backend, self._repeat = backend, repeat
+        self._before: Before | None = None
         alone = config.mode == "per_metric"
-        self._parts = [rubric.only([m.id]) for m in rubric.metrics] if alone else [rubric]
+        self.parts = [rubric.only([m.id]) for m in rubric.metrics] if alone else [rubric]
         # By size and identity: backends keep what they make of a schema.
         self._schemas: dict[tuple[int, int], dict[str, Any] | None] = {}
-        self._labels_asked = [_labels_asked(config, part) for part in self._parts]
+        self._labels_asked = [_labels_asked(config, part) for part in self.parts]
         self._about = self._describe()
         form = self._about["backend"].get("structured") if self._schema(0, 1) else None
         self._enforced = form not in FREE
@@ -108,6 +112,13 @@ class LLMJudge:
         other._about = other._describe()
         return other
 
+    def shown_before(self, turns: Before) -> LLMJudge:
+        """The same judge, with the turns that `turns` gives of (rubric, answer) between its system
+        text and its question. What they depend on is for the caller to sign."""
+        other = copy(self)
+        other._before = turns
+        return other
+
     @property
     def parse_retries(self) -> int:
         """How often an unreadable reply is requested again."""
@@ -117,7 +128,7 @@ class LLMJudge:
     def calls_an_answer(self) -> int:
         """How many requests one answer, or all that are shown together, take: one, or one for each
         metric, and that twice where a pair is shown in both orders."""
-        return len(self._parts) * (1 + self._both_orders)
+        return len(self.parts) * (1 + self._both_orders)
 
     @property
     def _both_orders(self) -> bool:
@@ -206,11 +217,12 @@ class LLMJudge:
     ) -> Request:
         """One of the requests of a task, or of tasks that are shown `together` (there is a single
         one unless metrics or orders are asked one by one)."""
-        number, part = divmod(call, len(self._parts))
-        rubric, texts = self._parts[part], self._texts(task, self._orders(task)[number])
+        number, part = divmod(call, len(self.parts))
+        rubric, texts = self.parts[part], self._texts(task, self._orders(task)[number])
         shown = () if self.prompt.shows == "answer" else texts
         system, user = self.prompt.render(rubric, (task.bundle or (task.answer,))[0], shown)
-        messages = [Message("system", system), Message("user", user)]
+        before = self._before(rubric, task.answer) if self._before else ()
+        messages = [Message("system", system), *before, Message("user", user)]
         previous = [one.previous for one in (together or (task,)) if one.previous is not None]
         if previous:
             reasons = dict.fromkeys(verdict.reason for verdict in previous)
@@ -255,7 +267,7 @@ class LLMJudge:
 
     def _schema(self, part: int, n: int) -> dict[str, Any] | None:
         if (part, n) not in self._schemas:
-            found = reply_schema(self.prompt.reply, self._parts[part], self._beside(n))
+            found = reply_schema(self.prompt.reply, self.parts[part], self._beside(n))
             self._schemas[part, n] = found
         return self._schemas[part, n]
 
@@ -264,7 +276,7 @@ class LLMJudge:
         task = done.tasks[0]
         shown = task.bundle or (task.answer,)
         beside = self._beside(2 if self.kind == "pair" else len(shown))
-        parts = self._parts * len(done.orders)
+        parts = self.parts * len(done.orders)
         read = [
             self._read(reply, part, shown, beside)
             for reply, part in zip(replies, parts, strict=True)
@@ -286,9 +298,9 @@ class LLMJudge:
         rationale = "\n".join(dict.fromkeys(r.rationale for r in readings if r.rationale))
         shown: tuple[Showing, ...] = ()
         if self.config.probabilities:
-            reasons += [_lacking(r, part) for r, part in zip(replies, self._parts, strict=True)]
+            reasons += [_lacking(r, part) for r, part in zip(replies, self.parts, strict=True)]
         if self.kind == "pair":
-            n = len(self._parts)
+            n = len(self.parts)
             by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
             shown = tuple(
                 Showing(order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()})
@@ -353,8 +365,8 @@ class LLMJudge:
         all that they may think with."""
         n = self.config.list or 1
         shown = 2 if self.kind == "pair" else n
-        enough = sum(self._enough_tokens(part, shown) for part in self._parts)
-        thoughts = self.config.settings.thinking_budget * len(self._parts)
+        enough = sum(self._enough_tokens(part, shown) for part in self.parts)
+        thoughts = self.config.settings.thinking_budget * len(self.parts)
         return (1 + self._both_orders) * (enough // 2 + thoughts) * self.rounds // n
 
     def wind_down(self) -> None:

@@ -68,14 +68,16 @@ class Library:
 
     def describe(self) -> dict[str, Any]:
         """What is found depends on this."""
-        known = {"name": WORDS} if self.embedder == WORDS else identify(self._weights)
-        about = {"corpus": self.corpus.describe(), "embedder": known}
+        about = {"corpus": self.corpus.describe(), "embedder": about_embedder(self.embedder)}
         return {**about, "characters": self.characters}
-
-    @property
-    def _weights(self) -> str:
-        return str(fetch(self.embedder)) if self.embedder in WEIGHTS else self.embedder
 
     def close(self) -> None:
         """Give back the encoder and the vectors; another question opens them again."""
         self._nearest = None
+
+
+def about_embedder(name: str) -> dict[str, Any]:
+    """What is near to a text depends on this: the weights of an encoder, or that words count."""
+    if name == WORDS:
+        return {"name": WORDS}
+    return dict(identify(str(fetch(name)) if name in WEIGHTS else name))

@@ -566,6 +566,16 @@ def _open(
     return LLMJudge(spec, *about, backend)
 
 
+def open_judge(judge: LLMJudge, file: Path, kept_in: Path) -> LLMJudge:
+    """A judge of the bench.yaml `file` once more, on an engine of its own: for work that goes on
+    when the other's is released. Raises SetupError."""
+    known = judge.config.knowledge
+    library = open_library(known, file.parent, kept_in) if known else None
+    return _open(
+        judge.config, (judge.whole, judge.prompt), file.parent, {judge.config.name: library}
+    )
+
+
 def _limited(dataset: Dataset, rubric: Rubric, limit: int | None) -> Dataset:
     """The first rows, as many of each kind."""
     if limit is None:

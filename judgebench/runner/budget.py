@@ -22,6 +22,11 @@ class Budget:
         self._in_flight = 0
         self._lock = threading.Lock()
 
+    def expect(self, cost: float) -> None:
+        """One of the calls to come is expected to cost so much."""
+        with self._lock:
+            self._highest = max(self._highest, cost)
+
     def may_ask(self) -> bool:
         """Whether one more call fits, should it and all in flight cost as much as the most
         expensive one so far; if so, it counts as in flight until it is paid."""

@@ -70,6 +70,10 @@ class LearntJudge(Judge, Protocol):
         for those that it does not judge."""
         ...
 
+    def wind_down(self) -> None:
+        """Start no other call; see `contract.wind_down`."""
+        ...
+
 
 def no_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     """No judge learns anything."""

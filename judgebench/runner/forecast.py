@@ -94,7 +94,8 @@ def budget_of(bench: Bench, folder: RunFolder, limit: float | None) -> Budget:
     """What this run folder has cost before counts. Nothing is read where no budget is set."""
     if limit is None:
         return Budget(None)
-    names = [*(judge.name for judge, _ in _asked(bench)), *(judge.name for judge in bench.others)]
+    others = (*bench.others, *bench.learnt)
+    names = [*(judge.name for judge, _ in _asked(bench)), *(judge.name for judge in others)]
     costs = [verdict.cost or 0.0 for name in names for verdict in folder.verdicts(name)]
     expected = [(f.cost or 0.0) / f.left for f in forecast(bench, folder) if f.left]
     return Budget(limit, spent=sum(costs), highest=max([0.0, *costs, *expected]))

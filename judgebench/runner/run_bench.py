@@ -135,7 +135,8 @@ def run(
                     run_lanes(lanes, stop, shown, partial(_wind_down, bench))
                     if bench.learnt and shard is None:
                         learning = partial(_learn, bench, answers, work)
-                        run_lanes({"judges that learn": learning}, stop, shown, lambda: None)
+                        lane = {"judges that learn": learning}
+                        run_lanes(lane, stop, shown, partial(_wind_down, bench))
             except (BudgetSpent, DiskFailed):
                 raise
             except JudgebenchError as error:
@@ -223,6 +224,8 @@ def _lanes(
 def _wind_down(bench: Bench) -> None:
     for judge in bench.judges:  # their variants are asked by the same engines
         judge.wind_down()
+    for learnt in bench.learnt:
+        learnt.wind_down()
 
 
 def with_learnt(bench: Bench, folder: RunFolder) -> Bench:

@@ -57,7 +57,21 @@ class BySystemConfig(Learn):
     learn: Literal["by-system"]
 
 
-_MODELS: dict[str, type[Learn]] = {"by-system": BySystemConfig}
+class ExamplesConfig(Learn):
+    """The judge `from`, which must be a language model, with the `k` nearest labelled cases before
+    its question. `by` finds them: `words`, or an encoder (`minilm`, a folder or a hub name)."""
+
+    learn: Literal["examples"]
+    source: Name = Field(alias="from")
+    k: int = Field(default=6, ge=1, le=100)
+    by: str = "words"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.source,)
+
+
+_MODELS: dict[str, type[Learn]] = {"by-system": BySystemConfig, "examples": ExamplesConfig}
 KEYS = ("learn",)
 
 

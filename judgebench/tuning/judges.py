@@ -15,7 +15,15 @@ from judgebench.runner.extension import Extension, LearntEntry, Loaded
 from judgebench.store.folder import RunFolder
 from judgebench.study.answers import indexed
 from judgebench.tuning.by_system import BySystem
-from judgebench.tuning.config import SHUFFLED, BySystemConfig, Learn, Stage, TuningConfig
+from judgebench.tuning.config import (
+    SHUFFLED,
+    BySystemConfig,
+    ExamplesConfig,
+    Learn,
+    Stage,
+    TuningConfig,
+)
+from judgebench.tuning.examples import open_examples
 from judgebench.tuning.folds import components
 from judgebench.tuning.learnt import Cell, Learner, LearntJudge
 from judgebench.tuning.silver import read_silver, with_silver
@@ -214,4 +222,6 @@ def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
     match entry:
         case BySystemConfig():
             return BySystem(rubric)
+        case ExamplesConfig():
+            return open_examples(entry, bench, folder.path)
     raise TypeError(type(entry))

@@ -154,6 +154,11 @@ class LearntJudge:
         paths = {cell.name: self._home / cell.name / LEARNT for cell in self._cells}
         return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
 
+    def wind_down(self) -> None:
+        """Start no other call."""
+        if act := getattr(self.learner, "wind_down", None):
+            act()
+
     def close(self) -> None:
         self.learner.close()
 

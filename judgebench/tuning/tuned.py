@@ -144,6 +144,11 @@ class TunedJudge:
             for verdict in judge(some):
                 yield replace(verdict, judge=self.name, signature=self.signature)
 
+    def wind_down(self) -> None:
+        """Start no other call."""
+        if act := getattr(self._learner, "wind_down", None):
+            act()
+
     def close(self) -> None:
         self._learner.close()
 

@@ -1,0 +1,269 @@
+"""Labelled cases before the question: the nearest, of the training folds alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from learning_case import write_bench
+from loopback import Loopback, Play, said, status
+from scripted_judges import ScriptedBackend
+from typer.testing import CliRunner
+
+import judgebench as jb
+from judgebench.backends.contract import Request
+from judgebench.cli.app import app
+from judgebench.errors import BudgetSpent, SetupError
+from judgebench.judges.config import JudgeConfig
+from judgebench.judges.judge import Task
+from judgebench.judges.llm import LLMJudge
+from judgebench.progress import NoProgress
+from judgebench.prompt import load_prompt
+from judgebench.records import Answer, Status, Verdict
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.runner.bench import load_bench
+from judgebench.runner.budget import Budget
+from judgebench.runner.judging import Work
+from judgebench.runner.stop import Stop
+from judgebench.store.folder import RunFolder
+from judgebench.tuning.alike import alike
+from judgebench.tuning.examples import Examples
+from judgebench.tuning.training import TrainingSet
+
+SHOTS = """
+  - name: llm
+    backend: openai-compatible:loopback
+    settings: {base_url: "URL", concurrency: 4, price: {prompt: 100, completion: 100}}
+  - {name: shots, learn: examples, from: llm, k: 4}
+"""
+ZERO = '{"tone":"Curt"}'
+MATERIAL = re.compile(r"<(question|answer)-[0-9a-f]{8}>\n(.*?)\n</", re.DOTALL)
+
+
+def copied(body: Any, count: int) -> Play:
+    """A judge that says what people said of the nearest case, the last that it is shown."""
+    *before, _ = body["messages"]
+    return said(before[-1]["content"] if before[-1]["role"] == "assistant" else ZERO)
+
+
+def shown(messages: Sequence[Any]) -> list[dict[str, str]]:
+    """Question and answer of each user turn, the judged one last."""
+    return [dict(MATERIAL.findall(m["content"])) for m in messages if m["role"] == "user"]
+
+
+def with_url(server: Loopback, judges: str = SHOTS) -> str:
+    return judges.replace("URL", server.base_url)
+
+
+def check_apart(bodies: Sequence[Any]) -> int:
+    """No example shares question or text with what is judged; how many requests had examples."""
+    with_examples = 0
+    for body in bodies:
+        *cases, judged = shown(body["messages"])
+        texts = alike([judged["answer"], *(case["answer"] for case in cases)])
+        assert len(set(texts.tolist())) == len(texts)
+        assert judged["question"] not in [case["question"] for case in cases]
+        with_examples += len(cases) == 4
+        assert len(cases) in (0, 4)
+    return with_examples
+
+
+def test_a_run_shows_the_nearest_cases_of_other_folds(tmp_path: Path) -> None:
+    faults = {26: status(500), 27: status(429, Retry_After="0")}
+    with Loopback(lambda body, n: faults.get(n) or copied(body, n)) as server:
+        more = "stress: {attacks: [greeting]}\nreport: {resamples: 100}"
+        bench = write_bench(tmp_path, with_url(server), 12, more)
+        run = tmp_path / "run"
+        attacking = pytest.importorskip("judgebench.stress.attacking")
+        study = jb.run(load_bench(bench, extend=attacking.Attacking()), run)
+        with_examples = check_apart(server.bodies)
+    found = {j.name: {i: v.labels["tone"] for i, v in j.verdicts.items()} for j in study.judges}
+    assert with_examples >= 48  # 24 answers and 24 altered ones
+    texts = {answer.item_id: answer.text.split()[0] for answer in study.answers}
+    right = np.mean([found["shots"][i] == label for i, label in texts.items()])
+    assert right == 1
+    assert {found["llm"][i] for i in texts} == {"Curt"}
+    assert {v.status for v in RunFolder(run).verdicts("shots")} == {Status.OK}
+    facts = json.loads(next((run / "tuning" / "shots").glob("*/fold-1/learnt.json")).read_text())
+    assert facts["cases"] == facts["cases_with_every_label"] <= 20
+
+
+@pytest.mark.long
+def test_the_command_line_shows_them_in_the_tables(tmp_path: Path) -> None:
+    with Loopback(copied) as server:
+        bench = write_bench(tmp_path, with_url(server), more="report: {resamples: 100}")
+        done = CliRunner().invoke(app, ["run", str(bench), "--run", str(tmp_path / "run")])
+        assert done.exit_code == 0, done.output
+        assert check_apart(server.bodies) == 40
+    assert "shots: learns from 32 answers (fold-1)" in done.output
+    assert "CAN'T TELL 1.000" in done.output  # of shots, in the table of decisions
+
+
+def test_it_stops_at_the_budget_and_goes_on(tmp_path: Path) -> None:
+    with Loopback(copied) as server:
+        bench, run = write_bench(tmp_path, with_url(server)), tmp_path / "run"
+        with pytest.raises(BudgetSpent):
+            jb.run(bench, run, budget=0.75)  # a call costs 0.014
+        spent = len(server.bodies)
+        assert 40 < spent <= 53
+        assert sum(v.cost or 0 for v in RunFolder(run).verdicts("shots")) > 0
+        with pytest.raises(BudgetSpent):  # what it cost before counts
+            jb.run(bench, run, budget=0.75)
+        assert len(server.bodies) <= 53
+        jb.run(bench, run, budget=5)
+        assert len(server.bodies) == 80  # nothing was asked twice
+
+
+# --- one learner, asked in memory ---------------------------------------------------------------
+
+TONE = load_rubric("support-tone")
+ONE = TONE.only([TONE.metrics[0].id])
+FIRST, SECOND = ONE.metrics[0].label_texts[:2]
+
+
+def answer(n: int, text: str, question: str = "") -> Answer:
+    return Answer(f"i{n}", text, question=question or f"question {n}?")
+
+
+def training(cases: Sequence[Answer], labels: Sequence[int], rubric: Rubric = ONE) -> TrainingSet:
+    places = np.array(labels)
+    every = {m.id: places for m in rubric.metrics}
+    codes = np.arange(len(cases))
+    return TrainingSet(rubric, list(cases), every, codes, codes)
+
+
+def learnt(
+    folder: Path, train: TrainingSet, judged: Answer, k: int = 3, **config: Any
+) -> tuple[list[Request], list[Verdict]]:
+    """The requests for one answer, and its verdicts."""
+    first = json.dumps({m.id: m.label_texts[0] for m in train.rubric.metrics})
+    backend = ScriptedBackend(lambda request: config.pop("reply", first))
+    settings = JudgeConfig(name="m", backend="scripted:x", **{
+        key: value for key, value in config.items() if key != "reply"
+    })  # fmt: skip
+    prompt = load_prompt(settings.prompt)
+    judge = LLMJudge(settings, train.rubric, prompt, backend)
+    learner = Examples(judge, lambda: judge, k, "words")
+    folder.mkdir(exist_ok=True)
+    work = Work(RunFolder(folder), NoProgress(), Budget(None), Stop())
+    learner.fit(train, folder, work)
+    verdicts = list(learner.judge([Task(judged)], folder))
+    learner.close()
+    return backend.requests, verdicts
+
+
+def texts_of(request: Request) -> list[str]:
+    turns = [{"role": m.role, "content": m.content} for m in request.messages]
+    return [case["answer"] for case in shown(turns)]
+
+
+CASES = [answer(n, f"red cat number {n}") for n in range(5)]
+JUDGED = answer(99, "a red cat that sat there")
+
+
+def test_the_nearest_stands_last(tmp_path: Path) -> None:
+    cases = [answer(0, "a blue dog"), answer(1, "a red cat"), answer(2, "a red cat sat there now")]
+    (request,), _ = learnt(tmp_path, training(cases, [0, 1, 0]), JUDGED)
+    assert texts_of(request) == ["a blue dog", "a red cat", "a red cat sat there now", JUDGED.text]
+    assert [m.role for m in request.messages] == [
+        "system", "user", "assistant", "user", "assistant", "user", "assistant", "user",
+    ]  # fmt: skip
+    said_of = [m.content for m in request.messages if m.role == "assistant"]
+    metric = ONE.metrics[0].id
+    assert [json.loads(text)[metric] for text in said_of] == [FIRST, SECOND, FIRST]
+
+
+def test_one_place_is_kept_for_another_label(tmp_path: Path) -> None:
+    other = answer(9, "something else entirely")
+    (request,), _ = learnt(tmp_path, training([*CASES, other], [0] * 5 + [1]), JUDGED)
+    assert texts_of(request)[0] == other.text
+    (request,), _ = learnt(tmp_path / "a", training(CASES, [0] * 5), JUDGED)
+    assert len(texts_of(request)) == 4
+    (request,), _ = learnt(tmp_path / "b", training([*CASES, other], [0] * 5 + [1]), JUDGED, k=1)
+    assert other.text not in texts_of(request)
+
+
+def test_its_own_question_and_its_own_words_are_no_example(tmp_path: Path) -> None:
+    long = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+    cases = [
+        answer(0, "nothing like it", "Is it SAFE?"),
+        answer(1, f"{long} fifteen"),
+        answer(2, "far away"),
+    ]
+    judged = answer(9, f"{long}, and", "is it safe?")
+    (request,), _ = learnt(tmp_path, training(cases, [0, 0, 1]), judged)
+    assert texts_of(request) == ["far away", judged.text]
+
+
+def test_each_metric_by_itself_takes_cases_with_that_label(tmp_path: Path) -> None:
+    two = TONE.only([m.id for m in TONE.metrics[:2]])
+    a, b = (m.id for m in two.metrics)
+    cases = [answer(0, "only the first"), answer(1, "only the second")]
+    labels = {a: np.array([0, -1]), b: np.array([-1, 1])}
+    train = TrainingSet(two, cases, labels, np.arange(2), np.arange(2))
+    requests, _ = learnt(tmp_path, train, JUDGED, mode="per_metric")
+    assert [texts_of(r)[:-1] for r in requests] == [["only the first"], ["only the second"]]
+    with pytest.raises(SetupError, match=f"has a label of each of these.*found {a}, {b}"):
+        learnt(tmp_path / "x", train, JUDGED)
+
+
+def test_what_has_no_room_is_left_out_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def describe(self: ScriptedBackend) -> dict[str, Any]:
+        return {"context": 1500}
+
+    monkeypatch.setattr(ScriptedBackend, "describe", describe)
+    cases = [answer(n, f"{'cat ' * 250}{n} {'dog ' * n}") for n in range(4)]
+    (request,), _ = learnt(tmp_path, training(cases, [0, 1, 0, 1]), JUDGED, k=4)
+    assert 0 < len(texts_of(request)) - 1 < 4
+    assert "1 requests of m had no room for all of their 4 examples" in caplog.text
+
+
+def test_labels_are_shown_as_the_scores_that_the_prompt_asks_for(tmp_path: Path) -> None:
+    metric = ONE.metrics[0]
+    lowest = dict(zip(metric.label_texts, (4, 2.5, 1), strict=False))
+    config = {"prompt": "likert", "thresholds": {metric.id: lowest}}
+    reply = json.dumps({metric.id: 5})
+    (request,), (verdict,) = learnt(
+        tmp_path, training(CASES, [0, 1, 0, 1, 0]), JUDGED, reply=reply, **config
+    )
+    assert {m.content for m in request.messages if m.role == "assistant"} == {
+        f'{{"{metric.id}":4}}', f'{{"{metric.id}":3}}',
+    }  # fmt: skip
+    assert verdict.labels == {metric.id: FIRST}
+    lowest[SECOND] = 3.2
+    lowest[FIRST] = 3.9
+    with pytest.raises(SetupError, match=f"no whole score means '{SECOND}'"):
+        learnt(tmp_path / "x", training(CASES, [1] * 5), JUDGED, **config)
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("from: nobody", r"judges\.shots\.from: is no judge of this benchmark; found nobody"),
+        ("from: given", r"is no language model of this benchmark; found given; allowed: llm"),
+        ("from: llm, k: 0", r"k: .*greater than or equal to 1"),
+        ("k: 2", r"from: Field required"),
+        ("from: wordy", "gives reasons with its labels, and labelled answers have labels alone"),
+        ("from: llm, by: no-such-encoder", "no-such-encoder|an encoder needs the package"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, entry: str, why: str) -> None:
+    judges = f"""
+  - {{name: llm, backend: "scripted:{tmp_path}/script.jsonl"}}
+  - {{name: wordy, backend: "scripted:{tmp_path}/script.jsonl", prompt: rationale}}
+  - {{name: given, verdicts: v.csv}}
+  - {{name: shots, learn: examples, {entry}}}
+"""
+    bench = write_bench(tmp_path, judges)
+    (tmp_path / "v.csv").write_text("item_id,tone\nmodel-x-0,Curt\n")
+    (tmp_path / "script.jsonl").write_text(json.dumps({"text": json.loads(ZERO)}) + "\n")
+    with pytest.raises(Exception, match=why):
+        jb.run(load_bench(bench), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
