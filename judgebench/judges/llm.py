@@ -120,6 +120,11 @@ class LLMJudge:
         return other
 
     @property
+    def engine(self) -> Backend:
+        """What it asks."""
+        return self._backend
+
+    @property
     def parse_retries(self) -> int:
         """How often an unreadable reply is requested again."""
         return self.config.parse_retries

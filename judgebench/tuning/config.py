@@ -34,11 +34,26 @@ def files_of(stages: Sequence[Stage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+class RoundsConfig(Strict):
+    """At most `n` rounds of introspection: where the judge, out of fold, disagrees with what it is
+    taught, the `suggester` proposes a revision and the `objector` accepts it or objects, in at most
+    so many `exchanges`. Both are language models of the file. Then people `decide`, of every
+    proposal, or only where the two have not `agreed`.
+    """
+
+    n: int = Field(default=2, ge=1, le=10)
+    suggester: Name
+    objector: Name
+    exchanges: int = Field(default=3, ge=1, le=10)
+    decide: Literal["people", "agreed"] = "people"
+
+
 class Learn(Strict):
     """What all have in common."""
 
     name: Name
     seed: int = 0
+    rounds: RoundsConfig | None = None
 
     @property
     def silver(self) -> tuple[str, ...]:

@@ -64,7 +64,10 @@ def export_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool 
         content = {
             "judgebench": judgebench.__version__,
             "name": name,
-            "recipe": entry.model_dump(mode="json", by_alias=True, exclude_none=True),
+            # What rounds came to is in what was learnt.
+            "recipe": entry.model_dump(
+                mode="json", by_alias=True, exclude_none=True, exclude={"rounds"}
+            ),
             "merged": merged,
             "about": dict(whole.learner.describe()),
             "needs": {judge: signed[judge] for judge in entry.needs},

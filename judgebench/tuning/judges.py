@@ -26,6 +26,7 @@ from judgebench.tuning.config import (
 from judgebench.tuning.examples import open_examples
 from judgebench.tuning.folds import components
 from judgebench.tuning.learnt import Cell, Learner, LearntJudge
+from judgebench.tuning.rounds import Rounds, panel_of
 from judgebench.tuning.silver import read_silver, with_silver
 from judgebench.tuning.training import Material, material_of
 from judgebench.tuning.tuned import TunedEntry, TunedJudge
@@ -66,16 +67,17 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     material = _material(bench)
     return [
         LearntJudge(
-            f"{entry.name}~{name}", learner_of(entry, bench, folder), _for(entry, material), cells,
+            f"{entry.name}~{name}", learner, _for(entry, material), cells,
             folder.path / FOLDER, kind="tuning", more={"of": entry.name, "as": name},
         )
-        for whole in entries
-        for entry, name, cells in [
+        for entry in entries
+        for name, learner, cells in [
             *(
-                (whole, name, cells)
+                (name, learner_of(entry, bench, folder), cells)
                 for name, cells in _examined(material, _settings(bench), bench.config.seed)
+                if name == "in-sample" or not (isinstance(entry, Learn) and entry.rounds)
             ),
-            *((entry, name, fold_cells(material)) for entry, name in _baselines(whole)),
+            *((n, made, fold_cells(material)) for n, made in _baselines(entry, bench, folder)),
         ]
     ]  # fmt: skip
 
@@ -121,11 +123,17 @@ def _examined(
         )
 
 
-def _baselines(entry: LearntEntry) -> Iterator[tuple[LearntEntry, str]]:
-    """The entry without what is to make it better, and what it is then called."""
+def _baselines(
+    entry: LearntEntry, bench: Bench, folder: RunFolder
+) -> Iterator[tuple[str, Learner]]:
+    """The same training without what is to make it better: order, or revisions."""
     stages = getattr(entry, "stages", ())
     if isinstance(entry, Learn) and len(stages) > 1:
-        yield entry.model_copy(update={"stages": (*stages, Stage(data=SHUFFLED))}), SHUFFLED
+        mixed = entry.model_copy(update={"stages": (*stages, Stage(data=SHUFFLED))})
+        yield SHUFFLED, learner_of(mixed, bench, folder)
+    learner = learner_of(entry, bench, folder)
+    if isinstance(learner, Rounds):
+        yield "more-steps", learner.without_revisions()
 
 
 def _for(entry: LearntEntry, material: Material) -> Material:
@@ -217,7 +225,16 @@ def _material(bench: Bench) -> Material:
 
 
 def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
-    """Each way to learn, by its entry."""
+    """Each way to learn, by its entry, in rounds where it says so."""
+    learner = _plain_learner(entry, bench, folder)
+    if not (isinstance(entry, Learn) and entry.rounds):
+        return learner
+    home = folder.path / FOLDER / entry.name
+    panel = panel_of(entry.name, entry.rounds, bench, home)
+    return Rounds(learner, entry.rounds, panel, home, seed=entry.seed)
+
+
+def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
     rubric = bench.rubric.of_kind("answer") or bench.rubric
     match entry:
         case BySystemConfig():

@@ -149,6 +149,11 @@ class LearntJudge:
         judged = counted(int((self._cell_of >= 0).sum()), "answer")
         return f"{self.name}: learns {counted(len(left), 'time')}{sizes}, judges {judged}"
 
+    @property
+    def spent(self) -> float:
+        """US dollars for what it asked in order to learn."""
+        return float(getattr(self.learner, "spent", 0.0))
+
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
         """What was learnt in each cell that is done, by its name."""
         paths = {cell.name: self._home / cell.name / LEARNT for cell in self._cells}

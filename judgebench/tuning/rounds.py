@@ -1,0 +1,268 @@
+"""Rounds of introspection: what a judge gets wrong is talked over and may be taught otherwise.
+
+After section 3.3 and Algorithm 2 of AutoMedEval. There the cases of a round are those that the
+model gets wrong in its own training set; here they are those that it gets wrong out of fold, in
+folds inside the training set, and whether a round helped is seen on questions that no talk was
+about. Revised is the target of the training alone: the truth stays what people said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from judgebench.files import read_lines, to_json, to_line, write_atomically
+from judgebench.judges.judge import Task
+from judgebench.records import Verdict, content_hash
+from judgebench.runner.bench import Bench, open_judge
+from judgebench.runner.judging import Ledger, Work, ask
+from judgebench.runner.stop import Interrupted
+from judgebench.store.verdict_file import VerdictWriter, read_verdicts
+from judgebench.study.answers import indexed
+from judgebench.tuning.config import RoundsConfig
+from judgebench.tuning.examples import language_model
+from judgebench.tuning.exchange import Adviser, Case, Panel, Talk, discuss, read_turns
+from judgebench.tuning.learnt import LEARNT, Learner
+from judgebench.tuning.training import TrainingSet
+
+TALKS, DECISIONS, TARGETS = "exchanges.jsonl", "decisions.jsonl", "targets.jsonl"
+_NESTED = "nested"
+_DEVELOPMENT = 5  # one of so many parts of the questions says whether a round helped
+_FOLDS = 3  # inside the rest, to find what the judge gets wrong
+
+
+class Decision(BaseModel):
+    """What a person decided of a proposal."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    accepted: bool
+    reviewer: str = ""
+    remark: str = ""
+    when: str = ""
+
+
+class Rounds:
+    """A learner that is taught anew after each round. A `Learner`.
+
+    `home` holds what all its cells share: talks, decisions, and what was learnt on the way.
+    """
+
+    def __init__(
+        self, learner: Learner, config: RoundsConfig, panel: Panel, home: Path,
+        *, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self._learner, self._config, self._panel = learner, config, panel
+        self._home, self._seed, self._revise = home, seed, True
+        self.needs = learner.needs
+        self.parse_retries: int = getattr(learner, "parse_retries", 0)
+        self._decided = read_decisions(home / DECISIONS)
+
+    def without_revisions(self) -> Rounds:
+        """As many passes over the labels as they are."""
+        other = copy(self)
+        other._revise = False
+        return other
+
+    def describe(self) -> Mapping[str, Any]:
+        about = dict(self._learner.describe())
+        about["rounds"] = {
+            **self._config.model_dump(),
+            "suggester": self._panel.suggester.signature,
+            "objector": self._panel.objector.signature,
+            "decisions": content_hash([[d.key, d.accepted] for d in self._decided.values()]),
+            "seed": self._seed,
+            "revise": self._revise,
+        }
+        return about
+
+    @property
+    def spent(self) -> float:
+        """US dollars for all talks, and for what was judged in between."""
+        if not self._revise:
+            return 0.0
+        nested = read_verdicts(sorted((self._home / _NESTED).glob("*/verdicts-*.jsonl")))
+        talks = (turn.cost or 0.0 for turn in read_turns(self._panel.path))
+        return sum(talks) + sum(verdict.cost or 0.0 for verdict in nested)
+
+    def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
+        rest, development = next(train.folds(_DEVELOPMENT, self._seed))
+        n, right = self._right(rest, development, work)
+        told, kept, waiting, stopped = [], dict[str, Talk](), list[str](), "all rounds are done"
+        passes = 0
+        for number in range(1, self._config.n + 1):
+            talks = discuss(list(self._cases(_revised(rest, kept), work)), self._panel, work)
+            taken, undecided = self._decide(talks)
+            waiting += undecided
+            outcomes = dict(Counter(talk.outcome for talk in talks.values()))
+            about = {"talks": outcomes, "waiting": len(undecided), "revised": len(taken)}
+            told.append(about)
+            if undecided and self._config.decide == "people":
+                stopped = f"round {number} waits for {len(undecided)} decisions"
+                break
+            if not taken:
+                stopped = f"round {number} revises nothing"
+                break
+            revised = _revised(rest, {**kept, **taken})
+            after = self._right(_again(revised, number), development, work)[1]
+            about["development"] = {"n": n, "right_before": right, "right_after": after}
+            if after <= right:
+                stopped = f"round {number} does not improve the development fold"
+                break
+            kept, right, passes = {**kept, **taken}, after, number
+        work.progress.say(f"{self._home.name}: {passes} rounds kept; {stopped} ({folder.name})")
+        targets = _again(_revised(train, kept) if self._revise else train, passes)
+        facts = self._learner.fit(targets, folder, work)
+        lines = [to_line(self._provenance(key, kept[key])) for key in kept if self._revise]
+        write_atomically(folder / TARGETS, "".join(lines).encode())
+        about = {"rounds": told, "stopped": stopped, "passes": passes, "revised": len(lines)}
+        return {**facts, **about, "waiting": waiting}
+
+    def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
+        return self._learner.judge(tasks, folder)
+
+    def wind_down(self) -> None:
+        """Start no other call."""
+        if act := getattr(self._learner, "wind_down", None):
+            act()
+
+    def close(self) -> None:
+        self._learner.close()
+
+    def _decide(self, talks: Mapping[str, Talk]) -> tuple[Mapping[str, Talk], list[str]]:
+        """The talks whose proposals are taken, and the keys of those that people have to decide."""
+        taken, waiting = {}, []
+        for key, talk in talks.items():
+            if talk.outcome == "agreed" and self._config.decide == "agreed":
+                taken[key] = talk
+            elif talk.outcome in ("agreed", "disputed"):
+                if key not in self._decided:
+                    waiting.append(key)
+                elif self._decided[key].accepted:
+                    taken[key] = talk
+        return taken, waiting
+
+    def _cases(self, taught: TrainingSet, work: Work) -> Iterator[Case]:
+        for train, judged in taught.folds(_FOLDS, self._seed):
+            yield from self._wrong(train, judged, work)
+
+    def _wrong(
+        self, train: TrainingSet, judged: TrainingSet, work: Work, *, unread: bool = False
+    ) -> Iterator[Case]:
+        """Where the judge gives another label than is taught; or none, with `unread`."""
+        found = self._verdicts(train, judged, work)
+        for metric in judged.rubric.metrics:
+            codes = judged.labels[metric.id].tolist()
+            for answer, code in zip(judged.answers, codes, strict=True):
+                said = found[answer.item_id].labels.get(metric.id, "")
+                if code >= 0 and (said or unread) and metric.label_texts[code] != said:
+                    yield Case(answer, metric.id, metric.label_texts[code], said)
+
+    def _right(self, taught: TrainingSet, judged: TrainingSet, work: Work) -> tuple[int, int]:
+        """How many labels people gave, and how many of them the judge gives too."""
+        n = sum(int((found >= 0).sum()) for found in judged.labels.values())
+        return n, n - sum(1 for _ in self._wrong(taught, judged, work, unread=True))
+
+    def _verdicts(
+        self, train: TrainingSet, judged: TrainingSet, work: Work
+    ) -> Mapping[str, Verdict]:
+        """What it says of the judged answers once it is taught, by item; each is asked once."""
+        about = {k: v for k, v in self._learner.describe().items() if k != "runtime"}
+        key = content_hash([about, train.hash])
+        folder = self._home / _NESTED / key
+        if not (folder / LEARNT).exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            facts = self._learner.fit(train, folder, work)
+            write_atomically(folder / LEARNT, to_json(dict(facts), indent=1).encode())
+        answers = indexed(judged.answers)
+        path = folder / f"verdicts-{judged.hash}.jsonl"
+        asked = _Named(self._learner, f"{self._home.name}: rounds", key, folder)
+        with work.writers.add(VerdictWriter(path)) as writer:
+            ledger = Ledger(answers, key)
+            ledger.note_files([path])
+            due = ledger.never_ended(np.arange(len(answers)))
+            work.progress.start(asked.name, len(answers), len(answers) - len(due))
+            if len(due):
+                ask(asked, (Task(answers[row]) for row in due.tolist()), writer, ledger, work)
+        if work.stop.wanted:
+            raise Interrupted
+        return {verdict.item_id: verdict for verdict in read_verdicts([path])}
+
+    def _provenance(self, key: str, talk: Talk) -> Mapping[str, Any]:
+        decision = self._decided.get(key)
+        by = decision.model_dump() if decision else {"reviewer": "both models agree"}
+        proposal = talk.proposal
+        return {
+            "key": key, "item_id": talk.case.answer.item_id, "metric": talk.case.metric,
+            "was": talk.case.taught, "now": proposal.label, "reason": proposal.reason,
+            "decided": by, "transcript": [turn.model_dump() for turn in talk.turns],
+        }  # fmt: skip
+
+
+@dataclass
+class _Named:
+    """A learner as a judge of that name and signature, for `ask`."""
+
+    learner: Learner
+    name: str
+    signature: str
+    folder: Path
+
+    def describe(self) -> Mapping[str, Any]:
+        return self.learner.describe()
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        for verdict in self.learner.judge(tasks, self.folder):
+            yield replace(verdict, judge=self.name, signature=self.signature)
+
+    def close(self) -> None:
+        """The learner is closed by whoever opened it."""
+
+
+def read_decisions(path: Path) -> Mapping[str, Decision]:
+    """By the key of the talk; none where there is no file. Raises SetupError."""
+    lines = read_lines(path) if path.is_file() else ()
+    return {value["key"]: Decision(**value) for _, value in lines}
+
+
+def _revised(train: TrainingSet, talks: Mapping[str, Talk]) -> TrainingSet:
+    """With the labels and reasons that these talks propose as what is taught; of two talks about
+    one label the later counts."""
+    if not talks:
+        return train
+    rows = {answer.item_id: row for row, answer in enumerate(train.answers)}
+    labels = {metric: found.copy() for metric, found in train.labels.items()}
+    reasons = list(train.reasons) or [""] * len(train)
+    for talk in talks.values():
+        row, metric = rows.get(talk.case.answer.item_id), talk.case.metric
+        if row is not None:
+            labels[metric][row] = train.rubric.only([metric]).metrics[0].index(talk.proposal.label)
+            reasons[row] = talk.proposal.reason
+    return replace(train, labels=labels, reasons=reasons)
+
+
+def _again(train: TrainingSet, passes: int) -> TrainingSet:
+    return replace(train, again=[replace(train, beside={}, again=())] * passes)
+
+
+def panel_of(name: str, config: RoundsConfig, bench: Bench, home: Path) -> Panel:
+    """Who talks about what the judge `name` gets wrong; what is said is kept in `home`. Raises
+    SetupError where one of the two is no language model of the benchmark."""
+
+    def adviser(role: str, who: str) -> Adviser:
+        judge = language_model(bench, who, f"judges.{name}.rounds.{role}")
+        opened = partial(open_judge, judge, bench.file, home.parents[1])
+        return Adviser(judge.config, judge.signature, lambda: opened().engine)
+
+    two = adviser("suggester", config.suggester), adviser("objector", config.objector)
+    rubric = bench.rubric.of_kind("answer") or bench.rubric
+    return Panel(*two, config.exchanges, rubric, home / TALKS)

@@ -1,0 +1,121 @@
+"""A small world in which labels are revised: a cheap learner, and advisers that follow a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scripted_judges import ScriptedBackend
+
+from judgebench.backends.contract import Request
+from judgebench.judges.config import JudgeConfig
+from judgebench.judges.judge import Task
+from judgebench.progress import NoProgress
+from judgebench.records import Answer, HumanLabel, Verdict
+from judgebench.rubric import Rubric
+from judgebench.runner.budget import Budget
+from judgebench.runner.judging import Work
+from judgebench.runner.stop import Stop
+from judgebench.store.folder import RunFolder
+from judgebench.study.answers import indexed
+from judgebench.study.truth import TruthConfig
+from judgebench.tuning.exchange import Adviser, Panel
+from judgebench.tuning.learnt import verdict_of
+from judgebench.tuning.training import Material, TrainingSet, material_of
+
+RUBRIC = Rubric.from_labels({"Tone": ["Kind", "Rude"]})
+TONE = RUBRIC.metrics[0].id
+
+
+class Words:
+    """Naive Bayes over words, in counts: learns in a millisecond. A `Learner`."""
+
+    needs = ()
+
+    def __init__(self) -> None:
+        self.fits: list[TrainingSet] = []
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"learn": "words"}
+
+    def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
+        self.fits.append(train)
+        counts: dict[str, list[int]] = {}
+        for answer, label in zip(train.answers, train.labels[TONE].tolist(), strict=True):
+            for word in answer.text.split():
+                counts.setdefault(word, [0, 0])[label] += 1
+        (folder / "counts.json").write_text(json.dumps(counts))
+        return {"seen": len(train) + sum(map(len, train.again))}
+
+    def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
+        counts = json.loads((folder / "counts.json").read_text())
+        for task in tasks:
+            rows = [counts.get(word, [0, 0]) for word in task.answer.text.split()]
+            odds = sum(np.log((b + 1) / (a + 1)) for a, b in rows)
+            rude = 1 / (1 + np.exp(-odds))
+            yield verdict_of(task, RUBRIC, {TONE: np.array([1 - rude, rude])})
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Answers with their right labels, and the labels that people gave."""
+
+    answers: list[Answer]
+    right: dict[str, str]
+    material: Material
+
+
+def world(seed: int = 0, n: int = 150, wrong: float = 0.3) -> World:
+    """Each answer has words that go with its tone. People err in a share of the labels."""
+    rng = np.random.default_rng(seed)
+    words = {"Kind": [f"kind{i}" for i in range(30)], "Rude": [f"rude{i}" for i in range(30)]}
+    answers, right, given = [], {}, []
+    for number in range(n):
+        label = ("Kind", "Rude")[int(rng.random() < 0.5)]
+        other = ("Rude", "Kind")[label == "Rude"]
+        drawn = [*rng.choice(words[label], 5), *rng.choice(words[other], 2), f"n{number}"]
+        errs = rng.random() < wrong
+        answer = Answer(f"a{number}", " ".join(drawn), question=f"question {number}?")
+        answers.append(answer)
+        right[answer.item_id] = label
+        given.append(HumanLabel(answer.item_id, "Ann", TONE, other if errs else label))
+    material = material_of(RUBRIC, indexed(answers), given, TruthConfig(), 3, seed)
+    return World(answers, right, material)
+
+
+Reply = Callable[[Request], str]
+
+
+def adviser(script: Reply, name: str = "expert") -> tuple[Adviser, ScriptedBackend]:
+    backend = ScriptedBackend(script, cost=0.01)
+    config = JudgeConfig(name=name, backend="openai-compatible:m@http://127.0.0.1:9/v1")
+    return Adviser(config, name, lambda: backend), backend
+
+
+def proposal(label: str, reason: str = "by the rubric") -> str:
+    return json.dumps({"reason": reason, "label": label})
+
+
+def opinion(*, accepts: bool, reason: str = "the facts say so") -> str:
+    return json.dumps({"reason": reason, "decision": "accept" if accepts else "object"})
+
+
+def panel(folder: Path, suggester: Reply, objector: Reply, exchanges: int = 3) -> Panel:
+    two = adviser(suggester)[0], adviser(objector, "second")[0]
+    return Panel(*two, exchanges, RUBRIC, folder / "exchanges.jsonl")
+
+
+def work_in(folder: Path, budget: float | None = None) -> Work:
+    return Work(RunFolder(folder), NoProgress(), Budget(budget), Stop())
+
+
+def text_in(request: Request) -> str:
+    """All that a request says."""
+    return "\n".join(message.content for message in request.messages)
