@@ -130,7 +130,7 @@ def judge_notes(study: Study, found: Results) -> Iterator[str]:
                 )
         if beaten := [m.title for m in metrics if _no_better(found, name, controls, m)]:
             yield (
-                f"{name} is no more accurate than a control judge, which reads nothing, "
+                f"{name} is no more accurate than a control judge, which understands nothing, "
                 f"on {', '.join(beaten)}."
             )
 

@@ -73,8 +73,8 @@ def _table(decisions: Decisions) -> Table:
         ("Metric", *judges, "Best control", "Human ceiling"),
         tuple(rows),
         (
-            f"{said}, beside the best content-blind judge{strongest} and one annotator against "
-            "the others.",
+            f"{said}, beside the best control judge{strongest} and one annotator against the "
+            "others.",
         ),
     )
 
@@ -93,7 +93,7 @@ def paper_table(decisions: Decisions) -> Table:
     )  # fmt: skip
     note = (
         "Accuracy: share of the answers to which the judge gives the label of the human truth. "
-        "Best control: the most accurate content-blind judge. Human ceiling: one annotator "
+        "Best control: the most accurate control judge. Human ceiling: one annotator "
         "against the others."
     )
     return Table(

@@ -95,7 +95,7 @@ def stress_notes(stress: StressResult) -> Iterator[str]:
         if beaten:
             yield (
                 f"{judge} tells no more violations from their parents than a control judge, "
-                f"which reads nothing, on {', '.join(beaten)}."
+                f"which understands nothing, on {', '.join(beaten)}."
             )
         yield from _fallen_for(stress, judge)
 

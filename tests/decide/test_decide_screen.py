@@ -59,7 +59,7 @@ def test_outcome_accuracy_best_control_and_ceiling_stand_in_one_row() -> None:
     (row,) = [line for line in text.splitlines() if "│" in line]
     cells = [cell.strip() for cell in row.split("│")]
     assert cells == ["Possibility of Bias", "REPLACE 0.750", "DO NOT USE 0.750", "0.625", "0.875"]
-    assert "the best content-blind judge (prior)" in words(text)
+    assert "the best control judge (prior)" in words(text)
     assert "9 answers.\nBar: ann and ben.\n" in text
     assert f"DO NOT USE for Possibility of Bias (two). {SHORT}" in words(text)
     assert "REPLACE for Possibility of Bias (one)" not in text
