@@ -6,7 +6,7 @@ the signs: what is measured is put into one order first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,11 +15,12 @@ import numpy as np
 from judgebench.align.against_truth import paired_labels, score_of
 from judgebench.align.statistics import NOMINAL, STATISTICS, Declared, FailurePolicy
 from judgebench.records import Estimate
+from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.confusion import confusion_by_cluster, fill_failures, recall
 from judgebench.stats.intervals import SMOOTHED_T, mean_difference
-from judgebench.stats.paired import difference_of, discordance_by_cluster, mcnemar_clustered
+from judgebench.stats.paired import difference_of, discordance_by_cluster, holm, mcnemar_clustered
 from judgebench.stats.resample import ClusterCounts, Resampling, Statistic, cluster_bootstrap
 from judgebench.study.study import JudgeVerdicts, Study
 
@@ -150,3 +151,15 @@ def share_tests(metric: Metric, both: Both, seed: int) -> Iterator[tuple[str, Es
         known = truth >= 0 if statistic == "accuracy" else truth == len(metric.labels) - 1
         reason = "" if p is not None else NEVER_APART
         yield statistic, Estimate(p, n=n, n_missing=int(known.sum()) - n, reason=reason)
+
+
+def corrected(rows: Sequence[Row], family: Sequence[str]) -> Iterator[Row]:
+    """Holm's correction of the permutation tests among the rows, over those with the same values of
+    the keys `family`."""
+    families: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        if row.analysis == "test":
+            families.setdefault(tuple(row[key] for key in family), []).append(row)
+    for tests in families.values():
+        for row, p in zip(tests, holm([row.estimate.value for row in tests]), strict=True):
+            yield replace(row, statistic="p_holm", estimate=replace(row.estimate, value=p))

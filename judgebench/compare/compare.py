@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from judgebench.align.alignment_part import flat
+from judgebench.align.differences import corrected
 from judgebench.compare.decisions import decision_rows, decisions
-from judgebench.compare.differences import Compared, corrected, differences, of_the_runs
+from judgebench.compare.differences import Compared, differences, of_the_runs
 from judgebench.compare.flips import flips
 from judgebench.compare.matching import (
     SIDES,
@@ -32,6 +33,8 @@ from judgebench.report.words import counted
 from judgebench.results.rows import Results, Row
 from judgebench.study.study import Study
 
+# Of one judge and statistic, p values are corrected over the metrics.
+_FAMILY = ("judge", "who", "failures", "of")
 NOT_MEASURED = "No answer has a human label: only what changed is known, not what is right."
 
 
@@ -68,7 +71,7 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
         on[1].append(pair)
         of_metrics = [Compared(on[0], pair, metric) for metric in shared.metrics]
         found = [row for one in of_metrics for row in differences(one)]
-        rows += [*found, *corrected(found), *of_the_runs(on[0], pair)]
+        rows += [*found, *corrected(found, _FAMILY), *of_the_runs(on[0], pair)]
         flipped += [row for one in of_metrics for row in flips(one)]
         summaries.append(
             PairSummary(pair[0].name, pair[1].name, len(on[0].answers), _settings(pair))

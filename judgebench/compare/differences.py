@@ -52,7 +52,6 @@ from judgebench.stats.paired import (
     LESS_SEVERE,
     MEAN_SHIFT,
     MORE_SEVERE,
-    holm,
     moves_by_cluster,
 )
 from judgebench.stats.probability_scores import (
@@ -153,18 +152,6 @@ def _scores(compared: Compared) -> Iterator[Row]:
         for key, p in share_tests(metric, both, study.resampling.seed):
             about = {**keys, "failures": policy, "of": key}
             yield Row("test", "permutation_p", p, compared.pair[1].name, metric.id, about)
-
-
-def corrected(rows: Sequence[Row]) -> Iterator[Row]:
-    """Holm's correction of the permutation tests of each judge and statistic, over the metrics."""
-    families: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        if row.analysis == "test":
-            family = (row.judge, row["who"], row["failures"], row["of"])
-            families.setdefault(family, []).append(row)
-    for tests in families.values():
-        for row, p in zip(tests, holm([row.estimate.value for row in tests]), strict=True):
-            yield replace(row, statistic="p_holm", estimate=replace(row.estimate, value=p))
 
 
 def _agreement(compared: Compared) -> Iterator[Row]:

@@ -13,17 +13,19 @@ whether missing labels are left out or count as wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from judgebench.align.against_truth import paired_labels, score_of, truths
+from judgebench.align.against_truth import scores, truths
 from judgebench.align.differences import (
     NEVER_APART,
     TESTED,
     Both,
     both_of,
+    corrected,
     failure_policies,
     formula_of,
     score_differences,
@@ -34,8 +36,7 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Metric
 from judgebench.stats.confusion import confusion_by_cluster
-from judgebench.stats.paired import holm, swap_test
-from judgebench.stats.resample import ClusterCounts
+from judgebench.stats.paired import swap_test
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.tuning.reading import Learnt
 from judgebench.tuning.result import Tuned
@@ -54,20 +55,21 @@ def measure_tuning(study: Study) -> Tuned | None:
     metrics = [m for m in metrics if m.of == "answer"]
     if not taught or not metrics:
         return None
-    learning = {one.name for one in taught}
+    learning = [one.name for one in taught]
     rivals = {one.name: _rivals(one, judges, learning) for one in taught}
-    others = [judge for of in rivals.values() for judge in of]
-    scored = dict.fromkeys([*learning, *(judge.name for judge in others)])
+    scored = dict.fromkeys([*learning, *(judge.name for of in rivals.values() for judge in of)])
     rows: list[Row] = []
     for metric in metrics:
         keys = [key for key in STATED if STATISTICS[key].fits(metric)]
-        for name in scored:
-            rows += _scores(study, judges[name], metric, keys)
+        reached = [row for name in scored for row in scores(study, judges[name], metric)]
+        reached = [r for r in reached if r.statistic in keys and r["failures"] == "left_out"]
+        rows += reached
         for one in taught:
-            rows += _gains(study, (judges[one.name], rivals[one.name]), metric, keys)
+            best = _best(Results(tuple(reached)), rivals[one.name], keys)
+            rows += _gains(study, judges[one.name], best, metric)
             rows += _otherwise(study, one, metric, keys)
     kinds = {judge.name: judge.kind for judge in study.judges}
-    rows += _corrected([r for r in rows if r.analysis == "test" and kinds[r.judge] != "control"])
+    rows += corrected([row for row in rows if kinds[row.judge] != "control"], ("of", "failures"))
     found = Results(tuple(rows))
     shown = Results(tuple(_said(row, found, 1 - study.resampling.level) for row in found))
     titles = {metric.id: metric.title for metric in metrics}
@@ -85,45 +87,32 @@ def _rivals(
     return [judges[name] for name in one.needs if name in judges] or controls
 
 
-def _counts(study: Study, judge: JudgeVerdicts, metric: Metric) -> tuple[ClusterCounts, int]:
-    """Confusion counts by cluster, and how many labels are missing."""
-    truth, judged, clusters = paired_labels(study, judge, metric)
-    counts = confusion_by_cluster(truth, judged, clusters, len(metric.labels))
-    return ClusterCounts(counts), int(((truth >= 0) & (judged < 0)).sum())
+Best = Sequence[tuple[JudgeVerdicts, Sequence[str]]]
 
 
-def _scores(
-    study: Study, judge: JudgeVerdicts, metric: Metric, keys: Sequence[str]
-) -> Iterator[Row]:
-    counts, missing = _counts(study, judge, metric)
-    for key in keys:
-        found = score_of(study, STATISTICS[key], metric, counts, missing)
-        yield Row("score", key, found, judge.name, metric.id, {"failures": "left_out"})
-
-
-def _gains(
-    study: Study, sides: tuple[JudgeVerdicts, Sequence[JudgeVerdicts]], metric: Metric,
-    keys: Sequence[str],
-) -> Iterator[Row]:  # fmt: skip
-    """Beside that of the rivals which is best by each statistic, ways to count missing labels."""
-    judge, rivals = sides
-    totals = [_counts(study, rival, metric)[0].total for rival in rivals]
-    best: dict[str, list[str]] = {}
+def _best(reached: Results, rivals: Sequence[JudgeVerdicts], keys: Sequence[str]) -> Best:
+    """The rivals that are best by any statistic, with these statistics."""
+    found: dict[str, list[str]] = {}
     for key in keys if rivals else ():
-        formula = formula_of(STATISTICS[key], metric).formula
-        reached = [float(formula(total)) for total in totals]
-        name = rivals[int(np.argmax(np.nan_to_num(reached, nan=-np.inf)))].name
-        best.setdefault(name, []).append(key)
-    for rival in (rival for rival in rivals if rival.name in best):
+        found_of = {r.name: reached.find(key, judge=r.name).value for r in rivals}
+        values = {n: -math.inf if value is None else value for n, value in found_of.items()}
+        best = max(values, key=lambda name: values[name])
+        found.setdefault(best, []).append(key)
+    return [(rival, found[rival.name]) for rival in rivals if rival.name in found]
+
+
+def _gains(study: Study, judge: JudgeVerdicts, best: Best, metric: Metric) -> Iterator[Row]:
+    """The judge beside each of these by its statistics, in every way to count missing labels."""
+    for rival, keys in best:
         both = both_of(study, (rival, judge), metric)
         for policy, filled, missing in failure_policies(both, metric):
             about = {"who": rival.name, "failures": policy}
-            found = score_differences(study, metric, filled, missing, best[rival.name])
+            found = score_differences(study, metric, filled, missing, keys)
             for declared, difference, values in found:
                 for side, estimate in zip(SIDES, (*values, difference), strict=True):
                     keyed = {**about, "side": side}
                     yield Row("gain", declared.key, estimate, judge.name, metric.id, keyed)
-            for key, p in _tests(study, metric, filled, best[rival.name]):
+            for key, p in _tests(study, metric, filled, keys):
                 keyed = {**about, "of": key}
                 yield Row("test", "permutation_p", p, judge.name, metric.id, keyed)
 
@@ -153,16 +142,6 @@ def _otherwise(study: Study, one: Learnt, metric: Metric, keys: Sequence[str]) -
             for side, estimate in zip(WAYS, (*values, difference), strict=True):
                 about = {"as": way, "kind": _kind(way), "side": side}
                 yield Row("otherwise", declared.key, estimate, one.name, metric.id, about)
-
-
-def _corrected(tests: Sequence[Row]) -> Iterator[Row]:
-    """Holm's correction over judges and metrics, of each statistic."""
-    families: dict[tuple[str, str], list[Row]] = {}
-    for row in tests:
-        families.setdefault((row["of"], row["failures"]), []).append(row)
-    for family in families.values():
-        for row, p in zip(family, holm([row.estimate.value for row in family]), strict=True):
-            yield replace(row, statistic="p_holm", estimate=replace(row.estimate, value=p))
 
 
 def _said(row: Row, found: Results, most: float) -> Row:
