@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from learning_case import write_bench
+from loopback import Loopback, Play, said
 
 import judgebench as jb
 from judgebench.errors import SetupError
@@ -22,12 +24,16 @@ from judgebench.progress import NoProgress
 from judgebench.rubric import load_rubric
 from judgebench.runner.bench import load_bench
 from judgebench.runner.budget import Budget
-from judgebench.runner.judging import Work
+from judgebench.runner.judging import Work, tasks_of
 from judgebench.runner.stop import Stop
 from judgebench.store.folder import RunFolder
+from judgebench.study.answers import indexed
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.exported import read_export
+from judgebench.tuning.judges import learner_of
+from judgebench.tuning.tuned import TunedEntry
 
+FAST = "report: {resamples: 100}"
 SYS = "  - {name: who, learn: by-system}"
 MINE = "  - {name: mine, tuned: ../who}"
 
@@ -36,7 +42,7 @@ def elsewhere(
     folder: Path, judges: str, questions: int = 6, changed: Mapping[str, Mapping[str, str]] = {}
 ) -> Path:
     """The same two systems, on other questions and in other words; `changed` are cells of items."""
-    bench = write_bench(folder, judges, questions)
+    bench = write_bench(folder, judges, questions, FAST)
     with (folder / "labels.csv").open(newline="") as file:
         rows = [*csv.DictReader(file)]
     for row in rows:
@@ -52,8 +58,8 @@ def elsewhere(
     return bench
 
 
-def exported(tmp_path: Path) -> Path:
-    bench = write_bench(tmp_path / "a", SYS)
+def exported(tmp_path: Path, judges: str = SYS) -> Path:
+    bench = write_bench(tmp_path / "a", judges, more=FAST)
     jb.run(bench, tmp_path / "run-a")
     folder = tmp_path / "who"
     loaded = load_bench(bench, run_folder=tmp_path / "run-a")
@@ -95,6 +101,64 @@ def test_it_judges_other_data_as_what_it_learnt_says(placed: Path, tmp_path: Pat
     assert mine.verdicts["model-x-0"].probabilities == {
         "tone": {"Friendly": 0.5, "Curt": 0.5, "Rude": 0.0}
     }
+
+
+LLM = """
+  - name: {name}
+    backend: openai-compatible:loopback
+    settings: {{base_url: "{url}", concurrency: 4}}
+"""
+
+
+def copied(body: Any, count: int) -> Play:
+    """Says what people said of the last case shown before the question; without one, by its words,
+    which are mild."""
+    *before, last = body["messages"]
+    if before[-1]["role"] == "assistant":
+        return said(before[-1]["content"])
+    rude = "remark" in last["content"] or "Rude" in last["content"]
+    return said(json.dumps({"tone": "Curt" if rude else "Friendly"}))
+
+
+@pytest.mark.parametrize("way", ["examples, from: llm, k: 3"])
+def test_it_says_what_the_learner_says(tmp_path: Path, way: str) -> None:
+    """On other data, with the language model it needs under another name."""
+    with Loopback(copied) as server:
+        llm = [LLM.format(name=name, url=server.base_url) for name in ("llm", "other")]
+        judges = f"{llm[0]}  - {{name: who, learn: {way}}}"
+        placed, renamed = exported(tmp_path, judges), ", from: {llm: other}" * ("llm" in way)
+        judges = f"{llm[1]}  - {{name: mine, tuned: {placed}{renamed}}}"
+        bench = elsewhere(tmp_path / "b", judges)
+        jb.run(bench, tmp_path / "run-b")
+        mine = {v["item_id"]: v for v in verdicts(tmp_path / "run-b")}
+        (learnt,) = (tmp_path / "run-a" / "tuning").glob("who~in-sample/*/all")
+        with closing(load_bench(bench)) as loaded:
+            (entry,) = loaded.learning
+            assert isinstance(entry, TunedEntry)
+            learner = learner_of(entry.how, loaded, RunFolder(tmp_path / "run-b"))
+            direct = [*learner.judge(tasks_of(indexed(loaded.answers)), learnt)]
+            learner.close()
+    assert len(direct) == 12
+    for verdict in direct:
+        assert mine[verdict.item_id]["status"] == verdict.status == "ok"
+        assert mine[verdict.item_id]["labels"] == dict(verdict.labels)
+        assert mine[verdict.item_id].get("probabilities") == verdict.probabilities
+
+
+def test_another_judge_than_the_one_it_learnt_with(tmp_path: Path) -> None:
+    with Loopback(copied) as server:
+        llm = LLM.format(name="llm", url=server.base_url)
+        exported(tmp_path, f"{llm}  - {{name: who, learn: examples, from: llm, k: 3}}")
+        bench = elsewhere(tmp_path / "b", f"{llm}    prompt: rationale\n{MINE}")
+        why = r"from: has another signature than llm, with which it was learnt; found llm [0-9a-f]"
+        with pytest.raises(SetupError, match=why):
+            jb.run(bench, tmp_path / "run-b")
+        with pytest.raises(SetupError, match=r"mine\.from: is no judge of this benchmark"):
+            jb.load_bench(elsewhere(tmp_path / "b", MINE))
+    card = (tmp_path / "who" / "README.md").read_text()
+    assert "- {name: who, tuned: PATH-OF-THIS-FOLDER, from: {llm: llm}}" in card
+    assert "It works on what the same judge llm says; `from` gives the name there." in card
+    assert "**It holds labelled answers word for word**" in card
 
 
 def test_its_signature_covers_what_the_folder_holds(placed: Path, tmp_path: Path) -> None:
@@ -218,7 +282,7 @@ def test_the_entry_is_checked(placed: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: Any) -> None:
-    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
+    bench, run = write_bench(tmp_path / "a", SYS, more=FAST), tmp_path / "run"
     jb.run(bench, run)
     given = ("tune", "export", "who", tmp_path / "to", "--bench", bench, "--run", run)
     code, out, err = call(*given)
@@ -233,7 +297,7 @@ def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: 
 
 
 def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
-    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
+    bench, run = write_bench(tmp_path / "a", SYS, more=FAST), tmp_path / "run"
     given = (tmp_path / "to", "--bench", bench, "--run", run)
     _, _, err = call("tune", "export", "who", *given)
     assert "run: has no out-of-fold verdicts of who as the benchmark stands" in err
@@ -286,7 +350,7 @@ def test_no_text_lies_in_the_folder(who: Path) -> None:
 
 @pytest.mark.long
 def test_a_killed_export_leaves_nothing_half_written(tmp_path: Path) -> None:
-    bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
+    bench, run = write_bench(tmp_path / "a", SYS, more=FAST), tmp_path / "run"
     jb.run(bench, run)
     given = ["export", "who", tmp_path / "to", "--bench", bench, "--run", run]
     command = [sys.executable, "-m", "judgebench", "tune", *map(str, given)]
