@@ -65,6 +65,11 @@ class Learn(Strict):
         """The judges whose verdicts or settings it needs."""
         return ()
 
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The judges among them that it is to be better than."""
+        return self.needs
+
 
 class BySystemConfig(Learn):
     """A control: the most common label of whoever wrote the answer."""

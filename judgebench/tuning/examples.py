@@ -74,6 +74,7 @@ class Examples:
         self._of, self._opened, self._k, self._by = judge, opened, k, by
         self.needs: Sequence[str] = (judge.name,)
         self.parse_retries = judge.parse_retries
+        self.calls = (0, judge.calls_an_answer)
         self._judge: LLMJudge | None = None
 
     def describe(self) -> Mapping[str, Any]:

@@ -52,7 +52,7 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
         LearntJudge(
             entry.name, learner_of(entry, bench, folder), _for(entry, material), cells,
             folder.path / FOLDER, kind="control" if isinstance(entry, CONTROLS) else "judge",
-            more={"from": list(entry.needs), "folds": told},
+            more={"from": entry.before if isinstance(entry, Learn) else (), "folds": told},
         )
         for entry in entries
     ]  # fmt: skip

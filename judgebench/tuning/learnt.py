@@ -30,6 +30,7 @@ class Learner(Protocol):
     taken along."""
 
     needs: Sequence[str]  # judges whose verdicts it reads
+    # Where it calls models, it has `calls`: how often at most to learn once, and for each answer.
 
     def describe(self) -> Mapping[str, Any]:
         """What its verdicts depend on besides what it learns from: recipe, base weights, the
@@ -146,8 +147,12 @@ class LearntJudge:
         cells = zip(self._cells, self._trained, strict=True)
         left = [len(t) for c, t in cells if not (self._home / c.name / LEARNT).exists()]
         sizes = f" from {min(left):,} to {max(left):,} answers" if left else ""
-        judged = counted(int((self._cell_of >= 0).sum()), "answer")
-        return f"{self.name}: learns {counted(len(left), 'time')}{sizes}, judges {judged}"
+        n = int((self._cell_of >= 0).sum())
+        to_learn, an_answer = getattr(self.learner, "calls", (0, 0))
+        calls = len(left) * to_learn + n * an_answer
+        asked = f", with up to {counted(calls, 'call')} of a model" if calls else ""
+        judged = f"judges {counted(n, 'answer')}{asked}"
+        return f"{self.name}: learns {counted(len(left), 'time')}{sizes}, {judged}"
 
     @property
     def spent(self) -> float:

@@ -305,3 +305,18 @@ def test_the_example_of_tune_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     (test,) = (t for t in doctest.DocTestFinder(recurse=False).find(jb.tune, "tune") if t.examples)
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
+
+
+def test_a_dry_run_counts_the_calls_of_judges_that_ask_models(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "script.jsonl").write_text('{"text": "{\\"tone\\": \\"Curt\\"}"}\n')
+    judges = (
+        f"  - {{name: curt, backend: 'scripted:{tmp_path}/script.jsonl'}}\n"
+        "  - {name: shots, learn: examples, from: curt, k: 2}"
+    )
+    bench = write_bench(tmp_path, judges)
+    _, out, _ = call("run", bench, "--run", tmp_path / "run", "--dry-run")
+    said = " ".join(out.split())
+    learns = (
+        "shots: learns 5 times from 32 to 32 answers, judges 40 answers, with up to 40 calls of"
+    )
+    assert f"{learns} a model." in said
