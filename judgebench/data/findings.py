@@ -17,8 +17,8 @@ ERRORS = frozenset((
     "conflicting_label", "conflicting_verdict",
     "control_character", "duplicate_column", "duplicate_key", "empty_text", "id_collision",
     "malformed", "missing_column", "nested_value", "no_answers", "no_rows", "ragged_row",
-    "spreadsheet_label", "unknown_column", "unknown_format", "unknown_item", "unknown_judge",
-    "unknown_label", "unknown_metric", "unreadable_file", "unrecognised_file",
+    "silver_label", "spreadsheet_label", "unknown_column", "unknown_format", "unknown_item",
+    "unknown_judge", "unknown_label", "unknown_metric", "unreadable_file", "unrecognised_file",
 ))  # fmt: skip
 
 REPEATED = "repeated_answer"

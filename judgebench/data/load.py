@@ -206,7 +206,7 @@ def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> 
 def _read_table(table: DataTable | None, name: str, gathered: Collected) -> None:
     if table and gathered.source and gathered.source.columns:
         _read_as(None, table, name, gathered)
-    elif table and (spec := recognise(table, gathered)):
+    elif table and not _silver(table, gathered) and (spec := recognise(table, gathered)):
         _read_as(spec, table, name, gathered)
 
 
@@ -214,8 +214,23 @@ def _read_as(spec: FileSpec | None, table: DataTable, name: str, gathered: Colle
     source = gathered.source
     if source and source.columns:
         spec = beside_labels(spec, table, source, gathered.findings)
-    if spec:
+    if spec and not (
+        (spec.labels or any(i.labels for i in spec.items)) and _silver(table, gathered)
+    ):
         read_table(table, spec, (source and source.judge) or name, gathered)
+
+
+def _silver(table: DataTable, gathered: Collected) -> bool:
+    """Whether a machine gave its labels (`judgebench tune data`), which is reported; those of a
+    judge may be a machine's."""
+    if "silver" not in table.columns or gathered.who != "annotator":
+        return False
+    message = (
+        "holds labels of a machine, which never count as labels of people: name the file in "
+        "`stages` of a judge that learns, or only its answers in a data.yaml"
+    )
+    gathered.findings.add("silver_label", message, (table.file, None), "silver")
+    return True
 
 
 def _note_source(name: str, path: Path, gathered: Collected) -> None:

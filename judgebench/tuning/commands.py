@@ -18,6 +18,7 @@ from judgebench.cli.options import (
     DryRun,
     Limit,
     LocalOnly,
+    RunDir,
     RunOption,
 )
 from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose
@@ -37,6 +38,10 @@ app = Commands(
     "`judgebench tune FILE` is short for `judgebench tune bench FILE`."
 )
 app.info.cls = _Tune
+
+SilverPath = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Items of `judgebench tune data`: JSONL.")
+]
 
 
 @app.command(epilog="Example: judgebench tune bench.yaml")
@@ -134,3 +139,81 @@ def import_(
     if to:
         to.write_text(line, encoding="utf-8")
     typer.echo(f"checked: {folder}; the entry:\n  - {to or line.strip()}")
+
+
+@app.command(epilog="Example: judgebench tune data runs/demo --judge gpt-4o --to silver.jsonl")
+def data(
+    run: RunDir,
+    judge: Annotated[str, typer.Option(metavar="NAME", help="The teacher: a judge of the run.")],
+    to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the items: JSONL.")],
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="ID", help="Only this metric. Repeatable."),
+    ] = None,
+    filters: Annotated[
+        Path | None,
+        typer.Option(
+            "--filter", metavar="FILE",
+            help="YAML: irrelevant (regular expressions), characters ([20, 4000]), duplicates.",
+        ),
+    ] = None,
+) -> None:  # fmt: skip
+    """Make items to learn from of what a teacher judge said: labels, reasons, what it looked up.
+
+    Left out, and written to FILE.rejected.jsonl with the reason: verdicts without every label,
+    near-duplicates, and what the filters name. The labels are a machine's ("silver"): judges may
+    learn from them in `stages`, and they never count as labels of people.
+    """
+    from judgebench.tuning.builder import Filters, build
+    from judgebench.yaml_file import load_model
+
+    chosen = load_model(filters, Filters) if filters else None
+    built = build(run, judge, chosen, metrics)
+    written = built.write(to)
+    typer.echo(f"{len(built.kept):,} items of {judge}: {written['items']}")
+    for reason, n in built.counts.items():
+        typer.echo(f"  {n:,} left out: {reason}")
+    if built.rejected:
+        typer.echo(f"  with the reasons: {written['rejected']}")
+
+
+@app.command(epilog="Example: judgebench tune review silver.jsonl --decisions ann.csv")
+def review(
+    path: SilverPath,
+    decisions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="What a person saved of the page. Repeatable: one per person."
+        ),
+    ] = None,
+) -> None:
+    """Write a local page on which people check items; with --decisions, split the items by it.
+
+    Three criteria, after AutoMedEval: knowledge, attribution, fluency. An item that anybody fails
+    on any of them is rejected; one that was passed on all is accepted; the rest waits. Writes
+    FILE.review.html, and with --decisions FILE.accepted.jsonl and FILE.rejected.jsonl.
+    """
+    from judgebench.files import write_atomically
+    from judgebench.tuning.builder import write_items
+    from judgebench.tuning.review import (
+        CRITERIA,
+        read_decisions,
+        read_items,
+        review_page,
+        reviewed,
+        shown_item,
+    )
+
+    lines = read_items(path)
+    items = [shown_item(line) for line in lines]
+    if not decisions:
+        page = path.with_suffix(".review.html")
+        write_atomically(page, review_page(path.stem, items, CRITERIA).encode())
+        typer.echo(page)
+        return
+    found = reviewed(lines, [read_decisions(one, items, CRITERIA) for one in decisions])
+    for name, some in (("accepted", found.accepted), ("rejected", found.rejected)):
+        typer.echo(f"{len(some):,} {name}: {write_items(some, path.with_suffix(f'.{name}.jsonl'))}")
+    typer.echo(f"{len(found.undecided):,} without a decision, in neither file")
+    for told in found.lines():
+        typer.echo(told)

@@ -1,0 +1,225 @@
+"""People check what a machine made, on a local page: `judgebench tune review`.
+
+The questions are those of AutoMedEval (section 3.1, "Reliability Verification"), where an item that
+fails any of three is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judgebench.data.cells import mark_forbidden
+from judgebench.data.findings import Findings
+from judgebench.data.open_table import open_table
+from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted
+from judgebench.errors import Problem, SetupError, shorten
+from judgebench.files import read_lines
+from judgebench.records import Estimate, content_hash
+from judgebench.stats.means import clustered_mean
+from judgebench.web.page import fill_in_page
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Item = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every item: `key` names its column, `answers` are the words to choose from,
+    each of another first letter, which is its key on the keyboard."""
+
+    key: str
+    text: str
+    answers: Sequence[str] = ("pass", "fail")
+
+
+CRITERIA = (
+    Question("knowledge", "Is the medical knowledge in the reasons and labels right?"),
+    Question("attribution", "Is what the reasons say of the answer really in the answer?"),
+    Question("fluency", "Are the reasons fluent and easy to understand?"),
+)
+_BESIDE = ("reviewer", "remark", "edit")
+
+
+def review_page(name: str, items: Sequence[Item], questions: Sequence[Question]) -> str:
+    """A self-contained page on which a person answers the `questions` on each item.
+
+    An item is a dict: `id`; `title`, a line above all; `sections`, a list of [heading, text] or
+    [heading, text, True], which is folded; and, where the person may write another text, `edit`,
+    the text to begin with. What is said stays in the browser and is saved as NAME.decisions.csv
+    (`read_decisions`).
+    """
+    table = f"{name}.decisions.csv"
+    columns = ["item_id", "content_hash", *(q.key for q in questions), *_BESIDE]
+    shown = [
+        {
+            "id": mark_forbidden(item["id"]), "hash": item_hash(item), "title": item["title"],
+            "sections": item["sections"], "edit": item.get("edit"), "cell": quoted(item["id"]),
+        }
+        for item in items
+    ]  # fmt: skip
+    asked = [{"key": q.key, "text": q.text, "answers": q.answers} for q in questions]
+    data = {"name": name, "table": table, "columns": columns, "items": shown, "questions": asked}
+    return fill_in_page(Path(__file__).with_name("review_page"), data, name=name, n=len(items))
+
+
+def item_hash(item: Item) -> str:
+    """Changes with anything that the person reads; the letter keeps it from being a number."""
+    return "h" + content_hash([item["title"], item["sections"], item.get("edit")])
+
+
+def read_decisions(
+    path: Path, items: Sequence[Item], questions: Sequence[Question]
+) -> Mapping[str, Mapping[str, str]]:
+    """What one person said of the items of a page, by id and column; a blank is no answer.
+
+    Raises SetupError with every problem: a missing column, an unknown answer, an item that is not
+    on the page, occurs again, or has changed since.
+    """
+    findings = Findings()
+    table = open_table(path, findings, format="csv")
+    problems, said = list(findings.errors), dict[str, Mapping[str, str]]()
+    if table is not None:
+        needed = ["item_id", "content_hash", *(q.key for q in questions)]
+        problems += missing_columns(table, needed)
+        known = {mark_forbidden(item["id"]): item for item in items}
+        for line, row in filled_rows(table) if not problems else ():
+            own, item = row["item_id"], known.get(row["item_id"])
+            wrong = ""
+            if item is None:
+                wrong = "is not among the items"
+            elif row["content_hash"] != item_hash(item):
+                wrong = "has changed since it was reviewed"
+            elif item["id"] in said:
+                wrong = "occurs twice"
+            else:
+                said[item["id"]] = row
+            if wrong:
+                problems.append(Problem(wrong, str(path), line, "item_id", shorten(own)))
+            for q in questions:
+                row[q.key] = row[q.key].strip().casefold()
+                if row[q.key] not in ("", *q.answers):
+                    found, allowed = shorten(row[q.key]), ", ".join((*q.answers, "or blank"))
+                    message = "is no answer"
+                    problems.append(Problem(message, str(path), line, q.key, found, allowed))
+        problems += [one for one in findings.errors if one not in problems]
+    if problems:
+        raise SetupError(problems)
+    return said
+
+
+# --- the double check of silver items ------------------------------------------------------------
+
+
+def shown_item(line: Item) -> Item:
+    """A line of a silver file as an item of a page."""
+    looked_up = [f"{one['question']}\n\n" + "\n\n".join(one["passages"] or ["(nothing found)"])
+                 for one in line.get("transcript") or ()]  # fmt: skip
+    labels = "\n".join(f"{metric}: {label}" for metric, label in line["labels"].items())
+    sections = [
+        ["Question", line.get("question", "")], ["Answer", line["text"]], ["Labels", labels],
+        ["Reasons", line.get("rationale", "")],
+        *([f"Looked up {n}", text, True] for n, text in enumerate(looked_up, 1)),
+    ]  # fmt: skip
+    # Not who wrote it: that would be judged instead of what was written.
+    return {"id": line["item_id"], "title": "", "sections": sections}
+
+
+def teacher_of(line: Item) -> str:
+    """Who wrote the labels."""
+    teacher = line.get("teacher")
+    return str(teacher.get("name", "")) if isinstance(teacher, dict) else str(teacher or "")
+
+
+def read_items(*paths: Path) -> list[Item]:
+    """The lines of silver files. Raises SetupError for one without `item_id`, `text` and `labels`,
+    and for an id that occurs twice in a file."""
+    items: list[Item] = []
+    problems = []
+    for path in paths:
+        seen: set[str] = set()
+        for number, line in read_lines(path):
+            wrong = {
+                key: "is missing, or of the wrong kind"
+                for key, kind in (("item_id", str), ("text", str), ("labels", dict))
+                if not isinstance(line.get(key), kind)
+            }
+            own = str(line.get("item_id"))
+            if own in seen:
+                wrong["item_id"] = "occurs twice"
+            problems += [Problem(why, str(path), number, key) for key, why in wrong.items()]
+            seen.add(own)
+            items.append(line)
+        if not seen:
+            problems.append(Problem("holds no item", str(path)))
+    if problems:
+        raise SetupError(problems)
+    return items
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """Items by what people said of them: whoever fails one on any criterion rejects it, and what is
+    accepted was passed on every criterion. `failing` are the shares per criterion, of the items
+    that have an answer on it, resampled by question; `dropped` that of all that are decided."""
+
+    accepted: Sequence[Item]
+    rejected: Sequence[Item]
+    undecided: Sequence[Item]
+    failing: Mapping[str, Estimate]
+    dropped: Estimate
+
+    def to_frame(self) -> DataFrame:
+        """One row per criterion and one for what is dropped."""
+        import pandas
+
+        rows = {**self.failing, "dropped": self.dropped}
+        return pandas.DataFrame(
+            [(k, e.value, e.low, e.high, e.n, e.method or e.reason) for k, e in rows.items()],
+            columns=["criterion", "failing", "low", "high", "n", "method"],
+        )
+
+    def lines(self) -> Sequence[str]:
+        """The rates, and what follows of them."""
+        found = [
+            f"{key}: {rate:.1%} fail (of {rate.n} answered)" for key, rate in self.failing.items()
+        ]
+        known = [rate.value for rate in self.failing.values() if rate.value is not None]
+        if known:
+            found.append(
+                f"dropped: {self.dropped:.1%}. Who fails one criterion is dropped, so that it must "
+                f"be at least the largest of these shares ({max(known):.1%}) and at most their sum "
+                f"({min(1, sum(known)):.1%}), where all items have an answer on every criterion."
+            )
+        return found
+
+
+def reviewed(lines: Sequence[Item], said: Sequence[Mapping[str, Mapping[str, str]]]) -> Reviewed:
+    """What one or several people's decisions make of silver items."""
+    keys = [q.key for q in CRITERIA]
+    fails, decided = np.full((len(lines), len(keys)), np.nan), []
+    for row, line in enumerate(lines):
+        answers = [found[line["item_id"]] for found in said if line["item_id"] in found]
+        for column, key in enumerate(keys):
+            given = {one[key] for one in answers} - {""}
+            if given:
+                fails[row, column] = float("fail" in given)
+        decided.append(1.0 if 1 in fails[row] else fails[row].sum())  # NaN where one is blank
+    groups = np.unique([x.get("question") or x["item_id"] for x in lines], return_inverse=True)[1]
+    rates = [
+        clustered_mean(x, groups, "no item has an answer", is_proportion=True)
+        for x in (*fails.T, np.array(decided))
+    ]
+    by = {x: [i for i, d in zip(lines, decided, strict=True) if d == x] for x in (0.0, 1.0)}
+    rejected: list[Item] = [
+        {**line, "failed": [k for k, f in zip(keys, fails[row], strict=True) if f == 1]}
+        for row, line in enumerate(lines) if decided[row] == 1
+    ]  # fmt: skip
+    undecided = [line for line, d in zip(lines, decided, strict=True) if np.isnan(d)]
+    return Reviewed(by[0.0], rejected, undecided, dict(zip(keys, rates, strict=False)), rates[-1])
