@@ -232,6 +232,25 @@ def suitability(
         raise typer.Exit(NOT_SUITABLE)
 
 
+@app.command(epilog="Example: judgebench rank pairs nli --to pairs.jsonl --data-folder data")
+def pairs(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, or its YAML file.")],
+    to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")],
+    data_folder: DataFolder = None,
+    seed: Seed = 0,
+) -> None:
+    """Write the gold arguments of a task's training split, to tune a generator on.
+
+    Give the `seed` of the ranking's bench.yaml: it draws the split. `judgebench tune generator`
+    reads the file.
+    """
+    from judgebench.ranking.proxy.arguments import write_pairs
+    from judgebench.ranking.proxy.task_file import load_task
+
+    n = write_pairs(load_task(task, data_folder=data_folder, seed=seed), to)
+    typer.echo(f"{n:,} training instances with a gold argument: {to}")
+
+
 def _ranked_items(
     run: Path | None,
     arguments: Sequence[Path],

@@ -70,6 +70,29 @@ def bench(
     benchmark(asked, Examining())
 
 
+@app.command(epilog="Example: judgebench tune rounds runs/mine my-judge")
+def rounds(
+    run: RunDir,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A judge with `rounds`.")],
+    decisions: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What a person saved of the page. Repeatable."),
+    ] = None,
+) -> None:
+    """Write the page on which people decide what two models propose to teach a judge otherwise.
+
+    With --decisions, take these; once all is decided, the next `judgebench tune` learns from it.
+    """
+    from judgebench.tuning.revisions import revisions
+
+    found = revisions(run, name, decisions or ())
+    talks = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(found.outcomes.items()))
+    typer.echo(f"talks about what {name} gets wrong: {talks or 'none'}")
+    typer.echo(f"{found.decided:,} of {found.waiting:,} that wait are decided: {found.page}")
+    if found.waiting and found.decided == found.waiting:
+        typer.echo("All is decided: run judgebench tune again to learn from it.")
+
+
 @app.command(epilog="Example: judgebench tune export my-judge exported/my-judge")
 def export(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A judge that learns.")],

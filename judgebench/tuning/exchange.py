@@ -75,6 +75,8 @@ class Turn(BaseModel):
     key: str
     item_id: str
     metric: str
+    taught: str
+    said: str
     by: str
     when: str
     ending: Literal["ok", "refused", "unreadable"] = "ok"
@@ -118,6 +120,15 @@ class Talk:
     def proposal(self) -> Turn:
         """The last one."""
         return [turn for turn in self.turns if turn.accepts is None][-1]
+
+    def told(self) -> Mapping[str, Any]:
+        """All of it, for a file."""
+        case = self.case
+        return {
+            "item_id": case.answer.item_id, "metric": case.metric, "was": case.taught,
+            "judged": case.said, "now": self.proposal.label, "reason": self.proposal.reason,
+            "transcript": [turn.model_dump() for turn in self.turns],
+        }  # fmt: skip
 
     def awaits(self, n: int, of: int) -> bool:
         """Whether the suggester (0) or the objector (1) is to speak next."""
@@ -172,25 +183,26 @@ def read_turns(path: Path) -> Sequence[Turn]:
 def _turn(panel: Panel, talk: Talk, reply: Reply) -> Turn:
     speaker = len(talk.turns) % 2
     adviser = (panel.suggester, panel.objector)[speaker]
-    said: dict[str, Any] = {"cost": reply.cost}
     labels = panel.rubric.only([talk.case.metric]).metrics[0].label_texts
+    found: dict[str, Any] = {"cost": reply.cost}
     try:
         if speaker == 0:
             proposal = read_shape(reply, _Proposal)
             if proposal.label not in labels:
                 raise ValueError(f"{proposal.label!r} is no label of the metric")
-            said |= {"label": proposal.label, "reason": proposal.reason}
+            found |= {"label": proposal.label, "reason": proposal.reason}
         else:
             opinion = read_shape(reply, _Opinion)
-            said |= {"accepts": opinion.decision == "accept", "reason": opinion.reason}
+            found |= {"accepts": opinion.decision == "accept", "reason": opinion.reason}
     except ValueError as error:
         refused = reply.finish == "refused" or looks_like_refusal(reply.text)
         ending = "refused" if refused else "unreadable"
-        said |= {"ending": ending, "reason": str(error)}
+        found |= {"ending": ending, "reason": str(error)}
     looked_up = tuple(asdict(lookup) for lookup in reply.transcript)
+    case = talk.case
     return Turn(
-        key=reply.key, item_id=talk.case.answer.item_id, metric=talk.case.metric,
-        by=adviser.config.name, when=now(), looked_up=looked_up, **said,
+        key=reply.key, item_id=case.answer.item_id, metric=case.metric, taught=case.taught,
+        said=case.said, by=adviser.config.name, when=now(), looked_up=looked_up, **found,
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ class Rounds:
         self._home, self._seed, self._revise = home, seed, True
         self.needs = learner.needs
         self.parse_retries: int = getattr(learner, "parse_retries", 0)
-        self._decided = read_decisions(home / DECISIONS)
+        self._decided = decisions_in(home / DECISIONS)
 
     def without_revisions(self) -> Rounds:
         """As many passes over the labels as they are."""
@@ -122,7 +122,11 @@ class Rounds:
         work.progress.say(f"{self._home.name}: {passes} rounds kept; {stopped} ({folder.name})")
         targets = _again(_revised(train, kept) if self._revise else train, passes)
         facts = self._learner.fit(targets, folder, work)
-        lines = [to_line(self._provenance(key, kept[key])) for key in kept if self._revise]
+        lines = [
+            to_line({**kept[key].told(), "decided": self._decided_by(key)})
+            for key in kept
+            if self._revise
+        ]
         write_atomically(folder / TARGETS, "".join(lines).encode())
         about = {"rounds": told, "stopped": stopped, "passes": passes, "revised": len(lines)}
         return {**facts, **about, "waiting": waiting}
@@ -150,6 +154,10 @@ class Rounds:
                 elif self._decided[key].accepted:
                     taken[key] = talk
         return taken, waiting
+
+    def _decided_by(self, key: str) -> Mapping[str, Any]:
+        decision = self._decided.get(key)
+        return decision.model_dump() if decision else {"reviewer": "both models agree"}
 
     def _cases(self, taught: TrainingSet, work: Work) -> Iterator[Case]:
         for train, judged in taught.folds(_FOLDS, self._seed):
@@ -197,16 +205,6 @@ class Rounds:
             raise Interrupted
         return {verdict.item_id: verdict for verdict in read_verdicts([path])}
 
-    def _provenance(self, key: str, talk: Talk) -> Mapping[str, Any]:
-        decision = self._decided.get(key)
-        by = decision.model_dump() if decision else {"reviewer": "both models agree"}
-        proposal = talk.proposal
-        return {
-            "key": key, "item_id": talk.case.answer.item_id, "metric": talk.case.metric,
-            "was": talk.case.taught, "now": proposal.label, "reason": proposal.reason,
-            "decided": by, "transcript": [turn.model_dump() for turn in talk.turns],
-        }  # fmt: skip
-
 
 @dataclass
 class _Named:
@@ -228,7 +226,7 @@ class _Named:
         """The learner is closed by whoever opened it."""
 
 
-def read_decisions(path: Path) -> Mapping[str, Decision]:
+def decisions_in(path: Path) -> Mapping[str, Decision]:
     """By the key of the talk; none where there is no file. Raises SetupError."""
     lines = read_lines(path) if path.is_file() else ()
     return {value["key"]: Decision(**value) for _, value in lines}

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
 
 from judgebench.backends.contract import Backend, Finish, Message, Reply, Request
 from judgebench.errors import Problem, SetupError
-from judgebench.files import drop_torn_line, read_lines, to_line
+from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
 from judgebench.ranking.proxy.section import GeneratorConfig
 from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
 from judgebench.records import content_hash
@@ -157,11 +157,10 @@ class ArgumentWriter:
             return write_texts(todo, self.backend, ask, keep, terms, before)
 
     def _request(self, task: ProxyTask, key: str, instance: TaskInstance) -> Request:
-        system, user = task.prompt.render_argument(instance.question, instance.context)
         decoding = self.generator.decoding
         return Request(
             key=key,
-            messages=(Message("system", system), Message("user", user)),
+            messages=argument_messages(task, instance),
             max_tokens=decoding.max_tokens,
             temperature=decoding.temperature,
             top_p=decoding.top_p,
@@ -176,6 +175,37 @@ class ArgumentWriter:
         return Argument(
             task.name, instance.item_id, system, text, reply.key, reply.finish, share, reply.cost
         )
+
+
+def argument_messages(task: ProxyTask, instance: TaskInstance) -> tuple[Message, ...]:
+    """How a model is asked for an argument on one instance."""
+    system, user = task.prompt.render_argument(instance.question, instance.context)
+    return Message("system", system), Message("user", user)
+
+
+def write_pairs(task: ProxyTask, path: Path) -> int:
+    """Write what a generator of this task can be tuned on (`judgebench tune generator`), and return
+    how many lines that is: for each training instance what a model is asked, word for word, and the
+    gold argument as its `target`. Nothing of the other splits is in it.
+
+    After section 4.1 and Table 3 of the paper on proxy tasks. Raises SetupError where no training
+    instance has an argument.
+    """
+    found = [i for i in task.of("train") if i.version == 0 and i.argument.strip()]
+    if not found:
+        message = "has no gold argument in its training split"
+        raise SetupError(Problem(message, field=f"task {task.name}"))
+    lines = [
+        {
+            "task": task.name,
+            "item_id": i.item_id,
+            "messages": [asdict(message) for message in argument_messages(task, i)],
+            "target": i.argument.strip(),
+        }
+        for i in found
+    ]
+    write_atomically(path, "".join(map(to_line, lines)).encode())
+    return len(lines)
 
 
 def costs_of(path: Path) -> list[float]:

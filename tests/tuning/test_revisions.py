@@ -1,0 +1,147 @@
+"""Rounds from the command line: a real run, real files, a server on this machine, and people."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from learning_case import write_bench
+from loopback import Loopback, Play, said
+from rounds_case import opinion, proposal
+
+from judgebench import runner
+from judgebench.errors import SetupError
+from judgebench.runner.bench import load_bench
+from judgebench.store.folder import RunFolder
+from judgebench.tuning.judges import Examining
+from judgebench.tuning.revisions import revisions
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def spoken(body: Mapping[str, Any], number: int) -> Play:
+    """A judge that finds all friendly; as suggester it proposes Rude, as objector it objects to
+    what was said of model-x."""
+    text = "\n".join(message["content"] for message in body["messages"])
+    if "A colleague proposes" in text:
+        return said(opinion(accepts="of model-x" not in text))
+    if "A judge of answers is taught" in text:
+        return said(proposal("Rude", "it is an insult"))
+    return said(json.dumps({"tone": "Friendly"}))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Path]:
+    with Loopback(spoken) as server:
+        judges = (
+            f"  - {{name: expert, backend: 'openai-compatible:m@{server.base_url}'}}\n"
+            "  - name: who\n    learn: by-system\n"
+            "    rounds: {suggester: expert, objector: expert, exchanges: 1, decide: DECIDE}"
+        )
+        yield write_bench(tmp_path, judges, questions=8, more="tuning: {folds: 2}")
+
+
+def set_up(bench: Path, decide: str) -> None:
+    bench.write_text(bench.read_text().replace("DECIDE", decide))
+
+
+def tune(bench: Path, run: Path) -> None:
+    loaded = load_bench(bench, run_folder=run, extend=Examining())
+    runner.run(loaded, RunFolder(run))
+    loaded.close()
+
+
+def facts(run: Path) -> list[dict[str, Any]]:
+    signature = json.loads((run / "run.json").read_text())["judges"]["who"]["signature"]
+    home = run / "tuning" / "who" / signature
+    return [json.loads(path.read_text()) for path in sorted(home.glob("fold-*/learnt.json"))]
+
+
+def decide(run: Path, table: Path, answers: Mapping[str, str], leave: int = 0) -> None:
+    """Save the table of the page as a browser does; `answers` by the item's beginning."""
+    from judgebench.tuning.review import item_hash
+
+    page = (run / "tuning" / "who" / "revisions.html").read_text()
+    data = page.partition('type="application/json" id="data">')[2]
+    items = json.loads(data.partition("</script>")[0])
+    with table.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item_id", "content_hash", "decision", "reviewer", "remark", "edit"])
+        for number, item in enumerate(items["items"]):
+            made = {key: item[key] for key in ("title", "sections")}
+            assert item_hash({**made, "edit": None}) == item["hash"]
+            word = next(v for k, v in answers.items() if item["title"].startswith(k))
+            word = "" if number < leave else word
+            writer.writerow([item["id"], item["hash"], word, "Dr Who", "", ""])
+
+
+def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call: Call) -> None:
+    set_up(bench, "people")
+    run, table = tmp_path / "run", tmp_path / "said.csv"
+    tune(bench, run)
+    assert all(fact["stopped"].startswith("round 1 waits for ") for fact in facts(run))
+    code, out, _ = call("tune", "rounds", run, "who")
+    assert code == 0
+    waiting = len({key for fact in facts(run) for key in fact["waiting"]})
+    assert "agreed" in out
+    assert "disputed" in out
+    assert f"0 of {waiting} that wait are decided: {run}/tuning/who/revisions.html" in out
+    lines = [json.loads(x) for x in (run / "tuning" / "who" / "revisions.jsonl").open()]
+    assert {line["now"] for line in lines} == {"Rude"}
+    assert all(len(line["transcript"]) == 2 for line in lines)
+    # Half of it is not enough.
+    decide(run, table, {"model-x": "reject", "model-y": "accept"}, leave=1)
+    code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
+    assert f"{waiting - 1} of {waiting} that wait are decided" in out
+    assert not (run / "tuning" / "who" / "decisions.jsonl").exists()
+    decide(run, table, {"model-x": "reject", "model-y": "accept"})
+    code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
+    assert "All is decided: run judgebench tune again to learn from it." in out
+    tune(bench, run)
+    found = facts(run)
+    assert all(fact["rounds"][0]["waiting"] == 0 for fact in found)
+    assert sum(fact["rounds"][0]["revised"] for fact in found) > 0
+    # What was decided before may be given again, though the page shows other things now.
+    code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
+    assert code == 0
+    manifest = json.loads((run / "run.json").read_text())["judges"]
+    assert manifest["who~more-steps"]["kind"] == "tuning"
+    assert manifest["who~more-steps"]["as"] == "more-steps"
+    assert "who~n50" not in manifest
+
+
+def test_agreed_revisions_need_nobody(tmp_path: Path, bench: Path) -> None:
+    set_up(bench, "agreed")
+    run = tmp_path / "run"
+    tune(bench, run)
+    found = [about for fact in facts(run) for about in fact["rounds"]]
+    assert all(about["revised"] == about["talks"]["agreed"] for about in found if about["revised"])
+    assert any(about["revised"] for about in found)
+    assert all(about["waiting"] == about["talks"].get("disputed", 0) for about in found)
+
+
+def test_what_is_wrong_is_said(tmp_path: Path, bench: Path) -> None:
+    set_up(bench, "people")
+    run = tmp_path / "run"
+    tune(bench, run)
+    with pytest.raises(SetupError, match="is no judge of this run that learns in rounds; found by"):
+        revisions(run, "by-system")
+    table = tmp_path / "said.csv"
+    table.write_text("item_id,content_hash,decision\nx,h1,perhaps\n")
+    with pytest.raises(SetupError) as caught:
+        revisions(run, "who", [table])
+    assert "is not among the items" in str(caught.value)
+    assert "decision: is no answer; found 'perhaps'; allowed: accept, reject, or blank" in str(
+        caught.value
+    )
+    text = bench.read_text()
+    bench.write_text(text.replace("suggester: expert", "suggester: nobody"))
+    with pytest.raises(SetupError, match=r"rounds\.suggester: is no language model of this bench"):
+        tune(bench, run)
+    bench.write_text(text.replace("exchanges: 1", "exchanges: 0"))
+    with pytest.raises(SetupError, match=r"rounds\.exchanges: Input should be greater than or eq"):
+        tune(bench, run)
