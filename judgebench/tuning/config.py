@@ -91,7 +91,30 @@ class ExamplesConfig(Learn):
         return (self.source,)
 
 
-_MODELS: dict[str, type[Learn]] = {"by-system": BySystemConfig, "examples": ExamplesConfig}
+class InstructionsConfig(Learn):
+    """The judge `from`, by a wording of its rubric that is revised at most `revisions` times, each
+    with as many `tries`. `by` is the language model that revises it, by default the judge's."""
+
+    learn: Literal["instructions"]
+    source: Name = Field(alias="from")
+    by: Name | None = None
+    revisions: int = Field(default=5, ge=1, le=50)
+    tries: int = Field(default=2, ge=1, le=10)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.source, self.by or self.source)))
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        return (self.source,)
+
+
+_MODELS: dict[str, type[Learn]] = {
+    "by-system": BySystemConfig,
+    "examples": ExamplesConfig,
+    "instructions": InstructionsConfig,
+}
 KEYS = ("learn",)
 
 

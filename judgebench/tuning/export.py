@@ -31,7 +31,7 @@ from judgebench.tuning.card import card
 from judgebench.tuning.config import Learn
 from judgebench.tuning.exported import CARD, KNOWN, MANIFEST, MODEL, RUBRIC, read_export
 from judgebench.tuning.judges import open_examination, open_judges
-from judgebench.tuning.learnt import LEARNT, Learner
+from judgebench.tuning.learnt import LEARNT, SEARCH, Learner
 from judgebench.tuning.training import TrainingSet
 
 _SHOWN = ("accuracy", "balanced_accuracy", "weighted_kappa", "severe_recall")
@@ -117,7 +117,7 @@ def written_whole(folder: Path) -> Iterator[Path]:
 
 def _copy(learner: Learner, learnt: Path, to: Path, *, merged: bool) -> None:
     if not merged:
-        shutil.copytree(learnt, to)
+        shutil.copytree(learnt, to, ignore=shutil.ignore_patterns(SEARCH))
     elif merge := getattr(learner, "merge", None):
         merge(learnt, to)
     else:

@@ -19,12 +19,14 @@ from judgebench.tuning.config import (
     SHUFFLED,
     BySystemConfig,
     ExamplesConfig,
+    InstructionsConfig,
     Learn,
     Stage,
     TuningConfig,
 )
 from judgebench.tuning.examples import open_examples
 from judgebench.tuning.folds import components
+from judgebench.tuning.instructions import open_instructions
 from judgebench.tuning.learnt import Cell, Learner, LearntJudge
 from judgebench.tuning.rounds import Rounds, panel_of
 from judgebench.tuning.silver import read_silver, with_silver
@@ -241,4 +243,6 @@ def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learn
             return BySystem(rubric)
         case ExamplesConfig():
             return open_examples(entry, bench, folder.path)
+        case InstructionsConfig():
+            return open_instructions(entry, bench, folder.path)
     raise TypeError(type(entry))

@@ -23,6 +23,7 @@ from judgebench.study.answers import IndexedAnswers
 from judgebench.tuning.training import Material, TrainingSet
 
 LEARNT = "learnt.json"  # written last: a folder that holds it is whole
+SEARCH = "search"  # below it: what was asked on the way, which no export takes along
 
 
 class Learner(Protocol):
@@ -157,7 +158,9 @@ class LearntJudge:
     @property
     def spent(self) -> float:
         """US dollars for what it asked in order to learn."""
-        return float(getattr(self.learner, "spent", 0.0))
+        costs = getattr(self.learner, "costs", lambda folder: ())
+        below = sum(cost for cell in self._cells for cost in costs(self._home / cell.name))
+        return float(getattr(self.learner, "spent", 0.0) + below)
 
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
         """What was learnt in each cell that is done, by its name."""
