@@ -30,7 +30,7 @@ def draw_curves(found: Tuned, statistic: str, heading: str) -> Any:
     entries = -(-(len(names) + len(lines)) // 2)
     figure = new_figure(1.4 + 3.4 * across, 0.9 + 2.8 * down + 0.2 * entries)
     grid = figure.subplots(down, across, squeeze=False, sharey=True)
-    for axes, metric in zip(grid.flat, found.titles, strict=False):
+    for number, (axes, metric) in enumerate(zip(grid.flat, found.titles, strict=False)):
         curves = [found.curve(name, metric, statistic) for name in names]
         for place, (points, look) in enumerate(zip(curves, looks.values(), strict=True)):
             moved = 1 + _APART * (place - (len(names) - 1) / 2)
@@ -44,7 +44,7 @@ def draw_curves(found: Tuned, statistic: str, heading: str) -> Any:
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_title(wrapped(found.titles[metric], 34), fontsize=10)
         axes.set_xlabel("Labelled answers learnt from")
-        axes.set_ylabel(heading)
+        axes.set_ylabel("" if number % across else heading)
     for axes in grid.flat[len(found.titles) :]:
         axes.set_visible(False)
     for name, style in styles.items():

@@ -57,7 +57,9 @@ def measure_tuning(study: Study) -> Tuned | None:
         return None
     learning = [one.name for one in taught]
     rivals = {one.name: _rivals(one, judges, learning) for one in taught}
-    scored = dict.fromkeys([*learning, *(judge.name for of in rivals.values() for judge in of)])
+    controls = [judge for judge in study.judges if judge.kind == "control"]
+    others = [judge.name for of in (*rivals.values(), controls) for judge in of]
+    scored = dict.fromkeys([*learning, *others])
     rows: list[Row] = []
     for metric in metrics:
         keys = [key for key in STATED if STATISTICS[key].fits(metric)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from judgebench.align.statistics import STATISTICS
-from judgebench.report.words import counted
+from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import Cell, Table
@@ -22,6 +22,10 @@ _ABOUT_GAINS = (
     "learnt from, or else beside the best control judge by that statistic; the mark names it.",
     "A gain is shown where the interval lies above 0 and a permutation test (Holm, over judges and "
     "metrics) is significant, whether missing labels are left out or count as wrong.",
+)
+_ABOUT_CURVES = (
+    "A gain is shown where the interval of the last column lies above 0; nothing is corrected for "
+    "how many judges and metrics there are.",
 )
 # kind -> title, what the judge taught otherwise and the judge itself are called, the third stub
 _WAYS: Mapping[str, tuple[str, str, str, str]] = {
@@ -128,7 +132,7 @@ def _curve(found: Tuned, statistic: str) -> Table:
             keys = {**row.keys, "shown": shown}
             cells.append((replace(row, estimate=more, keys=keys), f"All − {sizes[-1]:,}"))
     title = f"{_title(statistic)} by the number of labelled answers learnt from"
-    return _table(found, (f"curve_{statistic}", title), cells)
+    return _table(found, (f"curve_{statistic}", title), cells, notes=_ABOUT_CURVES)
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -143,7 +147,12 @@ def _gains(found: Tuned, rows: Sequence[Row]) -> Iterator[str]:
         told = f"{row['shown']} in {_title(row.statistic).lower()} ({numbers}) over {row['who']}"
         said.setdefault((row.judge, row.metric), []).append(told)
     for (judge, metric), told_of in said.items():
-        yield f"{judge}, {found.titles[metric]}: {'; '.join(told_of)}."
+        reached = found.rows.select("score", "accuracy", metric=metric)
+        own = max((r.estimate.value or 0.0 for r in reached if r.judge == judge), default=0.0)
+        controls = [r for r in reached if found.lane(r.judge) == "control"]
+        beaten = [r.judge for r in controls if (r.estimate.value or 0.0) >= own]
+        no_use = f" It is no more accurate than the control {listed(beaten)}." if beaten else ""
+        yield f"{judge}, {found.titles[metric]}: {'; '.join(told_of)}.{no_use}"
 
 
 def _folds(found: Tuned) -> Iterator[str]:

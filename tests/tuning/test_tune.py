@@ -126,6 +126,17 @@ def test_a_judge_that_learnt_from_none_is_beside_the_best_control(
     assert {row["who"] for row in found.rows.select("gain", judge="better")} == {"control-b"}
     # A control that is fitted in the same folds is beside those that are not.
     assert {row["who"] for row in found.rows.select("gain", judge="control-b")} == {"control-a"}
+    assert not any("no more accurate" in sentence for sentence in found.part.blocks[0].text)
+
+
+def test_a_gain_that_a_control_has_too_is_told(
+    drawn: tuple[Mapping[str, np.ndarray], np.ndarray],
+) -> None:
+    said, truth = drawn
+    study = study_with({**said, "a control": said["better"], "poor control": said["worse"]}, truth)
+    (sentence,) = tuned(study, Learnt("better", ("base",), {}, {})).part.blocks[0].text
+    assert sentence.startswith("better, tone: a gain is shown in accuracy (+0.")
+    assert sentence.endswith("over base. It is no more accurate than the control a control.")
 
 
 def test_a_judge_that_is_silent_on_what_is_hard_has_gained_nothing(
