@@ -49,10 +49,11 @@ class LearntJudge(Judge, Protocol):
     """A judge that learns before it judges, once those that it `needs` are done.
 
     `kind` is that of its entry in the manifest, which holds `more` besides: `judge`, `control`, or
-    another one that a study passes over.
+    another one that a study passes over. `notes` are sentences that every report repeats.
     """
 
     kind: str
+    notes: Sequence[str]
     needs: Sequence[str]
     more: Mapping[str, Any]
 

@@ -40,6 +40,7 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
     for free in bench.content_free:
         entries[free.judge.name] = _entry("content-free", free.judge, of=free.of)
     before = folder.manifest()
+    learnt_notes = [note for judge in bench.learnt for note in judge.notes]
     return {
         "name": bench.config.name,
         "judgebench": judgebench.__version__,
@@ -53,7 +54,7 @@ def manifest_of(bench: Bench, folder: RunFolder, *, kept: bool = False) -> dict[
         "sources": dict(bench.dataset.sources),
         "settings": bench.config.model_dump(mode="json"),
         "judges": entries,
-        "notes": [*bench.config.notes, *_data_notes(bench)],
+        "notes": [*bench.config.notes, *_data_notes(bench), *learnt_notes],
         **({"changed": before["changed"]} if before.get("changed") else {}),
         **({bench.extension.wing: bench.extension.about} if bench.extension else {}),
         "hosts": before.get("hosts", []),  # that were contacted, in any run of this folder

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
@@ -110,10 +110,43 @@ class InstructionsConfig(Learn):
         return (self.source,)
 
 
+class BagOfWordsConfig(Learn):
+    """A control: a regression on the words of question and answer."""
+
+    learn: Literal["bag-of-words"]
+
+
+class HeadConfig(Learn):
+    """A regression on the vectors of an `encoder` (`minilm`, a folder, a hub name), or on
+    `words`."""
+
+    learn: Literal["head"]
+    encoder: str = Field(min_length=1)
+
+
+class RecalibrateConfig(Learn):
+    """A regression on what the judges `from` said."""
+
+    learn: Literal["recalibrate"]
+    members: tuple[Name, ...] = Field(alias="from", min_length=1)
+
+    @field_validator("members", mode="before")
+    @classmethod
+    def _of_one(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return self.members
+
+
 _MODELS: dict[str, type[Learn]] = {
     "by-system": BySystemConfig,
+    "bag-of-words": BagOfWordsConfig,
     "examples": ExamplesConfig,
+    "head": HeadConfig,
     "instructions": InstructionsConfig,
+    "recalibrate": RecalibrateConfig,
 }
 KEYS = ("learn",)
 

@@ -17,24 +17,30 @@ from judgebench.study.answers import indexed
 from judgebench.tuning.by_system import BySystem
 from judgebench.tuning.config import (
     SHUFFLED,
+    BagOfWordsConfig,
     BySystemConfig,
     ExamplesConfig,
+    HeadConfig,
     InstructionsConfig,
     Learn,
+    RecalibrateConfig,
     Stage,
     TuningConfig,
 )
 from judgebench.tuning.examples import open_examples
 from judgebench.tuning.folds import components
+from judgebench.tuning.head import has_sklearn, open_head
 from judgebench.tuning.instructions import open_instructions
 from judgebench.tuning.learnt import Cell, Learner, LearntJudge
+from judgebench.tuning.recalibrate import open_recalibrate
 from judgebench.tuning.rounds import Rounds, panel_of
 from judgebench.tuning.silver import read_silver, with_silver
 from judgebench.tuning.training import Material, material_of
 from judgebench.tuning.tuned import TunedEntry, TunedJudge
 
 FOLDER = "tuning"  # in a run folder: what was learnt
-CONTROLS = (BySystemConfig,)
+CONTROLS = (BySystemConfig, BagOfWordsConfig)
+NO_SKLEARN = "The control bag-of-words is left out: it needs scikit-learn (the extra `tuning`)."
 
 
 def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | TunedJudge]:
@@ -50,7 +56,7 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     material = _material(bench)
     cells = fold_cells(material)
     told = _told(material, cells)
-    return tuned + [
+    judges = [
         LearntJudge(
             entry.name, learner_of(entry, bench, folder), _for(entry, material), cells,
             folder.path / FOLDER, kind="control" if isinstance(entry, CONTROLS) else "judge",
@@ -58,6 +64,9 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
         )
         for entry in entries
     ]  # fmt: skip
+    if bench.config.controls is True and not (has_sklearn() or bench.dataset.textless):
+        judges[0].notes = (NO_SKLEARN,)
+    return [*tuned, *judges]
 
 
 def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
@@ -176,6 +185,10 @@ def check_judges(bench: Bench) -> None:
                 message = "has fewer answers with a human label to learn from than there are folds"
                 found = f"{n} of {settings.folds}"
                 problems.append(Problem(message, field=f"rubric.{metric}", found=found))
+            elif len(labels := np.unique(given.values[given.values >= 0])) < 2:
+                message, field = "has one human label only: learning needs two", f"rubric.{metric}"
+                (only,) = material.rubric.only([metric]).metrics
+                problems.append(Problem(message, "", None, field, only.label_texts[labels[0]]))
         least = min(len(cell.train) for cell in fold_cells(material))
         for n in (n for n in settings.curve if n > least):
             message = f"is more than the {least:,} answers with a label that a fold learns from"
@@ -189,13 +202,15 @@ def check_judges(bench: Bench) -> None:
 def _with_controls(bench: Bench) -> list[LearntEntry]:
     """The entries, and the controls that are fitted the same way, unless there are to be none."""
     entries = [entry for entry in bench.learning if not isinstance(entry, TunedEntry)]
-    taken = bench.names
-    if bench.config.controls is True and not all(isinstance(e, CONTROLS) for e in entries):
-        entries += [
-            BySystemConfig(name="by-system", learn="by-system")
-            for _ in range("by-system" not in taken and _several_systems(bench))
-        ]
-    return entries
+    if bench.config.controls is not True or all(isinstance(e, CONTROLS) for e in entries):
+        return entries
+    usual: list[Learn] = []
+    if _several_systems(bench):
+        usual.append(BySystemConfig(name="by-system", learn="by-system"))
+    if has_sklearn() and not bench.dataset.textless:
+        usual.append(BagOfWordsConfig(name="bag-of-words", learn="bag-of-words"))
+    there = {type(entry) for entry in entries}
+    return entries + [e for e in usual if e.name not in bench.names and type(e) not in there]
 
 
 def _several_systems(bench: Bench) -> bool:
@@ -245,4 +260,8 @@ def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learn
             return open_examples(entry, bench, folder.path)
         case InstructionsConfig():
             return open_instructions(entry, bench, folder.path)
+        case BagOfWordsConfig() | HeadConfig():
+            return open_head(entry, bench, folder.path)
+        case RecalibrateConfig():
+            return open_recalibrate(entry, bench, folder)
     raise TypeError(type(entry))

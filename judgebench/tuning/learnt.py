@@ -69,6 +69,7 @@ class LearntJudge:
     `home`. An altered answer is judged by the cell of what it was made of."""
 
     parse_retries = 0
+    notes: Sequence[str] = ()
 
     def __init__(
         self, name: str, learner: Learner, material: Material, cells: Sequence[Cell], home: Path,

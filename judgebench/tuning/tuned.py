@@ -92,6 +92,7 @@ class TunedJudge:
 
     kind = "judge"
     more: Mapping[str, Any] = {}
+    notes: Sequence[str] = ()
 
     def __init__(self, entry: TunedEntry, bench: Bench, make: Make) -> None:
         """Raises SetupError where rubric, base weights or the judges it needs are others."""

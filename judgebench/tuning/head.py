@@ -1,0 +1,221 @@
+"""Judges that are a regression on features: of words, or of a frozen encoder's vectors."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.files import to_json, write_atomically
+from judgebench.judges.judge import Task
+from judgebench.records import Answer, Status, Verdict, content_hash
+from judgebench.retrieval.encoder import find_beside
+from judgebench.retrieval.library import WORDS
+from judgebench.rubric import Metric, Rubric
+from judgebench.runner.bench import Bench
+from judgebench.runner.judging import Work
+from judgebench.stats.arrays import FloatArray
+from judgebench.tuning.config import BagOfWordsConfig, HeadConfig
+from judgebench.tuning.learnt import verdict_of
+from judgebench.tuning.regression import Recipe, Regression, chosen, fitted
+from judgebench.tuning.training import TrainingSet
+
+if TYPE_CHECKING:
+    from judgebench.retrieval.encoder import Encoder
+
+_LOG = logging.getLogger("judgebench.backends")  # which a run shows with its progress
+_FIELDS = ("question", "text")
+_AT_ONCE = 256  # answers, or texts
+_WORDS = "words.json"
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a regression goes by: `of(answers, metric, folder)` are numbers (answers, width), dense
+    or sparse, a row of NaN where nothing is known; `without` says what the verdict on such an item
+    is. `fit` keeps in the folder what must be known of the answers that are learnt from."""
+
+    about: Mapping[str, Any]  # what they depend on
+    of: Callable[[Sequence[Answer], Metric, Path], Any]
+    fit: Callable[[Sequence[Answer], Path], None] = lambda answers, folder: None
+    close: Callable[[], None] = lambda: None
+    without: Callable[[str], Status] = lambda item_id: Status.UNPARSED
+    needs: Sequence[str] = ()
+
+
+def by_kind(metric: Metric) -> Sequence[Recipe]:
+    """Ordinal or multinomial, as the metric is."""
+    return [Recipe(ordinal=metric.kind == "ordinal")]
+
+
+def balanced(metric: Metric) -> Sequence[Recipe]:
+    """What a control is fitted by: one that never gave a rare label would be no rival."""
+    return [Recipe(ordinal=False, strengths=(1.0,), balanced=True)]
+
+
+class Head:
+    """A regression for each metric, by the best of its recipes in nested folds. A `Learner`."""
+
+    def __init__(
+        self, learn: str, rubric: Rubric, features: Features,
+        recipes: Callable[[Metric], Sequence[Recipe]] = by_kind,
+    ) -> None:  # fmt: skip
+        """Raises MissingExtra without scikit-learn."""
+        if not has_sklearn():
+            raise MissingExtra(f"learn: {learn}", "tuning", "scikit-learn")
+        self._learn, self._rubric, self._features, self._recipes = learn, rubric, features, recipes
+        self.needs = features.needs
+
+    def describe(self) -> Mapping[str, Any]:
+        tried = {m.id: list(map(asdict, self._recipes(m))) for m in self._rubric.metrics}
+        return {"learn": self._learn, **self._features.about, "recipes": tried}
+
+    def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
+        facts = {}
+        self._features.fit(train.answers, folder)
+        for metric in train.rubric.metrics:
+            X = self._features.of(train.answers, metric, folder)
+            known = ~np.isnan(np.asarray(X.sum(axis=1)).ravel())
+            rows = np.flatnonzero(known & (train.labels[metric.id] >= 0))
+            if not len(rows):
+                message = f"{self._learn}: nothing is known of the answers that have a human label"
+                raise SetupError(Problem(message, field=metric.id))
+            own, X = train.only(rows), X[rows]
+            recipe = chosen(own, X, metric, self._recipes(metric))
+            (found,) = fitted(X, own.labels[metric.id], len(metric.labels), recipe)
+            write_atomically(folder / f"{metric.id}.npz", _npz(**found._asdict()))
+            facts[metric.id] = {"n": len(rows), "C": recipe.strengths[0], "ordinal": recipe.ordinal}
+        return {"metrics": facts}
+
+    def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
+        coming, fitted = iter(tasks), {}
+        for metric in self._rubric.metrics:
+            with np.load(folder / f"{metric.id}.npz") as held:
+                fitted[metric] = Regression(**{**held, "k": int(held["k"])})
+        while block := list(islice(coming, _AT_ONCE)):
+            answers = [task.answer for task in block]
+            found = {
+                metric.id: regression.probabilities(self._features.of(answers, metric, folder))
+                for metric, regression in fitted.items()
+            }
+            for row, task in enumerate(block):
+                shares = {m: None if np.isnan(p[row]).any() else p[row] for m, p in found.items()}
+                verdict = verdict_of(task, self._rubric, shares)
+                lacking = verdict.status is Status.UNPARSED
+                status = self._features.without(task.answer.item_id) if lacking else Status.OK
+                yield replace(verdict, status=status)
+
+    def close(self) -> None:
+        self._features.close()
+
+
+def open_head(entry: BagOfWordsConfig | HeadConfig, bench: Bench, run: Path) -> Head:
+    """Its learner. Raises MissingExtra, and what finding an encoder raises."""
+    rubric = bench.rubric.of_kind("answer") or bench.rubric
+    if isinstance(entry, BagOfWordsConfig):
+        return Head(entry.learn, rubric, words(), balanced)
+    if entry.encoder == WORDS:
+        return Head(entry.learn, rubric, words())
+    found = find_beside(entry.encoder, bench.file.parent)
+    return Head(entry.learn, rubric, vectors(found, run / "tuning" / ".vectors"))
+
+
+def has_sklearn() -> bool:
+    """Whether scikit-learn is installed."""
+    return find_spec("sklearn") is not None
+
+
+def _npz(**arrays: Any) -> bytes:
+    content = BytesIO()
+    np.savez_compressed(content, **arrays)
+    return content.getvalue()
+
+
+def words() -> Features:
+    """The words, and pairs of words, of question and text: how often each occurs, against how many
+    answers have it (tf-idf, as scikit-learn computes it)."""
+    return Features({"features": "tf-idf of words and pairs of words"}, _words_of, _fit_words)
+
+
+def _fit_words(answers: Sequence[Answer], folder: Path) -> None:
+    found = {}
+    for field in _FIELDS:
+        texts, vectors = [getattr(answer, field) for answer in answers], _tf_idf()
+        if any(map(vectors.build_analyzer(), texts)):
+            weights = vectors.fit(texts).idf_.tolist()
+            found[field] = dict(zip(vectors.get_feature_names_out(), weights, strict=True))
+    write_atomically(folder / _WORDS, to_json(found).encode())
+
+
+def _words_of(answers: Sequence[Answer], metric: Metric, folder: Path) -> Any:
+    import scipy.sparse
+
+    parts = [scipy.sparse.csr_array((len(answers), 1))]  # there may be no word at all
+    for field, weights in json.loads((folder / _WORDS).read_bytes()).items():
+        vectors = _tf_idf(list(weights))
+        vectors.idf_ = np.array(list(weights.values()))
+        parts.append(vectors.transform([getattr(answer, field) for answer in answers]))
+    return scipy.sparse.hstack(parts, "csr")
+
+
+def _tf_idf(vocabulary: Sequence[str] | None = None) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(ngram_range=(1, 2), vocabulary=vocabulary)
+
+
+def vectors(encoder: str, folder: Path) -> Features:
+    """The vectors of question and text, side by side. Raises what finding an encoder raises."""
+    from judgebench.backends.checkpoint import identify
+    from judgebench.retrieval.encoder import find_encoder
+
+    about = identify(str(find_encoder(encoder)))
+    held = _Vectors(encoder, folder / about["sha256"])
+    return Features({"encoder": about}, held.of, close=held.close)
+
+
+class _Vectors:
+    """Each text gets its vector once: they are kept in `folder` by content, as they are made."""
+
+    def __init__(self, encoder: str, folder: Path) -> None:
+        self._name, self._folder = encoder, folder
+        self._encoder: Encoder | None = None
+        self._held: dict[str, FloatArray] = {}
+
+    def of(self, answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
+        if not self._held:
+            for path in self._folder.glob("*.npz"):
+                with np.load(path) as kept:
+                    self._held |= zip(kept["keys"].tolist(), kept["vectors"], strict=True)
+        texts = [getattr(answer, field) for field in _FIELDS for answer in answers]
+        keys = [content_hash(text) for text in texts]
+        found = dict(zip(keys, texts, strict=True))
+        new = [(key, text) for key, text in found.items() if key not in self._held]
+        if len(new) > _AT_ONCE:
+            _LOG.warning("%s texts get their vectors, once", f"{len(new):,}")
+        for begin in range(0, len(new), _AT_ONCE):
+            self._make(dict(new[begin : begin + _AT_ONCE]))
+        return np.hstack(np.split(np.stack([self._held[key] for key in keys]), len(_FIELDS)))
+
+    def _make(self, texts: Mapping[str, str]) -> None:
+        from judgebench.retrieval.encoder import open_encoder
+        from judgebench.retrieval.vectors import embed_whole
+
+        self._encoder = self._encoder or open_encoder(self._name)
+        made = embed_whole(self._encoder, list(texts.values()))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{content_hash(list(texts))}.npz"
+        write_atomically(path, _npz(keys=np.array(list(texts)), vectors=made))
+        self._held |= zip(texts, made, strict=True)
+
+    def close(self) -> None:
+        self._encoder, self._held = None, {}
