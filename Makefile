@@ -6,6 +6,9 @@ SLOW ?= .venv-slow
 BENCH ?= .venv-bench
 MARK = .judgebench-installed
 
+# Where Python may not keep what it compiled, every process compiles numpy, pandas and matplotlib anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help demo stress rank test docs fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
 .DELETE_ON_ERROR:
 

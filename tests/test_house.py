@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from judgebench.features import WINGS as NAMES
@@ -69,15 +70,21 @@ def known_imports(tree: ast.Module, path: Path) -> set[str]:
     return {m for m, _ in imports(tree, path) if m.startswith("judgebench.")}
 
 
-PARSED = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
-KNOWN = {dotted(path): known_imports(tree, path) for path, tree in PARSED.items()}
+def parsed() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+
+
+@cache
+def known() -> dict[str, set[str]]:
+    """What each module imports of judgebench."""
+    return {dotted(path): known_imports(tree, path) for path, tree in parsed().items()}
 
 
 def offenders(rooms: set[str], forbidden: Callable[[str, str], bool]) -> str:
     """A line `module imports module` for each forbidden import of the modules in these rooms."""
     return "\n".join(
         f"{module} imports {found}"
-        for module, imported in KNOWN.items()
+        for module, imported in known().items()
         if room(module) in rooms
         for found in sorted(imported)
         if forbidden(module, found)
@@ -85,7 +92,7 @@ def offenders(rooms: set[str], forbidden: Callable[[str, str], bool]) -> str:
 
 
 def test_every_module_lies_in_a_room() -> None:
-    assert {room(module) for module in KNOWN} <= GROUND | CORE | WINGS | ENTRANCE
+    assert {room(module) for module in known()} <= GROUND | CORE | WINGS | ENTRANCE
 
 
 def test_ground_floor_and_core_import_no_wing_and_no_entrance() -> None:
@@ -119,7 +126,7 @@ def test_study_and_align_read_no_files() -> None:
 
 
 def test_no_private_name_is_imported() -> None:
-    every = {room(module) for module in KNOWN}
+    every = {room(module) for module in known()}
     allowed = "judgebench.__version__"
     assert not offenders(
         every, lambda _, found: found.rsplit(".", 1)[1].startswith("_") and found != allowed
@@ -129,7 +136,7 @@ def test_no_private_name_is_imported() -> None:
 def test_heavy_libraries_are_imported_where_they_are_used() -> None:
     found = [
         f"{dotted(path)} imports {module} at module level (line {line})"
-        for path, tree in PARSED.items()
+        for path, tree in parsed().items()
         for module, line in imports(at_import(tree), path)
         if any(module == heavy or module.startswith(f"{heavy}.") for heavy in HEAVY)
     ]

@@ -108,6 +108,7 @@ def test_a_decision_that_fell_fails_only_where_that_is_asked(call, runs: Path) -
     assert out.count("the decision fell from") == len(fell)
 
 
+@pytest.mark.usefixtures("every_format")
 def test_the_report_has_a_page_tables_a_figure_and_every_flip(call, runs: Path) -> None:  # type: ignore[no-untyped-def]
     to = runs / "report"
     code, out, _ = call("compare", runs / "before", runs / "after", "--to", to)

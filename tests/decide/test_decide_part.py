@@ -364,6 +364,7 @@ def test_a_terminal_shows_every_decision_and_nothing_is_wider(width: int) -> Non
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("every_format")
 def test_every_file_of_a_report_holds_hostile_decisions_as_text(tmp_path: Path) -> None:
     hostile = hostile_decisions()
     few = replace(hostile, curves=hostile.curves[:1])

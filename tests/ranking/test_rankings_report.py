@@ -61,6 +61,7 @@ def renamed(ranker: str) -> Rankings:
     return replace(made, rows=Results(tuple(rows)))
 
 
+@pytest.mark.usefixtures("every_format")
 def test_a_report_has_its_files(tmp_path: Path) -> None:
     found = write_report([bare_rankings().part], tmp_path, name="bare")
     tables = {name for name in found if name.startswith("latex/")}
@@ -200,6 +201,7 @@ def draw(rankings: Rankings) -> Any:
     return draw_medals(rankings.of(task.name), task, system_colours(rankings.tasks))
 
 
+@pytest.mark.usefixtures("every_format")
 def test_every_task_has_a_figure_in_every_format() -> None:
     paper = paper_rankings()
     found = drawn(figures_of([replace(paper, tasks=paper.tasks[1:]).part]))
@@ -243,6 +245,7 @@ def test_a_system_has_one_colour() -> None:
     assert len(set(colours.values())) == len(colours) == 12
 
 
+@pytest.mark.usefixtures("every_format")
 def test_hostile_names_are_drawn_and_file_names_are_plain() -> None:
     made = hostile_rankings()
     task = replace(made.tasks[0], name="../a b/$x")

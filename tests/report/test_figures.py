@@ -19,6 +19,7 @@ from judgebench.report.fonts import fonts_for, without_a_font
 from judgebench.results.part import HeatMap, Intervals, Scale, figures_of
 from judgebench.results.tables import Cell
 
+pytestmark = pytest.mark.usefixtures("every_format")
 SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
 
 

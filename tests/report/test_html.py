@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import cache
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,12 +25,18 @@ def page_of(*parts: Part, name: str = "study") -> str:
     return to_html(parts, name, images)
 
 
-HTML = page_of(make_part(), make_part("stress"))
-HOSTILE_HTML = page_of(hostile_part(), hostile_part("stress"), name=HOSTILE_NAME)
+@cache
+def plain() -> str:
+    return page_of(make_part(), make_part("stress"))
+
+
+@cache
+def hostile() -> str:
+    return page_of(hostile_part(), hostile_part("stress"), name=HOSTILE_NAME)
 
 
 def test_every_element_is_closed_and_ids_are_unique() -> None:
-    for html in (HTML, HOSTILE_HTML):
+    for html in (plain(), hostile()):
         page = Page(html)
         assert page.open == []
         ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
@@ -41,7 +48,7 @@ def test_every_element_is_closed_and_ids_are_unique() -> None:
 
 def test_the_colours_of_text_stand_out_from_their_grounds_in_light_and_dark() -> None:
     """Contrast by WCAG 2.2, from the colours of the style sheet; the browser's tests measure it."""
-    style = re.search(r"<style>(.*?)</style>", HTML, re.DOTALL)
+    style = re.search(r"<style>(.*?)</style>", plain(), re.DOTALL)
     assert style
     light, dark = re.findall(r":root \{([^}]*--ground[^}]*)\}", style[1])
     for scheme in (light, light + dark):
@@ -63,7 +70,7 @@ def luminance(colour: str) -> float:
 
 
 def test_nothing_is_asked_of_anybody() -> None:
-    for html in (HTML, HOSTILE_HTML):
+    for html in (plain(), hostile()):
         page = Page(html)
         for tag, attrs in page.elements:
             assert tag not in ("link", "iframe", "object", "embed", "base", "svg")
@@ -80,7 +87,7 @@ def test_nothing_is_asked_of_anybody() -> None:
 
 
 def test_the_policy_lets_only_the_one_script_run() -> None:
-    page = Page(HOSTILE_HTML)
+    page = Page(hostile())
     policy = next(a["content"] for t, a in page.elements if "http-equiv" in a) or ""
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
     assert "unsafe-eval" not in policy
@@ -89,7 +96,7 @@ def test_the_policy_lets_only_the_one_script_run() -> None:
 
 
 def test_hostile_text_is_shown_as_it_is() -> None:
-    words = "".join("".join(Page(HOSTILE_HTML).text).split())
+    words = "".join("".join(Page(hostile()).text).split())
     part = hostile_part()
     (table,) = part.blocks[1].tables
     for text in (HOSTILE_NAME, *part.notes, *table.columns, table.title, *table.notes):
@@ -97,7 +104,7 @@ def test_hostile_text_is_shown_as_it_is() -> None:
 
 
 def test_whoever_uses_no_eyes_or_no_mouse_is_served() -> None:
-    page = Page(HTML)
+    page = Page(plain())
     assert ("html", {"lang": "en"}) in page.elements
     images = [attrs for tag, attrs in page.elements if tag == "img"]
     assert len(images) == 6
@@ -113,7 +120,7 @@ def test_whoever_uses_no_eyes_or_no_mouse_is_served() -> None:
 
 
 def test_what_a_number_rests_on_is_a_touch_away_and_under_its_table() -> None:
-    page = Page(HTML)
+    page = Page(plain())
     tips = [attrs["title"] or "" for tag, attrs in page.elements if "title" in attrs]
     assert "n = 10, 0 missing; 95 % interval: bootstrap" in tips
     assert "undefined: no item has a truth; n = 3, 1 missing" in tips
@@ -123,16 +130,16 @@ def test_what_a_number_rests_on_is_a_touch_away_and_under_its_table() -> None:
 
 
 def test_lead_blocks_come_first_then_each_caveat_once_then_the_others() -> None:
-    words = Page(HTML).words
+    words = Page(plain()).words
     assert words.count("Read this.") == 1
     order = [words.index(text) for text in ("Scores of judge-1", "Read this.", "One sentence.")]
     assert order == sorted(order)
-    assert "No rows" not in HTML
-    assert "<details><summary>Folded</summary>" in HTML
+    assert "No rows" not in plain()
+    assert "<details><summary>Folded</summary>" in plain()
 
 
 def test_cards_survive_as_json() -> None:
-    page = Page(HOSTILE_HTML)
+    page = Page(hostile())
     data = json.loads(page.scripts[0])
     assert not set(page.scripts[0]) & set("<>&")
     assert page.scripts[0].isascii()

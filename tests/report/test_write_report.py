@@ -13,6 +13,7 @@ PART = make_part()
 BARE = replace(PART, blocks=tuple(b for b in PART.blocks if not b.figures))
 
 
+@pytest.mark.usefixtures("every_format")
 def test_every_file_is_written_and_named(tmp_path: Path) -> None:
     parts = [PART, replace(BARE, key="stress")]
     written = write_report(parts, tmp_path / "new" / "folder", name="study")

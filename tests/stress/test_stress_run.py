@@ -285,6 +285,7 @@ def test_a_forecast_counts_altered_answers_and_every_way_of_asking(tmp_path: Pat
     assert sorted(calls.values()) == [4, 4, 4]
 
 
+@pytest.mark.usefixtures("every_format")
 def test_the_report_holds_the_stress_test_and_opens_with_it(tmp_path: Path) -> None:
     folder, _ = judged(
         bench_file(tmp_path, [(phrases("greeting"), SEVERE)], ["greeting", "pathogen-class"])
