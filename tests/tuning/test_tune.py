@@ -197,6 +197,7 @@ def test_every_way_to_teach_stands_beside_the_judge(
     assert tables["tuning_curve_accuracy"].rows[0][-1].remark == "a gain is shown"
 
 
+@pytest.mark.usefixtures("every_format")
 def test_tune_shows_what_the_run_found(run: Path) -> None:
     found = jb.tune(jb.open_run(run))
     rows = found.results
