@@ -41,9 +41,14 @@ def _content_of(path: Path) -> str:
     files = sorted(p for p in path.iterdir() if p.suffix in _PARTS and not p.match(_NOTES))
     if not files:
         raise SetupError(f"the folder {path} holds no model")
+    return content_hash(sums_of(files))
+
+
+def sums_of(files: Sequence[Path]) -> list[list[str]]:
+    """Name and SHA-256 of each file."""
     with ThreadPoolExecutor() as pool:  # hashing lets other threads run, so shards go side by side
         sums = list(pool.map(sha256_of, files))
-    return content_hash([[file.name, sum_] for file, sum_ in zip(files, sums, strict=True)])
+    return [[file.name, sum_] for file, sum_ in zip(files, sums, strict=True)]
 
 
 def _commit_of(model: str) -> str:
@@ -54,6 +59,39 @@ def _commit_of(model: str) -> str:
     except (OSError, ValueError) as error:
         raise SetupError(f"{model!r} is no local path and no model of the hub: {error}") from error
     return Path(found).parent.name  # the cache keeps a commit's files in a folder of its name
+
+
+def load(model: str, *, dtype: str, placed: str | None = None, dense: bool = False) -> Any:
+    """Model and tokenizer of a GGUF file, a folder or a hub name. `dense`: the weights of a GGUF
+    file are unpacked, without which they can be neither trained nor added to.
+
+    Raises SetupError where it cannot be loaded.
+    """
+    from transformers import AutoModelForCausalLM
+
+    where, gguf = _place(model)
+    how: dict[str, Any] = {"dtype": dtype, "device_map": placed, **gguf}
+    try:
+        if gguf and dense:
+            from transformers import GgufConfig
+
+            how["quantization_config"] = GgufConfig(dequantize=True)
+        return AutoModelForCausalLM.from_pretrained(where, **how).eval(), tokenizer_of(model)
+    except Exception as error:  # no memory, an unknown architecture, torn weights, ...
+        raise SetupError(f"transformers: cannot load {model!r}: {error}") from error
+
+
+def tokenizer_of(model: str) -> Any:
+    """The tokenizer that belongs to a model."""
+    from transformers import AutoTokenizer
+
+    where, gguf = _place(model)
+    return AutoTokenizer.from_pretrained(where, **gguf)
+
+
+def _place(model: str) -> tuple[Path | str, dict[str, Any]]:
+    path = Path(model)
+    return (path.parent, {"gguf_file": path.name}) if path.is_file() else (model, {})
 
 
 def enforces_schema(settings: BackendSettings) -> bool:

@@ -19,7 +19,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, too_long
+from judgebench.backends.adapter import check_base, identify_adapter, with_adapter
+from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, load, too_long
 from judgebench.backends.contract import Reply, Request
 from judgebench.backends.label_scorer import LabelScorer
 from judgebench.backends.settings import BackendSettings
@@ -33,7 +34,8 @@ class TransformersBackend:
     """The model of a GGUF file, a local folder or a hub name; loaded for the first request.
 
     `settings.concurrency` is how many prompts are computed side by side. `settings.context`
-    bounds prompt and reply together; without it the model's own does. On a GPU weights keep
+    bounds prompt and reply together; without it the model's own does. `adapter` is the folder of an
+    adapter that goes on top of the model (see `adapter.py`). On a GPU weights keep
     their type, on a CPU the model computes in float32.
     Raises MissingExtra without the packages, SetupError where there is no such model.
 
@@ -43,17 +45,21 @@ class TransformersBackend:
     weighed one by one, and nothing is generated: see `label_scorer`.
     """
 
-    def __init__(self, model: str, settings: BackendSettings) -> None:
+    def __init__(self, model: str, settings: BackendSettings, adapter: Path | None = None) -> None:
         model, enforced = os.path.expanduser(model), enforces_schema(settings)
-        torch = _import_torch()
+        torch, base = _import_torch(), identify(model)
+        if adapter:
+            check_base(adapter, base)
         gpu = torch.cuda.is_available()
         self._model = model
         self._settings = settings
+        self._adapter = adapter
         self._engine: _LoadedModel | None = None
         self._description = {
             "engine": "transformers",
             "version": version("transformers"),
-            **identify(model),
+            **base,
+            **({"adapter": identify_adapter(adapter)} if adapter else {}),
             # Many CPUs only emulate half precision: slower than float32, and rounded otherwise.
             "dtype": "auto" if gpu else "float32",
             "context": settings.context,
@@ -91,7 +97,7 @@ class TransformersBackend:
 
         if self._settings.threads is not None:
             torch.set_num_threads(self._settings.threads)
-        engine = _LoadedModel(self._model, self._description)
+        engine = _LoadedModel(self._model, self._description, self._adapter)
         engine.context = min(engine.context, self._settings.context or _UNBOUNDED)
         return engine
 
@@ -120,10 +126,10 @@ class _Row:
 class _LoadedModel:
     """A loaded model and its tokenizer. Foreign errors end here."""
 
-    def __init__(self, model: str, description: Mapping[str, Any]) -> None:
+    def __init__(self, model: str, description: Mapping[str, Any], adapter: Path | None) -> None:
         import outlines
 
-        self._model, self._tokenizer = _load(model, description)
+        self._model, self._tokenizer = _load(model, description, adapter)
         # outlines gives a tokenizer without a padding token the one that ends a reply.
         self._steered = outlines.from_transformers(self._model, self._tokenizer)
         self._ends = _forget_sampling(self._model, self._tokenizer)
@@ -234,20 +240,13 @@ def _import_torch() -> Any:
     return torch
 
 
-def _load(model: str, description: Mapping[str, Any]) -> tuple[Any, Any]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    path = Path(model)
-    where, gguf = (path.parent, {"gguf_file": path.name}) if path.is_file() else (model, {})
+def _load(model: str, description: Mapping[str, Any], adapter: Path | None) -> tuple[Any, Any]:
     placed = "auto" if description["runtime"]["device"] == "cuda" else None
-    try:
-        loaded = AutoModelForCausalLM.from_pretrained(
-            where, dtype=description["dtype"], device_map=placed, **gguf
-        )
-        tokenizer = AutoTokenizer.from_pretrained(where, **gguf)
-    except Exception as error:  # no memory, an unknown architecture, torn weights, ...
-        raise SetupError(f"transformers: cannot load {model!r}: {error}") from error
-    return loaded.eval(), tokenizer
+    dtype = description["dtype"]
+    loaded, tokenizer = load(model, dtype=dtype, placed=placed, dense=adapter is not None)
+    if adapter is not None:
+        loaded = with_adapter(loaded, adapter, merged=dtype == "float32")
+    return loaded, tokenizer
 
 
 def _forget_sampling(model: Any, tokenizer: Any) -> frozenset[int]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field, field_validator
 
+from judgebench.backends.contract import Conditioning
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
 from judgebench.yaml_file import Strict, validate
@@ -140,6 +141,30 @@ class RecalibrateConfig(Learn):
         return self.members
 
 
+class LoraConfig(Learn):
+    """A language model that is tuned: an adapter of this `rank` (LoRA), or `full`, all its weights.
+
+    `model` is `smollm2`, a GGUF file, a folder or a hub name. A step of the training takes `batch`
+    examples and computes at most `tokens` side by side, so that fewer need less memory. What is
+    longer than the `context` is left out of the training. It is asked with the `prompt`, and for
+    label `probabilities` as any judge. `alpha` is twice the rank unless given, and `learning_rate`
+    2e-4, or 2e-5 of all weights. Without `stages` the labels of people are learnt at once.
+    """
+
+    learn: Literal["lora"]
+    model: str
+    rank: Annotated[int, Field(ge=1, le=1024)] | Literal["full"] = 16
+    alpha: float | None = Field(default=None, gt=0)
+    learning_rate: float | None = Field(default=None, gt=0, le=1)
+    epochs: int = Field(default=3, ge=1, le=1000)
+    batch: int = Field(default=8, ge=1, le=4096)
+    tokens: int = Field(default=4096, ge=64)
+    context: int | None = Field(default=None, ge=256)
+    prompt: str = "structured"
+    probabilities: Conditioning | None = None
+    stages: tuple[Stage, ...] = ()
+
+
 _MODELS: dict[str, type[Learn]] = {
     "by-system": BySystemConfig,
     "bag-of-words": BagOfWordsConfig,
@@ -147,6 +172,7 @@ _MODELS: dict[str, type[Learn]] = {
     "head": HeadConfig,
     "instructions": InstructionsConfig,
     "recalibrate": RecalibrateConfig,
+    "lora": LoraConfig,
 }
 KEYS = ("learn",)
 

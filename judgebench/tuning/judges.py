@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
+from judgebench.prompt import load_prompt
 from judgebench.runner.bench import Bench, Gathered
 from judgebench.runner.extension import Extension, LearntEntry, Loaded
 from judgebench.store.folder import RunFolder
@@ -23,6 +24,7 @@ from judgebench.tuning.config import (
     HeadConfig,
     InstructionsConfig,
     Learn,
+    LoraConfig,
     RecalibrateConfig,
     Stage,
     TuningConfig,
@@ -264,4 +266,8 @@ def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learn
             return open_head(entry, bench, folder.path)
         case RecalibrateConfig():
             return open_recalibrate(entry, bench, folder)
+        case LoraConfig():
+            from judgebench.tuning.lora import Lora
+
+            return Lora(entry, rubric, load_prompt(entry.prompt, bench.file.parent))
     raise TypeError(type(entry))

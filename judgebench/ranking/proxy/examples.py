@@ -9,7 +9,6 @@ never turned back into text.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from judgebench.ranking.proxy.task import ProxyTask, Split, TaskInstance
 from judgebench.records import content_hash
 
 TEXT_FLOOR, OPTION_FLOOR = 64, 8  # tokens that are kept before the argument loses any
-_BUCKET = 4  # batches; more mix the lengths better, fewer leave less padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,21 +324,6 @@ class Batch:
     labels: Any
     options: Any = None
     present: Any = None
-
-
-def length_buckets(lengths: Sequence[int], size: int, chance: random.Random) -> list[list[int]]:
-    """The places of `lengths` in batches of `size`; which inputs share a batch, and the order
-    of the batches, is random, but only inputs of similar length share one."""
-    order = list(range(len(lengths)))
-    chance.shuffle(order)  # so that inputs of equal length are grouped anew every time
-    order.sort(key=lambda i: lengths[i])
-    buckets = [order[i : i + _BUCKET * size] for i in range(0, len(order), _BUCKET * size)]
-    batches = []
-    for bucket in buckets:
-        chance.shuffle(bucket)
-        batches += [bucket[i : i + size] for i in range(0, len(bucket), size)]
-    chance.shuffle(batches)
-    return batches
 
 
 class Collator:

@@ -38,7 +38,6 @@ from judgebench.ranking.proxy.examples import (
     Input,
     InputMaker,
     label_places,
-    length_buckets,
     second_in_training,
 )
 from judgebench.ranking.proxy.section import TrainingConfig
@@ -48,6 +47,7 @@ from judgebench.retrieval.encoder import (
     by_length,
     find_encoder,
     import_torch,
+    length_buckets,
     open_encoder,
 )
 from judgebench.runner.stop import Interrupted, Stop

@@ -7,8 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.ranking.proxy.examples import length_buckets
-from judgebench.retrieval.encoder import by_length
+from judgebench.retrieval.encoder import by_length, length_buckets
 
 all_lengths = st.lists(st.integers(1, 512), min_size=1, max_size=200)
 

@@ -1,0 +1,415 @@
+"""Train a causal language model, or an adapter on top of it, on the tokens that are to be learnt.
+
+Texts begin alike: the rubric stands in every prompt. What the texts of a pass share at their
+beginning is computed once, and only tokens that are learnt get logits, which for small models cost
+as much as all layers together. Both leave loss and gradients as they are, but for rounding.
+
+While a model is trained, `training.safetensors` in its folder holds all that the next step needs;
+`trained.json`, written last, says what was trained and how it went.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from judgebench.backends.adapter import import_peft, note_base
+from judgebench.backends.checkpoint import identify, load
+from judgebench.backends.label_tree import common_prefix
+from judgebench.errors import RunError, SetupError
+from judgebench.files import to_json, write_atomically
+from judgebench.progress import NoProgress, Progress
+from judgebench.records import content_hash
+from judgebench.retrieval.encoder import length_buckets
+from judgebench.runner.stop import Interrupted, Stop, StopSign
+from judgebench.store.verdict_file import disk_errors
+from judgebench.tuning.example import Example
+
+ADAPTER, MODEL = "adapter", "model"  # in the folder: what was trained
+_DONE, _STATE = "trained.json", "training.safetensors"
+_FORM = 1  # of this training; a change to it makes other weights of the same recipe
+_UNBOUNDED = 1 << 30
+_CLIP = 1.0  # the most that the gradient's norm may be
+_WARMUP = 0.1  # of all steps
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train: every block `epochs` times, in steps of `batch` examples. AdamW (Loshchilov and
+    Hutter 2019), whose learning rate rises over the first tenth of all steps and then falls, both
+    linearly.
+
+    `rank` is that of the adapter (LoRA, Hu et al. 2021, on every linear layer), None to train all
+    weights. `tokens` are computed side by side at most, which bounds the memory: a step whose
+    examples hold more is computed in several passes. An example that is longer than the `context`,
+    or than that of the model, is left out and counted.
+    """
+
+    rank: int | None = 16
+    alpha: float = 32
+    learning_rate: float = 2e-4
+    epochs: int = 3
+    batch: int = 8
+    tokens: int = 4096
+    context: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Whom to tell how far the training is, who may stop it, and after how many seconds its state
+    is kept again."""
+
+    name: str = "training"
+    progress: Progress = field(default_factory=NoProgress)
+    stop: StopSign = field(default_factory=Stop)
+    every_s: float = 60.0
+
+
+class Others(Protocol):
+    """Processes that train together: each computes its part of every step."""
+
+    rank: int
+    n: int
+
+    def add_up(self, tensors: Sequence[Any]) -> None:
+        """Each tensor becomes the sum over all processes."""
+        ...
+
+
+class Alone:
+    """One process."""
+
+    rank, n = 0, 1
+
+    def add_up(self, tensors: Sequence[Any]) -> None: ...
+
+
+UNWATCHED, ALONE = Watch(), Alone()
+
+
+def train(
+    blocks: Sequence[Sequence[Example]], base: str, recipe: Recipe, folder: Path,
+    watch: Watch = UNWATCHED, others: Others = ALONE,
+) -> Mapping[str, Any]:  # fmt: skip
+    """Train the model `base` (folder, hub name or GGUF file) on the blocks, one after another, and
+    leave `adapter/` or, without a rank, `model/` in the folder; returns facts about the training.
+
+    The same call goes on where an earlier one was cut off, on the same machine to the same weights
+    as an uninterrupted one, bit for bit. Raises SetupError for what cannot be trained, RunError
+    where the loss or the memory runs out of bounds, DiskFailed, and Interrupted where it is to
+    stop.
+    """
+    if not any(blocks):
+        raise SetupError("nothing to train on: no example is left")
+    identity = identify(base)
+    texts = [[[one.ids, one.places] for one in block] for block in blocks]
+    signature = content_hash([_FORM, identity, asdict(recipe), texts])
+    done = folder / _DONE
+    if done.exists() and (found := json.loads(done.read_text()))["signature"] == signature:
+        return {**found["facts"]}
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with memory_errors(), _own_chance(recipe.seed):
+        facts = _Training(blocks, base, recipe, folder, signature).run(watch, others)
+        if others.rank == 0:
+            content = {"signature": signature, "base": identity, "facts": facts}
+            with disk_errors(folder):
+                write_atomically(done, to_json(content, indent=1).encode())
+                (folder / _STATE).unlink(missing_ok=True)
+    return facts
+
+
+@contextmanager
+def memory_errors() -> Any:
+    """Translates the engine's lack of memory."""
+    import torch
+
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        message = "out of memory in training; lower tokens, context or rank; nothing is lost"
+        raise RunError(message) from error
+
+
+@contextmanager
+def _own_chance(seed: int) -> Any:
+    import torch
+
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+class _Training:
+    """The parts of one training, and its loop."""
+
+    def __init__(
+        self, blocks: Sequence[Sequence[Example]], base: str, recipe: Recipe, folder: Path,
+        signature: str,
+    ) -> None:  # fmt: skip
+        import torch
+
+        self._recipe, self._folder, self._signature = recipe, folder, signature
+        self._base = base
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._half = _has_bf16(self._device)
+        self._model, self._tokenizer = _model_of(base, recipe, self._half)
+        self._model.to(self._device).train()
+        self._named = {n: p for n, p in self._model.named_parameters() if p.requires_grad}
+        self._optimizer = torch.optim.AdamW(
+            self._named.values(), lr=recipe.learning_rate, weight_decay=0.0, fused=True
+        )
+        known = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+        self._context = min(recipe.context or _UNBOUNDED, known or _UNBOUNDED)
+        self._blocks = [[one for one in b if len(one.ids) <= self._context] for b in blocks]
+        self._left_out = sum(map(len, blocks)) - sum(map(len, self._blocks))
+        self._steps = [
+            (block, epoch, number)
+            for block, examples in enumerate(self._blocks)
+            for epoch in range(recipe.epochs)
+            for number in range(math.ceil(len(examples) / recipe.batch))
+        ]
+        self._losses: list[float] = []  # of each step done
+
+    def run(self, watch: Watch, others: Others) -> Mapping[str, Any]:
+        """Train to the end and leave what was trained."""
+        self._tell_of_the_left_out(watch)
+        self._resume()
+        total, first, kept = len(self._steps), len(self._losses), time.monotonic()
+        began, tokens = kept, 0
+        watch.progress.start(watch.name, total, first)
+        for step in range(first, total):
+            examples = self._examples(step)
+            loss, stopped = self._learn(examples, step, watch.stop, others)
+            self._losses.append(loss)
+            tokens += sum(len(one.ids) for one in examples)
+            speed = tokens / (time.monotonic() - began)
+            watch.progress.advance(watch.name, f"loss {loss:.3f}, {speed:,.0f} tokens/s")
+            if others.rank == 0 and (stopped or time.monotonic() - kept >= watch.every_s):
+                self._keep()
+                kept = time.monotonic()
+            if stopped:
+                raise Interrupted
+        if others.rank == 0:
+            self._finish()
+        return self._facts(tokens / max(time.monotonic() - began, 1e-9))
+
+    def _tell_of_the_left_out(self, watch: Watch) -> None:
+        n = self._left_out + sum(map(len, self._blocks))
+        told = f"longer than the context of {self._context:,} tokens"
+        if not self._steps:
+            raise SetupError(f"nothing to train on: all {n:,} examples are {told}")
+        if self._left_out:
+            told = f"{self._left_out:,} of {n:,} examples are {told} and are left out"
+            watch.progress.say(f"{watch.name}: {told}")
+
+    def _examples(self, step: int) -> list[Example]:
+        """Those of a step; drawn by seed, so that they are the same in every process and after
+        every interruption."""
+        block, epoch, number = self._steps[step]
+        examples = self._blocks[block]
+        chance = random.Random(f"{self._recipe.seed}/{block}/{epoch}")
+        lengths = [len(one.ids) for one in examples]
+        return [examples[i] for i in length_buckets(lengths, self._recipe.batch, chance)[number]]
+
+    def _learn(
+        self, examples: Sequence[Example], step: int, stop: StopSign, others: Others
+    ) -> tuple[float, bool]:
+        """One step: the mean loss of a token that is learnt, and whether any process is to stop."""
+        import torch
+
+        learnt = sum(len(one.places) for one in examples)
+        told = torch.tensor([0.0, float(stop.wanted)], device=self._device)
+        for number, some in enumerate(_passes(examples, self._recipe.tokens)):
+            if number % others.n == others.rank:
+                loss = self._loss(some) / learnt
+                loss.backward()
+                told[0] += loss.detach()
+        weights = list(self._named.values())
+        for weight in weights:  # a process may have had no pass of this step
+            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+        others.add_up([told, *[weight.grad for weight in weights]])
+        torch.nn.utils.clip_grad_norm_(weights, _CLIP)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._recipe.learning_rate * _share(step, len(self._steps))
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        value, stopped = told.tolist()
+        if not math.isfinite(value):
+            raise RunError("the loss is no number: lower learning_rate")
+        return value, stopped > 0
+
+    def _loss(self, examples: Sequence[Example]) -> Any:
+        """The summed cross-entropy of what is learnt in a pass.
+
+        Texts are padded on the right, where no token that is learnt sees it.
+        """
+        import torch
+
+        begin = _shared(examples)
+        rests = [one.ids[begin:] for one in examples]
+        width = max(map(len, rests))
+        places = [(row, p - 1 - begin) for row, one in enumerate(examples) for p in one.places]
+        targets = [one.ids[place] for one in examples for place in one.places]
+        kept = sorted({place for _, place in places})
+        where = {place: column for column, place in enumerate(kept)}
+
+        def tensor(values: Any) -> Any:
+            return torch.tensor(values, device=self._device)
+
+        with torch.autocast(self._device, torch.bfloat16, enabled=self._half):
+            cache = None
+            if begin:
+                read = tensor([examples[0].ids[:begin]])
+                cache = self._model(input_ids=read, use_cache=True, logits_to_keep=1)
+                cache = cache.past_key_values
+                cache.batch_repeat_interleave(len(examples))
+            logits = self._model(
+                input_ids=tensor([[*rest, *[0] * (width - len(rest))] for rest in rests]),
+                past_key_values=cache,
+                use_cache=cache is not None,
+                logits_to_keep=tensor(kept),
+            ).logits
+        rows, columns = zip(*[(row, where[place]) for row, place in places], strict=True)
+        chosen = logits[tensor(rows), tensor(columns)].float()
+        return torch.nn.functional.cross_entropy(chosen, tensor(targets), reduction="sum")
+
+    def _keep(self) -> None:
+        """Keep all that the next step needs."""
+        import torch
+        from safetensors.torch import save
+
+        state = {"chance": torch.get_rng_state()}
+        if self._device == "cuda":
+            state["chance of the GPU"] = torch.cuda.get_rng_state()
+        for name, weight in self._named.items():
+            state[f"weight {name}"] = weight.detach()
+            moments = self._optimizer.state[weight]
+            state |= {f"{key} {name}": value for key, value in moments.items()}
+        about = {"signature": self._signature, "losses": json.dumps(self._losses)}
+        plain = {key: value.cpu().contiguous() for key, value in state.items()}
+        with disk_errors(self._folder):
+            write_atomically(self._folder / _STATE, save(plain, metadata=about))
+
+    def _resume(self) -> None:
+        """Go on from what `_keep` left of this very training, where it did."""
+        import torch
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self._folder / _STATE, framework="pt") as kept:
+                about = kept.metadata()
+                state = {key: kept.get_tensor(key) for key in kept.keys()}  # noqa: SIM118
+        except (OSError, SafetensorError):  # none, or torn
+            return
+        if about["signature"] != self._signature:
+            return
+        self._losses = json.loads(about["losses"])
+        torch.set_rng_state(state["chance"])
+        if "chance of the GPU" in state:
+            torch.cuda.set_rng_state(state["chance of the GPU"])
+        for name, weight in self._named.items():
+            with torch.no_grad():
+                weight.copy_(state[f"weight {name}"])
+            self._optimizer.state[weight] = {
+                key: state[f"{key} {name}"].to(weight.device)
+                for key in ("step", "exp_avg", "exp_avg_sq")
+            }
+
+    def _finish(self) -> None:
+        """What was trained, whole or not at all."""
+        adapted = self._recipe.rank is not None
+        final = self._folder / (ADAPTER if adapted else MODEL)
+        scratch = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+        with disk_errors(self._folder):
+            shutil.rmtree(scratch, ignore_errors=True)
+            if adapted:
+                identity = identify(self._base)
+                self._model.peft_config["default"].base_model_name_or_path = identity["model"]
+                self._model.save_pretrained(scratch, save_embedding_layers=False)
+                (scratch / "README.md").unlink(missing_ok=True)  # an empty form
+                note_base(scratch, identity)
+            else:
+                self._model.save_pretrained(scratch)
+                self._tokenizer.save_pretrained(scratch)
+            shutil.rmtree(final, ignore_errors=True)
+            scratch.rename(final)
+
+    def _facts(self, speed: float) -> Mapping[str, Any]:
+        tail = self._losses[-max(1, len(self._losses) // 10) :]
+        return {
+            "blocks": [len(block) for block in self._blocks],
+            "left_out": self._left_out,
+            "steps": len(self._steps),
+            "first_loss": self._losses[0],
+            "last_loss": sum(tail) / len(tail),
+            "weights": sum(weight.numel() for weight in self._named.values()),
+            "tokens_per_s": round(speed),
+            "device": self._device,
+            "bf16": self._half,
+        }
+
+
+def _model_of(base: str, recipe: Recipe, half: bool) -> tuple[Any, Any]:
+    """Model and tokenizer. Weights that are not trained need no more than half precision."""
+    if recipe.rank is None:
+        model, tokenizer = load(base, dtype="float32", dense=True)
+        return model, tokenizer
+    peft = import_peft()
+    model, tokenizer = load(base, dtype="bfloat16" if half else "float32", dense=True)
+    config = peft.LoraConfig(
+        r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+    return peft.get_peft_model(model, config), tokenizer
+
+
+def _has_bf16(device: str) -> bool:
+    """Whether the machine computes in bfloat16, and does not only emulate it."""
+    import torch
+
+    if device == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    found = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return bool(found.get("avx512_bf16") or found.get("amx_bf16"))
+
+
+def _share(step: int, steps: int) -> float:
+    """Of the learning rate, at a step that counts from 0; never 0."""
+    warm = math.ceil(_WARMUP * steps)
+    return min((step + 1) / warm, (steps - step) / max(steps - warm, 1), 1.0)
+
+
+def _shared(examples: Sequence[Example]) -> int:
+    """How many tokens at the beginning all texts share, short of the first that predicts a token
+    that is learnt; 0 for a single text."""
+    if len(examples) == 1:
+        return 0
+    first = min(one.places[0] for one in examples) - 1
+    return min(len(common_prefix([one.ids[:first] for one in examples])), first)
+
+
+def _passes(examples: Sequence[Example], tokens: int) -> list[list[Example]]:
+    """The examples in passes, the longest first: each of at most so many tokens, with padding and
+    without what its texts share, or of one example."""
+    passes: list[list[Example]] = []
+    for one in sorted(examples, key=lambda one: (-len(one.ids), one.ids)):
+        if passes:
+            some = [*passes[-1], one]
+            begin = _shared(some)
+            if begin + len(some) * (len(some[0].ids) - begin) <= tokens:
+                passes[-1] = some
+                continue
+        passes.append([one])
+    return passes
