@@ -28,8 +28,8 @@ from judgebench.store.open import open_run
 from judgebench.study.study import Study
 from judgebench.tuning.alike import sketch
 from judgebench.tuning.card import card
-from judgebench.tuning.config import Learn
-from judgebench.tuning.exported import CARD, KNOWN, MANIFEST, MODEL, RUBRIC, read_export
+from judgebench.tuning.config import Learn, learn_entry
+from judgebench.tuning.exported import CARD, KNOWN, MANIFEST, MODEL, RUBRIC, as_judge, read_export
 from judgebench.tuning.judges import open_examination, open_judges
 from judgebench.tuning.learnt import LEARNT, SEARCH, Learner
 from judgebench.tuning.training import TrainingSet
@@ -61,16 +61,15 @@ def export_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool 
         rubric, study = train.rubric, _study(bench, run)
         _write_beside(part, rubric, train)
         beside = {file: len(more) for file, more in train.beside.items()}
+        recipe = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
+        judging = learn_entry(as_judge(recipe), bench.file, None)
         content = {
             "judgebench": judgebench.__version__,
             "name": name,
-            # What rounds came to is in what was learnt.
-            "recipe": entry.model_dump(
-                mode="json", by_alias=True, exclude_none=True, exclude={"rounds"}
-            ),
+            "recipe": recipe,
             "merged": merged,
             "about": dict(whole.learner.describe()),
-            "needs": {judge: signed[judge] for judge in entry.needs},
+            "needs": {judge: signed[judge] for judge in judging.needs},
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             "signature": signature,
             "answers": len(train),

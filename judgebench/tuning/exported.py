@@ -28,7 +28,10 @@ MANIFEST, MODEL, RUBRIC, KNOWN, CARD = (
 )  # fmt: skip
 # What a learner tells of what it stands on: weights, an encoder, a prompt.
 _SUMS = ("sha256", "revision", "hash")
-_OUR_OWN = ("runtime", "rubric")
+_OUR_OWN = ("runtime", "rubric", "recipe", "rounds", "stages")
+# Keys of an entry that say how it is learnt, and not how it then judges.
+_LEARNING = {"instructions": {"rounds", "by"}}
+_USUAL = {"rounds", "stages"}
 
 
 class Exported(BaseModel):
@@ -67,6 +70,12 @@ def read_export(folder: Path) -> Exported:
     if problems := [*_damage(folder, found.files)]:
         raise SetupError(problems)
     return found
+
+
+def as_judge(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of an entry by which it judges, without those by which it only learnt."""
+    left_out = _LEARNING.get(recipe["learn"], _USUAL)
+    return {key: value for key, value in recipe.items() if key not in left_out}
 
 
 def _damage(folder: Path, files: Mapping[str, str]) -> Iterator[Problem]:

@@ -31,6 +31,7 @@ from judgebench.tuning.exported import (
     MODEL,
     RUBRIC,
     Exported,
+    as_judge,
     check_base,
     read_export,
     rubric_for,
@@ -78,10 +79,10 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
             [Problem(message, str(file), None, "from", n, allowed or "none") for n in unknown]
         )
     renamed = {name: config.source.get(name, name) for name in exported.needs}
-    recipe = {**exported.recipe, "name": config.name}
+    recipe = {**as_judge(exported.recipe), "name": config.name}
     if of := recipe.get("from"):
         recipe["from"] = renamed[of] if isinstance(of, str) else [renamed[name] for name in of]
-    for key in {"model", "encoder"} & recipe.keys() if config.base else ():
+    for key in {"model", "encoder", "by"} & recipe.keys() if config.base else ():
         recipe[key] = config.base
     return TunedEntry(config.name, folder, exported, learn_entry(recipe, file, None), renamed)
 

@@ -114,18 +114,31 @@ def copied(body: Any, count: int) -> Play:
     """Says what people said of the last case shown before the question; without one, by its words,
     which are mild."""
     *before, last = body["messages"]
+    if before[0]["content"].startswith("You improve"):
+        keys = ("instructions", "tone: Friendly", "tone: Curt", "tone: Rude")
+        return said(json.dumps(dict.fromkeys(keys, "about the tone")))
     if before[-1]["role"] == "assistant":
         return said(before[-1]["content"])
     rude = "remark" in last["content"] or "Rude" in last["content"]
     return said(json.dumps({"tone": "Curt" if rude else "Friendly"}))
 
 
-@pytest.mark.parametrize("way", ["examples, from: llm, k: 3"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "bag-of-words",
+        "head, encoder: words",
+        "recalibrate, from: llm",
+        "examples, from: llm, k: 3",
+        "instructions, from: llm, revisions: 1, tries: 1",
+    ],
+)
 def test_it_says_what_the_learner_says(tmp_path: Path, way: str) -> None:
     """On other data, with the language model it needs under another name."""
+    pytest.importorskip("sklearn", reason="needs the extra `tuning`")
     with Loopback(copied) as server:
         llm = [LLM.format(name=name, url=server.base_url) for name in ("llm", "other")]
-        judges = f"{llm[0]}  - {{name: who, learn: {way}}}"
+        judges = f"{llm[0] * ('llm' in way)}  - {{name: who, learn: {way}}}"
         placed, renamed = exported(tmp_path, judges), ", from: {llm: other}" * ("llm" in way)
         judges = f"{llm[1]}  - {{name: mine, tuned: {placed}{renamed}}}"
         bench = elsewhere(tmp_path / "b", judges)
