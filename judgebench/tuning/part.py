@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from judgebench.align.statistics import STATISTICS
-from judgebench.report.words import counted, listed
+from judgebench.records import Estimate
+from judgebench.report.words import counted
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Row
-from judgebench.results.tables import Cell, Table
+from judgebench.results.tables import DASH, Cell, Table
 from judgebench.tuning.figures import draw_curves
 from judgebench.tuning.result import Tuned, labels_of
 
@@ -38,7 +39,7 @@ _WAYS: Mapping[str, tuple[str, str, str, str]] = {
 def tuning_part(found: Tuned) -> Part:
     """The part; its CSV file is tuning.csv."""
     rows = found.rows.select("gain", side="difference", failures="left_out")
-    gains = tuple(_gains(found, rows))
+    brief = tuple(_summary(found, key) for key in _DRAWN)
     both = [
         [(row, _title(row.statistic)) for row in of] for of in (rows, found.rows.select("score"))
     ]
@@ -57,18 +58,57 @@ def tuning_part(found: Tuned) -> Part:
         for key, table in zip(_DRAWN, curves, strict=True) if table.rows
     )  # fmt: skip
     blocks = (
-        Block("Judges that learn", gains, shown, on_screen=True),
+        Block("Judges that learn", tables=(*brief, *shown), on_screen=True),
         Block("Without folds", tables=(sample,), on_screen=True),
         Block("Systems held out", tables=(held,), on_screen=True),
         Block("Learning curves", tables=tuple(curves), figures=drawn, on_screen=True),
         Block("Taught otherwise", tables=(other,), on_screen=True),
         Block("How the folds were made", tuple(_folds(found)), (_cells(found),), folded=True),
     )  # fmt: skip
-    return Part("tuning", "judges that learn", found.rows, blocks, screen=(Block(text=gains),))
+    return Part(
+        "tuning",
+        "judges that learn",
+        found.rows,
+        blocks,
+        screen=(Block("Judges that learn", tables=brief),),
+    )
 
 
 def _title(statistic: str) -> str:
     return STATISTICS[statistic].heading
+
+
+def _summary(found: Tuned, key: str) -> Table:
+    """In plain numbers: before, out of fold, what is shown, the claim without folds, a control."""
+
+    def plain(estimate: Estimate) -> str:
+        return Cell(estimate=estimate).value
+
+    rows = []
+    for row in found.rows.select("gain", key, side="difference", failures="left_out"):
+        about = {"judge": row.judge, "metric": row.metric}
+        before, learnt = (
+            found.rows.find(key, "gain", side=side, failures="left_out", **about)
+            for side in ("before", "learnt")
+        )
+        claimed = found.rows.find(key, "otherwise", side="otherwise", kind="in-sample", **about)
+        scores = found.rows.select("score", key, metric=row.metric)
+        controls = [r for r in scores if found.lane(r.judge) == "control"]
+        best = max(controls, key=lambda r: r.estimate.value or 0.0, default=row)
+        control = f"{best.judge} {plain(best.estimate)}" if controls else DASH
+        cell = Cell(estimate=row.estimate, signed=True)
+        difference = f"{cell.value} {cell.interval}".rstrip()
+        if found.lane(row.judge) == "judge":
+            named = (found.titles[row.metric], row.judge, f"{row['who']} {plain(before)}")
+            numbers = (plain(learnt), plain(claimed), control, difference)
+            rows.append((*named, *numbers, row["shown"]))
+    columns = (
+        "Metric", "Judge", "Before", "Out of fold", "Without folds", "Best control", "Difference",
+        "",
+    )  # fmt: skip
+    cells = tuple(tuple(map(Cell, row)) for row in rows)
+    title = f"{_title(key)}: what learning brought"
+    return Table(f"tuning_brief_{key}", title, columns, cells, stubs=3)
 
 
 def _table(
@@ -96,7 +136,7 @@ def _table(
 
 def _cell(found: Tuned, row: Row | None) -> Cell:
     if row is None:
-        return Cell("–")
+        return Cell(DASH)
     said = f"before: {found.shown_name(row['who'])}" if row["who"] else ""
     remark = "; ".join(filter(None, (said, row["shown"])))
     return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
@@ -136,23 +176,6 @@ def _curve(found: Tuned, statistic: str) -> Table:
 
 
 # --- in words -------------------------------------------------------------------------------------
-
-
-def _gains(found: Tuned, rows: Sequence[Row]) -> Iterator[str]:
-    """Whether a gain is shown, for each judge and metric."""
-    said: dict[tuple[str, str], list[str]] = {}
-    for row in (r for r in rows if found.lane(r.judge) == "judge" and r.statistic in _DRAWN):
-        cell = Cell(estimate=row.estimate, signed=True)
-        numbers = f"{cell.value} {cell.interval}".rstrip()
-        told = f"{row['shown']} in {_title(row.statistic).lower()} ({numbers}) over {row['who']}"
-        said.setdefault((row.judge, row.metric), []).append(told)
-    for (judge, metric), told_of in said.items():
-        reached = found.rows.select("score", "accuracy", metric=metric)
-        own = max((r.estimate.value or 0.0 for r in reached if r.judge == judge), default=0.0)
-        controls = [r for r in reached if found.lane(r.judge) == "control"]
-        beaten = [r.judge for r in controls if (r.estimate.value or 0.0) >= own]
-        no_use = f" It is no more accurate than the control {listed(beaten)}." if beaten else ""
-        yield f"{judge}, {found.titles[metric]}: {'; '.join(told_of)}.{no_use}"
 
 
 def _folds(found: Tuned) -> Iterator[str]:

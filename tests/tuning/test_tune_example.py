@@ -1,0 +1,25 @@
+"""The shipped example of judges that learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import judgebench as jb
+
+
+@pytest.mark.long
+def test_the_shipped_example_shows_what_one_would_have_claimed(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs the extra `tuning`")
+    found = jb.tune("tune", tmp_path / "run")
+    learnt = found.results.values("judge", "gain")
+    assert learnt == ["bag-of-words", "by-system", "recalibrated", "words"]
+    about = {"judge": "words", "metric": "empathy", "as": "in-sample"}
+    sides = {
+        row["side"]: row.estimate.value
+        for row in found.results.select("otherwise", "accuracy", **about)
+    }
+    assert sides["otherwise"] > sides["learnt"] + 0.3
+    shown = {row["shown"] for row in found.results.select("gain", judge="words", side="difference")}
+    assert shown == {"no gain is shown", "a loss is shown"}
