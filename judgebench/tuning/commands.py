@@ -20,6 +20,7 @@ from judgebench.cli.options import (
     LocalOnly,
     RunDir,
     RunOption,
+    Seed,
 )
 from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose
 
@@ -91,6 +92,54 @@ def rounds(
     typer.echo(f"{found.decided:,} of {found.waiting:,} that wait are decided: {found.page}")
     if found.waiting and found.decided == found.waiting:
         typer.echo("All is decided: run judgebench tune again to learn from it.")
+
+
+@app.command(epilog="Example: judgebench tune generator pairs.jsonl --model smollm2 --to tuned")
+def generator(
+    pairs: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Lines of `judgebench rank pairs`: JSONL.")
+    ],
+    model: Annotated[
+        str, typer.Option(metavar="MODEL", help="What is tuned: as in `learn: lora`.")
+    ],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the tuned model is written.")],
+    rank: Annotated[
+        str, typer.Option(metavar="N", help="Rank of the adapter, or full for all weights.")
+    ] = "16",
+    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the pairs.")] = 3,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Pairs in a step.")] = 8,
+    learning_rate: Annotated[
+        float | None, typer.Option(metavar="RATE", help="Default: 2e-4, or 2e-5 of all weights.")
+    ] = None,
+    context: Annotated[
+        int | None, typer.Option(min=256, metavar="N", help="Longer pairs are left out (tokens).")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Tune a model that writes arguments on gold arguments; it then enters `judgebench rank`.
+
+    As a generator of its bench.yaml, `backend: transformers:FOLDER`, beside the untuned one. Safe
+    to interrupt; rerun to resume.
+    """
+    from judgebench.progress import ProgressDisplay
+    from judgebench.runner.stop import Stop, ctrl_c
+    from judgebench.tuning.config import LoraConfig
+    from judgebench.tuning.generator import read_pairs, tune_generator
+    from judgebench.tuning.lora import recipe_of
+    from judgebench.tuning.train import Watch
+    from judgebench.yaml_file import validate
+
+    asked = {"name": "generator", "learn": "lora", "model": model, "epochs": epochs,
+             "rank": int(rank) if rank.isdigit() else rank, "batch": batch, "context": context,
+             "learning_rate": learning_rate, "seed": seed}  # fmt: skip
+    recipe, stop = recipe_of(validate(asked, LoraConfig)), Stop()
+    with ProgressDisplay(ONE_SCREEN.console()) as display, ctrl_c(stop, display.say):
+        watch = Watch(f"tuning {to.name}", display, stop)
+        facts = tune_generator(read_pairs(pairs), model, to, recipe, watch)
+    typer.echo(
+        f"{facts['steps']:,} steps, loss {facts['first_loss']:.3f} to {facts['last_loss']:.3f}; "
+        f"to write with it: backend: transformers:{to}"
+    )
 
 
 @app.command(epilog="Example: judgebench tune export my-judge exported/my-judge")

@@ -59,8 +59,10 @@ class Lora:
     def describe(self) -> Mapping[str, Any]:
         about = dict(self._untuned.describe())
         asked = {k: v for k, v in about.items() if k not in ("judge", "rubric", "runtime")}
-        recipe = asdict(recipe_of(self._entry))
-        return {"learn": "lora", "recipe": recipe, "asked": asked, "runtime": about["runtime"]}
+        told: dict[str, Any] = {"learn": "lora", "recipe": asdict(recipe_of(self._entry))}
+        if self._entry.stages:
+            told["stages"] = [stage.model_dump() for stage in self._entry.stages]
+        return {**told, "asked": asked, "runtime": about["runtime"]}
 
     def fit(self, train_on: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         blocks = blocks_of(train_on, self._entry.stages, self._entry.seed)

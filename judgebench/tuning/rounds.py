@@ -134,6 +134,11 @@ class Rounds:
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         return self._learner.judge(tasks, folder)
 
+    @property
+    def merge(self) -> Any:
+        """As its learner's, None where that has none."""
+        return getattr(self._learner, "merge", None)
+
     def wind_down(self) -> None:
         """Start no other call."""
         if act := getattr(self._learner, "wind_down", None):

@@ -1,0 +1,148 @@
+"""A generator that is tuned on gold arguments writes in a ranking, beside the untuned one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from learning_case import write_bench
+from rank_bench_case import write
+from tiny_model import write_tiny_model
+
+import judgebench as jb
+from judgebench.backends import open_backend
+from judgebench.backends.contract import Message, Request
+from judgebench.backends.settings import BackendSettings
+from judgebench.errors import SetupError
+from judgebench.progress import NoProgress
+from judgebench.ranking.proxy.arguments import arguments_path, read_arguments
+from judgebench.ranking.rank_bench import load_rank_bench
+from judgebench.ranking.steps import write_arguments_of_all
+from judgebench.runner.bench import load_bench
+from judgebench.runner.stop import Interrupted, Stop
+from judgebench.store.folder import RunFolder
+from judgebench.tuning.generator import read_pairs, tune_generator
+from judgebench.tuning.judges import Examining
+from judgebench.tuning.train import Recipe, Watch
+
+pytestmark = [
+    pytest.mark.transformers,
+    pytest.mark.skipif(
+        not all(map(find_spec, ("torch", "transformers", "outlines", "peft"))),
+        reason="needs transformers, outlines, torch and peft (make test-transformers)",
+    ),
+]
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+
+    torch.set_num_threads(1)
+    # The whole prompt of a shipped task has to fit.
+    return write_tiny_model(tmp_path_factory.mktemp("tiny") / "base", max_position_embeddings=2048)
+
+
+def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Call) -> None:
+    write(tmp_path)
+    rows = (tmp_path / "claims.csv").read_text().splitlines()
+    gold = [",".join([*row.split(",")[:3], "few words", row.split(",")[4]]) for row in rows[1:]]
+    (tmp_path / "claims.csv").write_text("\n".join([rows[0], *gold]) + "\n")
+    pairs, tuned = tmp_path / "pairs.jsonl", tmp_path / "tuned"
+    assert call("rank", "pairs", tmp_path / "task.yaml", "--to", pairs)[0] == 0
+    code, out, err = call(
+        "tune", "generator", pairs, "--model", tiny, "--to", tuned, "--epochs", 15,
+        "--learning-rate", 0.01, "--rank", "full",
+    )  # fmt: skip
+    assert code == 0, err
+    assert f"backend: transformers:{tuned}" in out
+    about = json.loads((tuned / "generator.json").read_text())
+    assert about["pairs"] == 20
+    assert about["last_loss"] < 0.5 < about["first_loss"]
+    # Merged: an ordinary model, which needs no other folder.
+    assert {"config.json", "tokenizer.json"} <= {path.name for path in tuned.iterdir()}
+    generators = [
+        {"name": name, "backend": f"transformers:{folder}", "decoding": {"max_tokens": 12}}
+        for name, folder in (("untuned", tiny), ("tuned", tuned))
+    ]
+    bench = load_rank_bench(write(tmp_path, {"generators": generators}))
+    run = RunFolder(tmp_path / "run")
+    write_arguments_of_all(bench, run, NoProgress())
+    said = {
+        name: [a.text for _, a in read_arguments(arguments_path(run.path, name))]
+        for name in ("untuned", "tuned")
+    }
+    assert len(said["tuned"]) == len(said["untuned"]) > 0
+    assert sum(text == "few words" for text in said["tuned"]) > 0.8 * len(said["tuned"])
+    assert "few words" not in said["untuned"]
+
+
+def test_an_interrupted_tuning_goes_on(tmp_path: Path, tiny: Path) -> None:
+    lines = [
+        {"messages": [{"role": "user", "content": f"Matter {n}?"}], "target": "about matter"}
+        for n in range(12)
+    ]
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    recipe = Recipe(rank=4, learning_rate=1e-2, epochs=2, batch=4)
+    whole = tune_generator(read_pairs(pairs), str(tiny), tmp_path / "whole", recipe, Watch())
+    stop = Stop()
+
+    class After(NoProgress):
+        def advance(self, *told: object) -> None:
+            stop()
+
+    with pytest.raises(Interrupted):
+        tune_generator(
+            read_pairs(pairs), str(tiny), tmp_path / "cut", recipe, Watch("t", After(), stop)
+        )
+    assert not (tmp_path / "cut").exists()
+    found = tune_generator(read_pairs(pairs), str(tiny), tmp_path / "cut", recipe, Watch())
+    assert found["last_loss"] == whole["last_loss"]
+    one, two = ((tmp_path / n / "model.safetensors").read_bytes() for n in ("whole", "cut"))
+    assert one == two
+    with pytest.raises(SetupError, match="is there already: name another folder, or remove it"):
+        tune_generator(read_pairs(pairs), str(tiny), tmp_path / "cut", recipe, Watch())
+    full = tmp_path / "full"
+    tune_generator(read_pairs(pairs), str(tiny), full, Recipe(rank=None, epochs=1), Watch())
+    request = Request("k", (Message("user", "Matter 1?"),), max_tokens=4)
+    with closing(open_backend(f"transformers:{full}", BackendSettings())) as backend:
+        assert [reply.key for reply in backend.complete([request])] == ["k"]
+
+
+def test_three_stages_and_their_shuffled_baseline(tmp_path: Path, tiny: Path) -> None:
+    judges = (
+        f"  - {{name: who, learn: by-system}}\n  - name: lora\n    learn: lora\n"
+        f"    model: {tiny}\n    rank: 4\n    epochs: 1\n"
+        "    stages: [{data: silver.jsonl}, {data: mixed}, {data: human}]"
+    )
+    bench = write_bench(tmp_path, judges, questions=8, more="tuning: {folds: 2}")
+    silver = [
+        {"item_id": f"s{n}", "question": f"Question {n}?", "text": f"silver words {n} of matter",
+         "labels": {"tone": "Rude"}, "rationale": "so"}
+        for n in range(16)
+    ]  # fmt: skip
+    text = "".join(json.dumps(line) + "\n" for line in silver)
+    (tmp_path / "silver.jsonl").write_text(text)
+    run = tmp_path / "run"
+    loaded = load_bench(bench, run_folder=run, extend=Examining())
+    jb.run(loaded, run)
+    manifest = json.loads((run / "run.json").read_text())["judges"]
+    facts = {}
+    for name in ("lora", "lora~shuffled"):
+        home = run / "tuning" / name / manifest[name]["signature"]
+        facts[name] = [json.loads((home / f"fold-{n}" / "learnt.json").read_text()) for n in (1, 2)]
+    for one in facts["lora"]:
+        # Of 16 silver answers 8 are to questions of the data, half of which are in the fold.
+        assert one["silver"] == {"silver.jsonl": {"n": 12, "left_out": 4}}
+        assert one["stages"] == [
+            {"data": "silver.jsonl", "n": 6}, {"data": "mixed", "n": 10}, {"data": "human", "n": 4},
+        ]  # fmt: skip
+        assert one["blocks"] == [6, 10, 4]
+    assert [one["blocks"] for one in facts["lora~shuffled"]] == [[20], [20]]
+    assert manifest["lora~shuffled"]["kind"] == "tuning"
