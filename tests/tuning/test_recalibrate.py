@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Collection
 from pathlib import Path
+from shutil import copyfile
 
 import numpy as np
 import pytest
@@ -14,10 +15,15 @@ from sklearn.metrics import log_loss
 
 import judgebench as jb
 from judgebench.errors import JudgesStopped, SetupError
+from judgebench.progress import NoProgress
 from judgebench.records import Status
 from judgebench.runner.bench import load_bench
+from judgebench.runner.budget import Budget
+from judgebench.runner.judging import Work
+from judgebench.runner.stop import Stop
 from judgebench.store.folder import RunFolder
 from judgebench.study.study import JudgeVerdicts
+from judgebench.tuning.export import export_judge
 from judgebench.tuning.judges import open_judges
 
 TONES = ("Friendly", "Curt", "Rude")
@@ -132,6 +138,33 @@ def test_altered_answers_are_judged_by_what_was_said_of_them(tmp_path: Path) -> 
     assert altered
     assert {v["item_id"] for v in said} > altered
     assert {v["labels"]["tone"] for v in said} == {"Curt"}  # what is behind that judge's one label
+
+
+def test_an_exported_one_knows_which_judge_is_which(tmp_path: Path) -> None:
+    """Here they are called otherwise, and come in another order."""
+    bench = tmp_path / "a"
+    bench.mkdir()
+    noise = opinions(2)[np.random.default_rng(0).permutation(2 * QUESTIONS)]
+    write_verdicts(bench / "bold.csv", opinions(1))
+    write_verdicts(bench / "noise.csv", noise)
+    both = "  - {name: both, learn: recalibrate, from: [bold, noise]}"
+    study = ran(bench, RECORDED, "  - {name: noise, verdicts: noise.csv}", both)
+    work = Work(RunFolder(bench / "run"), NoProgress(), Budget(None), Stop())
+    export_judge(load_bench(bench / "bench.yaml"), "both", tmp_path / "both", work)
+
+    other = tmp_path / "b"
+    mine = "  - {name: mine, tuned: ../both, from: {bold: b, noise: a}}"
+    judges = ["  - {name: a, verdicts: noise.csv}", "  - {name: b, verdicts: bold.csv}", mine]
+    write_bench(other, "\n".join(judges), questions=QUESTIONS, more="controls: false")
+    for name in ("bold", "noise"):
+        copyfile(bench / f"{name}.csv", other / f"{name}.csv")
+    labels = (other / "labels.csv").read_text()
+    for old, new in (("words number", "is what I call"), ("Question", "So"), ("about matter", "")):
+        labels = labels.replace(old, new)
+    (other / "labels.csv").write_text(labels)
+    again = jb.run(other / "bench.yaml", tmp_path / "run-b")
+    assert scores(again, "mine")[0] == pytest.approx(scores(study, "both")[0], abs=0.06)
+    assert scores(again, "mine")[0] > scores(again, "b")[0] + 0.05
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
