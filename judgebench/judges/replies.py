@@ -209,36 +209,33 @@ def written_reply(
     Written(text='{"tone":"Rude"}', spans={'tone': (9, 13)})
     """
     shown = rubric.only([m.id for m in rubric.metrics if m.id in labels])
-    pieces = []
+    text, before, after, between, closed = _WRITTEN[kind]
+    if kind == "rationale":
+        text += f"{_json(RATIONALE)}:{_json(rationale[:_RATIONALE_CHARACTERS])},"
+    elif kind == "result" and rationale:
+        text = f"Feedback: {rationale} "
+    spans = {}
     for metric in shown.metrics:
         value = labels[metric.id]
         if thresholds is not None:
             value = _lowest_score(metric, value, thresholds[metric.id])
-        match kind:
-            case "brackets":
-                pieces.append((f"{metric.title}: [", value, "]"))
-            case "result":
-                pieces.append(("[RESULT] ", value, ""))
-            case "likert":
-                pieces.append((f"{_json(metric.id)}:", value, ""))
-            case _:
-                pieces.append((f'{_json(metric.id)}:"', _json(value)[1:-1], '"'))
-    opened, between, closed = "{", ",", "}"
-    if kind in ("brackets", "result"):
-        opened, between, closed = "", "\n", ""
-    if kind == "rationale":
-        opened += f"{_json(RATIONALE)}:{_json(rationale[:_RATIONALE_CHARACTERS])},"
-    elif kind == "result" and rationale:
-        opened = f"Feedback: {rationale} "
-    text, spans = opened, {}
-    for metric, (before, value, after) in zip(shown.metrics, pieces, strict=True):
-        start = len(text) + len(before)
-        spans[metric.id] = (start, start + len(value))
-        text += before + value + after + between
+        elif after == '"':
+            value = _json(value)[1:-1]
+        text += before.format(key=_json(metric.id), title=metric.title)
+        spans[metric.id] = (len(text), len(text) + len(value))
+        text += value + after + between
     text = text.removesuffix(between) + closed
     if not labels or read_reply(kind, text, shown, thresholds).labels != dict(labels):
         raise ValueError(f"no reply of the form {kind} says {dict(labels)}")
     return Written(text, spans)
+
+
+# How a reply begins, what stands before and behind each label and between two, and its end.
+_WRITTEN = {
+    "json": ("{", '{key}:"', '"', ",", "}"), "rationale": ("{", '{key}:"', '"', ",", "}"),
+    "brackets": ("", "{title}: [", "]", "\n", ""), "likert": ("{", "{key}:", "", ",", "}"),
+    "result": ("", "[RESULT] ", "", "\n", ""),
+}  # fmt: skip
 
 
 def _lowest_score(metric: Metric, label: str, lowest: Mapping[str, float]) -> str:

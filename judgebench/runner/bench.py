@@ -354,10 +354,17 @@ def check_local(path: Path, *, on_ray: bool = False) -> None:
         far("engine", check_hosts, ray_hosts(), "ray")
     for spec in (s for s in specs if isinstance(s, JudgeConfig)):
         far(f"judges.{spec.name}", check_hosts, hosts_of(spec.backend, spec.settings))
-        if (known := spec.knowledge) and known.embedder != WORDS:
-            beside = (file.parent / known.embedder).is_dir()
-            hosts = [] if beside else weights_hosts(known.embedder)
-            far(f"judges.{spec.name}.knowledge", check_hosts, hosts, "embedder")
+    weights = {
+        f"judges.{s.name}.knowledge.embedder": s.knowledge.embedder
+        for s in specs
+        if isinstance(s, JudgeConfig) and s.knowledge and s.knowledge.embedder != WORDS
+    }
+    for entry in (s for s in specs if not isinstance(s, CORE_ENTRIES)):
+        found = getattr(entry, "weights", {})
+        weights |= {f"judges.{entry.name}.{key}": name for key, name in found.items()}
+    for where, name in weights.items():
+        field, _, key = where.rpartition(".")
+        far(field, check_hosts, [] if (file.parent / name).is_dir() else weights_hosts(name), key)
     far.raise_any()
 
 

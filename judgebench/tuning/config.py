@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 from judgebench.backends.contract import Conditioning
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
+from judgebench.retrieval.library import WORDS
 from judgebench.yaml_file import Strict, validate
 
 HUMAN, MIXED, SHUFFLED = "human", "mixed", "shuffled"
@@ -67,6 +68,11 @@ class Learn(Strict):
         return ()
 
     @property
+    def weights(self) -> dict[str, str]:
+        """The weights that it loads, by the key that names them."""
+        return {}
+
+    @property
     def before(self) -> tuple[str, ...]:
         """The judges among them that it is to be better than."""
         return self.needs
@@ -85,7 +91,11 @@ class ExamplesConfig(Learn):
     learn: Literal["examples"]
     source: Name = Field(alias="from")
     k: int = Field(default=6, ge=1, le=100)
-    by: str = "words"
+    by: str = WORDS
+
+    @property
+    def weights(self) -> dict[str, str]:
+        return {"by": self.by} if self.by != WORDS else {}
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runner.bench import load_bench
+from judgebench.runner.bench import check_local, load_bench
 from judgebench.runner.budget import Budget
 from judgebench.runner.judging import Work
 from judgebench.runner.stop import Stop
@@ -267,3 +267,14 @@ def test_what_is_wrong_is_said(tmp_path: Path, entry: str, why: str) -> None:
     with pytest.raises(Exception, match=why):
         jb.run(load_bench(bench), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_an_encoder_from_a_hub_is_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    llm = '  - {name: llm, backend: "scripted:x.jsonl"}\n'
+    far = "  - {name: shots, learn: examples, from: llm, by: someone/some-encoder}"
+    with pytest.raises(SetupError, match=r"judges\.shots\.by: .*huggingface\.co"):
+        check_local(write_bench(tmp_path, llm + far))
+    check_local(write_bench(tmp_path, llm + "  - {name: shots, learn: examples, from: llm}"))
