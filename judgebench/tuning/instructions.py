@@ -304,13 +304,8 @@ def _proposals(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _compared(metric: Metric, said: int, truth: int) -> str:
-    if truth < 0:
-        return f"{metric.id}: people gave no label."
-    right = metric.label_texts[truth]
-    if said == truth:
-        return f'{metric.id}: the judge said "{right}", as people did.'
-    wrong = f'"{metric.label_texts[said]}"' if said >= 0 else "no label"
-    return f'{metric.id}: the judge said {wrong}; people said "{right}".'
+    texts = [*metric.label_texts, "no label"]
+    return f'{metric.id}: the judge said "{texts[said]}"; people said "{texts[truth]}".'
 
 
 def _shape(rubric: Rubric) -> type[BaseModel]:

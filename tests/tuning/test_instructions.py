@@ -211,7 +211,7 @@ def test_a_stop_ends_the_search_between_two_answers(tmp_path: Path) -> None:
 JUDGES = """
   - name: llm
     backend: openai-compatible:loopback
-    settings: {base_url: "URL", concurrency: 4}
+    settings: {base_url: "URL", concurrency: 4, price: {prompt: 100, completion: 0}}
   - {name: worded, learn: instructions, from: llm, revisions: 2, tries: 1, by: llm}
 """
 
@@ -228,10 +228,16 @@ def test_a_run_judges_by_the_wording_of_other_folds(tmp_path: Path) -> None:
     with Loopback(played) as server:
         judges = JUDGES.replace("URL", server.base_url)
         bench = write_bench(tmp_path, judges, 12, "tuning: {folds: 2}")
-        study = jb.run(bench, tmp_path / "run")
+        for _ in range(2):  # a call costs 0.01; what the search cost before counts
+            with pytest.raises(BudgetSpent):
+                jb.run(bench, tmp_path / "run", budget=0.45)
+            assert 34 < len(server.bodies) <= 45  # 24 of the judge itself
+        study = jb.run(bench, tmp_path / "run", budget=9)
         asked = len(server.bodies)
+        jb.run(bench, tmp_path / "whole")
+        assert len(server.bodies) == 2 * asked  # nothing was asked twice
         jb.run(bench, tmp_path / "run")
-        assert len(server.bodies) == asked
+        assert len(server.bodies) == 2 * asked
     found = {j.name: {i: v.labels["tone"] for i, v in j.verdicts.items()} for j in study.judges}
     assert found["worded"] == {a.item_id: a.text.split()[0] for a in study.answers}
     cells = sorted((tmp_path / "run" / "tuning" / "worded").glob("*/fold-*"))
