@@ -220,11 +220,11 @@ def test_probabilities_that_an_engine_cannot_give_are_told_with_the_judge(told: 
 
 
 def test_a_key_of_no_wing_is_an_error_that_lists_the_keys(told: Told) -> None:
-    (problem,) = told("{name: b, rubric: support-tone, data: answers.csv, tuning: {}}")
-    assert "tuning: is not a known key; found tuning" in problem
+    (problem,) = told("{name: b, rubric: support-tone, data: answers.csv, gardening: {}}")
+    assert "gardening: is not a known key; found gardening" in problem
     assert "judges" in problem
 
 
 def test_the_settings_of_a_run_may_hold_keys_of_wings_that_are_gone() -> None:
-    settings = {"name": "b", "rubric": "medical-safety", "tuning": {"rank": 16}}
+    settings = {"name": "b", "rubric": "medical-safety", "gardening": {"rank": 16}}
     assert settings_of({"settings": settings}).name == "b"
