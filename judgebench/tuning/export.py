@@ -56,7 +56,7 @@ def export_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool 
     whole = next(j for j in examined if j.more == {"of": name, "as": "in-sample"})
     with run.locked(), closing(whole), written_whole(to) as part:
         whole.begin(work)
-        learnt, train = whole.fitted(0), whole.training(0)
+        learnt, ((_, train),) = whole.fitted(0), whole.parts()
         _copy(whole.learner, learnt, part / MODEL, merged=merged)
         rubric, study = train.rubric, _study(bench, run)
         _write_beside(part, rubric, train)

@@ -116,9 +116,9 @@ class LearntJudge:
             for verdict in self.learner.judge(some, folder):
                 yield replace(verdict, judge=self.name, signature=self.signature)
 
-    def training(self, number: int) -> TrainingSet:
-        """What is learnt from for that cell."""
-        return self._trained[number]
+    def parts(self) -> Sequence[tuple[Cell, TrainingSet]]:
+        """Each cell, and what is learnt from for it."""
+        return [*zip(self._cells, self._trained, strict=True)]
 
     def fitted(self, number: int) -> Path:
         """The folder of what was learnt for that cell; learns it where it is not there yet."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from judgebench.backends.adapter import identify_adapter, merge
 from judgebench.backends.checkpoint import identify
+from judgebench.backends.contract import Request
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.transformers_backend import TransformersBackend
 from judgebench.backends.weights import fetch, is_fetchable
@@ -18,7 +19,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
-from judgebench.judges.replies import written_reply
+from judgebench.judges.replies import Written, written_reply
 from judgebench.prompt import Prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric
@@ -86,20 +87,27 @@ class Lora:
     def examples(
         self, answer: Answer, labels: Mapping[str, str], reason: str = ""
     ) -> Iterator[Example]:
-        """What is learnt from an answer with these labels: a text with all of them, or one for each
-        that is weighed on its own. A metric without a label is left out of it. Where the prompt
-        asks for a reason, a reply that has one is learnt whole."""
-        judge, texts, kind = self._untuned, self._texts, self._untuned.prompt.reply
+        """What is learnt from an answer with these labels. Where the prompt asks for a reason, a
+        reply that has one is learnt whole."""
+        for request, reply in self.written(answer, labels, reason):
+            # With a label comes what ends it: it tells the label from a longer one.
+            spans = [(start, end + 1) for start, end in reply.spans.values()]
+            whole = reason and self._untuned.prompt.reply == "rationale"
+            yield self._texts.example(request, reply.text, None if whole else spans)
+
+    def written(
+        self, answer: Answer, labels: Mapping[str, str], reason: str = ""
+    ) -> Iterator[tuple[Request, Written]]:
+        """What is asked about an answer, with the reply that has these labels: all of them, or one
+        for each that is weighed on its own. A metric without a label is left out of it."""
+        judge = self._untuned
         request = judge.request(Task(answer))
         alone = self._entry.probabilities == "independent"
         for metrics in [[m] for m in judge.rubric.metrics] if alone else [judge.rubric.metrics]:
             own = {m.id: labels[m.id] for m in metrics if m.id in labels}
             if own:
-                reply = written_reply(kind, judge.rubric, own, rationale=reason)
-                # With a label comes what ends it: it tells the label from a longer one.
-                spans = [(start, end + 1) for start, end in reply.spans.values()]
-                whole = reason and kind == "rationale"
-                yield texts.example(request, reply.text, None if whole else spans)
+                reply = written_reply(judge.prompt.reply, judge.rubric, own, rationale=reason)
+                yield request, reply
 
     @cached_property
     def _texts(self) -> Texts:

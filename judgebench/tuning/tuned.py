@@ -84,6 +84,8 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
         recipe["from"] = renamed[of] if isinstance(of, str) else [renamed[name] for name in of]
     for key in {"model", "encoder", "by"} & recipe.keys() if config.base else ():
         recipe[key] = config.base
+    if exported.merged:  # what it was made of is not needed
+        recipe["model"] = str((folder / MODEL / MODEL).resolve())
     return TunedEntry(config.name, folder, exported, learn_entry(recipe, file, None), renamed)
 
 
@@ -101,7 +103,8 @@ class TunedJudge:
         _check_needs(entry, bench)
         self._learner = make(entry.how, replace(bench, rubric=rubric))
         told = self._learner.describe()
-        check_base(entry.folder, entry.exported, told)
+        if not entry.exported.merged:
+            check_base(entry.folder, entry.exported, told)
         self.name, self.needs = entry.name, entry.needs
         self.parse_retries = getattr(self._learner, "parse_retries", 0)
         self._folder = entry.folder / MODEL
