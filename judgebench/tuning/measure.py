@@ -7,8 +7,8 @@ values, Holm's over judges and metrics. Rows `otherwise` hold the same judge tau
 `as` in-sample, from so many labels or without a system, beside the judge itself on the same
 answers, and that way minus the judge.
 
-A gain is shown where the interval lies above 0 and the corrected p value is at most 1 - level,
-whether missing labels are left out or count as wrong.
+A gain is shown where the interval lies above 0, a loss where it lies below, and the corrected p
+value is at most 1 - level, whether missing labels are left out or count as wrong.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def measure_tuning(study: Study) -> Tuned | None:
             rows += _gains(study, judges[one.name], best, metric)
             rows += _otherwise(study, one, metric, keys)
     kinds = {judge.name: judge.kind for judge in study.judges}
-    rows += corrected([row for row in rows if kinds[row.judge] != "control"], ("of", "failures"))
+    for control in (False, True):  # a control that learns makes no judge's gain less certain
+        those = [row for row in rows if (kinds[row.judge] == "control") == control]
+        rows += corrected(those, ("of", "failures"))
     found = Results(tuple(rows))
     shown = Results(tuple(_said(row, found, 1 - study.resampling.level) for row in found))
     titles = {metric.id: metric.title for metric in metrics}
@@ -156,10 +158,11 @@ def _said(row: Row, found: Results, most: float) -> Row:
     e = [one.estimate for one in both if one["failures"] != "best"]
     p = [one.estimate.value for one in tests if one["failures"] != "best"]
     said = "no gain is shown"
-    if all((one.low or 0.0) > 0 for one in e) and all(x is not None and x <= most for x in p):
-        said = "a gain is shown"
-    elif all(one.high is not None and one.high < 0 for one in e):
-        said = "a loss is shown"
+    if all(x is not None and x <= most for x in p):
+        if all((one.low or 0.0) > 0 for one in e):
+            said = "a gain is shown"
+        elif all((one.high or 0.0) < 0 for one in e):
+            said = "a loss is shown"
     return replace(row, keys={**row.keys, "shown": said})
 
 

@@ -104,7 +104,7 @@ def _summary(found: Tuned, key: str) -> Table:
             rows.append((*named, *numbers, row["shown"]))
     columns = (
         "Metric", "Judge", "Before", "Out of fold", "Without folds", "Best control", "Difference",
-        "",
+        "Shown",
     )  # fmt: skip
     cells = tuple(tuple(map(Cell, row)) for row in rows)
     title = f"{_title(key)}: what learning brought"

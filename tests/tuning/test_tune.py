@@ -336,3 +336,17 @@ def test_a_dry_run_counts_the_calls_of_judges_that_ask_models(call, tmp_path: Pa
         "shots: learns 5 times from 32 to 32 answers, judges 40 answers, with up to 40 calls of"
     )
     assert f"{learns} a model." in said
+
+
+def test_without_a_difference_a_gain_is_hardly_ever_shown() -> None:
+    rng, n, found = np.random.default_rng(11), 40, []
+    for _ in range(40):
+        truth = rng.choice(3, n, p=[0.7, 0.2, 0.1])
+        said = {
+            name: np.where(rng.random(n) < 0.7, truth, (truth + rng.integers(1, 3, n)) % 3)
+            for name in ("base", "same")
+        }
+        one = tuned(study_with(said, truth), Learnt("same", ("base",), {}, {}))
+        found += [shown(one, "same", key) for key in ("accuracy", "balanced_accuracy")]
+    assert found.count("no gain is shown") >= 74  # of 80; 76 expected
+    assert found.count("a gain is shown") <= 5
