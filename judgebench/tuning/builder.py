@@ -67,22 +67,22 @@ class Built:
     """Items for a file of silver labels, and those that a filter kept out, each with a `reason`."""
 
     kept: Sequence[Item]
-    rejected: Sequence[Item]
+    left_out: Sequence[Item]
 
     @property
     def counts(self) -> Mapping[str, int]:
         """How many were kept out for each reason, the most frequent first."""
-        kinds = (item["reason"].split(":")[0] for item in self.rejected)
+        kinds = (item["reason"].split(":")[0] for item in self.left_out)
         return dict(Counter(kinds).most_common())
 
     def write(self, to: Path) -> Mapping[str, Path]:
         """Both files: `to`, and beside it what was kept out."""
-        beside = to.with_name(f"{to.stem}.rejected.jsonl")
-        return {"items": write_items(self.kept, to), "rejected": write_items(self.rejected, beside)}
+        beside = to.with_name(f"{to.stem}.left-out.jsonl")
+        return {"items": write_items(self.kept, to), "left_out": write_items(self.left_out, beside)}
 
     def to_frame(self) -> DataFrame:
         """One row per item; those kept have no reason."""
-        return frame([*self.kept, *self.rejected])
+        return frame([*self.kept, *self.left_out])
 
 
 def build(
@@ -114,8 +114,8 @@ def build(
         reasons.append(_unlabelled(verdict, wanting))
     found = _filtered(items, reasons, filters or Filters())
     kept = [item for item, reason in zip(items, found, strict=True) if not reason]
-    rejected = [{**i, "reason": why} for i, why in zip(items, found, strict=True) if why]
-    built = Built(kept, rejected)
+    left_out = [{**i, "reason": why} for i, why in zip(items, found, strict=True) if why]
+    built = Built(kept, left_out)
     if not kept:
         why = "; ".join(f"{n} {reason}" for reason, n in built.counts.items())
         raise SetupError(Problem(f"no item of {teacher} is left ({why or 'no answer'})", str(run)))

@@ -244,7 +244,7 @@ def data(
 ) -> None:  # fmt: skip
     """Make items to learn from of what a teacher judge said: labels, reasons, what it looked up.
 
-    Left out, and written to FILE.rejected.jsonl with the reason: verdicts without every label,
+    Left out, and written to FILE.left-out.jsonl with the reason: verdicts without every label,
     near-duplicates, and what the filters name. The labels are a machine's ("silver"): judges may
     learn from them in `stages`, and they never count as labels of people.
     """
@@ -257,8 +257,8 @@ def data(
     typer.echo(f"{len(built.kept):,} items of {judge}: {written['items']}")
     for reason, n in built.counts.items():
         typer.echo(f"  {n:,} left out: {reason}")
-    if built.rejected:
-        typer.echo(f"  with the reasons: {written['rejected']}")
+    if built.left_out:
+        typer.echo(f"  with the reasons: {written['left_out']}")
 
 
 @app.command(epilog="Example: judgebench tune review silver.jsonl --decisions ann.csv")
@@ -329,14 +329,14 @@ def quality(
     files give the same classifier: nothing of it is saved.
     """
     from judgebench.tuning.builder import write_items
-    from judgebench.tuning.quality import Classifier
+    from judgebench.tuning.quality import Classifier, in_words
     from judgebench.tuning.review import read_items
 
     if (score is None) is not (to is None):
         raise typer.BadParameter("--score and --to are given together")
     others = read_items(score) if score else []
     classifier = Classifier(read_items(accepted), read_items(rejected), encoder)
-    for line in classifier.measured().lines():
+    for line in in_words(classifier.measured()):
         typer.echo(line)
     if to:
         scored = classifier.scored(others)

@@ -8,15 +8,15 @@ who wrote an item, and each author's items are also judged by what was learnt fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from judgebench.errors import MissingExtra, Problem, SetupError
-from judgebench.records import Answer, Estimate, content_hash
+from judgebench.records import Answer, content_hash
+from judgebench.results.rows import Results, Row
 from judgebench.retrieval.library import WORDS
 from judgebench.retrieval.words import words_of
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -24,9 +24,6 @@ from judgebench.stats.means import clustered_mean
 from judgebench.study.answers import indexed
 from judgebench.tuning.folds import Folds, folds_of
 from judgebench.tuning.review import Item, teacher_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 FOLDS, _INNER, _LEAST = 5, 3, 10
 _GRID = {"C": [0.1, 1.0, 10.0], "kernel": ["linear", "rbf"]}
@@ -64,10 +61,8 @@ class Classifier:
     @cached_property
     def folds(self) -> Folds:
         """Nothing is judged by what was learnt from its question, or from nearly its answer."""
-        answers = [
-            Answer(str(row), item["text"], question=item.get("question", ""))
-            for row, item in enumerate(self._items)
-        ]
+        asked = [(item["text"], item.get("question", "")) for item in self._items]
+        answers = [Answer(str(row), text, question=q) for row, (text, q) in enumerate(asked)]
         return folds_of(indexed(answers), FOLDS, self._seed)
 
     @cached_property
@@ -77,41 +72,36 @@ class Classifier:
         for fold in range(FOLDS):
             judged = np.flatnonzero(self.folds.of == fold)
             found[judged] = self._learnt(self.folds.training(judged), judged)
+        if np.isnan(found).all():
+            message = "the accepted or the rejected items are of too few questions to learn from"
+            raise SetupError(Problem(message))
         return found
 
-    @cached_property
-    def _final(self) -> tuple[Any, Any]:
-        """What is learnt from all items, and what makes a probability of it (Platt 1999), which is
-        fitted to the items out of fold."""
+    def scored(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The items with their `quality`: `p`, the probability that each is good, and what gave it.
+
+        Platt (1999) makes a probability of the side, fitted to the sides out of fold. An item that
+        was learnt from has its own side out of fold.
+        """
         from sklearn.linear_model import LogisticRegression
 
-        known = ~np.isnan(self.out_of_fold)
-        scale = LogisticRegression(C=1e6).fit(self.out_of_fold[known, None], self._good[known])
-        return self._fit(np.arange(len(self._items))), scale
+        side, known = self.out_of_fold, ~np.isnan(self.out_of_fold)
+        scale = LogisticRegression().fit(side[known, None], self._good[known])
+        whole, texts = self._fit(np.arange(len(side))), [_text(item) for item in items]
+        own = dict(zip(self._texts, np.nan_to_num(side).tolist(), strict=True))
+        sides = whole.decision_function(self._embedded(texts)).tolist() if items else []
+        signature = content_hash([self._texts, self._good.tolist(), self.encoder, self._seed])
+        by = {"encoder": self.encoder, "signature": signature, **whole.best_params_}
+        found = []
+        for item, text, one in zip(items, texts, sides, strict=True):
+            p = float(scale.predict_proba([[own.get(text, one)]])[0, 1])
+            found.append({**item, "quality": {"p": round(p, 4), **by}})
+        return found
 
-    def scores(self, items: Sequence[Item]) -> FloatArray:
-        """(items,): the probability that each is good. One that was learnt from has its score out
-        of fold."""
-        model, scale = self._final
-        texts = [_text(item) for item in items]
-        found = model.decision_function(self._embedded(texts))
-        own = dict(zip(self._texts, self.out_of_fold, strict=True))
-        found = np.array([own.get(t, one) for t, one in zip(texts, found, strict=True)])
-        return np.asarray(scale.predict_proba(np.nan_to_num(found)[:, None])[:, 1])
-
-    def scored(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The items with their `quality`: the probability `p`, and what gave it."""
-        about = [self._texts, self._good.tolist(), self.encoder, self._seed]
-        by = {
-            "encoder": self.encoder,
-            "signature": content_hash(about),
-            **self._final[0].best_params_,
-        }
-        return [{**item, "quality": {"p": round(float(p), 4), **by}}
-                for item, p in zip(items, self.scores(items), strict=True)]  # fmt: skip
-
-    def measured(self) -> Quality:
-        """What the classifier is worth, and what its controls are."""
+    def measured(self) -> Results:
+        """Accuracies in nested cross-validation, resampled by question, each a `statistic`: of the
+        classifier, of always giving the more common answer, of knowing the author alone, and of the
+        classifier on authors that it did not learn from; and the classifier minus the author."""
         right = _right(self.out_of_fold, self._good)
         common, author, unseen = (np.full(len(right), np.nan) for _ in range(3))
         for fold in range(FOLDS):
@@ -124,10 +114,13 @@ class Classifier:
                 share = self._good[train[same]].mean() if same.any() else usual
                 author[own] = (share >= 0.5) == self._good[own]
                 unseen[own] = _right(self._learnt(train[~same], own), self._good[own])
+        shares = {"classifier": right, "more common": common, "author": author, "unseen": unseen}
         none = "what is left to learn from is all accepted or all rejected"
         rate = partial(clustered_mean, clusters=self.folds.question, undefined=none)
-        shares = [rate(x, is_proportion=True) for x in (right, common, author, unseen)]
-        return Quality(shares[0], shares[1], shares[2], shares[3], rate(right - author), self.by)
+        rates = {name: rate(x, is_proportion=True) for name, x in shares.items()}
+        rates["classifier minus author"] = rate(right - author)
+        keys = {"author": self.by}
+        return Results(tuple(Row("quality", k, e, keys=keys) for k, e in rates.items()))
 
     def _learnt(self, train: IntArray, judged: IntArray) -> FloatArray:
         """(judged,): how far on the good side, NaN where nothing can be learnt."""
@@ -159,56 +152,22 @@ class Classifier:
         return words.transform(texts)
 
 
-@dataclass(frozen=True)
-class Quality:
-    """Accuracies in nested cross-validation, resampled by question: of the classifier, of always
-    giving the more common answer, of knowing the author alone (`by` says whose: teacher or system),
-    and of the classifier on authors that it did not learn from; and what it knows `more` than the
-    author."""
-
-    accuracy: Estimate
-    common: Estimate
-    author: Estimate
-    unseen: Estimate
-    more: Estimate
-    by: str
-
-    @property
-    def _rows(self) -> Mapping[str, Estimate]:
-        return {
-            "classifier": self.accuracy, "always the more common": self.common,
-            f"knows the {self.by} only": self.author,
-            f"classifier, on a {self.by} it never saw": self.unseen,
-            f"classifier minus the {self.by}": self.more,
-        }  # fmt: skip
-
-    @property
-    def shown(self) -> bool:
-        """Whether it is shown to know more than who wrote an item."""
-        return self.more.low is not None and self.more.low > 0
-
-    def to_frame(self) -> DataFrame:
-        """One row per accuracy."""
-        import pandas
-
-        return pandas.DataFrame(
-            [(k, e.value, e.low, e.high, e.n, e.method or e.reason) for k, e in self._rows.items()],
-            columns=["accuracy", "value", "low", "high", "n", "method"],
+def in_words(measured: Results) -> Sequence[str]:
+    """The accuracies, and whether the classifier is shown to know more than who wrote an item."""
+    who = measured.rows[0]["author"]
+    names = {"author": f"knows the {who} only", "unseen": f"classifier, on a {who} it never saw"}
+    found = []
+    for row in measured:
+        e = row.estimate
+        why = f"; {e.reason}" if e.reason else ""
+        found.append(f"{names.get(row.statistic, row.statistic)}: {e} (n = {e.n}{why})")
+    more = measured.find("classifier minus author")
+    if more.low is None or more.low <= 0:
+        found.append(
+            f"Not shown to know more than the {who}. A classifier that learns “this {who} = good” "
+            "may know who wrote an item and nothing of its quality."
         )
-
-    def lines(self) -> Sequence[str]:
-        """The accuracies, and what they mean."""
-        found = [f"{k}: {e} (n = {e.n}{_why(e)})" for k, e in self._rows.items()]
-        if not self.shown:
-            found.append(
-                f"Not shown to know more than the {self.by}. A classifier that learns “this "
-                f"{self.by} = good” may know who wrote an item and nothing of its quality."
-            )
-        return found
-
-
-def _why(estimate: Estimate) -> str:
-    return f"; {estimate.reason}" if estimate.reason else ""
+    return found
 
 
 def _text(item: Item) -> str:

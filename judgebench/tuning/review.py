@@ -7,9 +7,10 @@ fails any of three is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,10 @@ from judgebench.data.open_table import open_table
 from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import read_lines
-from judgebench.records import Estimate, content_hash
+from judgebench.records import content_hash
+from judgebench.results.rows import Results, Row
 from judgebench.stats.means import clustered_mean
 from judgebench.web.page import fill_in_page
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Item = Mapping[str, Any]
 
@@ -64,8 +63,13 @@ def review_page(name: str, items: Sequence[Item], questions: Sequence[Question])
         }
         for item in items
     ]  # fmt: skip
-    asked = [{"key": q.key, "text": q.text, "answers": q.answers} for q in questions]
-    data = {"name": name, "table": table, "columns": columns, "items": shown, "questions": asked}
+    data = {
+        "name": name,
+        "table": table,
+        "columns": columns,
+        "items": shown,
+        "questions": [asdict(q) for q in questions],
+    }
     return fill_in_page(Path(__file__).with_name("review_page"), data, name=name, n=len(items))
 
 
@@ -165,61 +169,54 @@ def read_items(*paths: Path) -> list[Item]:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """Items by what people said of them: whoever fails one on any criterion rejects it, and what is
-    accepted was passed on every criterion. `failing` are the shares per criterion, of the items
-    that have an answer on it, resampled by question; `dropped` that of all that are decided."""
+    """Items by what people said of them. Whoever fails one on any criterion rejects it; what is
+    accepted was passed on every criterion.
+
+    `rates` holds the share that fails each criterion, of the items that have an answer on it, and
+    the share `dropped` of those that are decided; resampled by question.
+    """
 
     accepted: Sequence[Item]
     rejected: Sequence[Item]
     undecided: Sequence[Item]
-    failing: Mapping[str, Estimate]
-    dropped: Estimate
-
-    def to_frame(self) -> DataFrame:
-        """One row per criterion and one for what is dropped."""
-        import pandas
-
-        rows = {**self.failing, "dropped": self.dropped}
-        return pandas.DataFrame(
-            [(k, e.value, e.low, e.high, e.n, e.method or e.reason) for k, e in rows.items()],
-            columns=["criterion", "failing", "low", "high", "n", "method"],
-        )
+    rates: Results
 
     def lines(self) -> Sequence[str]:
         """The rates, and what follows of them."""
-        found = [
-            f"{key}: {rate:.1%} fail (of {rate.n} answered)" for key, rate in self.failing.items()
-        ]
-        known = [rate.value for rate in self.failing.values() if rate.value is not None]
-        if known:
-            found.append(
-                f"dropped: {self.dropped:.1%}. Who fails one criterion is dropped, so that it must "
-                f"be at least the largest of these shares ({max(known):.1%}) and at most their sum "
-                f"({min(1, sum(known)):.1%}), where all items have an answer on every criterion."
+        *failing, dropped = [row.estimate for row in self.rates]
+        told = [f"{row.statistic}: {row.estimate:.1%} (n = {row.estimate.n})" for row in self.rates]
+        known = [rate.value for rate in failing if rate.value is not None]
+        if known and dropped.value is not None:
+            told.append(
+                f"Whatever fails one criterion is dropped: at least the largest of these shares "
+                f"({max(known):.1%}) and at most their sum ({min(1, sum(known)):.1%}), where all "
+                "items have an answer on every criterion."
             )
-        return found
+        return told
 
 
 def reviewed(lines: Sequence[Item], said: Sequence[Mapping[str, Mapping[str, str]]]) -> Reviewed:
     """What one or several people's decisions make of silver items."""
     keys = [q.key for q in CRITERIA]
-    fails, decided = np.full((len(lines), len(keys)), np.nan), []
+    fails = np.full((len(lines), len(keys)), np.nan)
     for row, line in enumerate(lines):
         answers = [found[line["item_id"]] for found in said if line["item_id"] in found]
         for column, key in enumerate(keys):
-            given = {one[key] for one in answers} - {""}
-            if given:
-                fails[row, column] = float("fail" in given)
-        decided.append(1.0 if 1 in fails[row] else fails[row].sum())  # NaN where one is blank
+            if given := {one[key] for one in answers} - {""}:
+                fails[row, column] = "fail" in given
+    # 1 where any is failed, else 0, and NaN where one has no answer.
+    decided = np.where((fails == 1).any(axis=1), 1.0, fails.sum(axis=1))
     groups = np.unique([x.get("question") or x["item_id"] for x in lines], return_inverse=True)[1]
-    rates = [
-        clustered_mean(x, groups, "no item has an answer", is_proportion=True)
-        for x in (*fails.T, np.array(decided))
+    rate = partial(clustered_mean, clusters=groups, undefined="no answer", is_proportion=True)
+    rates = {**{f"fails {key}": rate(x) for key, x in zip(keys, fails.T, strict=True)},
+             "dropped": rate(decided)}  # fmt: skip
+    rejected = [
+        {**lines[row], "failed": [key for key, f in zip(keys, fails[row], strict=True) if f == 1]}
+        for row in np.flatnonzero(decided == 1).tolist()
     ]
-    by = {x: [i for i, d in zip(lines, decided, strict=True) if d == x] for x in (0.0, 1.0)}
-    rejected: list[Item] = [
-        {**line, "failed": [k for k, f in zip(keys, fails[row], strict=True) if f == 1]}
-        for row, line in enumerate(lines) if decided[row] == 1
-    ]  # fmt: skip
-    undecided = [line for line, d in zip(lines, decided, strict=True) if np.isnan(d)]
-    return Reviewed(by[0.0], rejected, undecided, dict(zip(keys, rates, strict=False)), rates[-1])
+    return Reviewed(
+        [lines[row] for row in np.flatnonzero(decided == 0).tolist()],
+        rejected,
+        [lines[row] for row in np.flatnonzero(np.isnan(decided)).tolist()],
+        Results(tuple(Row("review", name, e) for name, e in rates.items())),
+    )

@@ -81,7 +81,7 @@ def test_the_command_writes_items_with_all_that_a_reader_needs(bench: Path) -> N
         {"question": "What is a curt answer?", "passages": [CORPUS[0]["text"]]}
     ]
     assert (item["question"], item["system"]) == ("Question 0?", "model-x")
-    (rejected,) = lines(bench.parent / "silver.rejected.jsonl")
+    (rejected,) = lines(bench.parent / "silver.left-out.jsonl")
     assert rejected["item_id"] == "model-x-3"
     assert rejected["reason"].startswith("verdict ")
     assert f"11 items of teacher: {to}" in said
@@ -136,7 +136,7 @@ def test_filters_keep_out_and_say_why(run: Path, tmp_path: Path) -> None:
     chosen = Filters(irrelevant=("(?i)buy my",), characters=(4, 200))
     built = build(run, "says", chosen)
     assert [item["item_id"] for item in built.kept] == ["a", "c"]
-    assert {item["item_id"]: item["reason"] for item in built.rejected} == {
+    assert {item["item_id"]: item["reason"] for item in built.left_out} == {
         "b": "near-duplicate: a",
         "d": "irrelevant: (?i)buy my",
         "e": "length: 635 characters",
@@ -148,7 +148,7 @@ def test_filters_keep_out_and_say_why(run: Path, tmp_path: Path) -> None:
     assert shown["reason"].isna().sum() == 2
     assert len(build(run, "says", Filters(duplicates=True)).kept) == 6
     written = built.write(tmp_path / "s.jsonl")
-    assert lines(written["rejected"]) == json.loads(json.dumps(built.rejected))
+    assert lines(written["left_out"]) == json.loads(json.dumps(built.left_out))
 
 
 def test_what_is_wrong_is_said_and_nothing_is_written(

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
-from judgebench.tuning.quality import Classifier
+from judgebench.tuning.quality import Classifier, in_words
 
 FILLER = np.array([f"filler{n}" for n in range(400)])
 
@@ -48,36 +48,33 @@ def test_a_planted_difference_is_found_on_questions_and_authors_never_seen(
     planted: Classifier,
 ) -> None:
     found = planted.measured()
-    assert found.accuracy.value is not None
-    assert found.accuracy.value > 0.95
-    assert found.unseen.value is not None
-    assert found.unseen.value > 0.95
-    assert found.author.value is not None
-    assert found.author.value < 0.65
-    assert found.shown
-    assert not any("Not shown" in line for line in found.lines())
-    assert found.accuracy.n == 90
+    values = dict(zip(*found.to_frame()[["statistic", "value"]].T.to_numpy(), strict=True))
+    assert values["classifier"] > 0.95
+    assert values["unseen"] > 0.95
+    assert values["author"] < 0.65
+    assert not any("Not shown" in line for line in in_words(found))
     assert found.to_frame()["n"].tolist() == [90] * 5
 
 
 def test_what_knows_the_author_alone_is_told(authorship: Classifier) -> None:
     found = authorship.measured()
-    assert found.accuracy.value == found.author.value == 1.0
-    assert not found.shown
-    assert found.unseen.value is None
-    said = "\n".join(found.lines())
-    assert "Not shown to know more than the teacher." in said
-    assert "classifier, on a teacher it never saw: – (n = 0" in said
-    assert "what is left to learn from is all accepted or all rejected" in said
+    assert found.find("classifier").value == found.find("author").value == 1.0
+    assert found.find("unseen").value is None
+    said = "\n".join(in_words(found))
+    assert "Not shown to know more than the teacher. A classifier that learns “this teacher" in said
     assert "may know who wrote an item and nothing of its quality" in said
+    assert (
+        "classifier, on a teacher it never saw: – (n = 0; what is left to learn from is all" in said
+    )
+    assert "knows the teacher only: 1.000 [" in said
 
 
 def test_noise_teaches_nothing() -> None:
     found = Classifier(items(30, "so", "gpt", 7), items(30, "so", "gpt", 8)).measured()
-    assert found.by == "system"
-    assert found.accuracy.low is not None
-    assert found.accuracy.low < 0.5 + 0.1
-    assert not found.shown
+    low = found.find("classifier").low
+    assert low is not None
+    assert low < 0.5 + 0.1
+    assert "Not shown to know more than the system." in in_words(found)[-1]
 
 
 def test_no_question_and_no_text_is_on_both_sides(planted: Classifier) -> None:
@@ -140,16 +137,20 @@ def test_the_command_splits_a_set_the_same_way_each_time(tmp_path: Path) -> None
 
 
 def test_what_was_learnt_from_is_scored_out_of_fold(planted: Classifier) -> None:
-    wrong = items(24, "the dose is right", "gpt", 1)[:3]
+    own = items(24, "the dose is right", "gpt", 1)[:3]
+    p = [item["quality"]["p"] for item in planted.scored([*own, *items(1, "so", "gpt", 20)])]
     side = planted.out_of_fold[:3]
-    scores = planted.scores(wrong)
-    assert (np.argsort(scores) == np.argsort(side)).all()
-    assert len(set(planted.scores(items(3, "so", "gpt", 20)))) == 3
+    assert (np.argsort(p[:3]) == np.argsort(side)).all()
+    assert p[3] < min(p[:3])
+    assert planted.scored([]) == []
 
 
 def test_too_little_is_said(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="there are 9 rejected items, and at least 10 are needed"):
         Classifier(items(20, "a", "gpt", 1), items(9, "b", "gpt", 2))
+    one_question = [{**item, "question": "Why?"} for item in items(12, "b", "gpt", 2)]
+    with pytest.raises(SetupError, match="are of too few questions to learn from"):
+        Classifier(items(20, "a", "gpt", 1), one_question).measured()
     good = write(tmp_path / "good.jsonl", items(12, "a", "gpt", 1))
     done = CliRunner().invoke(app, ["tune", "quality", good, good, "--score", good])
     assert done.exit_code == 2

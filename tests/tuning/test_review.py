@@ -78,12 +78,11 @@ def test_items_are_split_by_what_everybody_said(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert f"2 accepted: {tmp_path / 'silver.accepted.jsonl'}" in done.output
     assert "1 without a decision, in neither file" in done.output
-    assert "attribution: 25.0% [" in done.output
-    assert "fail (of 4 answered)" in done.output
+    assert "fails attribution: 25.0% [" in done.output
+    assert "] (n = 4)" in done.output
     assert (
-        "Who fails one criterion is dropped, so that it must be at least the largest of these "
-        "shares (25.0%) and at most their sum (70.0%), where all items have an answer on every "
-        "criterion."
+        "Whatever fails one criterion is dropped: at least the largest of these shares (25.0%) and "
+        "at most their sum (70.0%), where all items have an answer on every criterion."
     ) in done.output
 
 
@@ -96,10 +95,10 @@ def test_nobody_can_drop_fewer_than_fail_one_criterion() -> None:
         f"i{i}": {key: "fail" if i < failing[key] else "pass" for key in KEYS} for i in range(n)
     }
     found = reviewed(lines, [nested])
-    assert found.failing["attribution"].value == pytest.approx(1 - 0.9071, abs=1e-4)
+    assert found.rates.find("fails attribution").value == pytest.approx(1 - 0.9071, abs=1e-4)
     assert len(found.rejected) == 917 > 305  # the paper drops 305
-    assert found.dropped.value == found.failing["attribution"].value
-    assert found.to_frame()["criterion"].tolist() == [*KEYS, "dropped"]
+    assert found.rates.find("dropped").value == found.rates.find("fails attribution").value
+    assert found.rates.to_frame()["n"].tolist() == [n] * 4
 
 
 @given(st.lists(st.lists(st.text("pf-", min_size=3, max_size=3), min_size=5, max_size=5),
