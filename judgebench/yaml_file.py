@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from io import TextIOWrapper
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.files import open_bytes
+from judgebench.files import open_bytes, read_lines
 
 Model = TypeVar("Model", bound=BaseModel)
 _SECRET = re.compile(r"api_?key|token\b|secret|password|base_url", re.IGNORECASE)
@@ -153,6 +154,24 @@ def validate(
         return model.model_validate(value)
     except ValidationError as error:
         raise SetupError(_problems(error, model, file, node)) from None
+
+
+def read_models(
+    path: Path, model: type[Model], check: Callable[[Model], Iterable[Problem]] = lambda _: ()
+) -> list[Model]:
+    """Every line of a JSONL file as `model`, and what `check` finds in it. Raises SetupError with
+    the problems of all lines, and where there is no file."""
+    found, problems = [], list[Problem]()
+    for number, value in read_lines(path):
+        try:
+            found.append(validate(value, model, str(path)))
+            new = [*check(found[-1])]
+        except SetupError as error:
+            new = [*error.problems]
+        problems += [replace(problem, file=str(path), line=number) for problem in new]
+    if problems:
+        raise SetupError(problems)
+    return found
 
 
 def _problems(

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from judgebench.backends.contract import Backend, Message, Reply, Request
-from judgebench.files import drop_torn_line, read_lines, to_line
+from judgebench.files import drop_torn_line, to_line
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.replies import looks_like_refusal
 from judgebench.records import Answer, content_hash
@@ -24,7 +24,7 @@ from judgebench.runner.judging import Work
 from judgebench.runner.manifest import now
 from judgebench.runner.stop import Interrupted
 from judgebench.writer import FENCED, WritingTerms, fenced, read_shape, schema_of, write_texts
-from judgebench.yaml_file import validate
+from judgebench.yaml_file import read_models
 
 Outcome = Literal["agreed", "disputed", "kept", "refused", "unreadable", "no reply"]
 _TOKENS = 400  # of a turn, where the model's file says nothing
@@ -176,8 +176,7 @@ def discuss(cases: Sequence[Case], panel: Panel, work: Work) -> Mapping[str, Tal
 
 def read_turns(path: Path) -> Sequence[Turn]:
     """All that was said, in order; nothing where there is no file. Raises SetupError."""
-    lines = read_lines(path) if path.is_file() else ()
-    return [validate(value, Turn, f"{path}:{number}") for number, value in lines]
+    return read_models(path, Turn) if path.is_file() else []
 
 
 def _turn(panel: Panel, talk: Talk, reply: Reply) -> Turn:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,10 +16,10 @@ from judgebench.backends.adapter import merge
 from judgebench.backends.contract import Message, Request
 from judgebench.backends.weights import fetch, is_fetchable
 from judgebench.errors import Problem, SetupError
-from judgebench.files import read_lines, to_json, write_atomically
+from judgebench.files import to_json, write_atomically
 from judgebench.tuning.example import Texts
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, train
-from judgebench.yaml_file import validate
+from judgebench.yaml_file import read_models
 
 ABOUT = "generator.json"
 
@@ -43,16 +42,8 @@ class Pair(BaseModel):
 
 def read_pairs(path: Path) -> Sequence[Pair]:
     """Raises SetupError with every line that is unsound, and where there is none."""
-    pairs, problems = [], list[Problem]()
-    for number, value in read_lines(path):
-        try:
-            pairs.append(validate(value, Pair, str(path)))
-        except SetupError as error:
-            problems += [replace(problem, line=number) for problem in error.problems]
-    if not pairs and not problems:
-        problems.append(Problem("holds no pair to learn from", str(path)))
-    if problems:
-        raise SetupError(problems)
+    if not (pairs := read_models(path, Pair)):
+        raise SetupError(Problem("holds no pair to learn from", str(path)))
     return pairs
 
 

@@ -9,7 +9,7 @@ about. Revised is the target of the training alone: the truth stays what people 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from judgebench.files import read_lines, to_json, to_line, write_atomically
+from judgebench.files import to_json, to_line, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.records import Verdict, content_hash
 from judgebench.runner.bench import Bench, open_judge
@@ -32,6 +32,7 @@ from judgebench.tuning.examples import language_model
 from judgebench.tuning.exchange import Adviser, Case, Panel, Talk, discuss, read_turns
 from judgebench.tuning.learnt import LEARNT, Learner
 from judgebench.tuning.training import TrainingSet
+from judgebench.yaml_file import read_models
 
 TALKS, DECISIONS, TARGETS = "exchanges.jsonl", "decisions.jsonl", "targets.jsonl"
 _NESTED = "nested"
@@ -90,9 +91,16 @@ class Rounds:
         """US dollars for all talks, and for what was judged in between."""
         if not self._revise:
             return 0.0
-        nested = read_verdicts(sorted((self._home / _NESTED).glob("*/verdicts-*.jsonl")))
-        talks = (turn.cost or 0.0 for turn in read_turns(self._panel.path))
-        return sum(talks) + sum(verdict.cost or 0.0 for verdict in nested)
+        nested = sorted((self._home / _NESTED).glob("*"))
+        said = read_verdicts([path for one in nested for path in one.glob("verdicts-*.jsonl")])
+        paid = [turn.cost for turn in read_turns(self._panel.path)] + [one.cost for one in said]
+        return sum(cost or 0.0 for cost in paid) + sum(
+            cost for one in nested for cost in self.costs(one)
+        )
+
+    def costs(self, folder: Path) -> Sequence[float]:
+        """What its learner paid for what the folder holds."""
+        return [*getattr(self._learner, "costs", lambda _: ())(folder)]
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         rest, development = next(train.folds(_DEVELOPMENT, self._seed))
@@ -112,8 +120,8 @@ class Rounds:
             if not taken:
                 stopped = f"round {number} revises nothing"
                 break
-            revised = _revised(rest, {**kept, **taken})
-            after = self._right(_again(revised, number), development, work)[1]
+            again = _again(_revised(rest, {**kept, **taken}), number)
+            after = self._right(again, development, work)[1]
             about["development"] = {"n": n, "right_before": right, "right_after": after}
             if after <= right:
                 stopped = f"round {number} does not improve the development fold"
@@ -122,11 +130,8 @@ class Rounds:
         work.progress.say(f"{self._home.name}: {passes} rounds kept; {stopped} ({folder.name})")
         targets = _again(_revised(train, kept) if self._revise else train, passes)
         facts = self._learner.fit(targets, folder, work)
-        lines = [
-            to_line({**kept[key].told(), "decided": self._decided_by(key)})
-            for key in kept
-            if self._revise
-        ]
+        revised = [{**kept[k].told(), "decided": self._decided_by(k)} for k in kept]
+        lines = [to_line(one) for one in revised if self._revise]
         write_atomically(folder / TARGETS, "".join(lines).encode())
         about = {"rounds": told, "stopped": stopped, "passes": passes, "revised": len(lines)}
         return {**facts, **about, "waiting": waiting}
@@ -233,8 +238,8 @@ class _Named:
 
 def decisions_in(path: Path) -> Mapping[str, Decision]:
     """By the key of the talk; none where there is no file. Raises SetupError."""
-    lines = read_lines(path) if path.is_file() else ()
-    return {value["key"]: Decision(**value) for _, value in lines}
+    found = read_models(path, Decision) if path.is_file() else []
+    return {decision.key: decision for decision in found}
 
 
 def _revised(train: TrainingSet, talks: Mapping[str, Talk]) -> TrainingSet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,15 +10,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import read_lines
 from judgebench.records import Answer
-from judgebench.rubric import Metric, Rubric
+from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.study.answers import indexed
 from judgebench.tuning.alike import alike_texts
 from judgebench.tuning.folds import components
 from judgebench.tuning.training import Material, TrainingSet
-from judgebench.yaml_file import validate
+from judgebench.yaml_file import read_models
 
 
 class SilverLine(BaseModel):
@@ -47,45 +46,30 @@ class Silver:
 
 
 def read_silver(path: Path, rubric: Rubric) -> Silver:
-    """Raises SetupError with every line that is unsound, and with every label that the rubric
-    lacks; and where there is no line."""
-    problems: list[Problem] = []
-    lines: list[SilverLine] = []
-    labels: dict[str, list[int]] = {metric.id: [] for metric in rubric.metrics}
-    for number, value in read_lines(path):
-        try:
-            line = validate(value, SilverLine, str(path))
-        except SetupError as error:
-            problems += [replace(problem, line=number) for problem in error.problems]
-            continue
-        wrong = list(_label_problems(line, rubric))
-        problems += [replace(problem, file=str(path), line=number) for problem in wrong]
-        lines.append(line)
-        for metric in rubric.metrics:
-            given = line.labels.get(metric.id)
-            labels[metric.id].append(-1 if given is None or wrong else metric.index(given))
-    if not lines and not problems:
-        problems.append(Problem("holds no line to learn from", str(path)))
-    if problems:
-        raise SetupError(problems)
+    """Raises SetupError with every line that is unsound and every label that the rubric lacks, and
+    where there is no line."""
+    lines = read_models(path, SilverLine, lambda line: _wrong_labels(line, rubric))
+    if not lines:
+        raise SetupError(Problem("holds no line to learn from", str(path)))
     keys = ("item_id", "text", "question", "system", "reference", "group")
     answers = [Answer(**{key: getattr(line, key) for key in keys}) for line in lines]
+    labels = {
+        m.id: [m.index(line.labels[m.id]) if m.id in line.labels else -1 for line in lines]
+        for m in rubric.metrics
+    }
     codes = {metric: np.array(found, np.int64) for metric, found in labels.items()}
     return Silver(answers, codes, [line.rationale for line in lines])
 
 
-def _label_problems(line: SilverLine, rubric: Rubric) -> Sequence[Problem]:
-    metrics: Mapping[str, Metric] = {metric.id: metric for metric in rubric.metrics}
-    found = []
+def _wrong_labels(line: SilverLine, rubric: Rubric) -> Iterator[Problem]:
+    metrics = {metric.id: metric.label_texts for metric in rubric.metrics}
     if not metrics.keys() & line.labels.keys():
-        message, given = "has a label of no metric of the rubric", ", ".join(line.labels)
-        found.append(Problem(message, "", None, "labels", given, ", ".join(metrics)))
+        message, found = "has a label of no metric of the rubric", ", ".join(line.labels)
+        yield Problem(message, "", None, "labels", found, ", ".join(metrics))
     for key, label in line.labels.items():
-        if key in metrics and label not in metrics[key].label_texts:
-            allowed = ", ".join(metrics[key].label_texts)
-            message = "is not a label of the metric"
-            found.append(Problem(message, "", None, f"labels.{key}", label, allowed))
-    return found
+        if label not in metrics.get(key, (label,)):
+            allowed = ", ".join(metrics[key])
+            yield Problem("is not a label", "", None, f"labels.{key}", label, allowed)
 
 
 def with_silver(material: Material, found: Mapping[str, Silver]) -> Material:

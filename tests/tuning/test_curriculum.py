@@ -155,8 +155,7 @@ def test_what_is_unsound_in_silver_is_said_together(tmp_path: Path, rubric: Rubr
         read_silver(path, rubric)
     said = str(caught.value).splitlines()
     assert said == [
-        f"{path}:2: labels.tone: is not a label of the metric; found Loud; allowed: Friendly, "
-        "Curt, Rude",
+        f"{path}:2: labels.tone: is not a label; found Loud; allowed: Friendly, Curt, Rude",
         f"{path}:3: labels: has a label of no metric of the rubric; found taste; allowed: tone",
         f"{path}:4: text: Field required",
     ]
