@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
 
 from judgebench.backends.checkpoint import identify
 from judgebench.files import to_json, write_atomically
+from judgebench.records import content_hash
 from judgebench.retrieval.corpus import Corpus
+from judgebench.retrieval.encoder import Encoder, find_encoder, open_encoder
 
 if TYPE_CHECKING:
-    from judgebench.retrieval.encoder import Encoder
     from judgebench.stats.arrays import FloatArray, IntArray
 
+_LOG = logging.getLogger("judgebench.backends")  # which a run shows with its progress
 _TEXTS_AT_ONCE = 256  # documents whose windows are held at a time
 
 
@@ -58,11 +61,62 @@ def embeddings(corpus: Corpus, encoder: Encoder, folder: Path) -> FloatArray:
     except (OSError, ValueError, EOFError, KeyError, BadZipFile):
         pass  # none, lost or torn: made again
     vectors = embed_whole(encoder, [document.text for document in corpus.documents])
-    content = BytesIO()
-    np.savez(content, about=np.array(about), vectors=vectors)
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content.getvalue())
+    write_atomically(path, npz(about=np.array(about), vectors=vectors))
     return vectors
+
+
+class KeptVectors:
+    """The vectors of texts by an encoder, which is opened for a text that is new. Each text gets
+    its vector once: they are kept below `folder` by content, some hundreds in a file."""
+
+    def __init__(self, encoder: str, folder: Path) -> None:
+        """Raises what finding an encoder raises."""
+        self.about = identify(str(find_encoder(encoder)))
+        self._name, self._folder = encoder, folder / self.about["sha256"]
+        self._encoder: Encoder | None = None
+        self._held: dict[str, FloatArray] = {}
+        self._unwritten: list[str] = []
+
+    def of(self, texts: Sequence[str]) -> FloatArray:
+        """One vector per text, (texts, width), as `embed_whole` makes it."""
+        if not self._held:
+            for path in self._folder.glob("*.npz"):
+                with np.load(path) as kept:
+                    self._held |= zip(kept["keys"].tolist(), kept["vectors"], strict=True)
+        keys = [content_hash(text) for text in texts]
+        found = dict(zip(keys, texts, strict=True))
+        new = [key for key in found if key not in self._held]
+        if len(new) > _TEXTS_AT_ONCE:
+            _LOG.warning("%s texts get their vectors, once", f"{len(new):,}")
+        for start in range(0, len(new), _TEXTS_AT_ONCE):
+            block = new[start : start + _TEXTS_AT_ONCE]
+            self._encoder = self._encoder or open_encoder(self._name)
+            made = embed_whole(self._encoder, [found[key] for key in block])
+            self._held |= zip(block, made, strict=True)
+            self._unwritten += block
+            if len(self._unwritten) >= _TEXTS_AT_ONCE:
+                self._write()
+        return np.stack([self._held[key] for key in keys])
+
+    def _write(self) -> None:
+        if keys := self._unwritten:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            content = npz(keys=np.array(keys), vectors=np.stack([self._held[k] for k in keys]))
+            write_atomically(self._folder / f"{content_hash(keys)}.npz", content)
+            self._unwritten = []
+
+    def close(self) -> None:
+        """Write what is not yet written, and give back encoder and vectors; may be used again."""
+        self._write()
+        self._encoder, self._held = None, {}
+
+
+def npz(**arrays: Any) -> bytes:
+    """The content of an npz file."""
+    content = BytesIO()
+    np.savez(content, **arrays)
+    return content.getvalue()
 
 
 def embed_whole(encoder: Encoder, texts: Sequence[str]) -> FloatArray:

@@ -134,6 +134,10 @@ class HeadConfig(Learn):
     learn: Literal["head"]
     encoder: str = Field(min_length=1)
 
+    @property
+    def weights(self) -> dict[str, str]:
+        return {"encoder": self.encoder} if self.encoder != WORDS else {}
+
 
 class RecalibrateConfig(Learn):
     """A regression on what the judges `from` said."""

@@ -22,9 +22,9 @@ from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
 from judgebench.records import Answer, Usage, Verdict
-from judgebench.retrieval.corpus import Corpus, Document
 from judgebench.retrieval.encoder import find_beside
-from judgebench.retrieval.library import WORDS, about_embedder
+from judgebench.retrieval.library import WORDS
+from judgebench.retrieval.vectors import KeptVectors
 from judgebench.retrieval.words import WordSearch
 from judgebench.rubric import Rubric, normalise
 from judgebench.runner.bench import Bench, open_judge
@@ -58,27 +58,33 @@ def open_examples(entry: ExamplesConfig, bench: Bench, folder: Path) -> Examples
     if found := _unfit(judge):
         message = f"{found[0]}, and labelled answers have labels alone to show"
         raise SetupError(Problem(message, str(bench.file), None, field, judge.name, found[1]))
-    by = entry.by if entry.by == WORDS else find_beside(entry.by, bench.file.parent)
-    return Examples(judge, partial(open_judge, judge, bench.file, folder), entry.k, by)
+    opened = partial(open_judge, judge, bench.file, folder)
+    if entry.by == WORDS:
+        return Examples(judge, opened, entry.k)
+    kept = KeptVectors(find_beside(entry.by, bench.file.parent), folder / "tuning" / ".vectors")
+    return Examples(judge, opened, entry.k, kept)
 
 
 class Examples:
     """The judge `judge`, with the `k` nearest labelled cases before its question. A `Learner`.
 
-    `by` is `words` (BM25) or the name of an encoder. `opened` makes the judge once more, on an
-    engine of its own. Choosing the nearest: Liu et al. (2022), "What Makes Good In-Context Examples
-    for GPT-3?", section 3.
+    They are found by the vectors `kept`, or by words (BM25). `opened` makes the judge once more, on
+    an engine of its own. Choosing the nearest: Liu et al. (2022), "What Makes Good In-Context
+    Examples for GPT-3?", section 3.
     """
 
-    def __init__(self, judge: LLMJudge, opened: Callable[[], LLMJudge], k: int, by: str) -> None:
-        self._of, self._opened, self._k, self._by = judge, opened, k, by
+    def __init__(
+        self, judge: LLMJudge, opened: Callable[[], LLMJudge], k: int,
+        kept: KeptVectors | None = None,
+    ) -> None:  # fmt: skip
+        self._of, self._opened, self._k, self._kept = judge, opened, k, kept
         self.needs: Sequence[str] = (judge.name,)
         self.parse_retries = judge.parse_retries
         self.calls = (0, judge.calls_an_answer)
         self._judge: LLMJudge | None = None
 
     def describe(self) -> Mapping[str, Any]:
-        by = about_embedder(self._by)
+        by = self._kept.about if self._kept else {"name": WORDS}
         return {"learn": "examples", "from": self._of.signature, "k": self._k, "by": by}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
@@ -100,14 +106,13 @@ class Examples:
         write_answers(held, train.answers)
         write_atomically(folder / _CASES, held.getvalue())
         write_atomically(folder / _LABELS, to_json(labels).encode())
-        _scores(train.answers, self._by, folder)  # which keeps the vectors there
         return {"cases": len(train), "cases_with_every_label": min(whole)}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         judge = self._judge = self._judge or self._opened()
         answers = list(AnswerFile.open(folder / _CASES))
         labels = json.loads((folder / _LABELS).read_text())
-        scores = _scores(answers, self._by, folder)
+        scores = _scores(answers, self._kept)
         cases = _Cases(answers, labels, judge, self._k, scores)
         yield from judge.shown_before(cases.turns).judge(tasks)
         if cases.without_room:
@@ -122,6 +127,8 @@ class Examples:
     def close(self) -> None:
         if self._judge is not None:
             self._judge.close()
+        if self._kept is not None:
+            self._kept.close()
         self._judge = None
 
 
@@ -214,15 +221,10 @@ def _text(answer: Answer) -> str:
     return f"{answer.question}\n{answer.text}"
 
 
-def _scores(answers: Sequence[Answer], by: str, folder: Path) -> Callable[[str], FloatArray]:
-    """By words, or by vectors that are kept in the folder."""
+def _scores(answers: Sequence[Answer], kept: KeptVectors | None) -> Callable[[str], FloatArray]:
+    """How near each of the answers is to a text: by their vectors, or by words."""
     texts = [_text(answer) for answer in answers]
-    if by == WORDS:
+    if kept is None:
         return WordSearch(texts).scores
-    from judgebench.retrieval.encoder import open_encoder
-    from judgebench.retrieval.vectors import embed_whole, embeddings
-
-    encoder = open_encoder(by)
-    held = Corpus(tuple(Document(str(place), text) for place, text in enumerate(texts)))
-    vectors = embeddings(held, encoder, folder)
-    return lambda text: np.asarray(vectors @ embed_whole(encoder, [text])[0])
+    vectors = kept.of(texts)
+    return lambda text: np.asarray(vectors @ kept.of([text])[0])

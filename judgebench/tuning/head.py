@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.records import Answer, Status, Verdict, content_hash
+from judgebench.records import Answer, Status, Verdict
 from judgebench.retrieval.encoder import find_beside
 from judgebench.retrieval.library import WORDS
+from judgebench.retrieval.vectors import KeptVectors, npz
 from judgebench.rubric import Metric, Rubric
 from judgebench.runner.bench import Bench
 from judgebench.runner.judging import Work
@@ -29,12 +28,8 @@ from judgebench.tuning.learnt import verdict_of
 from judgebench.tuning.regression import Recipe, Regression, chosen, fitted
 from judgebench.tuning.training import TrainingSet
 
-if TYPE_CHECKING:
-    from judgebench.retrieval.encoder import Encoder
-
-_LOG = logging.getLogger("judgebench.backends")  # which a run shows with its progress
 _FIELDS = ("question", "text")
-_AT_ONCE = 256  # answers, or texts
+_AT_ONCE = 256
 _WORDS = "words.json"
 
 
@@ -92,7 +87,7 @@ class Head:
             own, X = train.only(rows), X[rows]
             recipe = chosen(own, X, metric, self._recipes(metric))
             (found,) = fitted(X, own.labels[metric.id], len(metric.labels), recipe)
-            write_atomically(folder / f"{metric.id}.npz", _npz(**found._asdict()))
+            write_atomically(folder / f"{metric.id}.npz", npz(**found._asdict()))
             facts[metric.id] = {"n": len(rows), "C": recipe.strengths[0], "ordinal": recipe.ordinal}
         return {"metrics": facts}
 
@@ -134,12 +129,6 @@ def has_sklearn() -> bool:
     return find_spec("sklearn") is not None
 
 
-def _npz(**arrays: Any) -> bytes:
-    content = BytesIO()
-    np.savez_compressed(content, **arrays)
-    return content.getvalue()
-
-
 def words() -> Features:
     """The words, and pairs of words, of question and text: how often each occurs, against how many
     answers have it (tf-idf, as scikit-learn computes it)."""
@@ -175,47 +164,9 @@ def _tf_idf(vocabulary: Sequence[str] | None = None) -> Any:
 
 def vectors(encoder: str, folder: Path) -> Features:
     """The vectors of question and text, side by side. Raises what finding an encoder raises."""
-    from judgebench.backends.checkpoint import identify
-    from judgebench.retrieval.encoder import find_encoder
+    kept = KeptVectors(encoder, folder)
 
-    about = identify(str(find_encoder(encoder)))
-    held = _Vectors(encoder, folder / about["sha256"])
-    return Features({"encoder": about}, held.of, close=held.close)
+    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
+        return np.hstack([kept.of([getattr(a, field) for a in answers]) for field in _FIELDS])
 
-
-class _Vectors:
-    """Each text gets its vector once: they are kept in `folder` by content, as they are made."""
-
-    def __init__(self, encoder: str, folder: Path) -> None:
-        self._name, self._folder = encoder, folder
-        self._encoder: Encoder | None = None
-        self._held: dict[str, FloatArray] = {}
-
-    def of(self, answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
-        if not self._held:
-            for path in self._folder.glob("*.npz"):
-                with np.load(path) as kept:
-                    self._held |= zip(kept["keys"].tolist(), kept["vectors"], strict=True)
-        texts = [getattr(answer, field) for field in _FIELDS for answer in answers]
-        keys = [content_hash(text) for text in texts]
-        found = dict(zip(keys, texts, strict=True))
-        new = [(key, text) for key, text in found.items() if key not in self._held]
-        if len(new) > _AT_ONCE:
-            _LOG.warning("%s texts get their vectors, once", f"{len(new):,}")
-        for begin in range(0, len(new), _AT_ONCE):
-            self._make(dict(new[begin : begin + _AT_ONCE]))
-        return np.hstack(np.split(np.stack([self._held[key] for key in keys]), len(_FIELDS)))
-
-    def _make(self, texts: Mapping[str, str]) -> None:
-        from judgebench.retrieval.encoder import open_encoder
-        from judgebench.retrieval.vectors import embed_whole
-
-        self._encoder = self._encoder or open_encoder(self._name)
-        made = embed_whole(self._encoder, list(texts.values()))
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{content_hash(list(texts))}.npz"
-        write_atomically(path, _npz(keys=np.array(list(texts)), vectors=made))
-        self._held |= zip(texts, made, strict=True)
-
-    def close(self) -> None:
-        self._encoder, self._held = None, {}
+    return Features({"encoder": kept.about}, of, close=kept.close)

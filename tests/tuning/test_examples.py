@@ -148,7 +148,7 @@ def learnt(
     })  # fmt: skip
     prompt = load_prompt(settings.prompt)
     judge = LLMJudge(settings, train.rubric, prompt, backend)
-    learner = Examples(judge, lambda: judge, k, "words")
+    learner = Examples(judge, lambda: judge, k)
     folder.mkdir(exist_ok=True)
     work = Work(RunFolder(folder), NoProgress(), Budget(None), Stop())
     learner.fit(train, folder, work)

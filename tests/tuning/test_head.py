@@ -19,6 +19,7 @@ from judgebench.judges.judge import Task
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
+from judgebench.runner.bench import check_local
 from judgebench.runner.budget import Budget
 from judgebench.runner.judging import Work
 from judgebench.runner.stop import Stop
@@ -141,6 +142,16 @@ def test_too_few_labels_are_said_before_anything_is_asked(
     with pytest.raises(SetupError, match=said):
         jb.run(bench, tmp_path / "run")
     assert not list((tmp_path / "run").glob("verdicts-*"))
+
+
+def test_an_encoder_from_a_hub_is_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    far = "  - {name: head, learn: head, encoder: someone/some-encoder}"
+    with pytest.raises(SetupError, match=r"judges\.head\.encoder: .*huggingface\.co"):
+        check_local(write_bench(tmp_path, far))
+    check_local(write_bench(tmp_path, HEAD))
 
 
 def crowd(metric: str, folder: Path, data: Path) -> jb.Study:
