@@ -13,11 +13,13 @@ from learning_case import write_bench
 from loopback import Loopback, Play, said
 from rounds_case import opinion, proposal
 
+import judgebench as jb
 from judgebench import runner
 from judgebench.errors import SetupError
 from judgebench.runner.bench import load_bench
 from judgebench.store.folder import RunFolder
 from judgebench.tuning.judges import Examining
+from judgebench.tuning.measure import measure_tuning
 from judgebench.tuning.revisions import revisions
 
 Call = Callable[..., tuple[int, str, str]]
@@ -112,6 +114,13 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     assert manifest["who~more-steps"]["kind"] == "tuning"
     assert manifest["who~more-steps"]["as"] == "more-steps"
     assert "who~n50" not in manifest
+    # What the rounds brought is shown: the judge minus the baseline, with its interval.
+    found = measure_tuning(jb.open_run(run))
+    assert found is not None
+    (row,) = found.rows.select(
+        "otherwise", "accuracy", **{"as": "more-steps", "side": "difference"}
+    )
+    assert row.judge == "who"
 
 
 def test_agreed_revisions_need_nobody(tmp_path: Path, bench: Path) -> None:
