@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from killed_run import start
 from learning_case import write_bench
-from loopback import Loopback, Play, said, status
+from loopback import PATIENCE, Loopback, Play, said, status, until
 from scripted_judges import ScriptedBackend
 from typer.testing import CliRunner
 
@@ -117,6 +119,28 @@ def test_it_stops_at_the_budget_and_goes_on(tmp_path: Path) -> None:
         assert len(server.bodies) <= 53
         jb.run(bench, run, budget=5)
         assert len(server.bodies) == 80  # nothing was asked twice
+
+
+@pytest.mark.long
+def test_ctrl_c_keeps_what_is_in_flight_and_waits_for_nothing_else(tmp_path: Path) -> None:
+    def slow(body: Any, count: int) -> Play:
+        return status(429, Retry_After="1000000000") if count > 50 else copied(body, count)
+
+    with Loopback(slow) as server:
+        bench, run = write_bench(tmp_path, with_url(server)), tmp_path / "run"
+        process = start(bench, run)
+        assert until(lambda: len(server.bodies) > 51)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=PATIENCE)  # far less than it was told to wait
+        assert process.returncode
+        assert b"Interrupted: stopped" in output, output.decode()
+        kept = {v.item_id for v in RunFolder(run).verdicts("shots") if v.status is Status.OK}
+        assert len(kept) == 11
+        server.script = copied
+        process = start(bench, run)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    assert len({v.item_id for v in RunFolder(run).verdicts("shots")}) == 40
 
 
 # --- one learner, asked in memory ---------------------------------------------------------------
