@@ -364,7 +364,7 @@ def check_local(path: Path, *, on_ray: bool = False) -> None:
         weights |= {f"judges.{entry.name}.{key}": name for key, name in found.items()}
     for where, name in weights.items():
         field, _, key = where.rpartition(".")
-        far(field, check_hosts, [] if (file.parent / name).is_dir() else weights_hosts(name), key)
+        far(field, check_hosts, [] if (file.parent / name).exists() else weights_hosts(name), key)
     far.raise_any()
 
 

@@ -70,7 +70,8 @@ class Learn(Strict):
     @property
     def weights(self) -> dict[str, str]:
         """The weights that it loads, by the key that names them."""
-        return {}
+        named = {key: getattr(self, key, WORDS) for key in ("encoder", "model")}
+        return {key: name for key, name in named.items() if name != WORDS}
 
     @property
     def before(self) -> tuple[str, ...]:

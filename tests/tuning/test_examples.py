@@ -293,12 +293,23 @@ def test_what_is_wrong_is_said(tmp_path: Path, entry: str, why: str) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_an_encoder_from_a_hub_is_another_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("key", "entry"),
+    [
+        ("by", "learn: examples, from: llm, by: someone/some-encoder"),
+        ("encoder", "learn: head, encoder: someone/some-encoder"),
+        ("model", "learn: lora, model: someone/some-model"),
+    ],
+)
+def test_what_is_fetched_from_a_hub_is_on_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, entry: str
 ) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     llm = '  - {name: llm, backend: "scripted:x.jsonl"}\n'
-    far = "  - {name: shots, learn: examples, from: llm, by: someone/some-encoder}"
-    with pytest.raises(SetupError, match=r"judges\.shots\.by: .*huggingface\.co"):
-        check_local(write_bench(tmp_path, llm + far))
-    check_local(write_bench(tmp_path, llm + "  - {name: shots, learn: examples, from: llm}"))
+    with pytest.raises(SetupError, match=rf"judges\.shots\.{key}: .*huggingface\.co"):
+        check_local(write_bench(tmp_path, f"{llm}  - {{name: shots, {entry}}}"))
+    check_local(write_bench(tmp_path, f"{llm}  - {{name: shots, learn: examples, from: llm}}"))
+    (tmp_path / "someone").mkdir()
+    (tmp_path / "someone" / "some-encoder").mkdir()
+    (tmp_path / "someone" / "some-model").mkdir()
+    check_local(write_bench(tmp_path, f"{llm}  - {{name: shots, {entry}}}"))
