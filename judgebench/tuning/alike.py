@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -90,8 +90,9 @@ class Known:
         if own in self._equal:
             return True
         runs = _read(own)
-        near = {place for run in runs.tolist() for place in self._held.get(run, ())}
-        return any(_resembles(runs, self._runs[place]) for place in near)
+        both = Counter(place for run in runs.tolist() for place in self._held.get(run, ()))
+        least = (ALIKE - _ERROR) * len(runs)  # of any that is alike, so many are among them
+        return any(n >= least and _resembles(runs, self._runs[place]) for place, n in both.items())
 
 
 def _resembles(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> bool:

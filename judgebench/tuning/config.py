@@ -179,6 +179,10 @@ class LoraConfig(Learn):
     probabilities: Conditioning | None = None
     stages: tuple[Stage, ...] = ()
 
+    @property
+    def weights(self) -> dict[str, str]:
+        return {"model": self.model}
+
 
 _MODELS: dict[str, type[Learn]] = {
     "by-system": BySystemConfig,

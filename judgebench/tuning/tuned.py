@@ -19,6 +19,7 @@ from judgebench.files import read_object
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
 from judgebench.records import TRAINED_ON, Dataset, Status, Verdict, content_hash
+from judgebench.retrieval.library import WORDS
 from judgebench.rubric import load_rubric
 from judgebench.runner.bench import Bench, BenchConfig
 from judgebench.runner.judging import Work
@@ -67,6 +68,10 @@ class TunedEntry:
     def needs(self) -> Sequence[str]:
         return self.how.needs
 
+    @property
+    def weights(self) -> Mapping[str, str]:
+        return self.how.weights
+
 
 def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
     """An entry of `judges` with a key `tuned`. Raises SetupError with every problem."""
@@ -82,8 +87,9 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
     recipe = {**as_judge(exported.recipe), "name": config.name}
     if of := recipe.get("from"):
         recipe["from"] = renamed[of] if isinstance(of, str) else [renamed[name] for name in of]
-    for key in {"model", "encoder", "by"} & recipe.keys() if config.base else ():
-        recipe[key] = config.base
+    if config.base:
+        stands_on = {"model", "encoder", "by"} & recipe.keys()
+        recipe |= {key: config.base for key in stands_on if recipe[key] != WORDS}
     if exported.merged:  # what it was made of is not needed
         recipe["model"] = str((folder / MODEL / MODEL).resolve())
     return TunedEntry(config.name, folder, exported, learn_entry(recipe, file, None), renamed)
