@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import model_validator
 
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.files import to_line, write_atomically
+from judgebench.files import to_json, to_line, write_atomically
 from judgebench.records import Answer, Status, Verdict
 from judgebench.report.words import counted
+from judgebench.rubric import Rubric
 from judgebench.store.folder import RunFolder
 from judgebench.tuning.alike import alike
 from judgebench.yaml_file import Strict
@@ -81,8 +82,14 @@ class Built:
         return {"items": write_items(self.kept, to), "left_out": write_items(self.left_out, beside)}
 
     def to_frame(self) -> DataFrame:
-        """One row per item; those kept have no reason."""
-        return frame([*self.kept, *self.left_out])
+        """One row per item, a column per label; those kept have no reason."""
+        import pandas
+
+        rows = [
+            {**item, **{f"label.{m}": x for m, x in item["labels"].items()}}
+            for item in (*self.kept, *self.left_out)
+        ]
+        return pandas.DataFrame(rows).drop(columns="labels")
 
 
 def build(
@@ -102,16 +109,12 @@ def build(
         raise SetupError(Problem("has no metric of answers", str(run), field="rubric"))
     verdicts = folder.latest_verdicts(teacher, signature)
     beside = folder.ids_beside()
-    about = {"name": rubric.name, "hash": rubric.content_hash}
     answers = [a for a in folder.answers() if a.kind == "answer" and a.item_id not in beside]
     items, reasons = [], []
     for answer in answers:
         verdict = verdicts.get(answer.item_id)
-        labels = {m.id: verdict.labels.get(m.id) for m in rubric.metrics} if verdict else {}
-        wanting = [m.id for m in rubric.metrics if labels.get(m.id) not in m.label_texts]
-        said = _said(answer, teacher, signature, verdict)
-        items.append({**said, "labels": labels, "rubric": about})
-        reasons.append(_unlabelled(verdict, wanting))
+        items.append(_item(answer, rubric, teacher, signature, verdict))
+        reasons.append(_unlabelled(verdict, rubric))
     found = _filtered(items, reasons, filters or Filters())
     kept = [item for item, reason in zip(items, found, strict=True) if not reason]
     left_out = [{**i, "reason": why} for i, why in zip(items, found, strict=True) if why]
@@ -129,52 +132,46 @@ def write_items(items: Sequence[Item], to: Path) -> Path:
     return to
 
 
-def frame(items: Sequence[Item]) -> DataFrame:
-    """One row per item, a column per label."""
-    import pandas
-
-    rows = [{**item, **{f"label.{m}": x for m, x in item["labels"].items()}} for item in items]
-    return pandas.DataFrame(rows).drop(columns="labels", errors="ignore")
-
-
 def _signature(folder: RunFolder, teacher: str) -> str:
     judges = folder.manifest().get("judges", {})
     if teacher not in judges:
         raise SetupError(Problem("is no judge of the run", str(folder.path), None, "judge", teacher,
                                  ", ".join(judges)))  # fmt: skip
-    entry = judges[teacher]
-    if entry["kind"] == "control" or entry["about"].get("judge") == "learnt":
+    fitted = {
+        entry["signature"]
+        for entry in judges.values()
+        if entry["kind"] == "control" or entry["about"].get("judge") == "learnt"
+    }
+    entry = to_json(judges[teacher])  # a jury names the signatures of its members
+    if any(signature in entry for signature in fitted):
         message = "is fitted to the human labels of the run, or a control: no teacher"
         raise SetupError(Problem(message, str(folder.path), None, "judge", teacher))
-    return str(entry["signature"])
+    return str(judges[teacher]["signature"])
 
 
-def _said(
-    answer: Answer, teacher: str, signature: str, verdict: Verdict | None
-) -> Mapping[str, Any]:
+def _item(
+    answer: Answer, rubric: Rubric, teacher: str, signature: str, verdict: Verdict | None
+) -> Item:
+    keys = ("item_id", "content_hash", "question", "system", "text", "group", "reference")
+    model = verdict.model if verdict else ""
     return {
         "silver": True,
-        "item_id": answer.item_id,
-        "content_hash": answer.content_hash,
-        "question": answer.question,
-        "system": answer.system,
-        "text": answer.text,
-        "group": answer.group,
-        "reference": answer.reference,
+        **{key: getattr(answer, key) for key in keys},
+        "labels": {m.id: verdict and verdict.labels.get(m.id) for m in rubric.metrics},
         "rationale": verdict.rationale if verdict else "",
         "transcript": [asdict(lookup) for lookup in verdict.transcript] if verdict else [],
-        "teacher": {
-            "name": teacher, "signature": signature, "model": verdict.model if verdict else "",
-        },
-    }  # fmt: skip
+        "teacher": {"name": teacher, "signature": signature, "model": model},
+        "rubric": {"name": rubric.name, "hash": rubric.content_hash},
+    }
 
 
-def _unlabelled(verdict: Verdict | None, wanting: Sequence[str]) -> str:
+def _unlabelled(verdict: Verdict | None, rubric: Rubric) -> str:
     if verdict is None:
         return "no verdict"
     if verdict.status is not Status.OK:
         return f"verdict {verdict.status}: {verdict.reason}"
-    return f"no label: {', '.join(wanting)}" if wanting else ""
+    lacking = [m.id for m in rubric.metrics if verdict.labels.get(m.id) not in m.label_texts]
+    return f"no label: {', '.join(lacking)}" if lacking else ""
 
 
 def _filtered(items: Sequence[Item], reasons: Sequence[str], filters: Filters) -> Sequence[str]:

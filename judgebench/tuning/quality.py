@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from judgebench.backends.checkpoint import identify
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.results.rows import Results, Row
@@ -90,7 +91,8 @@ class Classifier:
         whole, texts = self._fit(np.arange(len(side))), [_text(item) for item in items]
         own = dict(zip(self._texts, np.nan_to_num(side).tolist(), strict=True))
         sides = whole.decision_function(self._embedded(texts)).tolist() if items else []
-        signature = content_hash([self._texts, self._good.tolist(), self.encoder, self._seed])
+        weights = identify(str(self._encoder.folder)) if self._encoder else WORDS
+        signature = content_hash([self._texts, self._good.tolist(), weights, self._seed])
         by = {"encoder": self.encoder, "signature": signature, **whole.best_params_}
         found = []
         for item, text, one in zip(items, texts, sides, strict=True):

@@ -63,14 +63,9 @@ def review_page(name: str, items: Sequence[Item], questions: Sequence[Question])
         }
         for item in items
     ]  # fmt: skip
-    data = {
-        "name": name,
-        "table": table,
-        "columns": columns,
-        "items": shown,
-        "questions": [asdict(q) for q in questions],
-    }
-    return fill_in_page(Path(__file__).with_name("review_page"), data, name=name, n=len(items))
+    asked = [asdict(q) for q in questions]
+    data = {"name": name, "table": table, "columns": columns, "items": shown, "questions": asked}
+    return fill_in_page(Path(__file__).with_name("review_page"), data, name=name)
 
 
 def item_hash(item: Item) -> str:

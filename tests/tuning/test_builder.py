@@ -55,7 +55,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"  - {{name: teacher, backend: 'openai-compatible:x@{server.base_url}', "
             "prompt: rationale, settings: {max_retries: 0}, "
             "knowledge: {corpus: corpus.jsonl, embedder: words, questions: 1}}\n"
-            "  - {name: who, learn: by-system}",
+            "  - {name: who, learn: by-system}\n  - {name: panel, jury: [teacher, who]}",
             questions=6,
         )
         jb.run(file, folder / "run")
@@ -164,7 +164,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
 
     folder = bench.parent / "run"
     assert "is no judge of the run; found nobody; allowed: " in problem(folder, "--judge", "nobody")
-    for name in ("who", "constant-majority"):
+    for name in ("who", "panel", "constant-majority"):
         assert "is fitted to the human labels of the run, or a control: no teacher" in problem(
             folder, "--judge", name
         )

@@ -1,0 +1,33 @@
+"""The quality classifier on the vectors of a real encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judgebench.tuning.quality import Classifier
+
+pytestmark = pytest.mark.transformers
+GOOD = ("The answer is right about the dose.", "It names the danger and refers to a doctor.")
+BAD = ("My favourite football team won.", "The weather on Sunday was lovely and warm.")
+
+
+def items(reasons: tuple[str, str], start: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "item_id": f"{start + k}", "question": f"What of matter {k % 8}?", "system": "alexa",
+            "text": f"Number {start + k}.", "labels": {"risk": "Low"}, "rationale": reasons[k % 2],
+        }
+        for k in range(16)
+    ]  # fmt: skip
+
+
+def test_it_tells_reasons_apart_by_their_meaning(minilm: Path) -> None:
+    classifier = Classifier(items(GOOD, 0), items(BAD, 50), "minilm")
+    assert classifier.measured().find("classifier").value == 1.0
+    new = ("The advice on the medicine is sound.", "They scored twice in the second half.")
+    p = [item["quality"]["p"] for item in classifier.scored(items(new, 90)[:4])]
+    assert np.argmin(p[:2]) == np.argmin(p[2:]) == 1
