@@ -135,10 +135,6 @@ class HeadConfig(Learn):
     learn: Literal["head"]
     encoder: str = Field(min_length=1)
 
-    @property
-    def weights(self) -> dict[str, str]:
-        return {"encoder": self.encoder} if self.encoder != WORDS else {}
-
 
 class RecalibrateConfig(Learn):
     """A regression on what the judges `from` said."""
@@ -178,10 +174,6 @@ class LoraConfig(Learn):
     prompt: str = "structured"
     probabilities: Conditioning | None = None
     stages: tuple[Stage, ...] = ()
-
-    @property
-    def weights(self) -> dict[str, str]:
-        return {"model": self.model}
 
 
 _MODELS: dict[str, type[Learn]] = {

@@ -294,13 +294,6 @@ def test_the_entry_is_checked(placed: Path, tmp_path: Path) -> None:
             jb.load_bench(elsewhere(tmp_path / "b", f"  - {{name: mine, {keys}}}"))
 
 
-def test_what_is_loaded_from_elsewhere_is_not_local(tmp_path: Path) -> None:
-    judges = "  - {name: lora, learn: lora, model: owner/model}"
-    why = r"judges\.lora\.model: contacts another machine.*found huggingface\.co"
-    with pytest.raises(SetupError, match=why):
-        jb.load_bench(write_bench(tmp_path, judges), local_only=True)
-
-
 def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: Any) -> None:
     bench, run = write_bench(tmp_path / "a", SYS, more=FAST), tmp_path / "run"
     jb.run(bench, run)
