@@ -17,6 +17,13 @@ from judgebench.tuning.result import Tuned, labels_of
 
 _MOST_SAID = 200  # characters of a fact
 _DRAWN = ("accuracy", "balanced_accuracy")
+_BRIEF = (
+    "Metric", "Judge", "Before", "Out of fold", "Without folds", "Best control", "Difference",
+    "Gain",
+)  # fmt: skip
+_SHOWN = {
+    "a gain is shown": "shown", "no gain is shown": "not shown", "a loss is shown": "loss shown",
+}  # fmt: skip
 _ABOUT_GAINS = (
     "Out of fold: no answer is judged by what was learnt from it, from another answer to its "
     "question, or from one that says nearly the same. Each judge is beside the judge that it "
@@ -65,13 +72,8 @@ def tuning_part(found: Tuned) -> Part:
         Block("Taught otherwise", tables=(other,), on_screen=True),
         Block("How the folds were made", tuple(_folds(found)), (_cells(found),), folded=True),
     )  # fmt: skip
-    return Part(
-        "tuning",
-        "judges that learn",
-        found.rows,
-        blocks,
-        screen=(Block("Judges that learn", tables=brief),),
-    )
+    screen = (Block("Judges that learn", tables=tuple(map(_narrow, brief))),)
+    return Part("tuning", "judges that learn", found.rows, blocks, screen=screen)
 
 
 def _title(statistic: str) -> str:
@@ -95,20 +97,26 @@ def _summary(found: Tuned, key: str) -> Table:
         scores = found.rows.select("score", key, metric=row.metric)
         controls = [r for r in scores if found.lane(r.judge) == "control"]
         best = max(controls, key=lambda r: r.estimate.value or 0.0, default=row)
-        control = f"{best.judge} {plain(best.estimate)}" if controls else DASH
-        cell = Cell(estimate=row.estimate, signed=True)
-        difference = f"{cell.value} {cell.interval}".rstrip()
+        control = f"{plain(best.estimate)} ({best.judge})" if controls else DASH
         if found.lane(row.judge) == "judge":
-            named = (found.titles[row.metric], row.judge, f"{row['who']} {plain(before)}")
-            numbers = (plain(learnt), plain(claimed), control, difference)
-            rows.append((*named, *numbers, row["shown"]))
-    columns = (
-        "Metric", "Judge", "Before", "Out of fold", "Without folds", "Best control", "Difference",
-        "Shown",
-    )  # fmt: skip
-    cells = tuple(tuple(map(Cell, row)) for row in rows)
+            named = (found.titles[row.metric], row.judge, f"{plain(before)} ({row['who']})")
+            texts = (*named, plain(learnt), plain(claimed), control)
+            difference = Cell(estimate=row.estimate, signed=True)
+            rows.append((*map(Cell, texts), difference, Cell(_SHOWN[row["shown"]])))
     title = f"{_title(key)}: what learning brought"
-    return Table(f"tuning_brief_{key}", title, columns, cells, stubs=3)
+    return Table(f"tuning_brief_{key}", title, _BRIEF, tuple(rows), stubs=2)
+
+
+def _narrow(table: Table) -> Table:
+    """As wide as a screen: no intervals and names, and no control: that is beside the decisions."""
+    kept = [place for place, column in enumerate(_BRIEF) if column != "Best control"]
+
+    def bare(row: tuple[Cell, ...], place: int) -> Cell:
+        value = row[place].value
+        return Cell(value.partition(" (")[0] if _BRIEF[place] == "Before" else value)
+
+    rows = tuple(tuple(bare(row, place) for place in kept) for row in table.rows)
+    return replace(table, columns=tuple(_BRIEF[place] for place in kept), rows=rows)
 
 
 def _table(

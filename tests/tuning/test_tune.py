@@ -14,6 +14,7 @@ from learning_case import write_bench
 
 import judgebench as jb
 from judgebench.records import Answer, HumanLabel, Status, Verdict
+from judgebench.report.terminal import as_text
 from judgebench.report.write import write_report
 from judgebench.results.part import figures_of
 from judgebench.stats.resample import Resampling
@@ -70,8 +71,8 @@ def shown(found: Tuned, judge: str, statistic: str = "accuracy") -> str:
 
 
 def brief(found: Tuned) -> list[list[str]]:
-    """The cells of what a screen shows of accuracy."""
-    return [[cell.text for cell in row] for row in found.part.screen[0].tables[0].rows]
+    """The cells of what is said first of accuracy."""
+    return [[cell.value for cell in row] for row in found.part.blocks[0].tables[0].rows]
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +107,12 @@ def test_a_gain_is_shown_only_where_there_is_one(
         assert row.estimate.value == pytest.approx(learnt.value - before.value)
     (cells,) = (row for row in brief(found) if row[1] == "same")
     assert cells[:2] == ["tone", "same"]
-    assert cells[2].startswith("base 0.")
-    assert cells[-1] == "no gain is shown"
+    assert cells[2].startswith("0.")
+    assert cells[2].endswith(" (base)")
+    assert cells[-1] == "not shown"
+    screen = as_text(replace(found.part, blocks=found.part.screen))
+    assert "Best control" not in screen
+    assert "(continued)" not in screen
 
 
 def test_p_values_are_corrected_over_the_judges_that_learnt(
@@ -139,8 +144,8 @@ def test_the_best_control_stands_beside_every_gain(
     said, truth = drawn
     study = study_with({**said, "a control": said["better"], "poor control": said["worse"]}, truth)
     (cells,) = brief(tuned(study, Learnt("better", ("base",), {}, {})))
-    assert cells[-1] == "a gain is shown"
-    assert cells[5] == f"a control {cells[3]}"
+    assert cells[-1] == "shown"
+    assert cells[5] == f"{cells[3]} (a control)"
 
 
 def test_a_judge_that_is_silent_on_what_is_hard_has_gained_nothing(
