@@ -56,15 +56,15 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     if not (entries := _with_controls(bench)):
         return tuned
     material = _material(bench)
-    cells = fold_cells(material)
-    told = _told(material, cells)
+    told = _told(material, fold_cells(material))
     judges = [
         LearntJudge(
-            entry.name, learner_of(entry, bench, folder), _for(entry, material), cells,
+            entry.name, learner_of(entry, bench, folder), own, fold_cells(own),
             folder.path / FOLDER, kind="control" if isinstance(entry, CONTROLS) else "judge",
             more={"from": entry.before if isinstance(entry, Learn) else (), "folds": told},
         )
         for entry in entries
+        for own in [_for(entry, material)]
     ]  # fmt: skip
     if bench.config.controls is True and not (has_sklearn() or bench.dataset.textless):
         judges[0].notes = (NO_SKLEARN,)
@@ -80,17 +80,18 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     material = _material(bench)
     return [
         LearntJudge(
-            f"{entry.name}~{name}", learner, _for(entry, material), cells,
+            f"{entry.name}~{name}", learner, own, cells,
             folder.path / FOLDER, kind="tuning", more={"of": entry.name, "as": name},
         )
         for entry in entries
+        for own in [_for(entry, material)]
         for name, learner, cells in [
             *(
                 (name, learner_of(entry, bench, folder), cells)
-                for name, cells in _examined(material, _settings(bench), bench.config.seed)
+                for name, cells in _examined(own, _settings(bench), bench.config.seed)
                 if name == "in-sample" or not (isinstance(entry, Learn) and entry.rounds)
             ),
-            *((n, made, fold_cells(material)) for n, made in _baselines(entry, bench, folder)),
+            *((n, made, fold_cells(own)) for n, made in _baselines(entry, bench, folder)),
         ]
     ]  # fmt: skip
 
@@ -150,9 +151,12 @@ def _baselines(
 
 
 def _for(entry: LearntEntry, material: Material) -> Material:
-    """With those machine-made labels only that the entry learns from."""
-    names = entry.silver if isinstance(entry, Learn) else ()
-    return replace(material, silver={name: material.silver[name] for name in names})
+    """With those machine-made labels only that the entry learns from. What reads no text learns
+    from all other questions: no text tells it anything of another."""
+    names, folds = entry.silver if isinstance(entry, Learn) else (), material.folds
+    if isinstance(entry, BySystemConfig):
+        folds = replace(folds, text=np.arange(len(folds.text)))
+    return replace(material, folds=folds, silver={n: material.silver[n] for n in names})
 
 
 def _told(material: Material, cells: Sequence[Cell]) -> Mapping[str, Any]:

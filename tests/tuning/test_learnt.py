@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import warnings
 from pathlib import Path
@@ -102,3 +103,17 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["tune", str(bench), "--run", str(tmp_path / "run")])
     assert done.exit_code != 0
     assert "has no judge that learns: give one the key `learn`" in str(done.exception)
+
+
+def test_who_reads_no_text_learns_from_all_other_questions(tmp_path: Path) -> None:
+    bench = write_bench(tmp_path, SYS, questions=20)
+    rows = list(csv.DictReader((tmp_path / "labels.csv").open()))
+    stock = "Sorry, there is nothing that I know about this matter at all"
+    rows = [row | ({"text": stock} if row["system"] == "model-x" else {}) for row in rows]
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    jb.run(bench, tmp_path / "run")
+    (home,) = (tmp_path / "run" / "tuning" / "who-wrote-it").iterdir()
+    assert {json.loads((c / "learnt.json").read_text())["n"] for c in home.iterdir()} == {32}
