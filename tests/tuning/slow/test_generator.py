@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from learning_case import write_bench
-from rank_bench_case import write
 from tiny_model import write_tiny_model
 
 import judgebench as jb
@@ -19,9 +18,6 @@ from judgebench.backends.contract import Message, Request
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
-from judgebench.ranking.proxy.arguments import arguments_path, read_arguments
-from judgebench.ranking.rank_bench import load_rank_bench
-from judgebench.ranking.steps import write_arguments_of_all
 from judgebench.runner.bench import load_bench
 from judgebench.runner.stop import Interrupted, Stop
 from judgebench.store.folder import RunFolder
@@ -49,6 +45,13 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Call) -> None:
+    pytest.importorskip("judgebench.ranking.steps", reason="the wing `ranking` is taken out")
+    from rank_bench_case import write
+
+    from judgebench.ranking.proxy.arguments import arguments_path, read_arguments
+    from judgebench.ranking.rank_bench import load_rank_bench
+    from judgebench.ranking.steps import write_arguments_of_all
+
     write(tmp_path)
     rows = (tmp_path / "claims.csv").read_text().splitlines()
     gold = [",".join([*row.split(",")[:3], "few words", row.split(",")[4]]) for row in rows[1:]]
