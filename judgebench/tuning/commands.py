@@ -288,7 +288,7 @@ def review(
         shown_item,
     )
 
-    lines = read_items(path)
+    lines = read_items(path, unique=True)
     items = [shown_item(line) for line in lines]
     if not decisions:
         page = path.with_suffix(".review.html")

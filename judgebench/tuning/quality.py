@@ -117,7 +117,7 @@ class Classifier:
                 author[own] = (share >= 0.5) == self._good[own]
                 unseen[own] = _right(self._learnt(train[~same], own), self._good[own])
         shares = {"classifier": right, "more common": common, "author": author, "unseen": unseen}
-        none = "what is left to learn from is all accepted or all rejected"
+        none = "others wrote too few of both kinds to learn from"
         rate = partial(clustered_mean, clusters=self.folds.question, undefined=none)
         rates = {name: rate(x, is_proportion=True) for name, x in shares.items()}
         rates["classifier minus author"] = rate(right - author)

@@ -64,7 +64,8 @@ def test_what_knows_the_author_alone_is_told(authorship: Classifier) -> None:
     assert "Not shown to know more than the teacher. A classifier that learns “this teacher" in said
     assert "may know who wrote an item and nothing of its quality" in said
     assert (
-        "classifier, on a teacher it never saw: – (n = 0; what is left to learn from is all" in said
+        "on a teacher it never saw: – (n = 0; others wrote too few of both kinds to learn from)"
+        in said
     )
     assert "knows the teacher only: 1.000 [" in said
 

@@ -153,14 +153,15 @@ def test_what_is_wrong_with_decisions_is_said_together(tmp_path: Path) -> None:
 
 
 def test_a_file_that_holds_no_items_is_refused(tmp_path: Path) -> None:
-    path = write_lines(
-        tmp_path / "s.jsonl", [line(1), line(1), {"item_id": 3, "labels": []}, line(2)]
-    )
+    wrong = line(3, transcript=[{"passages": []}], rationale=None)
+    unsound = [line(1), line(1), {"item_id": 3, "labels": []}, line(2), wrong]
+    path = write_lines(tmp_path / "s.jsonl", unsound)
     result = CliRunner().invoke(app, ["tune", "review", str(path)])
-    assert str(result.exception).splitlines() == [
-        f"{path}:2: item_id: occurs twice",
-        *(f"{path}:3: {key}: is missing, or of the wrong kind" for key in
-          ("item_id", "text", "labels")),
+    said = str(result.exception).splitlines()
+    assert said[0] == f"{path}:2: item_id: occurs twice; found 'i1'"
+    assert [one.split(": ")[:2] for one in said[1:]] == [
+        [f"{path}:3", "item_id"], [f"{path}:3", "text"], [f"{path}:3", "labels"],
+        [f"{path}:5", "rationale"], [f"{path}:5", "transcript.0.question"],
     ]  # fmt: skip
     assert list(tmp_path.glob("*.html")) == []
     path.write_text("")
