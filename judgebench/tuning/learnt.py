@@ -153,6 +153,7 @@ class LearntJudge:
         to_learn, an_answer = getattr(self.learner, "calls", (0, 0))
         calls = len(left) * to_learn + n * an_answer
         asked = f", with up to {counted(calls, 'call')} of a model" if calls else ""
+        asked += ", and the talks of its rounds" if left and "rounds" in self._about else ""
         judged = f"judges {counted(n, 'answer')}{asked}"
         return f"{self.name}: learns {counted(len(left), 'time')}{sizes}, {judged}"
 

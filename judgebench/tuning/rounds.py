@@ -66,6 +66,7 @@ class Rounds:
         self._home, self._seed, self._revise = home, seed, True
         self.needs = learner.needs
         self.parse_retries: int = getattr(learner, "parse_retries", 0)
+        self.calls = getattr(learner, "calls", (0, 0))
         self._decided = decisions_in(home / DECISIONS)
 
     def without_revisions(self) -> Rounds:
