@@ -45,6 +45,14 @@ SilverPath = Annotated[
 ]
 
 
+Decisions = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE", help="What a person saved of the page. Repeatable: one per person."
+    ),
+]
+
+
 @app.command(epilog="Example: judgebench tune bench.yaml")
 def bench(
     bench: BenchPath,
@@ -75,10 +83,7 @@ def bench(
 def rounds(
     run: RunDir,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A judge with `rounds`.")],
-    decisions: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="What a person saved of the page. Repeatable."),
-    ] = None,
+    decisions: Decisions = None,
 ) -> None:
     """Write the page on which people decide what two models propose to teach a judge otherwise.
 
@@ -107,7 +112,9 @@ def generator(
         str, typer.Option(metavar="N", help="Rank of the adapter, or full for all weights.")
     ] = "16",
     epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the pairs.")] = 3,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Pairs in a step.")] = 8,
+    batch: Annotated[
+        int, typer.Option("--batch-size", min=1, metavar="N", help="Pairs in a step.")
+    ] = 8,
     learning_rate: Annotated[
         float | None, typer.Option(metavar="RATE", help="Default: 2e-4, or 2e-5 of all weights.")
     ] = None,
@@ -147,7 +154,7 @@ def export(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A judge that learns.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where it is written.")],
     bench: Annotated[
-        Path, typer.Option(metavar="BENCH", help="The benchmark that it is a judge of.")
+        Path, typer.Option(metavar="BENCH", help="The benchmark of the judge.")
     ] = Path("bench.yaml"),
     run: RunOption = None,
     to: Annotated[
@@ -195,10 +202,10 @@ def import_(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="An exported judge.")],
     bench: Annotated[
         Path | None,
-        typer.Option(metavar="BENCH", help="Check it for this benchmark, which it is to judge."),
+        typer.Option(metavar="BENCH", help="The benchmark of the judge."),
     ] = None,
     base: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Where its base weights or encoder lie.")
+        str | None, typer.Option(metavar="FOLDER", help="Where its base weights or encoder lie.")
     ] = None,
     to: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the entry into this YAML file.")
@@ -264,12 +271,7 @@ def data(
 @app.command(epilog="Example: judgebench tune review silver.jsonl --decisions ann.csv")
 def review(
     path: SilverPath,
-    decisions: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="What a person saved of the page. Repeatable: one per person."
-        ),
-    ] = None,
+    decisions: Decisions = None,
 ) -> None:
     """Write a local page on which people check items; with --decisions, split the items by it.
 
