@@ -21,6 +21,7 @@ decided, with the bar and the labels of the population: else it is the interval 
     python benchmarks/decisions.py            # 1,000 draws a world, minutes
     python benchmarks/decisions.py --quick    # 50 draws
     python benchmarks/decisions.py --margins  # how power hangs on the margin for severe answers
+    python benchmarks/decisions.py --learnt   # judges that learn from labels, in folds
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import numpy as np
@@ -40,10 +43,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import judgebench as jb
-from judgebench.decide.conditions import findings
+from judgebench.decide.conditions import Finding, findings
 from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decide.independence import why_copied, why_derived
 from judgebench.decide.rule import DecisionRule
+from judgebench.judges.judge import Task
+from judgebench.records import Answer, HumanLabel
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.camps import camps
@@ -51,6 +56,14 @@ from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_clust
 from judgebench.stats.consensus import median_label
 from judgebench.stats.peers import Bar, bar_of
 from judgebench.stats.thresholds import Choice, cautious_choice, why_no_choice
+from judgebench.study.answers import IndexedAnswers, indexed
+from judgebench.study.truth import TruthConfig
+from judgebench.tuning.by_system import BySystem
+from judgebench.tuning.folds import Folds
+from judgebench.tuning.head import Head, balanced, words
+from judgebench.tuning.judges import fold_cells
+from judgebench.tuning.learnt import Learner
+from judgebench.tuning.training import material_of
 
 RULE = DecisionRule()
 MARGIN = 0.05  # that a judge may be worse than the typical competent annotator
@@ -357,13 +370,16 @@ def side_of(found: Draw) -> tuple[HumanSide, Bar]:
     return side, bar
 
 
-def study(found: Draw, side: HumanSide, rng: np.random.Generator) -> StudyCounts:
-    """The study's counts with two control judges."""
+def study(
+    found: Draw, side: HumanSide, rng: np.random.Generator, more: Mapping[str, IntArray] = {}
+) -> StudyCounts:
+    """The study's counts with two control judges, and the labels (items,) of `more`."""
     truth = side.truth
     shares = np.bincount(truth[truth >= 0], minlength=found.k) / (truth >= 0).sum()
     controls = {
         "constant-majority": np.full(len(truth), shares.argmax()),
         "prior": rng.choice(found.k, size=len(truth), p=shares),
+        **more,
     }
     return study_counts(side, found.judged, found.asked, controls)
 
@@ -525,23 +541,27 @@ def _decide(
     """`true` is empty where the study's intervals are those of something else."""
     counts, gate, choice = made
     conditions = list(findings(counts, RULE, counts.how_many[None, :]))
-    if gate:
-        tally.outcomes["CAN'T TELL"] += 1
-    elif all(f.met[0] for f in conditions):
-        tally.outcomes["REPLACE"] += 1
-    elif choice is not None and _assists(choice):
-        tally.outcomes["ASSIST"] += 1
+    outcome = outcome_of(conditions, gate, choice)
+    tally.outcomes[outcome] += 1
+    if outcome == "ASSIST" and choice is not None:
         place = int(min(choice.threshold, len(world.shares)))
         sent, missed = filters(world)[place]
         tally.wrong_assist += bool(sent > RULE.assist.sent or missed > RULE.assist.missed)
-    elif any(f.not_met[0] for f in conditions):
-        tally.outcomes["DO NOT USE"] += 1
-    else:
-        tally.outcomes["CAN'T TELL"] += 1
     for f in conditions:
         if true and not np.isnan(f.found.low[0]):
             tally.defined[f.key] += 1
             tally.covered[f.key] += bool(f.found.low[0] <= true[f.key] <= f.found.high[0])
+
+
+def outcome_of(conditions: Sequence[Finding], gate: str, choice: Choice | None) -> str:
+    """What the rule says of a study."""
+    if not gate and all(f.met[0] for f in conditions):
+        return "REPLACE"
+    if not gate and _assists(choice):
+        return "ASSIST"
+    if not gate and any(f.not_met[0] for f in conditions):
+        return "DO NOT USE"
+    return "CAN'T TELL"
 
 
 def naive_rules(found: Draw, truth: IntArray) -> Iterator[tuple[str, bool]]:
@@ -551,6 +571,179 @@ def naive_rules(found: Draw, truth: IntArray) -> Iterator[tuple[str, bool]]:
     yield "kappa", bool(cohen_kappa().formula(C) >= 0.6)
     test = alternative_annotator_test(found.own, found.judged, found.k)
     yield "alt-test", bool(test.passes)
+
+
+# --- judges that learn ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Taught:
+    """Answers, three annotators, and a judge that learns words of their labels, in folds.
+
+    `rule` makes the labels: `nothing` (they are drawn at random), the `text` (drawn once for all
+    copies of a text), the `system` that wrote the answer, of which each text holds a word, or a
+    `keyword` that is there or not. A share `follows` of the labels obeys it, the others are
+    drawn. Each text is that of `copies` answers to different questions, their last word changed
+    where they are `near`. Only the keyword is worth learning: else REPLACE is wrong.
+    """
+
+    name: str
+    rule: Literal["nothing", "text", "system", "keyword"]
+    questions: int
+    copies: int = 1
+    near: bool = False
+    follows: float = 1.0
+    items: int = 200
+
+
+TAUGHT = (
+    Taught("shuffled labels", "nothing", 200),
+    Taught("shuffled labels, 5 to a question", "nothing", 40),
+    Taught("5 copies of 40 texts", "text", 200, copies=5),
+    Taught("5 near-copies of 40 texts", "text", 200, copies=5, near=True),
+    Taught("… that tie 40 questions together", "text", 40, copies=5, near=True),
+    Taught("the system decides", "system", 50),
+    Taught("… in 9 of 10", "system", 50, follows=0.8),
+    Taught("a keyword", "keyword", 200),
+)
+_RUBRIC = jb.Rubric.from_labels({"tone": ("fine", "severe")})
+_SYSTEMS, _FOLDS, _NOISE = 4, 5, 0.05
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of a study, with their true labels (items,) and those of annotators (items,
+    annotators)."""
+
+    answers: IndexedAnswers
+    true: IntArray
+    own: IntArray
+
+
+def written(world: Taught, rng: np.random.Generator) -> Answers:
+    """Short texts of drawn words, with labels."""
+    n, words = world.items, np.array([f"word{i}" for i in range(12)])
+    text, system = rng.permutation(n) // world.copies, np.arange(n) % _SYSTEMS
+    true = rng.integers(2, size=n)
+    rule = {"nothing": true, "text": true[text], "system": system % 2, "keyword": true}[world.rule]
+    true = np.where(rng.random(n) < world.follows, rule, true)
+    said = words[rng.integers(len(words), size=(n, 12))][text]
+    if world.near:
+        said[:, -1] = words[rng.integers(len(words), size=n)]
+    if world.rule == "system":
+        said[:, 4] = np.array([f"style{s}" for s in range(_SYSTEMS)])[system]
+    if world.rule == "keyword":
+        said[rule == 1, 4] = "overdose"
+    question = np.arange(n) // (n // world.questions)
+    answers = [
+        Answer(f"i{i}", " ".join(said[i]), "", f"model-{system[i]}", group=f"q{question[i]}")
+        for i in range(n)
+    ]
+    own = np.stack([_noisy(true, np.full(n, _NOISE), 2, rng) for _ in range(3)], axis=1)
+    return Answers(indexed(answers), true, own)
+
+
+def learnt_labels(
+    of: Answers, learner: Learner, by_question: bool, seed: int, home: Path
+) -> IntArray:
+    """(items,) what is said of each answer by what was learnt from the other folds; -1: nothing.
+
+    With folds `by_question` alone, an answer's copies under other questions are learnt from.
+    """
+    labels = [
+        HumanLabel(item_id, f"annotator-{a}", "tone", _RUBRIC.metrics[0].label_texts[label])
+        for item_id, row in zip(of.answers.item_ids(), of.own, strict=True)
+        for a, label in enumerate(row)
+    ]
+    material = material_of(_RUBRIC, of.answers, labels, TruthConfig(), _FOLDS, seed)
+    if by_question:
+        code = material.folds.question
+        fold = np.random.default_rng(seed).permutation(int(code.max()) + 1)[code] % _FOLDS
+        alone = Folds(fold, _FOLDS, code, np.arange(len(code)), joined=True)
+        material = replace(material, folds=alone)
+    found = np.full(len(of.true), -1)
+    for cell in fold_cells(material):
+        folder = home / cell.name
+        folder.mkdir(parents=True)
+        learner.fit(material.training(cell.train), folder, None)
+        tasks = (Task(of.answers[row]) for row in cell.judged.tolist())
+        for row, verdict in zip(cell.judged, learner.judge(tasks, folder), strict=True):
+            if verdict.labels:
+                found[row] = _RUBRIC.metrics[0].label_texts.index(verdict.labels["tone"])
+    return found
+
+
+@dataclass
+class Learnt:
+    """What became of a taught judge's draws, by our folds and by folds of questions alone."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    leaking: Counter[str] = field(default_factory=Counter)
+    naive: Counter[str] = field(default_factory=Counter)
+    right: list[float] = field(default_factory=list)
+    right_leaking: list[float] = field(default_factory=list)
+
+
+def teach(world: Taught, draws: int, seed: int) -> Learnt:
+    """Draw, learn, judge and decide. Controls are the constant, the prior and by-system, which is
+    learnt in the same folds; bag-of-words, which is what is decided here, is none."""
+    rng, tally = np.random.default_rng([seed, *world.name.encode()]), Learnt()
+    for number in range(draws):
+        of = written(world, rng)
+        for by_question in (False, True):
+            with TemporaryDirectory() as home:
+                words_, systems = (
+                    learnt_labels(of, learner, by_question, number, Path(home) / name)
+                    for name, learner in _learners().items()
+                )
+            made, right = _decided(of, words_, systems, rng), float((words_ == of.true).mean())
+            if by_question:
+                tally.leaking[made[0]] += 1
+                tally.right_leaking.append(right)
+            else:
+                tally.outcomes[made[0]] += 1
+                tally.right.append(right)
+                for name, replaces in naive_rules(made[1], median_label(of.own, "upper")):
+                    tally.naive[name] += replaces
+    return tally
+
+
+def _learners() -> Mapping[str, Learner]:
+    return {
+        "bag-of-words": Head("bag-of-words", _RUBRIC, words(), balanced),
+        "by-system": BySystem(_RUBRIC),
+    }
+
+
+def _decided(
+    of: Answers, judged: IntArray, systems: IntArray, rng: np.random.Generator
+) -> tuple[str, Draw]:
+    every = np.ones(len(of.true), dtype=np.bool_)
+    found = Draw(of.true, of.own, judged, every, every, of.answers.clusters.codes, 2)
+    side, _ = side_of(found)
+    counts = study(found, side, rng, {"by-system": systems})
+    gate = _gate(found, side)
+    choice = None if gate else _filter(found, side.truth)
+    conditions = list(findings(counts, RULE, counts.how_many[None, :]))
+    return outcome_of(conditions, gate, choice), found
+
+
+def taught_table(results: Sequence[tuple[Taught, Learnt]]) -> Iterator[str]:
+    """How often a learnt judge is said to replace annotators, in Markdown."""
+    heads = (
+        "world", "questions", "to replace is", "accuracy", *OUTCOMES, *NAIVE.values(),
+        "folds by question: accuracy", "… REPLACE",
+    )  # fmt: skip
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---|--:|---|{'--:|' * (len(heads) - 3)}"
+    for world, tally in results:
+        draws = len(tally.right)
+        right = "right" if world.rule == "keyword" else "wrong"
+        cells = [_share(tally.outcomes[name], draws) for name in OUTCOMES]
+        cells += [_share(tally.naive[name], draws) for name in NAIVE]
+        about = (world.name, str(world.questions), right, f"{np.mean(tally.right):.3f}")
+        claimed = f"{np.mean(tally.right_leaking):.3f}", _share(tally.leaking["REPLACE"], draws)
+        yield f"| {' | '.join((*about, *cells, *claimed))} |"
 
 
 COVERED = {
@@ -667,6 +860,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--world", default="", help="only worlds whose name holds this")
     parser.add_argument("--margins", action="store_true", help="margins for severe answers instead")
+    parser.add_argument("--learnt", action="store_true", help="judges that learn instead")
     parser.add_argument("--plot", default="", help="with --margins: a picture of them")
     parser.add_argument("--quick", action="store_true", help="50 draws a world")
     asked = parser.parse_args()
@@ -677,6 +871,14 @@ def main() -> None:
         print("\n".join(margins_table(rows)))
         if asked.plot:
             draw_margins(rows, asked.plot)
+        return
+    if asked.learnt:
+        taught = [world for world in TAUGHT if asked.world in world.name]
+        learn: Callable[[Taught], Learnt] = partial(teach, draws=draws, seed=asked.seed)
+        with ProcessPoolExecutor(asked.workers) as pool:
+            tallies = list(zip(taught, pool.map(learn, taught), strict=True))
+        print(f"{draws} studies a world, seed {asked.seed}\n")
+        print("\n".join(taught_table(tallies)))
         return
     worlds = [world for world in WORLDS if asked.world in world.name]
     work: Callable[[World], Tally] = partial(run_world, draws=draws, seed=asked.seed)
