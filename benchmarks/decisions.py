@@ -29,7 +29,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -690,7 +690,7 @@ def teach(world: Taught, draws: int, seed: int) -> Learnt:
     rng, tally = np.random.default_rng([seed, *world.name.encode()]), Learnt()
     for number in range(draws):
         of = written(world, rng)
-        for by_question in (False, True):
+        for by_question in (False, True) if world.copies > 1 else (False,):
             with TemporaryDirectory() as home:
                 words_, systems = (
                     learnt_labels(of, learner, by_question, number, Path(home) / name)
@@ -728,7 +728,7 @@ def _decided(
     return outcome_of(conditions, gate, choice), found
 
 
-def taught_table(results: Sequence[tuple[Taught, Learnt]]) -> Iterator[str]:
+def taught_table(results: Iterable[tuple[Taught, Learnt]]) -> Iterator[str]:
     """How often a learnt judge is said to replace annotators, in Markdown."""
     heads = (
         "world", "questions", "to replace is", "accuracy", *OUTCOMES, *NAIVE.values(),
@@ -742,7 +742,10 @@ def taught_table(results: Sequence[tuple[Taught, Learnt]]) -> Iterator[str]:
         cells = [_share(tally.outcomes[name], draws) for name in OUTCOMES]
         cells += [_share(tally.naive[name], draws) for name in NAIVE]
         about = (world.name, str(world.questions), right, f"{np.mean(tally.right):.3f}")
-        claimed = f"{np.mean(tally.right_leaking):.3f}", _share(tally.leaking["REPLACE"], draws)
+        claimed = ("–", "–")
+        if tally.right_leaking:
+            share = _share(tally.leaking["REPLACE"], draws)
+            claimed = f"{np.mean(tally.right_leaking):.3f}", share
         yield f"| {' | '.join((*about, *cells, *claimed))} |"
 
 
@@ -876,9 +879,9 @@ def main() -> None:
         taught = [world for world in TAUGHT if asked.world in world.name]
         learn: Callable[[Taught], Learnt] = partial(teach, draws=draws, seed=asked.seed)
         with ProcessPoolExecutor(asked.workers) as pool:
-            tallies = list(zip(taught, pool.map(learn, taught), strict=True))
-        print(f"{draws} studies a world, seed {asked.seed}\n")
-        print("\n".join(taught_table(tallies)))
+            print(f"{draws} studies a world, seed {asked.seed}\n")
+            for line in taught_table(zip(taught, pool.map(learn, taught), strict=True)):
+                print(line, flush=True)
         return
     worlds = [world for world in WORLDS if asked.world in world.name]
     work: Callable[[World], Tally] = partial(run_world, draws=draws, seed=asked.seed)
