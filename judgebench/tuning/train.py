@@ -164,7 +164,7 @@ class _Training:
         self._recipe, self._folder, self._signature = recipe, folder, signature
         self._base = base
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._half = _has_bf16(self._device)
+        self._half = has_bf16(self._device)
         self._model, self._tokenizer = _model_of(base, recipe, self._half)
         self._model.to(self._device).train()
         self._named = {n: p for n, p in self._model.named_parameters() if p.requires_grad}
@@ -375,7 +375,7 @@ def _model_of(base: str, recipe: Recipe, half: bool) -> tuple[Any, Any]:
     return peft.get_peft_model(model, config), tokenizer
 
 
-def _has_bf16(device: str) -> bool:
+def has_bf16(device: str) -> bool:
     """Whether the machine computes in bfloat16, and does not only emulate it."""
     import torch
 
