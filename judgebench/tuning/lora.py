@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,7 +60,7 @@ class Lora:
     def describe(self) -> Mapping[str, Any]:
         about = dict(self._untuned.describe())
         asked = {k: v for k, v in about.items() if k not in ("judge", "rubric", "runtime")}
-        told: dict[str, Any] = {"learn": "lora", "recipe": asdict(recipe_of(self._entry))}
+        told: dict[str, Any] = {"learn": "lora", "recipe": recipe_of(self._entry).about}
         if self._entry.stages:
             told["stages"] = [stage.model_dump() for stage in self._entry.stages]
         return {**told, "asked": asked, "runtime": about["runtime"]}

@@ -16,11 +16,11 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from judgebench.backends.adapter import import_peft, note_base
 from judgebench.backends.checkpoint import identify, load
@@ -63,6 +63,11 @@ class Recipe:
     context: int | None = None
     seed: int = 0
 
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What the weights depend on: the passes only round."""
+        return {key: value for key, value in asdict(self).items() if key != "tokens"}
+
 
 @dataclass(frozen=True)
 class Watch:
@@ -75,31 +80,26 @@ class Watch:
     every_s: float = 60.0
 
 
-class Others(Protocol):
-    """Processes that train together: each computes its part of every step."""
-
-    rank: int
-    n: int
-
-    def add_up(self, tensors: Sequence[Any]) -> None:
-        """Each tensor becomes the sum over all processes."""
-        ...
+def _of_one(tensors: Sequence[Any]) -> None:
+    """The sum over a single process."""
 
 
-class Alone:
-    """One process."""
+@dataclass(frozen=True)
+class Share:
+    """Which of `n` processes this is that train together. `add_up` makes each tensor the sum over
+    all of them; the first one writes."""
 
-    rank, n = 0, 1
+    rank: int = 0
+    n: int = 1
+    add_up: Callable[[Sequence[Any]], None] = _of_one
 
-    def add_up(self, tensors: Sequence[Any]) -> None: ...
 
-
-UNWATCHED, ALONE = Watch(), Alone()
+UNWATCHED, ALONE = Watch(), Share()
 
 
 def train(
     blocks: Sequence[Sequence[Example]], base: str, recipe: Recipe, folder: Path,
-    watch: Watch = UNWATCHED, others: Others = ALONE,
+    watch: Watch = UNWATCHED, share: Share = ALONE,
 ) -> Mapping[str, Any]:  # fmt: skip
     """Train the model `base` (folder, hub name or GGUF file) on the blocks, one after another, and
     leave `adapter/` or, without a rank, `model/` in the folder; returns facts about the training.
@@ -113,15 +113,18 @@ def train(
         raise SetupError("nothing to train on: no example is left")
     identity = identify(base)
     texts = [[[one.ids, one.places] for one in block] for block in blocks]
-    signature = content_hash([_FORM, identity, asdict(recipe), texts])
+    signature = content_hash([_FORM, identity, recipe.about, texts])
     done = folder / _DONE
     if done.exists() and (found := json.loads(done.read_text()))["signature"] == signature:
         return {**found["facts"]}
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with memory_errors(), _own_chance(recipe.seed):
-        facts = _Training(blocks, base, recipe, folder, signature).run(watch, others)
-        if others.rank == 0:
+    import torch
+
+    with memory_errors(), torch.random.fork_rng():
+        torch.manual_seed(recipe.seed)
+        facts = _Training(blocks, base, recipe, folder, signature).run(watch, share)
+        if share.rank == 0:
             content = {"signature": signature, "base": identity, "facts": facts}
             with disk_errors(folder):
                 write_atomically(done, to_json(content, indent=1).encode())
@@ -139,17 +142,8 @@ def memory_errors() -> Any:
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "memory" not in str(error):
             raise
-        message = "out of memory in training; lower tokens, context or rank; nothing is lost"
+        message = "out of memory in training: lower tokens (it then goes on), context or rank"
         raise RunError(message) from error
-
-
-@contextmanager
-def _own_chance(seed: int) -> Any:
-    import torch
-
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        yield
 
 
 class _Training:
@@ -183,30 +177,8 @@ class _Training:
         ]
         self._losses: list[float] = []  # of each step done
 
-    def run(self, watch: Watch, others: Others) -> Mapping[str, Any]:
+    def run(self, watch: Watch, share: Share) -> Mapping[str, Any]:
         """Train to the end and leave what was trained."""
-        self._tell_of_the_left_out(watch)
-        self._resume()
-        total, first, kept = len(self._steps), len(self._losses), time.monotonic()
-        began, tokens = kept, 0
-        watch.progress.start(watch.name, total, first)
-        for step in range(first, total):
-            examples = self._examples(step)
-            loss, stopped = self._learn(examples, step, watch.stop, others)
-            self._losses.append(loss)
-            tokens += sum(len(one.ids) for one in examples)
-            speed = tokens / (time.monotonic() - began)
-            watch.progress.advance(watch.name, f"loss {loss:.3f}, {speed:,.0f} tokens/s")
-            if others.rank == 0 and (stopped or time.monotonic() - kept >= watch.every_s):
-                self._keep()
-                kept = time.monotonic()
-            if stopped:
-                raise Interrupted
-        if others.rank == 0:
-            self._finish()
-        return self._facts(tokens / max(time.monotonic() - began, 1e-9))
-
-    def _tell_of_the_left_out(self, watch: Watch) -> None:
         n = self._left_out + sum(map(len, self._blocks))
         told = f"longer than the context of {self._context:,} tokens"
         if not self._steps:
@@ -214,6 +186,25 @@ class _Training:
         if self._left_out:
             told = f"{self._left_out:,} of {n:,} examples are {told} and are left out"
             watch.progress.say(f"{watch.name}: {told}")
+        self._resume()
+        total, first, kept = len(self._steps), len(self._losses), time.monotonic()
+        began, tokens = kept, 0
+        watch.progress.start(watch.name, total, first)
+        for step in range(first, total):
+            examples = self._examples(step)
+            loss, stopped = self._learn(examples, step, watch.stop, share)
+            self._losses.append(loss)
+            tokens += sum(len(one.ids) for one in examples)
+            speed = tokens / (time.monotonic() - began)
+            watch.progress.advance(watch.name, f"loss {loss:.3f}, {speed:,.0f} tokens/s")
+            if share.rank == 0 and (stopped or time.monotonic() - kept >= watch.every_s):
+                self._keep()
+                kept = time.monotonic()
+            if stopped:
+                raise Interrupted
+        if share.rank == 0:
+            self._finish()
+        return self._facts(tokens / max(time.monotonic() - began, 1e-9))
 
     def _examples(self, step: int) -> list[Example]:
         """Those of a step; drawn by seed, so that they are the same in every process and after
@@ -225,7 +216,7 @@ class _Training:
         return [examples[i] for i in length_buckets(lengths, self._recipe.batch, chance)[number]]
 
     def _learn(
-        self, examples: Sequence[Example], step: int, stop: StopSign, others: Others
+        self, examples: Sequence[Example], step: int, stop: StopSign, share: Share
     ) -> tuple[float, bool]:
         """One step: the mean loss of a token that is learnt, and whether any process is to stop."""
         import torch
@@ -233,14 +224,14 @@ class _Training:
         learnt = sum(len(one.places) for one in examples)
         told = torch.tensor([0.0, float(stop.wanted)], device=self._device)
         for number, some in enumerate(_passes(examples, self._recipe.tokens)):
-            if number % others.n == others.rank:
+            if number % share.n == share.rank:
                 loss = self._loss(some) / learnt
                 loss.backward()
                 told[0] += loss.detach()
         weights = list(self._named.values())
         for weight in weights:  # a process may have had no pass of this step
             weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
-        others.add_up([told, *[weight.grad for weight in weights]])
+        share.add_up([told, *[weight.grad for weight in weights]])
         torch.nn.utils.clip_grad_norm_(weights, _CLIP)
         for group in self._optimizer.param_groups:
             group["lr"] = self._recipe.learning_rate * _share(step, len(self._steps))
