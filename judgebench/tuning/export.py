@@ -30,7 +30,7 @@ from judgebench.tuning.alike import sketch
 from judgebench.tuning.card import card
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.exported import CARD, KNOWN, MANIFEST, MODEL, RUBRIC, as_judge, read_export
-from judgebench.tuning.judges import open_examination, open_judges
+from judgebench.tuning.judges import learner_of, open_examination, open_judges
 from judgebench.tuning.learnt import LEARNT, SEARCH, Learner
 from judgebench.tuning.training import TrainingSet
 
@@ -57,18 +57,19 @@ def export_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool 
     with run.locked(), closing(whole), written_whole(to) as part:
         whole.begin(work)
         learnt, ((_, train),) = whole.fitted(0), whole.parts()
-        _copy(whole.learner, learnt, part / MODEL, merged=merged)
+        recipe = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
+        judging = learn_entry(as_judge(recipe), bench.file, None)
+        learner = learner_of(judging, bench, run)
+        _copy(learner, learnt, part / MODEL, merged=merged)
         rubric, study = train.rubric, _study(bench, run)
         _write_beside(part, rubric, train)
         beside = {file: len(more) for file, more in train.beside.items()}
-        recipe = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
-        judging = learn_entry(as_judge(recipe), bench.file, None)
         content = {
             "judgebench": judgebench.__version__,
             "name": name,
             "recipe": recipe,
             "merged": merged,
-            "about": dict(whole.learner.describe()),
+            "about": dict(learner.describe()),
             "needs": {judge: signed[judge] for judge in judging.needs},
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             "signature": signature,

@@ -48,7 +48,6 @@ class Exported(BaseModel):
     recipe: dict[str, Any]
     about: dict[str, Any]
     needs: dict[str, str]
-    signature: str
     merged: bool
     files: dict[str, str]
     seal: str

@@ -128,6 +128,7 @@ def copied(body: Any, count: int) -> Play:
     [
         "bag-of-words",
         "head, encoder: words",
+        "head, encoder: words, rounds: {n: 1, suggester: llm, objector: llm}",
         "recalibrate, from: llm",
         "examples, from: llm, k: 3",
         "instructions, from: llm, revisions: 1, tries: 1",
@@ -139,7 +140,7 @@ def test_it_says_what_the_learner_says(tmp_path: Path, way: str) -> None:
     with Loopback(copied) as server:
         llm = [LLM.format(name=name, url=server.base_url) for name in ("llm", "other")]
         judges = f"{llm[0] * ('llm' in way)}  - {{name: who, learn: {way}}}"
-        placed, renamed = exported(tmp_path, judges), ", from: {llm: other}" * ("llm" in way)
+        placed, renamed = exported(tmp_path, judges), ", from: {llm: other}" * ("from:" in way)
         judges = f"{llm[1]}  - {{name: mine, tuned: {placed}{renamed}}}"
         bench = elsewhere(tmp_path / "b", judges)
         jb.run(bench, tmp_path / "run-b")
