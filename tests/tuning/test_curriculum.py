@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,11 @@ def test_without_a_mixed_stage_all_is_learnt_from(rubric: Rubric) -> None:
     stages = (Stage(data="low.jsonl", share=0.25), Stage(data="human"))
     assert [len(b.train) for b in blocks_of(train, stages, 0)] == [5, 30]
     assert [(b.name, len(b.train)) for b in blocks_of(train, (), 0)] == [("human", 30)]
+    # What is to be learnt again comes last, whatever the stages are.
+    again = replace(train, again=[train.only(np.arange(7)), train.only(np.arange(0))])
+    blocks = blocks_of(again, stages, 0)
+    assert [(b.name, len(b.train)) for b in blocks[2:]] == [("again-1", 7)]
+    assert again.hash != train.hash
 
 
 def test_shuffled_are_the_same_answers_in_one_block(rubric: Rubric) -> None:
