@@ -1,4 +1,4 @@
-"""SmolLM2 learns a rule that was planted in the answers, from 120 labels, on a laptop."""
+"""SmolLM2 learns a rule that was planted in the answers, from 100 labels, on a laptop."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def write_planted(folder: Path, n: int) -> Path:
         csv.writer(file).writerows(rows)
     (folder / "dose.yaml").write_text(RUBRIC)
     judge = (
-        "{name: tuned, learn: lora, model: smollm2, rank: 16, epochs: 4, learning_rate: 0.001, "
-        "probabilities: independent}"
+        "{name: tuned, learn: lora, model: smollm2, rank: 16, epochs: 6, batch: 4, "
+        "learning_rate: 0.001, probabilities: independent}"
     )
     bench = folder / "bench.yaml"
     bench.write_text(
@@ -67,11 +67,11 @@ def write_planted(folder: Path, n: int) -> Path:
 
 
 def test_a_planted_rule_is_learnt_out_of_fold(smollm2: Path, tmp_path: Path) -> None:
-    study = jb.run(write_planted(tmp_path, 120), tmp_path / "run")
+    study = jb.run(write_planted(tmp_path, 200), tmp_path / "run")
     (judge,) = (judge for judge in study.judges if judge.name == "tuned")
     said = {item: verdict.labels.get("risk") for item, verdict in judge.verdicts.items()}
-    right = sum(said[f"a{k}"] == ("Severe" if k % 2 else "Safe") for k in range(120))
-    assert right >= 0.9 * 120
+    right = sum(said[f"a{k}"] == ("Severe" if k % 2 else "Safe") for k in range(200))
+    assert right >= 0.9 * 200
     for facts in (tmp_path / "run" / "tuning").rglob("learnt.json"):
         print(json.loads(facts.read_text()))
-    print(f"{right} of 120 right out of fold")
+    print(f"{right} of 200 right out of fold")
