@@ -18,7 +18,8 @@ from judgebench.backends.weights import fetch, is_fetchable
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.tuning.example import Texts
-from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch, train
+from judgebench.tuning.several import train_on_all
+from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch
 from judgebench.yaml_file import read_models
 
 ABOUT = "generator.json"
@@ -65,7 +66,7 @@ def tune_generator(
         texts.example(Request("", tuple(Message(t.role, t.content) for t in p.messages)), p.target)
         for p in pairs
     ]
-    facts = train([examples], base, recipe, training, watch)
+    facts = train_on_all([examples], base, recipe, training, watch)
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     if recipe.rank is None:

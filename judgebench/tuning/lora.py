@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -26,6 +27,7 @@ from judgebench.runner.judging import Work
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.curriculum import blocks_of, described
 from judgebench.tuning.example import Example, Texts
+from judgebench.tuning.learnt import LEARNT
 from judgebench.tuning.several import train_on_all
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch
 from judgebench.tuning.training import TrainingSet
@@ -121,7 +123,14 @@ class Lora:
         merge(self._base, folder / ADAPTER, to / MODEL)
 
     def _opened(self, folder: Path) -> TransformersBackend:
-        if (folder / MODEL).is_dir():
+        if (folder / MODEL).is_dir() and self._entry.rank != "full":  # merged
+            return TransformersBackend(str(folder / MODEL), self._settings)
+        learnt = folder / LEARNT
+        facts = json.loads(learnt.read_text()) if learnt.is_file() else {}
+        if facts and facts["sha256"] != self._trained(folder):
+            message = "holds other weights than were trained: delete it to train again"
+            raise SetupError(Problem(message, str(folder)))
+        if self._entry.rank == "full":
             return TransformersBackend(str(folder / MODEL), self._settings)
         return TransformersBackend(self._base, self._settings, folder / ADAPTER)
 

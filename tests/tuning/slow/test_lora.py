@@ -407,3 +407,11 @@ def test_a_benchmark_with_a_tuned_model(tiny: Path, tmp_path: Path, rank: Any) -
     began = time.time()
     jb.run(bench, tmp_path / "run")  # nothing is learnt or asked again
     assert all((cell / "learnt.json").stat().st_mtime < began for cell in cells)
+
+    weights = next((cells[0] / (MODEL if rank == "full" else ADAPTER)).glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    rubric = load_rubric(tmp_path / "tone.yaml")
+    config = entry(tiny).model_copy(update={"rank": rank})
+    learner = Lora(config, rubric, load_prompt("structured"))
+    with pytest.raises(SetupError, match="holds other weights than were trained: delete it to"):
+        next(learner.judge([Task(Answer("a", "few words"))], cells[0]))
