@@ -24,6 +24,7 @@ from judgebench.tuning.regression import Recipe
 from judgebench.tuning.training import TrainingSet
 
 pytestmark = pytest.mark.transformers
+pytest.importorskip("transformers", reason="needs the extra `tuning`")
 TOPICS = ("a broken leg", "a sore throat", "a missed train", "a late bus", "a burnt hand")
 
 

@@ -11,6 +11,7 @@ import pytest
 from judgebench.tuning.quality import Classifier
 
 pytestmark = pytest.mark.transformers
+pytest.importorskip("transformers", reason="needs the extra `tuning`")
 GOOD = ("The answer is right about the dose.", "It names the danger and refers to a doctor.")
 BAD = ("My favourite football team won.", "The weather on Sunday was lovely and warm.")
 
