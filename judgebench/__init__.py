@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judgebench.api import check as check
     from judgebench.api import compare as compare
     from judgebench.api import decide as decide
+    from judgebench.api import export_judge as export_judge
     from judgebench.api import load_bench as load_bench
     from judgebench.api import open_run as open_run
     from judgebench.api import prefer as prefer
@@ -72,8 +73,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "align", "analyse", "check", "compare", "decide", "load_bench", "open_run", "prefer",
-        "rank", "report", "run", "stress", "study", "tune",
+        "align", "analyse", "check", "compare", "decide", "export_judge", "load_bench", "open_run",
+        "prefer", "rank", "report", "run", "stress", "study", "tune",
     ),
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),

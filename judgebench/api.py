@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -320,6 +320,42 @@ def tune(
         loaded = load(Path(bench), extend=extend)
         bench = run(loaded, folder, budget=budget, show_progress=show_progress)
     return _found(bench, "tuning", "judge that learns")
+
+
+def export_judge(
+    bench: str | Path,
+    name: str,
+    to: str | Path,
+    *,
+    folder: str | Path | None = None,
+    merged: bool = False,
+) -> Path:
+    """Write what a judge learns from all labels into the folder `to`, with rubric, manifest and
+    model card, to be used on other data: `{name: NAME, tuned: TO}` among the judges.
+
+    `folder` is the run folder (default: runs/NAME of the benchmark), which must hold the judge's
+    out-of-fold verdicts. `merged` writes a whole model in place of an adapter. Raises SetupError
+    where that cannot be, or where `to` is there already.
+
+    >>> import judgebench as jb
+    >>> found = jb.tune("bench.yaml", "runs/tuned")
+    >>> jb.export_judge("bench.yaml", "my-judge", "exported", folder="runs/tuned").name
+    'exported'
+    """
+    _need("tuning")
+    from judgebench.progress import NoProgress
+    from judgebench.runner.bench import default_run_folder
+    from judgebench.runner.budget import Budget
+    from judgebench.runner.judging import Work
+    from judgebench.runner.stop import Stop
+    from judgebench.store.folder import RunFolder
+
+    export = import_module("judgebench.tuning.export").export_judge
+    with closing(load_bench(bench)) as loaded:
+        at = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
+        work = Work(at, NoProgress(), Budget(None), Stop())
+        export(loaded, name, Path(to), work, merged=merged)
+    return Path(to)
 
 
 def _need(wing: str) -> None:

@@ -29,7 +29,7 @@ STRENGTH_RESAMPLES = 500
 """Bradley-Terry strengths are found by iteration, resample by resample: at most so many."""
 FEW_SYSTEMS = 4
 """With fewer systems a correlation of rankings takes a handful of values only."""
-_MOST_STEPS, _CLOSE = 100, 1e-9  # of log strengths
+_AT_ONCE = 120  # systems that are fitted in one call, of several resamples
 NO_STRENGTHS = (
     "no Bradley-Terry strengths exist: some systems won, or lost, every comparison with the "
     "others, or were never compared with them"
@@ -60,9 +60,10 @@ def wins_by_cluster(
 def bradley_terry(wins: FloatArray) -> FloatArray:
     """Log strengths (..., S), with mean 0, of wins (..., S, S); NaN where there are none.
 
-    P(i beats j) = 1 / (1 + exp(s_j - s_i)), ties half a win each: Bradley and Terry (1952). There
-    are none where the systems fall into two groups of which one never won against the other: Ford
-    (1957), "Solution of a Ranking Problem from Binary Comparisons".
+    P(i beats j) = 1 / (1 + exp(s_j - s_i)), ties half a win each: Bradley and Terry (1952), fitted
+    with evalica (Ustalov 2025). There are none where the systems fall into two groups of which one
+    never won against the other: Ford (1957), "Solution of a Ranking Problem from Binary
+    Comparisons".
 
     >>> bradley_terry(np.array([[0.0, 3.0], [1.0, 0.0]])).round(3).tolist()
     [0.549, -0.549]
@@ -70,8 +71,10 @@ def bradley_terry(wins: FloatArray) -> FloatArray:
     S = wins.shape[-1]
     flat = wins.reshape(-1, S, S)
     found = np.full((len(flat), S), np.nan)
-    able = _reached(flat).all(axis=(-2, -1))
-    found[able] = _strengths(flat[able])
+    able = np.flatnonzero(_reached(flat).all(axis=(-2, -1)))
+    each = max(1, _AT_ONCE // S)
+    for start in range(0, len(able), each):
+        found[able[start : start + each]] = _strengths(flat[able[start : start + each]])
     return found.reshape(*wins.shape[:-2], S)
 
 
@@ -85,25 +88,21 @@ def _reached(wins: FloatArray) -> NDArray[np.bool_]:
 
 
 def _strengths(wins: FloatArray) -> FloatArray:
-    """Log strengths (n, S) of wins (n, S, S) that have some, by Newton's method.
+    """Log strengths (n, S) of wins (n, S, S), fitted in one call as systems that never meet."""
+    import evalica
+    import pandas as pd
 
-    Its steps are damped as the likelihood, which is generalised self-concordant, needs in order to
-    fall with each: Sun and Tran-Dinh (2019), theorem 2.
-    """
-    S = wins.shape[-1]
-    played, won = wins + wins.swapaxes(-1, -2), wins.sum(axis=-1)
-    s = np.zeros(won.shape)
-    for _ in range(_MOST_STEPS):
-        chance = 1 / (1 + np.exp(s[:, None, :] - s[:, :, None]))
-        gradient = won - (played * chance).sum(axis=-1)
-        weight = played * chance * (1 - chance)
-        hessian = np.eye(S) * weight.sum(axis=-1)[:, None] - weight + 1 / S  # + 1 / S: mean 0
-        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        widest = np.ptp(step, axis=-1, keepdims=True)
-        s += step * np.log1p(widest) / np.where(widest > 0, widest, 1)
-        if widest.max(initial=0) < _CLOSE:
-            break
-    return np.asarray(s - s.mean(axis=-1, keepdims=True))
+    n, S, _ = wins.shape
+    of, i, j = np.nonzero(wins)
+    winners = [evalica.Winner.X] * len(of)
+    scores = evalica.bradley_terry(
+        (of * S + i).tolist(), (of * S + j).tolist(), winners, pd.RangeIndex(n * S),
+        weights=wins[of, i, j].tolist(), tolerance=1e-8, limit=10_000,
+    ).scores  # fmt: skip
+    log = np.empty(n * S)
+    log[scores.index.to_numpy()] = np.log(scores.to_numpy())
+    found = log.reshape(n, S)
+    return np.asarray(found - found.mean(axis=1, keepdims=True))
 
 
 def rankings(

@@ -273,5 +273,7 @@ def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learn
         case LoraConfig():
             from judgebench.tuning.lora import Lora
 
-            return Lora(entry, rubric, load_prompt(entry.prompt, bench.file.parent))
+            beside = bench.file.parent / entry.model
+            found = entry.model_copy(update={"model": str(beside)}) if beside.exists() else entry
+            return Lora(found, rubric, load_prompt(entry.prompt, bench.file.parent))
     raise TypeError(type(entry))

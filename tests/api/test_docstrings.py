@@ -11,7 +11,7 @@ import pytest
 import judgebench as jb
 
 # Those of wings are tested with them.
-OF_WINGS = ("compare", "prefer", "rank", "stress", "tune")
+OF_WINGS = ("compare", "export_judge", "prefer", "rank", "stress", "tune")
 FUNCTIONS = sorted(
     name for name in jb.__all__ if inspect.isfunction(getattr(jb, name)) and name not in OF_WINGS
 )

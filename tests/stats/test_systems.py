@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import evalica
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
@@ -40,34 +38,6 @@ def test_strengths_have_the_greatest_likelihood() -> None:
     together = bradley_terry(np.stack([W, W.T, W] * 20))  # several are fitted in one call
     np.testing.assert_allclose(together[0], best, atol=1e-5)
     np.testing.assert_allclose(together[1], -best, atol=1e-5)
-
-
-@pytest.mark.parametrize("systems", [2, 3, 8])
-def test_strengths_are_those_of_evalica(systems: int) -> None:
-    """Also of systems that are far apart."""
-    rng = np.random.default_rng(systems)
-    true = rng.normal(scale=1.5, size=systems)
-    played = np.triu(rng.integers(5, 60, (systems, systems)), 1)
-    first = rng.binomial(played, 1 / (1 + np.exp(true - true[:, None])), (20, systems, systems))
-    W = first + (played - first).swapaxes(1, 2).astype(float)
-    found = bradley_terry(W)
-    assert not np.isnan(found).all()
-    for one, strengths in zip(W, found, strict=True):
-        if np.isnan(strengths).any():
-            continue
-        i, j = np.nonzero(one)
-        scores = evalica.bradley_terry(
-            i.tolist(), j.tolist(), [evalica.Winner.X] * len(i), pd.RangeIndex(systems),
-            weights=one[i, j].tolist(), tolerance=1e-12, limit=100_000,
-        ).scores  # fmt: skip
-        log = np.log(scores.sort_index().to_numpy())
-        np.testing.assert_allclose(strengths, log - log.mean(), atol=1e-7)
-
-
-def test_one_win_among_a_million_is_enough() -> None:
-    """A chain of systems, each of which wins a million times against the next and loses once."""
-    W = np.diag([1e6] * 4, 1) + np.diag([1.0] * 4, -1)
-    np.testing.assert_allclose(np.diff(bradley_terry(W)), -np.log(1e6), rtol=1e-9)
 
 
 def test_to_number_the_systems_otherwise_permutes_everything() -> None:

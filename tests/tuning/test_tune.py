@@ -322,10 +322,14 @@ def test_every_figure_can_be_drawn(run: Path) -> None:
     assert [t.get_text() for t in axes.get_xticklabels()] == ["6", "12", "36"]
 
 
-def test_the_example_of_tune_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
+@pytest.mark.parametrize("name", ["tune", "export_judge"])
+def test_the_example_of_a_function_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write_bench(tmp_path, "  - {name: my-judge, learn: by-system}", more="tuning: {folds: 4}")
     monkeypatch.chdir(tmp_path)
-    (test,) = (t for t in doctest.DocTestFinder(recurse=False).find(jb.tune, "tune") if t.examples)
+    found = doctest.DocTestFinder(recurse=False).find(getattr(jb, name), name)
+    (test,) = (test for test in found if test.examples)
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 
 
