@@ -41,6 +41,9 @@ rank: $(SLOW)/$(MARK) ## Rank arguments on a tiny synthetic task with trained ev
 # Some tests wait for servers and processes, so one worker more than there are cores.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
+# Each worker has a core: threads of BLAS that wait for work would take it from the others.
+test: export OPENBLAS_NUM_THREADS = 1
+test: export OMP_NUM_THREADS = 1
 test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (about 5 minutes on 2 cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

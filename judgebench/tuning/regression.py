@@ -65,6 +65,7 @@ def fitted(X: Any, y: IntArray, k: int, recipe: Recipe) -> Iterator[Regression]:
     """One for each strength: `X` (rows, width), dense or sparse, `y` (rows,) places among `k`
     labels. Of one label only, the constant."""
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
 
     labels, width = np.unique(y), X.shape[1]
     code: IntArray = np.searchsorted(labels, y)
@@ -77,7 +78,10 @@ def fitted(X: Any, y: IntArray, k: int, recipe: Recipe) -> Iterator[Regression]:
     weighted = "balanced" if recipe.balanced else None
     model = LogisticRegression(max_iter=5_000, warm_start=True, class_weight=weighted)
     for C in recipe.strengths:
-        model.set_params(C=C).fit(X, code)
+        # On so few rows threads of BLAS only wait for each other, a hundred times as long as they
+        # work where other processes work too.
+        with threadpool_limits(1):
+            model.set_params(C=C).fit(X, code)
         weights, more = np.split(model.coef_.copy(), [width], axis=1)
         apart = np.append(0, _FREE * more[0]) if recipe.ordinal else 0
         yield Regression(k, labels, weights, model.intercept_ + apart)

@@ -52,6 +52,7 @@ def judge_file(server: Loopback) -> str:
     return "writer.yaml"
 
 
+@pytest.mark.usefixtures("every_format")
 def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
     with Loopback([said(json.dumps(FALSE))]) as server:
         told = call(

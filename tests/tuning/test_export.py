@@ -128,7 +128,10 @@ def copied(body: Any, count: int) -> Play:
     [
         "bag-of-words",
         "head, encoder: words",
-        "head, encoder: words, rounds: {n: 1, suggester: llm, objector: llm}",
+        pytest.param(
+            "head, encoder: words, rounds: {n: 1, suggester: llm, objector: llm}",
+            marks=pytest.mark.long,
+        ),
         "recalibrate, from: llm",
         "examples, from: llm, k: 3",
         "instructions, from: llm, revisions: 1, tries: 1",
