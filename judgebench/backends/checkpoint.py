@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,27 @@ def load(model: str, *, dtype: str, placed: str | None = None, dense: bool = Fal
             from transformers import GgufConfig
 
             how["quantization_config"] = GgufConfig(dequantize=True)
-        return AutoModelForCausalLM.from_pretrained(where, **how).eval(), tokenizer_of(model)
+        with quietly():
+            return AutoModelForCausalLM.from_pretrained(where, **how).eval(), tokenizer_of(model)
     except Exception as error:  # no memory, an unknown architecture, torn weights, ...
         raise SetupError(f"transformers: cannot load {model!r}: {error}") from error
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Hides the progress bars of transformers and its report of unused weights."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def tokenizer_of(model: str) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judgebench.backends.checkpoint import quietly
 from judgebench.backends.weights import WEIGHTS, fetch
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
 
@@ -188,7 +188,7 @@ def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     try:
-        with _quietly():
+        with quietly():
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
             for name in _ATTENTION_DROPOUT:
                 if hasattr(config, name):
@@ -210,23 +210,6 @@ def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
     if unfit:
         raise SetupError(Problem(unfit, str(folder), field="encoder"))
     return model.float(), tokenizer
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Hides the progress bars of transformers and its report of unused weights."""
-    from transformers.utils import logging
-
-    before = logging.get_verbosity()
-    bars = logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def token_limit(model: Any) -> int | None:

@@ -245,8 +245,8 @@ def load_bench(
         dataset = dataset and _limited(dataset, rubric, limit)
         if extend is not None:
             loaded = Loaded(config, file, whole, rubric, dataset)
-            if dataset and dataset.textless:
-                gather.tell(extend.wing, _no_texts("it reads answers", dataset))
+            if dataset and dataset.textless and extend.reads_texts:
+                gather.tell(extend.wing, no_texts("it reads answers", dataset))
             else:
                 extension = gather(extend.wing, extend, loaded)
             if dataset is not None and extension is not None:
@@ -494,7 +494,7 @@ def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file:
     prompt = load_prompt(spec.prompt, relative_to=file.parent)
     check_judge(spec, prompt, rubric)
     if dataset is not None and dataset.textless:
-        raise SetupError(_no_texts("the model reads answers", dataset))
+        raise SetupError(no_texts("the model reads answers", dataset))
     if dataset is not None and prompt.asks_for_reference:
         lacking, some = 0, list[str]()
         kind, several = judged_kind(spec, prompt), len(rubric.kinds) > 1
@@ -514,7 +514,8 @@ def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset | None, file:
     return prompt
 
 
-def _no_texts(why: str, dataset: Dataset) -> Problem:
+def no_texts(why: str, dataset: Dataset) -> Problem:
+    """That whoever reads answers cannot do without their texts."""
     message = f"{why}, whose texts are not given: name their column, `text`, or a file of them"
     return Problem(message, found=", ".join(dataset.textless))
 

@@ -125,9 +125,13 @@ class Loaded:
 
 
 class Extend(Protocol):
-    """Makes an extension; raises SetupError with every problem of the wing's settings."""
+    """Makes an extension; raises SetupError with every problem of the wing's settings. One that
+    `reads_texts` is not asked where these are not given."""
 
     @property
     def wing(self) -> str: ...
+
+    @property
+    def reads_texts(self) -> bool: ...
 
     def __call__(self, loaded: Loaded) -> Extension: ...

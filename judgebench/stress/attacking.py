@@ -32,6 +32,7 @@ class Attacking:
     sample: int | None = None
     reviewed: bool = False
     wing: str = "stress"
+    reads_texts: bool = True
 
     def __call__(self, loaded: Loaded) -> Extension:
         """What is altered and how; without a sound data set the attacks are checked all the same.

@@ -11,7 +11,7 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.prompt import load_prompt
-from judgebench.runner.bench import Bench, Gathered
+from judgebench.runner.bench import Bench, Gathered, no_texts
 from judgebench.runner.extension import Extension, LearntEntry, Loaded
 from judgebench.store.folder import RunFolder
 from judgebench.study.answers import indexed
@@ -34,7 +34,7 @@ from judgebench.tuning.folds import components
 from judgebench.tuning.head import has_sklearn, open_head
 from judgebench.tuning.instructions import open_instructions
 from judgebench.tuning.learnt import Cell, Learner, LearntJudge
-from judgebench.tuning.recalibrate import open_recalibrate
+from judgebench.tuning.recalibrate import open_recalibrate, rubric_of
 from judgebench.tuning.rounds import Rounds, panel_of
 from judgebench.tuning.silver import read_silver, with_silver
 from judgebench.tuning.training import Material, material_of
@@ -64,7 +64,7 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
             more={"from": entry.before if isinstance(entry, Learn) else (), "folds": told},
         )
         for entry in entries
-        for own in [_for(entry, material)]
+        for own in [_for(entry, material, bench)]
     ]  # fmt: skip
     if bench.config.controls is True and not (has_sklearn() or bench.dataset.textless):
         judges[0].notes = (NO_SKLEARN,)
@@ -84,7 +84,7 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
             folder.path / FOLDER, kind="tuning", more={"of": entry.name, "as": name},
         )
         for entry in entries
-        for own in [_for(entry, material)]
+        for own in [_for(entry, material, bench)]
         for name, learner, cells in [
             *(
                 (name, learner_of(entry, bench, folder), cells)
@@ -101,6 +101,7 @@ class Examining:
     """That what is learnt is also examined: an `Extend`."""
 
     wing: str = "tuning"
+    reads_texts: bool = False  # each way to learn says so of itself
 
     def __call__(self, loaded: Loaded) -> Extension:
         answers = tuple(loaded.dataset.answers) if loaded.dataset else ()
@@ -150,13 +151,15 @@ def _baselines(
         yield "more-steps", learner.without_revisions()
 
 
-def _for(entry: LearntEntry, material: Material) -> Material:
-    """With those machine-made labels only that the entry learns from. What reads no text learns
-    from all other questions: no text tells it anything of another."""
+def _for(entry: LearntEntry, material: Material, bench: Bench) -> Material:
+    """With those metrics that it judges, and those machine-made labels only that the entry learns
+    from. What reads no text learns from all other questions: no text tells it of another."""
     names, folds = entry.silver if isinstance(entry, Learn) else (), material.folds
     if isinstance(entry, BySystemConfig):
         folds = replace(folds, text=np.arange(len(folds.text)))
-    return replace(material, folds=folds, silver={n: material.silver[n] for n in names})
+    rubric = rubric_of(entry, bench) if isinstance(entry, RecalibrateConfig) else material.rubric
+    silver = {name: material.silver[name] for name in names}
+    return replace(material, rubric=rubric, folds=folds, silver=silver)
 
 
 def _told(material: Material, cells: Sequence[Cell]) -> Mapping[str, Any]:
@@ -179,6 +182,10 @@ def check_judges(bench: Bench) -> None:
     if not _with_controls(bench):
         return
     settings, problems = _settings(bench), list[Problem]()
+    for entry in bench.learning if bench.dataset.textless else ():
+        if isinstance(entry, HeadConfig | BagOfWordsConfig | LoraConfig):
+            missing = no_texts("it reads answers", bench.dataset)
+            problems.append(replace(missing, field=f"judges.{entry.name}"))
     systems = {answer.system for answer in bench.answers}
     for system in settings.holdout_systems:
         if system not in systems:

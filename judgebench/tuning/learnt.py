@@ -89,6 +89,7 @@ class LearntJudge:
             **learner.describe(),
             "trained_on": [[c.name, t.hash] for c, t in zip(cells, self._trained, strict=True)],
             "judged": content_hash(self._cell_of.tolist()),
+            "metrics": [metric.id for metric in material.rubric.metrics],
             "rubric": {"name": material.rubric.name, "hash": material.rubric.content_hash},
         }  # fmt: skip
         self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})

@@ -66,7 +66,7 @@ def measure_tuning(study: Study) -> Tuned | None:
         reached = [row for name in scored for row in scores(study, judges[name], metric)]
         reached = [r for r in reached if r.statistic in keys and r["failures"] == "left_out"]
         rows += reached
-        for one in taught:
+        for one in (one for one in taught if judges[one.name].judges(metric)):
             best = _best(Results(tuple(reached)), rivals[one.name], keys)
             rows += _gains(study, judges[one.name], best, metric)
             rows += _otherwise(study, one, metric, keys)

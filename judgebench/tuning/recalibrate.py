@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from judgebench.judges.judge import Judge
 from judgebench.records import Answer, Status
-from judgebench.rubric import Metric
+from judgebench.rubric import Metric, Rubric
 from judgebench.runner.bench import Bench
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.probability_scores import LEAST_PROBABILITY
@@ -31,8 +31,16 @@ def open_recalibrate(entry: RecalibrateConfig, bench: Bench, run: RunFolder) -> 
     able: Sequence[Judge] = (*bench.judges, *bench.recorded)
     signed = {judge.name: judge.signature for judge in able}
     members = {name: signed[name] for name in entry.needs}  # in the order of what was learnt
+    return Head(entry.learn, rubric_of(entry, bench), verdicts(members, run), both_kinds)
+
+
+def rubric_of(entry: RecalibrateConfig, bench: Bench) -> Rubric:
+    """The metrics that any of its judges judges."""
     rubric = bench.rubric.of_kind("answer") or bench.rubric
-    return Head(entry.learn, rubric, verdicts(members, run), both_kinds)
+    recorded = {judge.name: judge.metrics for judge in bench.recorded}
+    every = [metric.id for metric in rubric.metrics]
+    said = {metric for name in entry.needs for metric in recorded.get(name, every)}
+    return rubric.only([metric for metric in every if metric in said])
 
 
 def both_kinds(metric: Metric) -> Sequence[Recipe]:

@@ -176,3 +176,37 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         ran(tmp_path, AGAIN)
     with pytest.raises(SetupError, match="from"):
         ran(tmp_path, "  - {name: again, learn: recalibrate}")
+
+
+def test_labels_and_verdicts_without_texts_suffice(tmp_path: Path) -> None:
+    """On the metric that the judge judges, as verdicts from a file often are."""
+    rows = ["item_id,group,annotator,tone,length,gpt"]
+    for n in range(40):
+        right = ("Friendly", "Rude")[n % 2]
+        length = ("Long", "Short")[n % 3 == 0]
+        said = right if n % 5 else ("Rude", "Friendly")[n % 2]
+        rows += [f"i{n},q{n},{who},{right},{length},{said}" for who in ("Ann", "Bob")]
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    (tmp_path / "rubric.yaml").write_text(
+        "name: two\nversion: '1'\ninstructions: Judge.\nmetrics:\n"
+        "  - {id: tone, title: Tone, question: 'How?', kind: ordinal,\n"
+        "     labels: [{text: Friendly}, {text: Rude}]}\n"
+        "  - {id: length, title: Length, question: 'How long?', kind: nominal,\n"
+        "     labels: [{text: Long}, {text: Short}]}\n"
+    )
+    more = "  - {name: words, learn: head, encoder: words}\n"
+    text = (
+        "name: two\nrubric: rubric.yaml\ndata: labels.csv\njudges:\n"
+        "  - {name: gpt, column: {tone: gpt}}\n"
+        "  - {name: better, learn: recalibrate, from: gpt}\n"
+    )
+    (tmp_path / "bench.yaml").write_text(text)
+    found = jb.tune(tmp_path / "bench.yaml", tmp_path / "run")
+    sides = found.results.select("gain", "accuracy", judge="better", failures="left_out")
+    assert {row["side"]: row.estimate.value for row in sides if row.estimate.n == 40} == {
+        "before": 0.8, "learnt": 0.8, "difference": 0.0,
+    }  # fmt: skip
+    assert not found.results.select("gain", judge="better", metric="length")
+    (tmp_path / "words.yaml").write_text(text + more)
+    with pytest.raises(SetupError, match="judges.words: it reads answers, whose texts are not gi"):
+        jb.load_bench(tmp_path / "words.yaml")
