@@ -78,8 +78,10 @@ test-long: $(VENV)/$(MARK)-dev ## 10,000 answers through a failing server, kill 
 
 test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four
 
+# What trains for many minutes is left out: make test-transformers HEAVY=transformers
+HEAVY ?= transformers and not long
 test-transformers: $(SLOW)/$(MARK) ## transformers with outlines, with a real model
-	$(SLOW)/bin/python -m pytest tests/slow tests/*/slow -m transformers
+	$(SLOW)/bin/python -m pytest tests/slow tests/*/slow -m "$(HEAVY)"
 
 test-vllm: $(SLOW)/$(MARK) ## vLLM in process and as a server, with a real model (Linux, CPU or GPU)
 	$(SLOW)/bin/python -m pytest tests/slow -m vllm

@@ -248,7 +248,6 @@ train([examples(60), examples(30, 1)], sys.argv[1], QUICK, Path(sys.argv[2]), Wa
 """
 
 
-@pytest.mark.long
 def test_killed_at_random_moments_it_gives_the_same_weights(tiny: Path, tmp_path: Path) -> None:
     here = Path(__file__).parent
     folder, rng, kills = tmp_path / "killed", random.Random(4), 0
