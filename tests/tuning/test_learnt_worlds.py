@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "decisions.py"
-LIMIT, MANY = 0.025, 200
+LIMIT, MANY = 0.025, 40
 
 
 @pytest.fixture(scope="module")
