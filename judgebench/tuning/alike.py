@@ -27,8 +27,11 @@ _Runs = NDArray[np.uint64]
 
 
 def alike_texts(answers: IndexedAnswers) -> IntArray:
-    """(answers,): a number that answers share whose texts are alike."""
-    return alike([answer.text for answer in answers])
+    """(answers,): a number that answers share whose texts are alike. One without a text, or of
+    which none is known, has a number of its own: there is nothing that could be remembered."""
+    texts = [answer.text for answer in answers]
+    rows, empty = np.arange(len(texts)), np.array([not text for text in texts], dtype=np.bool_)
+    return np.where(empty, len(texts) + rows, alike(texts))
 
 
 def alike(texts: Sequence[str]) -> IntArray:

@@ -1,4 +1,4 @@
-"""A tuned judge, taken along: what it learnt from all labels, with all that tells what it is."""
+"""The export of a tuned judge: what it learnt from all labels, a manifest and a model card."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.stats.arrays import IntArray
-from judgebench.study.answers import IndexedAnswers, text_lengths
+from judgebench.study.answers import IndexedAnswers
 from judgebench.tuning.alike import alike_texts
 
 
@@ -42,9 +42,6 @@ def folds_of(answers: IndexedAnswers, n: int, seed: int = 0) -> Folds:
     """Components drawn by seed into `n` folds, each into the one with the fewest answers so far,
     the largest first. Raises SetupError where there are fewer components than folds."""
     question, text = answers.clusters.codes, alike_texts(answers)
-    # Where there is no text, or none is known, there is none that could be remembered.
-    empty = np.array([length == 0 for length in text_lengths(answers.all)], dtype=np.bool_)
-    text = np.where(empty, len(text) + np.arange(len(text)), text)
     whole = components(question, text)
     sizes = np.bincount(whole)
     joined = sizes.max(initial=0) <= 2 * len(answers) / n
