@@ -51,6 +51,17 @@ class Tab:
         await self.call("Page.navigate", url=url)
         await self.until("Page.loadEventFired", before)
 
+    async def reload(self, expression: str, value: str) -> None:
+        """Reload until the expression has that value, 20 times at most: a busy browser hands what a
+        page keeps to the next one a moment later."""
+        for _ in range(20):
+            before = len(self.events)
+            await self.call("Page.reload")
+            await self.until("Page.loadEventFired", before)
+            if await self.value(expression) == value:
+                return
+            await asyncio.sleep(0.2)
+
     async def until(self, method: str, since: int = 0) -> None:
         """Wait for an event, counted from the place `since` in the events."""
         while not any(e["method"] == method for e in self.events[since:]):
@@ -123,3 +134,14 @@ async def _port(file: Path) -> int:
             return int(lines[0])
         await asyncio.sleep(0.1)
     raise TimeoutError("the browser did not start")
+
+
+async def save(tab: Tab, folder: Path) -> Path:
+    """Press the button and wait for the file."""
+    await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+    await tab.value("document.getElementById('save').click()")
+    for _ in range(600):
+        if found := list(folder.glob("*.csv")):
+            return found[0]
+        await asyncio.sleep(0.1)
+    raise TimeoutError("nothing was saved")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
-from browser import Tab, browse, needs_browser
+from browser import Tab, browse, needs_browser, save
 from odd_texts import HOSTILE
 from rank_case import items
 
@@ -25,17 +24,6 @@ async def click(tab: Tab, item: int, argument: int, rank: int) -> None:
     )
 
 
-async def save(tab: Tab, folder: Path) -> Path:
-    """Press the button and wait for the file."""
-    await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-    await tab.value("document.getElementById('save').click()")
-    for _ in range(600):
-        if found := list(folder.glob("*.csv")):
-            return found[0]
-        await asyncio.sleep(0.1)
-    raise TimeoutError("nothing was saved")
-
-
 def test_ranks_outlive_a_reload_and_reach_the_table(tmp_path: Path) -> None:
     write_sheets(items(2), ["anna"], tmp_path, n=None, seed=0)
     page = tmp_path / "sheets" / "anna.html"
@@ -51,7 +39,7 @@ def test_ranks_outlive_a_reload_and_reach_the_table(tmp_path: Path) -> None:
             "(() => { const e = document.querySelector('#item-0 input.remark');"
             f" e.value = {REMARK!r}; e.dispatchEvent(new Event('input')); }})()"
         )
-        await tab.open(page.as_uri())
+        await tab.reload(PROGRESS, "1 of 2 items ranked")
         seen += [await tab.value(PROGRESS), await tab.value(RANKS)]
         saved = await save(tab, folder)
         assert tab.complaints() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Tab, browse, needs_browser
+from browser import Tab, browse, needs_browser, save
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_texts import HOSTILE
@@ -187,17 +186,6 @@ PROGRESS = "document.getElementById('progress').textContent"
 SHOWN = "document.getElementById('item').innerText"
 
 
-async def save(tab: Tab, folder: Path) -> Path:
-    """Press the button and wait for the file."""
-    await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-    await tab.value("document.getElementById('save').click()")
-    for _ in range(600):
-        if found := list(folder.glob("*.csv")):
-            return found[0]
-        await asyncio.sleep(0.1)
-    raise TimeoutError("nothing was saved")
-
-
 @needs_browser
 def test_answers_by_keyboard_outlive_a_reload_and_are_read_back(tmp_path: Path) -> None:
     lines = [line(n, text=text) for n, text in enumerate(["One.", "Two.", "\n".join(HOSTILE)])]
@@ -210,11 +198,7 @@ def test_answers_by_keyboard_outlive_a_reload_and_are_read_back(tmp_path: Path) 
         for key in ("p", "p", "f", "ArrowRight", "f", "ArrowDown", "p"):
             await tab.press(key)
         seen = [await tab.value(PROGRESS)]
-        for _ in range(20):  # a busy browser hands what is kept to the next page a moment later
-            await tab.open(page.as_uri())  # goes on at the first item without all answers
-            if await tab.value(PROGRESS) == seen[0]:
-                break
-            await asyncio.sleep(0.2)
+        await tab.reload(PROGRESS, seen[0])  # goes on at the first item without all answers
         seen += [await tab.value(PROGRESS), await tab.value(SHOWN)]
         await tab.press("ArrowRight")
         for _ in range(3):

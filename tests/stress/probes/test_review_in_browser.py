@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from browser import Tab, browse, needs_browser
+from browser import Tab, browse, needs_browser, save
 from review_case import altered, hostile
 
 from judgebench.stress.probes.review import (
@@ -24,17 +23,6 @@ ITEM = "document.querySelector('.card header b + b').textContent"
 DIFFERS = "document.getElementById('differs').hidden"
 TOLD = "document.getElementById('how-many').textContent"
 REMARK = "=1+1, \"quoted\";\nand '-2' 😀"
-
-
-async def save(tab: Tab, folder: Path) -> Path:
-    """Press the button and wait for the file."""
-    await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-    await tab.value("document.getElementById('save').click()")
-    for _ in range(600):
-        if found := list(folder.glob("*.csv")):
-            return found[0]
-        await asyncio.sleep(0.1)
-    raise TimeoutError("nothing was saved")
 
 
 def test_decisions_outlive_a_reload_and_reach_the_table(tmp_path: Path) -> None:
@@ -54,7 +42,7 @@ def test_decisions_outlive_a_reload_and_reach_the_table(tmp_path: Path) -> None:
         await tab.press("ArrowRight")
         await tab.press("a")
         await tab.press("a")  # taken back
-        await tab.open(page.as_uri())
+        await tab.reload(PROGRESS, "2 of 4 decided · 1 accepted · 1 rejected")
         seen += [await tab.value(PROGRESS), await tab.value(ITEM), await tab.value(DIFFERS)]
         saved = await save(tab, folder)
         assert tab.complaints() == []
@@ -98,7 +86,7 @@ def test_answers_of_the_table_are_there_and_answers_of_the_browser_stay_over_the
             text = text.replace(f'"{item_id}","","","",', f'"{item_id}","{decision}","B","",')
         written["csv"].write_text(text, encoding="utf-8-sig")
         write_review([*items[:3], replace(items[3], text="Mended.")], to)
-        await tab.open(written["html"].as_uri())
+        await tab.reload(PROGRESS, "3 of 4 decided · 2 accepted · 1 rejected")
         seen = [await tab.value(PROGRESS), await tab.value(TOLD)]
         await tab.value("window.confirm = () => true; document.getElementById('forget').click()")
         return [*seen, await tab.value(PROGRESS), await tab.value(DIFFERS)]
