@@ -48,6 +48,9 @@ from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decide.independence import why_copied, why_derived
 from judgebench.decide.rule import DecisionRule
 from judgebench.judges.judge import Task
+from judgebench.learning.folds import Folds
+from judgebench.learning.learnt import Learner
+from judgebench.learning.training import material_of
 from judgebench.records import Answer, HumanLabel
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
@@ -59,11 +62,8 @@ from judgebench.stats.thresholds import Choice, cautious_choice, why_no_choice
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.study.truth import TruthConfig
 from judgebench.tuning.by_system import BySystem
-from judgebench.tuning.folds import Folds
 from judgebench.tuning.head import Head, balanced, words
 from judgebench.tuning.judges import fold_cells
-from judgebench.tuning.learnt import Learner
-from judgebench.tuning.training import material_of
 
 RULE = DecisionRule()
 MARGIN = 0.05  # that a judge may be worse than the typical competent annotator

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
     from judgebench.progress import Progress
     from judgebench.results.shown import Shown
-    from judgebench.runner.bench import Bench
+    from judgebench.runner.bench import Bench, BenchConfig
     from judgebench.runner.extension import LearntEntry, LearntJudge
     from judgebench.store.folder import RunFolder
     from judgebench.study.study import Study
 
-WINGS = ("compare", "decide", "preferences", "ranking", "stress", "tuning")
+WINGS = ("compare", "decide", "preferences", "ranking", "scorers", "stress", "tuning")
 
 Lines = Sequence[tuple[str, str]]  # (name, what it is)
+
+
+def _none_beside(config: BenchConfig, file: Path, node: yaml.Node | None) -> Sequence[LearntEntry]:
+    return ()
 
 
 def _never(value: Mapping[str, Any]) -> bool:
@@ -72,13 +76,15 @@ class Learning:
 
     `entry` reads an entry of `judges` that has one of the `keys`, seen from a file. `check` looks
     at a benchmark with such entries, and `open` makes its judges, in a run folder, without calling
-    a model; all raise SetupError with every problem.
+    a model; `beside` are entries that stand under a key of the wing's own in the bench.yaml
+    `file`. All raise SetupError with every problem.
     """
 
     keys: tuple[str, ...]
     entry: Callable[[Any, Path, yaml.Node | None], LearntEntry]
     check: Callable[[Bench], None]
     open: Callable[[Bench, RunFolder], Sequence[LearntJudge]]
+    beside: Callable[[BenchConfig, Path, yaml.Node | None], Sequence[LearntEntry]] = _none_beside
 
 
 @dataclass(frozen=True)

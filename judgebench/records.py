@@ -215,7 +215,8 @@ class Verdict:
     `gpt-4o-2024-08-06, engine fp_44709d6fcb`. `shown` holds a Showing for each request in which
     several texts stood side by side, `rationale` the judge's own reasons, `transcript` what it
     looked up, and `reasoning` what a reasoning model thought before its reply, as far as the
-    endpoint tells it apart from the reply.
+    endpoint tells it apart from the reply. `score` is the number of a scorer; a judge that follows
+    from one has turned it so that more is more severe.
     """
 
     item_id: str
@@ -237,6 +238,7 @@ class Verdict:
     rationale: str = ""
     transcript: tuple[Lookup, ...] = ()
     reasoning: str = ""
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 GROUND = {"errors", "records", "files", "texts", "yaml_file", "shipped", "stats"}
 CORE = {
     "rubric", "prompt", "template", "data", "backends", "judges", "store", "study", "runner",
-    "align", "report", "results", "retrieval", "web", "progress", "writer",
+    "align", "report", "results", "retrieval", "web", "progress", "writer", "learning",
 }  # fmt: skip
 WINGS = set(NAMES)
 ENTRANCE = {"", "__main__", "api", "cli", "check", "features", "importing", "init"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
     "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",
+    "rouge_score", "sacrebleu", "nltk", "bert_score", "ot",
 ]  # fmt: skip
 READS_FILES = {"judgebench.store", "judgebench.files", "judgebench.data"}
 MODULES = sorted(PACKAGE.rglob("*.py"))

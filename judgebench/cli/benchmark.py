@@ -92,7 +92,7 @@ def _judge(
     parts = [
         counted(len(bench.answers), "answer"),
         counted(bench.dataset.n_labels, "human label"),
-        counted(len(bench.judges) + len(bench.recorded) + len(bench.learning), "judge"),
+        counted(bench.n_judges, "judge"),
         counted(len(bench.juries), "jury", "juries"),
         counted(len(bench.controls), "control judge"),
     ]

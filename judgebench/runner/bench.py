@@ -59,6 +59,7 @@ from judgebench.runner.extension import (
     LearntJudge,
     Loaded,
     Variant,
+    is_judge,
 )
 from judgebench.shipped import is_file, shipped_folder, shipped_names
 from judgebench.study.answers import ids_and_groups
@@ -165,6 +166,12 @@ class Bench:
         return {judge.name for kind in kinds for judge in kind}
 
     @property
+    def n_judges(self) -> int:
+        """How many give labels and are no control, jury or calibration."""
+        made = [entry for entry in self.learning if is_judge(entry)]
+        return len(self.judges) + len(self.recorded) + len(made)
+
+    @property
     def parents(self) -> Mapping[str, str]:
         """The id of what each altered answer was made of, by its own."""
         lines = self.extension.lines if self.extension else ()
@@ -190,7 +197,7 @@ class Bench:
         counts = listed([counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()])
         parts = [
             f"{counts}{beside} with {counted(self.dataset.n_labels, 'human label')}",
-            counted(len(self.judges) + len(self.recorded) + len(self.learning), "judge"),
+            counted(self.n_judges, "judge"),
             counted(len(self.controls), "control judge"),
         ]
         return f"a benchmark of {listed(parts)}"
@@ -424,7 +431,9 @@ def _judge_configs(
         gather(f"judges.{i}", _judge_config, entry, file, node_below(node, "judges", i))
         for i, entry in enumerate(config.judges)
     ]
+    beside = [gather("", kind.beside, config, file, node) or () for kind in learnings()]
     specs = [spec for spec in found if spec is not None]
+    specs += [entry for entries in beside for entry in entries]
     names = Counter(spec.name for spec in specs)
     names.update(c for c in ABOUT if c in names)
     for name, count in names.items():
@@ -433,7 +442,7 @@ def _judge_configs(
             gather.tell("judges", Problem(message, found=name))
     able = (JudgeConfig, RecordedConfig)
     asked = {spec.name for spec in specs if isinstance(spec, able)}
-    made = {spec.name for spec in specs if not isinstance(spec, CORE_ENTRIES)}
+    made = {s.name for s in specs if not isinstance(s, CORE_ENTRIES) and is_judge(s)}
     for spec in specs if None not in found else []:
         field, known = "from", asked
         needed: Sequence[str] = ()

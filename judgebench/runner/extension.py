@@ -45,6 +45,11 @@ class LearntEntry(Protocol):
     def needs(self) -> Sequence[str]: ...
 
 
+def is_judge(entry: LearntEntry) -> bool:
+    """Whether the entry gives labels; one that only scores says so by an attribute of this name."""
+    return bool(getattr(entry, "is_judge", True))
+
+
 class LearntJudge(Judge, Protocol):
     """A judge that learns before it judges, once those that it `needs` are done.
 

@@ -70,6 +70,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         # (answers, metrics) of int32
         self._labels: bytearray | NDArray[Any] = bytearray(self._row.size * size)
         self._probabilities = _FiledProbabilities(metrics, size)
+        self._scores: FloatArray | None = None  # (answers,), once a verdict has one
         self.usage = Usage()
         self.cost: float | None = None
         self.models = Counter[str]()
@@ -97,6 +98,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         found._status_of = np.frombuffer(self._status_of, np.int8)[rows]
         found._labels = np.frombuffer(self._labels, np.int32).reshape(-1, len(self._metrics))[rows]
         found._probabilities = self._probabilities.only(rows)
+        found._scores = None if self._scores is None else np.append(self._scores, np.nan)[rows]
         return found
 
     def _note(self, verdict: Verdict, file: int, offset: int, number: int) -> None:
@@ -117,9 +119,20 @@ class FiledVerdicts(Mapping[str, Verdict]):
         except (AttributeError, TypeError, OverflowError, struct.error):
             message = "is no verdict: its probabilities are no numbers by metric and label"
             raise SetupError(Problem(message, str(self._paths[file]), number)) from None
+        self._note_score(row, verdict.score, file, number)
         self._offsets[row], self._file_of[row] = offset, file
         own = verdict.reason == TRAINED_ON
         self._status_of[row] = _TRAINED_ON if own else _STATUSES.index(verdict.status)
+
+    def _note_score(self, row: int, score: Any, file: int, number: int) -> None:
+        if score is None and self._scores is None:
+            return
+        if not isinstance(score, float | int | None):
+            message = "is no verdict: its score is no number"
+            raise SetupError(Problem(message, str(self._paths[file]), number))
+        if self._scores is None:
+            self._scores = np.full(len(self._answers), np.nan)
+        self._scores[row] = np.nan if score is None else score
 
     def _note_labels(self, row: int, labels: Mapping[str, str]) -> None:
         place = row * self._row.size
@@ -159,6 +172,14 @@ class FiledVerdicts(Mapping[str, Verdict]):
             rows = self._rows_of(answers)
             found = np.where(rows[:, None] < 0, np.nan, found[rows])
         return shares(found, metric)
+
+    def scores(self, answers: IndexedAnswers) -> FloatArray:
+        """Like `study.verdicts.scores`."""
+        if self._scores is None:
+            return np.full(len(answers), np.nan)
+        if answers is self._answers:
+            return self._scores
+        return np.append(self._scores, np.nan)[self._rows_of(answers)]
 
     def _rows_of(self, answers: IndexedAnswers) -> Labels:
         """The row here of each of these answers, -1 where it has none."""

@@ -32,6 +32,8 @@ class Indexed(Protocol):
 
     def status_counts(self) -> Mapping[Status, int]: ...
 
+    def scores(self, answers: IndexedAnswers) -> FloatArray: ...
+
 
 def weighed(metric: Metric) -> tuple[str, ...]:
     """The labels in the rubric's order, then those of `abstain`."""
@@ -87,6 +89,17 @@ def label_indices(
         label, row = verdict.labels.get(metric.id), answers.row(item_id)
         if label is not None and row >= 0:
             found[row] = metric.index(label)
+    return found
+
+
+def scores(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> FloatArray:
+    """The score of each answer (answers,), NaN where there is none."""
+    if isinstance(verdicts, Indexed):
+        return verdicts.scores(answers)
+    found = np.full(len(answers), np.nan)
+    for item_id, verdict in verdicts.items():
+        if verdict.score is not None and (row := answers.row(item_id)) >= 0:
+            found[row] = verdict.score
     return found
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
+from judgebench.learning.learnt import verdict_of
+from judgebench.learning.training import TrainingSet
 from judgebench.records import Verdict
 from judgebench.rubric import Rubric
 from judgebench.runner.judging import Work
-from judgebench.tuning.learnt import verdict_of
-from judgebench.tuning.training import TrainingSet
 
 _COUNTS = "counts.json"
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from judgebench.learning.training import TrainingSet
 from judgebench.tuning.config import HUMAN, MIXED, SHUFFLED, Stage, files_of
-from judgebench.tuning.training import TrainingSet
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
+from judgebench.learning.alike import Known, sketch
+from judgebench.learning.training import TrainingSet
 from judgebench.records import Answer, Usage, Verdict
 from judgebench.retrieval.encoder import find_beside
 from judgebench.retrieval.library import WORDS
@@ -32,9 +34,7 @@ from judgebench.runner.forecast import CHARACTERS_A_TOKEN
 from judgebench.runner.judging import Work
 from judgebench.stats.arrays import FloatArray
 from judgebench.store.answer_file import AnswerFile, write_answers
-from judgebench.tuning.alike import Known, sketch
 from judgebench.tuning.config import ExamplesConfig
-from judgebench.tuning.training import TrainingSet
 
 _LOG = logging.getLogger("judgebench.backends")  # which a run shows with its progress
 _CASES, _LABELS = "cases.jsonl", "labels.json"

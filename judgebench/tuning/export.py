@@ -17,6 +17,9 @@ from judgebench.align.against_truth import scores
 from judgebench.backends.weights import sha256_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json
+from judgebench.learning.alike import sketch
+from judgebench.learning.learnt import LEARNT, SEARCH, Learner
+from judgebench.learning.training import TrainingSet
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
 from judgebench.runner.bench import Bench
@@ -26,13 +29,10 @@ from judgebench.store.folder import RunFolder
 from judgebench.store.integrity import sealed
 from judgebench.store.open import open_run
 from judgebench.study.study import Study
-from judgebench.tuning.alike import sketch
 from judgebench.tuning.card import card
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.exported import CARD, KNOWN, MANIFEST, MODEL, RUBRIC, as_judge, read_export
 from judgebench.tuning.judges import learner_of, open_examination, open_judges
-from judgebench.tuning.learnt import LEARNT, SEARCH, Learner
-from judgebench.tuning.training import TrainingSet
 
 _SHOWN = ("accuracy", "balanced_accuracy", "weighted_kappa", "severe_recall")
 

@@ -15,6 +15,8 @@ import numpy as np
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
+from judgebench.learning.learnt import verdict_of
+from judgebench.learning.training import TrainingSet
 from judgebench.records import Answer, Status, Verdict
 from judgebench.retrieval.encoder import find_beside
 from judgebench.retrieval.library import WORDS
@@ -24,9 +26,7 @@ from judgebench.runner.bench import Bench
 from judgebench.runner.judging import Work
 from judgebench.stats.arrays import FloatArray
 from judgebench.tuning.config import BagOfWordsConfig, HeadConfig
-from judgebench.tuning.learnt import verdict_of
 from judgebench.tuning.regression import Recipe, Regression, chosen, fitted
-from judgebench.tuning.training import TrainingSet
 
 _FIELDS = ("question", "text")
 _AT_ONCE = 256

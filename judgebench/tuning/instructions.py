@@ -24,6 +24,8 @@ from judgebench.files import drop_torn_line, read_lines, to_line, write_atomical
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import looks_like_refusal
+from judgebench.learning.learnt import SEARCH
+from judgebench.learning.training import TrainingSet
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import disarm
 from judgebench.records import Verdict, content_hash
@@ -39,8 +41,6 @@ from judgebench.store.verdict_file import read_verdicts
 from judgebench.study.answers import indexed
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.tuning.examples import language_model
-from judgebench.tuning.learnt import SEARCH
-from judgebench.tuning.training import TrainingSet
 from judgebench.writer import FENCED, WritingTerms, fenced, read_shape, schema_of, write_texts
 
 CHOSEN, BEFORE = "rubric.yaml", "rubric-before.yaml"

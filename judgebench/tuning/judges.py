@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
+from judgebench.learning.learnt import Cell, Learner, LearntJudge, fold_cells, folds_told
+from judgebench.learning.training import Material, material_of
 from judgebench.prompt import load_prompt
 from judgebench.runner.bench import Bench, Gathered, no_texts
 from judgebench.runner.extension import Extension, LearntEntry, Loaded
@@ -30,14 +31,11 @@ from judgebench.tuning.config import (
     TuningConfig,
 )
 from judgebench.tuning.examples import open_examples
-from judgebench.tuning.folds import components
 from judgebench.tuning.head import has_sklearn, open_head
 from judgebench.tuning.instructions import open_instructions
-from judgebench.tuning.learnt import Cell, Learner, LearntJudge
 from judgebench.tuning.recalibrate import open_recalibrate, rubric_of
 from judgebench.tuning.rounds import Rounds, panel_of
 from judgebench.tuning.silver import read_silver, with_silver
-from judgebench.tuning.training import Material, material_of
 from judgebench.tuning.tuned import TunedEntry, TunedJudge
 
 FOLDER = "tuning"  # in a run folder: what was learnt
@@ -56,7 +54,7 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     if not (entries := _with_controls(bench)):
         return tuned
     material = _material(bench)
-    told = _told(material, fold_cells(material))
+    told = folds_told(material, fold_cells(material))
     judges = [
         LearntJudge(
             entry.name, learner_of(entry, bench, folder), own, fold_cells(own),
@@ -108,16 +106,6 @@ class Examining:
         return Extension(wing=self.wing, answers=answers, learnt=open_examination)
 
 
-def fold_cells(material: Material) -> list[Cell]:
-    """Each fold, judged by what is learnt from the others."""
-    found = []
-    for fold in range(material.folds.n):
-        judged = np.flatnonzero(material.folds.of == fold)
-        train = material.folds.training(judged, material.labelled)
-        found.append(Cell(f"fold-{fold + 1}", train, judged))
-    return found
-
-
 def _examined(
     material: Material, settings: TuningConfig, seed: int
 ) -> Iterator[tuple[str, list[Cell]]]:
@@ -162,20 +150,6 @@ def _for(entry: LearntEntry, material: Material, bench: Bench) -> Material:
     return replace(material, rubric=rubric, folds=folds, silver=silver)
 
 
-def _told(material: Material, cells: Sequence[Cell]) -> Mapping[str, Any]:
-    """How the folds were made, for the manifest."""
-    folds, labelled = material.folds, material.labelled
-    others = [int((folds.of[labelled] != number).sum()) for number in range(len(cells))]
-    tied = np.bincount(components(folds.question, folds.text))
-    return {
-        "answers": [len(cell.judged) for cell in cells],
-        "learnt_from": [len(cell.train) for cell in cells],
-        "left_out": [n - len(cell.train) for n, cell in zip(others, cells, strict=True)],
-        "largest": int(tied.max(initial=0)),
-        "joined": folds.joined,
-    }
-
-
 def check_judges(bench: Bench) -> None:
     """Raises SetupError with all that keeps judges from learning in folds, or what they learn from
     being examined as `tuning` says."""
@@ -214,7 +188,7 @@ def check_judges(bench: Bench) -> None:
 
 def _with_controls(bench: Bench) -> list[LearntEntry]:
     """The entries, and the controls that are fitted the same way, unless there are to be none."""
-    entries = [entry for entry in bench.learning if not isinstance(entry, TunedEntry)]
+    entries: list[LearntEntry] = [e for e in bench.learning if isinstance(e, Learn)]
     if bench.config.controls is not True or all(isinstance(e, CONTROLS) for e in entries):
         return entries
     usual: list[Learn] = []

@@ -20,6 +20,8 @@ from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import Written, written_reply
+from judgebench.learning.learnt import LEARNT
+from judgebench.learning.training import TrainingSet
 from judgebench.prompt import Prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric
@@ -27,10 +29,8 @@ from judgebench.runner.judging import Work
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.curriculum import blocks_of, described
 from judgebench.tuning.example import Example, Texts
-from judgebench.tuning.learnt import LEARNT
 from judgebench.tuning.several import train_on_all
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, Watch
-from judgebench.tuning.training import TrainingSet
 
 _RATE, _RATE_OF_ALL = 2e-4, 2e-5  # of an adapter, and of all weights
 Row = tuple[Answer, Mapping[str, str], str]  # an answer, its labels by metric, and the reason

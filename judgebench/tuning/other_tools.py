@@ -11,16 +11,16 @@ import yaml
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, to_line
+from judgebench.learning.learnt import LearntJudge
+from judgebench.learning.training import TrainingSet
 from judgebench.runner.bench import Bench
 from judgebench.store.folder import RunFolder
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.curriculum import blocks_of
 from judgebench.tuning.export import entry_of, written_whole
 from judgebench.tuning.judges import learner_of, open_examination, open_judges
-from judgebench.tuning.learnt import LearntJudge
 from judgebench.tuning.lora import Lora, recipe_of, rows_of
 from judgebench.tuning.train import Recipe
-from judgebench.tuning.training import TrainingSet
 
 Tool = Literal["trl", "axolotl"]
 FOLDS = "folds.json"

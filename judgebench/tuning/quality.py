@@ -16,6 +16,7 @@ import numpy as np
 
 from judgebench.backends.checkpoint import identify
 from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.learning.folds import Folds, folds_of
 from judgebench.records import Answer, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.retrieval.library import WORDS
@@ -23,7 +24,6 @@ from judgebench.retrieval.words import words_of
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.means import clustered_mean
 from judgebench.study.answers import indexed
-from judgebench.tuning.folds import Folds, folds_of
 from judgebench.tuning.review import Item, teacher_of
 
 FOLDS, _INNER, _LEAST = 5, 3, 10

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from judgebench.learning.learnt import LEARNT
 from judgebench.store.folder import RunFolder
 from judgebench.store.open import verdicts_of
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.tuning.judges import FOLDER
-from judgebench.tuning.learnt import LEARNT
 
 Facts = Mapping[str, Mapping[str, Any]]  # by cell
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line, write_atomically
+from judgebench.learning.learnt import LEARNT
 from judgebench.runner.manifest import now
 from judgebench.store.folder import RunFolder
 from judgebench.tuning.exchange import Case, Talk, read_turns
-from judgebench.tuning.learnt import LEARNT
 from judgebench.tuning.review import Item, Question, read_decisions, review_page
 from judgebench.tuning.rounds import DECISIONS, TALKS, Decision, decisions_in
 

@@ -21,6 +21,8 @@ from pydantic import BaseModel, ConfigDict
 
 from judgebench.files import to_json, to_line, write_atomically
 from judgebench.judges.judge import Task
+from judgebench.learning.learnt import LEARNT, Learner
+from judgebench.learning.training import TrainingSet
 from judgebench.records import Verdict, content_hash
 from judgebench.runner.bench import Bench, open_judge
 from judgebench.runner.judging import Ledger, Work, ask
@@ -30,8 +32,6 @@ from judgebench.study.answers import indexed
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.examples import language_model
 from judgebench.tuning.exchange import Adviser, Case, Panel, Talk, discuss, read_turns
-from judgebench.tuning.learnt import LEARNT, Learner
-from judgebench.tuning.training import TrainingSet
 from judgebench.yaml_file import read_models
 
 TALKS, DECISIONS, TARGETS = "exchanges.jsonl", "decisions.jsonl", "targets.jsonl"

@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import Problem, SetupError
+from judgebench.learning.alike import alike_texts
+from judgebench.learning.folds import components
+from judgebench.learning.training import Material, TrainingSet
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.study.answers import indexed
-from judgebench.tuning.alike import alike_texts
-from judgebench.tuning.folds import components
-from judgebench.tuning.training import Material, TrainingSet
 from judgebench.yaml_file import read_models
 
 

@@ -18,6 +18,8 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import read_object
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
+from judgebench.learning.alike import Known
+from judgebench.learning.learnt import Learner
 from judgebench.records import TRAINED_ON, Dataset, Status, Verdict, content_hash
 from judgebench.retrieval.library import WORDS
 from judgebench.rubric import load_rubric
@@ -25,7 +27,6 @@ from judgebench.runner.bench import Bench, BenchConfig
 from judgebench.runner.judging import Work
 from judgebench.stats.arrays import IntArray
 from judgebench.study.answers import IndexedAnswers
-from judgebench.tuning.alike import Known
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.exported import (
     KNOWN,
@@ -37,7 +38,6 @@ from judgebench.tuning.exported import (
     read_export,
     rubric_for,
 )
-from judgebench.tuning.learnt import Learner
 from judgebench.yaml_file import Strict, validate
 
 Make = Callable[[Learn, Bench], Learner]

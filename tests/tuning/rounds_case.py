@@ -14,6 +14,8 @@ from scripted_judges import ScriptedBackend
 from judgebench.backends.contract import Request
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
+from judgebench.learning.learnt import verdict_of
+from judgebench.learning.training import Material, TrainingSet, material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
@@ -24,8 +26,6 @@ from judgebench.store.folder import RunFolder
 from judgebench.study.answers import indexed
 from judgebench.study.truth import TruthConfig
 from judgebench.tuning.exchange import Adviser, Panel
-from judgebench.tuning.learnt import verdict_of
-from judgebench.tuning.training import Material, TrainingSet, material_of
 
 RUBRIC = Rubric.from_labels({"Tone": ["Kind", "Rude"]})
 TONE = RUBRIC.metrics[0].id

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgebench.learning.alike import Known, alike, alike_texts, sketch
 from judgebench.records import Answer
 from judgebench.retrieval.words import words_of
 from judgebench.rubric import normalise
 from judgebench.study.answers import indexed
-from judgebench.tuning.alike import Known, alike, alike_texts, sketch
 
 
 def same(a: str, b: str) -> bool:

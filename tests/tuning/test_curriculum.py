@@ -14,6 +14,7 @@ from learning_case import write_bench
 
 import judgebench as jb
 from judgebench.errors import SetupError
+from judgebench.learning.training import Material, TrainingSet, material_of
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.study.answers import indexed
@@ -22,7 +23,6 @@ from judgebench.tuning.config import SHUFFLED, Stage
 from judgebench.tuning.curriculum import blocks_of, described, joined
 from judgebench.tuning.judges import fold_cells
 from judgebench.tuning.silver import Silver, read_silver, with_silver
-from judgebench.tuning.training import Material, TrainingSet, material_of
 
 
 @pytest.fixture(scope="module")

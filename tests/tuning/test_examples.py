@@ -24,6 +24,8 @@ from judgebench.errors import BudgetSpent, SetupError
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.learning.alike import alike
+from judgebench.learning.training import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Verdict
@@ -33,9 +35,7 @@ from judgebench.runner.budget import Budget
 from judgebench.runner.judging import Work
 from judgebench.runner.stop import Stop
 from judgebench.store.folder import RunFolder
-from judgebench.tuning.alike import alike
 from judgebench.tuning.examples import Examples
-from judgebench.tuning.training import TrainingSet
 
 SHOTS = """
   - name: llm

@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
+from judgebench.learning.folds import components, folds_of
 from judgebench.records import Answer
 from judgebench.study.answers import indexed
-from judgebench.tuning.folds import components, folds_of
 
 # (question, text) of each answer, of few, so that many are shared.
 PAIRS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 25)), min_size=12, max_size=60)

@@ -16,6 +16,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 import judgebench as jb
 from judgebench.errors import MissingExtra, SetupError
 from judgebench.judges.judge import Task
+from judgebench.learning.training import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
@@ -26,7 +27,6 @@ from judgebench.runner.stop import Stop
 from judgebench.store.folder import RunFolder
 from judgebench.study.study import JudgeVerdicts
 from judgebench.tuning.head import Head, balanced, words
-from judgebench.tuning.training import TrainingSet
 
 HEAD = "  - {name: head, learn: head, encoder: words}"
 CROWD = Path(__file__).resolve().parents[2] / "examples" / "medical-safety-crowd"

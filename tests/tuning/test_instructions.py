@@ -22,6 +22,7 @@ from judgebench.files import read_lines
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
+from judgebench.learning.training import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
@@ -33,7 +34,6 @@ from judgebench.runner.stop import Interrupted, Stop
 from judgebench.store.folder import RunFolder
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.tuning.instructions import Instructions
-from judgebench.tuning.training import TrainingSet
 
 TONE = Rubric.model_validate(yaml.safe_load(RUBRIC))
 LABELS = TONE.metrics[0].label_texts

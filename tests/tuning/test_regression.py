@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from judgebench.learning.training import TrainingSet
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
 from judgebench.tuning.regression import Recipe, Regression, chosen, fitted
-from judgebench.tuning.training import TrainingSet
 
 HARM = Metric.model_validate(
     {"id": "harm", "title": "Harm", "question": "?", "kind": "ordinal",

@@ -15,6 +15,7 @@ from rounds_case import TONE, Words, World, opinion, panel, proposal, text_in, w
 from judgebench.backends.contract import Request
 from judgebench.errors import BudgetSpent
 from judgebench.judges.judge import Task
+from judgebench.learning.learnt import LearntJudge
 from judgebench.records import content_hash
 from judgebench.runner.judging import Work
 from judgebench.runner.stop import Interrupted
@@ -23,7 +24,6 @@ from judgebench.stats.paired import ACCURACY_DIFFERENCE, discordance_by_cluster
 from judgebench.stats.resample import Resampling, cluster_bootstrap
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.judges import fold_cells
-from judgebench.tuning.learnt import LearntJudge
 from judgebench.tuning.rounds import Decision, Rounds
 
 Script = Callable[[Request], str]

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import judgebench as jb
 from judgebench.judges.judge import Task
+from judgebench.learning.training import TrainingSet
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
@@ -21,7 +22,6 @@ from judgebench.runner.stop import Stop
 from judgebench.store.folder import RunFolder
 from judgebench.tuning.head import Head, vectors
 from judgebench.tuning.regression import Recipe
-from judgebench.tuning.training import TrainingSet
 
 pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `tuning`")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
+from judgebench.learning.alike import alike_texts
 from judgebench.stats.arrays import IntArray
 from judgebench.study.answers import IndexedAnswers
-from judgebench.tuning.alike import alike_texts
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from judgebench.learning.folds import Folds, folds_of
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.study.answers import IndexedAnswers
 from judgebench.study.truth import Ratings, TruthConfig, ratings_by_metric, settle
-from judgebench.tuning.folds import Folds, folds_of
 
 
 @dataclass(frozen=True)

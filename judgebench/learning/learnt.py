@@ -14,13 +14,14 @@ import numpy as np
 from judgebench.errors import SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
+from judgebench.learning.folds import components
+from judgebench.learning.training import Material, TrainingSet
 from judgebench.records import Status, Verdict, content_hash
 from judgebench.report.words import counted
 from judgebench.rubric import Rubric
 from judgebench.runner.judging import Work
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.study.answers import IndexedAnswers
-from judgebench.tuning.training import Material, TrainingSet
 
 LEARNT = "learnt.json"  # written last: a folder that holds it is whole
 SEARCH = "search"  # below it: what was asked on the way, which no export takes along
@@ -62,6 +63,30 @@ class Cell:
     name: str
     train: IntArray
     judged: IntArray
+
+
+def fold_cells(material: Material) -> list[Cell]:
+    """Each fold, judged by what is learnt from the others."""
+    found = []
+    for fold in range(material.folds.n):
+        judged = np.flatnonzero(material.folds.of == fold)
+        train = material.folds.training(judged, material.labelled)
+        found.append(Cell(f"fold-{fold + 1}", train, judged))
+    return found
+
+
+def folds_told(material: Material, cells: Sequence[Cell]) -> Mapping[str, Any]:
+    """How the folds were made, for the manifest."""
+    folds, labelled = material.folds, material.labelled
+    others = [int((folds.of[labelled] != number).sum()) for number in range(len(cells))]
+    tied = np.bincount(components(folds.question, folds.text))
+    return {
+        "answers": [len(cell.judged) for cell in cells],
+        "learnt_from": [len(cell.train) for cell in cells],
+        "left_out": [n - len(cell.train) for n, cell in zip(others, cells, strict=True)],
+        "largest": int(tied.max(initial=0)),
+        "joined": folds.joined,
+    }
 
 
 class LearntJudge:

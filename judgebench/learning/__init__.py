@@ -1,0 +1,1 @@
+"""What is learnt from human labels: folds, training sets, judges that learn."""

@@ -1,0 +1,143 @@
+"""How scorers are named: in `scorers` of bench.yaml, and in judges that follow from one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, RootModel, field_validator
+
+from judgebench.errors import Problem, SetupError
+from judgebench.judges.config import Name
+from judgebench.runner.bench import BenchConfig
+from judgebench.yaml_file import Strict, node_below, validate
+
+KEY = "scorers"
+
+
+class ScorerConfig(Strict):
+    """What all have in common. Without a `name` it is called as the scorer."""
+
+    scorer: str
+    name: Name | None = None
+
+    @property
+    def weights(self) -> dict[str, str]:
+        """The weights that it loads, by the key that names them."""
+        return {key: getattr(self, key) for key in ("encoder", "model") if hasattr(self, key)}
+
+
+class ColumnConfig(ScorerConfig):
+    """Numbers that were computed elsewhere: of the column `from` of the data files, which a
+    data.yaml lists under `metadata`. `better` says in which direction."""
+
+    scorer: Literal["column"]
+    name: Name
+    source: str = Field(alias="from", min_length=1)
+    better: Literal["higher", "lower", ""] = ""
+
+
+class SimpleConfig(ScorerConfig):
+    """A scorer without meaning of its own, for comparison: how many words the answer has, a draw
+    that depends on the answer and the `seed` alone, the share of the question's words that the
+    answer repeats."""
+
+    scorer: Literal["length", "random-number", "question-overlap"]
+    seed: int = 0
+
+
+MODELS: Mapping[str, type[ScorerConfig]] = {
+    "column": ColumnConfig,
+    **dict.fromkeys(("length", "random-number", "question-overlap"), SimpleConfig),
+}
+
+
+class ScorersConfig(RootModel[tuple[str | dict[str, Any], ...]]):
+    """The key `scorers` of bench.yaml; `scorer_config` reads its entries."""
+
+
+class FitConfig(Strict):
+    """How a judge follows from a score: thresholds are fitted to the human labels of the `metric`
+    (or of several), in `folds`, so that nothing is judged by what was learnt from it."""
+
+    metric: tuple[Name, ...] = Field(min_length=1)
+    folds: int = Field(default=5, ge=2, le=50)
+    seed: int = 0
+
+    @field_validator("metric", mode="before")
+    @classmethod
+    def _of_one(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class ScorerEntry:
+    """A scorer of the list `scorers`."""
+
+    name: str
+    how: ScorerConfig
+    needs: Sequence[str] = ()
+    is_judge: bool = False
+
+    @property
+    def weights(self) -> Mapping[str, str]:
+        return self.how.weights
+
+
+@dataclass(frozen=True)
+class FitEntry:
+    """A judge that follows from a scorer."""
+
+    name: str
+    how: ScorerConfig
+    fit: FitConfig
+    needs: Sequence[str] = ()
+
+    @property
+    def weights(self) -> Mapping[str, str]:
+        return self.how.weights
+
+
+def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> ScorerConfig:
+    """A scorer by its name or its settings. Raises SetupError with every problem."""
+    given = {"scorer": value} if isinstance(value, str) else value
+    name = given.get("scorer") if isinstance(given, dict) else None
+    model = MODELS.get(str(name))
+    if model is None:
+        message, allowed = "is no scorer", ", ".join(MODELS)
+        line = node.start_mark.line + 1 if node else None
+        raise SetupError(Problem(message, file, line, "scorer", str(name), allowed))
+    found = validate(given, model, file, None if isinstance(value, str) else node)
+    return found if found.name else found.model_copy(update={"name": found.scorer})
+
+
+def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FitEntry:
+    """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
+    for key in ("name", "fit"):
+        if key not in value:
+            message = "is missing: a judge needs a name, and the metric that it is fitted to"
+            raise SetupError(Problem(message, str(file), field=key))
+    how = scorer_config({k: v for k, v in value.items() if k != "fit"}, str(file), node)
+    fit = validate(value["fit"], FitConfig, str(file), node_below(node, "fit"))
+    return FitEntry(str(how.name), how, fit)
+
+
+def scorer_entries(
+    config: BenchConfig, file: Path, node: yaml.Node | None
+) -> Sequence[ScorerEntry]:
+    """The entries of the list `scorers`. Raises SetupError with every problem."""
+    listed = config.section(KEY, ScorersConfig)
+    found: list[ScorerEntry] = []
+    problems: list[Problem] = []
+    for i, value in enumerate(listed.root if listed else ()):
+        try:
+            how = scorer_config(value, str(file), node_below(node, KEY, i))
+            found.append(ScorerEntry(str(how.name), how))
+        except SetupError as error:
+            problems += error.problems
+    if problems:
+        raise SetupError(problems)
+    return found

@@ -1,0 +1,133 @@
+"""The scorers of a benchmark, as what a run asks beside its judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judgebench.errors import Problem, SetupError
+from judgebench.judges.judge import Task
+from judgebench.records import Answer, Verdict
+from judgebench.report.words import counted
+from judgebench.runner.bench import Bench, Gathered, no_texts
+from judgebench.runner.extension import LearntJudge
+from judgebench.runner.judging import Work
+from judgebench.scorers.config import (
+    ColumnConfig,
+    FitEntry,
+    ScorerConfig,
+    ScorerEntry,
+    SimpleConfig,
+)
+from judgebench.scorers.kept import KeptScores
+from judgebench.scorers.scorer import Scorer
+from judgebench.scorers.simple import Column, Simple
+from judgebench.stats.arrays import IntArray
+from judgebench.store.folder import RunFolder
+from judgebench.study.answers import IndexedAnswers
+
+FOLDER = "scorers"  # in a run folder: the scores that were computed
+
+
+def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -> Scorer:
+    """The scorer of these settings; paths are seen from the folder `beside`.
+
+    Raises SetupError for what cannot be scored so, MissingExtra where a package is missing.
+    """
+    match config:
+        case ColumnConfig():
+            return Column(config, answers)
+        case SimpleConfig():
+            return Simple(config)
+    raise TypeError(type(config))
+
+
+def check_scorers(bench: Bench) -> None:
+    """Raises SetupError with all that keeps the scorers of a benchmark from scoring."""
+    gather = Gathered(str(bench.file))
+    for entry in _entries(bench):
+        if bench.dataset.textless and not isinstance(entry.how, ColumnConfig):
+            problem = no_texts("a scorer reads answers", bench.dataset)
+            gather.tell(f"{_where(entry)}.{entry.name}", problem)
+            continue
+        gather(f"{_where(entry)}.{entry.name}", _opened, entry, bench)
+    gather.raise_any()
+
+
+def _entries(bench: Bench) -> list[ScorerEntry | FitEntry]:
+    return [e for e in bench.learning if isinstance(e, ScorerEntry | FitEntry)]
+
+
+def _where(entry: ScorerEntry | FitEntry) -> str:
+    return "judges" if isinstance(entry, FitEntry) else "scorers"
+
+
+def _opened(entry: ScorerEntry | FitEntry, bench: Bench) -> Scorer:
+    if isinstance(entry, FitEntry):
+        known = [metric.id for metric in bench.rubric.metrics if metric.of == "answer"]
+        for metric in (metric for metric in entry.fit.metric if metric not in known):
+            message = "is no metric of answers in the rubric"
+            raise SetupError(Problem(message, "", None, "fit.metric", metric, ", ".join(known)))
+    answers = [answer for answer in bench.answers if answer.kind == "answer"]
+    return open_scorer(entry.how, answers, bench.file.parent)
+
+
+def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
+    """A judge of the kind `scorer` for each scorer, which gives scores and no label, and the judges
+    that follow from one. Raises SetupError."""
+    kept = folder.path / FOLDER
+    return [
+        Scoring(entry.name, KeptScores(_opened(entry, bench), kept))
+        for entry in _entries(bench)
+        if isinstance(entry, ScorerEntry)
+    ]
+
+
+class Scoring:
+    """A scorer in a run: its verdicts hold a score and no label. Meets `LearntJudge`; a study
+    passes over its kind."""
+
+    kind = "scorer"
+    needs: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    def __init__(self, name: str, kept: KeptScores) -> None:
+        self.name, self._kept, self.signature = name, kept, kept.signature
+        self.more: Mapping[str, Any] = {"better": kept.scorer.better}
+        self._ending = False
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"judge": "scorer", **self._kept.scorer.about}
+
+    @property
+    def ahead(self) -> str:
+        """What it has yet to do, in words."""
+        return (
+            f"{self.name}: scores answers, {counted(self._kept.scorer.at_once, 'one', 'at a time')}"
+        )
+
+    def begin(self, work: Work) -> None:
+        self._ending = False
+
+    def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
+        return np.array([0 if a.kind == "answer" else -1 for a in answers], dtype=np.int64)
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        coming = iter(tasks)
+        while block := list(islice(coming, self._kept.scorer.at_once)):
+            for task, one in zip(block, self._kept.of([t.answer for t in block]), strict=True):
+                hashed = task.content_hash or task.answer.content_hash
+                yield Verdict(
+                    task.answer.item_id, hashed, self.name, self.signature, one.status,
+                    reason=one.reason, score=one.value,
+                )  # fmt: skip
+
+    def wind_down(self) -> None:
+        """Blocks are short: the next one is not begun."""
+
+    def close(self) -> None:
+        self._kept.close()

@@ -1,0 +1,64 @@
+"""The scorers wing: numbers for answers, what they say of the humans' labels, and judges that
+follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgebench.features import Learning, Section, Wing
+
+if TYPE_CHECKING:
+    import yaml
+    from pydantic import BaseModel
+
+    from judgebench.runner.bench import Bench, BenchConfig
+    from judgebench.runner.extension import LearntEntry, LearntJudge
+    from judgebench.scorers.reading import ScorerRun
+    from judgebench.store.folder import RunFolder
+    from judgebench.study.study import Study
+
+
+def _settings() -> type[BaseModel]:
+    from judgebench.scorers.config import ScorersConfig
+
+    return ScorersConfig
+
+
+def _entry(value: Any, file: Path, node: yaml.Node | None) -> LearntEntry:
+    from judgebench.scorers.config import fit_entry
+
+    return fit_entry(value, file, node)
+
+
+def _beside(config: BenchConfig, file: Path, node: yaml.Node | None) -> Sequence[LearntEntry]:
+    from judgebench.scorers.config import scorer_entries
+
+    return scorer_entries(config, file, node)
+
+
+def _check(bench: Bench) -> None:
+    from judgebench.scorers.open import check_scorers
+
+    check_scorers(bench)
+
+
+def _open(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
+    from judgebench.scorers.open import open_scorers
+
+    return open_scorers(bench, folder)
+
+
+def _read(folder: RunFolder, study: Study) -> Sequence[ScorerRun] | None:
+    from judgebench.scorers.reading import read_scorers
+
+    return read_scorers(folder, study)
+
+
+WING = Wing(
+    name="scorers",
+    section=Section("scorers", _settings),
+    learning=Learning(("scorer",), _entry, _check, _open, _beside),
+    read=_read,
+)
