@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from judgebench.features import Learning, Section, Wing
 
 if TYPE_CHECKING:
+    import typer
     import yaml
     from pydantic import BaseModel
 
@@ -56,9 +57,14 @@ def _read(folder: RunFolder, study: Study) -> Sequence[ScorerRun] | None:
     return read_scorers(folder, study)
 
 
+def _commands(app: typer.Typer) -> None:
+    from judgebench.scorers import commands  # noqa: F401  (one line per command follows)
+
+
 WING = Wing(
     name="scorers",
     section=Section("scorers", _settings),
     learning=Learning(("scorer",), _entry, _check, _open, _beside),
     read=_read,
+    commands=_commands,
 )
