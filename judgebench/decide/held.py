@@ -13,6 +13,7 @@ from judgebench.decide.independence import why_copied, why_derived
 from judgebench.decide.result import Condition
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import is_slot
+from judgebench.report.words import counted
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.study.study import Humans, JudgeVerdicts, Study
@@ -102,7 +103,7 @@ class Held:
         """`399 answers to 50 questions, 3 annotators`; each question counts once."""
         answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
         to = f" to {questions:,} questions" if questions < answers else ""
-        return f"{answers:,} answers{to}, {len(self.names)} annotators"
+        return f"{answers:,} answers{to}, {counted(len(self.names), 'annotator')}"
 
     def derived(self, judge: JudgeVerdicts) -> str:
         """Why labels cannot be taken for judgements of their own; empty where they can. Places in
@@ -142,16 +143,19 @@ class Held:
             return f"The judge gave no label on any of {counts.total_asked:,} labelled items"
         if not counts.items.any():
             return NO_TRUTH[:1].upper() + NO_TRUTH[1:]
-        if not counts.pairs.any():
+        if not counts.pairs.any() and self.rule.assist.annotators > 1:
             return self._no_pairs(asked)
         if (counts.items.sum(axis=0) > 0).sum() == 1:
             return (
                 "Annotators gave every item the same label: agreement on it says nothing of a judge"
             )
-        questions = int(counts.how_many @ (counts.pairs > 0).any(axis=(1, 2)))
+        by_two = (counts.pairs > 0).any(axis=(1, 2))
+        known = by_two if by_two.any() else counts.items.any(axis=1)
+        questions = int(counts.how_many @ known)
         if questions < self.rule.questions:
+            who = "two annotators" if by_two.any() else "an annotator"
             return (
-                f"Only {questions} questions were labelled by two annotators; at least "
+                f"Only {questions} questions were labelled by {who}; at least "
                 f"{self.rule.questions} are required"
             )
         return ""

@@ -55,10 +55,15 @@ class ReplaceRule(Strict):
 
 
 class AssistRule(Strict):
-    """What a first-pass filter may send to humans, and what it may miss of the severe answers."""
+    """What a first-pass filter may send to humans, and what it may miss of the severe answers.
+
+    `annotators`: 1 says that one person's labels are truth enough for a filter. Nothing is known
+    then of that person's errors, and no judge is compared with annotators: REPLACE is out of reach.
+    """
 
     sent: Share = 0.50
     missed: Share = 0.10
+    annotators: int = Field(default=2, ge=1, le=2)
 
 
 class PlanRule(Strict):

@@ -10,7 +10,7 @@ from align_case import answers, labels, metric, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy, scoped
 
 from judgebench.decide.result import Decision, Outcome, State, TriageCurve
-from judgebench.decide.rule import DecisionRule, ReplaceRule, SevereRule
+from judgebench.decide.rule import AssistRule, DecisionRule, ReplaceRule, SevereRule
 from judgebench.decide.run import decisions
 from judgebench.records import Estimate
 from judgebench.stats.resample import Resampling
@@ -202,6 +202,19 @@ def _cant_tell(found: Decision, reason: str) -> None:
 
 def test_one_annotator() -> None:
     _cant_tell(decided({"h": TRUE}, noisy(TRUE, 0.02, 1)), "No item was labelled by two annotators")
+
+
+def test_one_annotator_is_enough_for_a_filter_where_the_rule_says_so() -> None:
+    rule = DecisionRule(assist=AssistRule(annotators=1))
+    alone, right, wrong = {"h": TRUE}, noisy(TRUE, 0.02, 1), "a" * len(TRUE)
+    assert decided(alone, right, rule=rule, curves=[GOOD_FILTER]).outcome is Outcome.ASSIST
+    found = decided(alone, right, rule=rule)
+    assert found.outcome is Outcome.CANT_TELL
+    assert condition(found, "humans_accuracy").state is State.UNCLEAR
+    assert decided(alone, wrong, rule=rule).outcome is Outcome.DO_NOT_USE
+    few = decided({"h": "abc"}, "abc", rule=rule, curves=[GOOD_FILTER])
+    _cant_tell(few, "Only 3 questions were labelled by an annotator")
+    assert decided(alone, right, curves=[GOOD_FILTER]).outcome is Outcome.CANT_TELL
 
 
 def test_no_overlap() -> None:
