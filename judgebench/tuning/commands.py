@@ -281,14 +281,8 @@ def review(
     """
     from judgebench.files import write_atomically
     from judgebench.tuning.builder import write_items
-    from judgebench.tuning.review import (
-        CRITERIA,
-        read_decisions,
-        read_items,
-        review_page,
-        reviewed,
-        shown_item,
-    )
+    from judgebench.tuning.review import CRITERIA, read_items, reviewed, shown_item
+    from judgebench.web.review import read_decisions, review_page
 
     lines = read_items(path, unique=True)
     items = [shown_item(line) for line in lines]

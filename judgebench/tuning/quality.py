@@ -24,7 +24,8 @@ from judgebench.retrieval.words import words_of
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.means import clustered_mean
 from judgebench.study.answers import indexed
-from judgebench.tuning.review import Item, teacher_of
+from judgebench.tuning.review import teacher_of
+from judgebench.web.review import Item
 
 FOLDS, _INNER, _LEAST = 5, 3, 10
 _GRID = {"C": [0.1, 1.0, 10.0], "kernel": ["linear", "rbf"]}

@@ -14,8 +14,8 @@ from judgebench.learning.learnt import LEARNT
 from judgebench.runner.manifest import now
 from judgebench.store.folder import RunFolder
 from judgebench.tuning.exchange import Case, Talk, read_turns
-from judgebench.tuning.review import Item, Question, read_decisions, review_page
 from judgebench.tuning.rounds import DECISIONS, TALKS, Decision, decisions_in
+from judgebench.web.review import Item, Question, read_decisions, review_page
 
 _NAME = "revisions"
 _ASKED = (Question("decision", "Is the proposed label right?", ("accept", "reject")),)
