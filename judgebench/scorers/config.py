@@ -49,9 +49,10 @@ class SimpleConfig(ScorerConfig):
     seed: int = 0
 
 
+SIMPLE = ("length", "random-number", "question-overlap")
 MODELS: Mapping[str, type[ScorerConfig]] = {
     "column": ColumnConfig,
-    **dict.fromkeys(("length", "random-number", "question-overlap"), SimpleConfig),
+    **dict.fromkeys(SIMPLE, SimpleConfig),
 }
 
 
@@ -75,10 +76,11 @@ class FitConfig(Strict):
 
 @dataclass(frozen=True)
 class ScorerEntry:
-    """A scorer of the list `scorers`."""
+    """A scorer of the list `scorers`, or one that is scored `beside` them for comparison."""
 
     name: str
     how: ScorerConfig
+    beside: bool = False
     needs: Sequence[str] = ()
     is_judge: bool = False
 
@@ -128,7 +130,8 @@ def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FitEntry:
 def scorer_entries(
     config: BenchConfig, file: Path, node: yaml.Node | None
 ) -> Sequence[ScorerEntry]:
-    """The entries of the list `scorers`. Raises SetupError with every problem."""
+    """The entries of the list `scorers` and, unless `controls` is off or names its own, scorers
+    without meaning beside them. Raises SetupError with every problem."""
     listed = config.section(KEY, ScorersConfig)
     found: list[ScorerEntry] = []
     problems: list[Problem] = []
@@ -140,4 +143,8 @@ def scorer_entries(
             problems += error.problems
     if problems:
         raise SetupError(problems)
+    if found and config.controls is True:
+        taken = {judge.get("name") for judge in config.judges if isinstance(judge, dict)}
+        names = [one for one in SIMPLE if one not in {*taken, *(entry.name for entry in found)}]
+        found += [ScorerEntry(name, scorer_config(name), beside=True) for name in names]
     return found
