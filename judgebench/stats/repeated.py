@@ -1,0 +1,186 @@
+"""Numbers that were taken several times of the same unit: what differs between units, what within.
+
+`x` is (units, runs), NaN where there is none; the runs of a unit are interchangeable. Only units
+with two numbers or more say anything. One-way random effects: x_ij = mean + unit_i + noise_ij.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.resample import Statistic
+
+NO_UNIT = "nothing was scored twice"
+ONE_UNIT = "only one unit was scored twice"
+CONSTANT = "all scores are the same"
+NO_SPREAD = (
+    "the units differ no more than their repeats do, so that no number of runs tells them apart"
+)
+NO_ZERO = "its scale has no true zero, so that a share of the mean says nothing"
+NO_MEAN = "no unit has a mean above 0"
+TOO_FEW_RUNS = "no question has two runs of two systems"
+RELIABLE = 0.9
+_ROUNDING = 1e-12
+
+# Where the sums of a cluster are; n counts units, N numbers, m is a unit's mean.
+_n, _N, _k2, _WITHIN, _km, _km2, _VARIANCE, _CV, _WITH_CV = range(9)
+
+
+def spread_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
+    """Sums (clusters, 9) of which every statistic below is a function.
+
+    Numbers are counted from their mean, so that a large constant costs no precision; the units'
+    means above 0 alone have a coefficient of variation. Raises ValueError where lengths differ.
+    """
+    k = (~np.isnan(x)).sum(axis=1)
+    x, k, clusters = x[k >= 2], k[k >= 2], clusters[k >= 2]
+    m = ratio(np.nansum(x, axis=1), k)
+    # Equal numbers differ by nothing, whatever rounding makes of their mean.
+    same = np.nanmax(x, axis=1, initial=-np.inf) == np.nanmin(x, axis=1, initial=np.inf)
+    within = np.where(same, 0, np.nansum((x - m[:, None]) ** 2, axis=1))
+    variance = ratio(within, k - 1)
+    cv = np.where(m > 0, ratio(np.sqrt(variance), m), np.nan)
+    mean = m.mean() if len(m) else 0.0
+    centred = np.where(np.abs(m - mean) > _ROUNDING * np.abs(mean), m - mean, 0)
+    terms = (
+        np.ones(len(x)), k, k**2, within, k * centred, k * centred**2, variance,
+        np.nan_to_num(cv), ~np.isnan(cv),
+    )  # fmt: skip
+    return clusters.sums(*terms)
+
+
+def _components(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The variances between and within units, each (...), estimated by the mean squares.
+
+    Searle, Casella and McCulloch (1992), "Variance Components", section 3.6: with k_i numbers of
+    unit i and k_0 = (N - sum(k_i^2) / N) / (n - 1), they are (MSB - MSW) / k_0 and MSW. Without
+    bias, so that the first may be negative.
+    """
+    n, N, k2 = sums[..., _n], sums[..., _N], sums[..., _k2]
+    MSW = ratio(sums[..., _WITHIN], N - n)
+    MSB = ratio(sums[..., _km2] - ratio(sums[..., _km] ** 2, N), n - 1)
+    return ratio((MSB - MSW) * (n - 1), N - ratio(k2, N)), MSW
+
+
+def _icc(sums: FloatArray) -> FloatArray:
+    between, within = _components(sums)
+    whole = between + within
+    return ratio(between, np.where(whole > _ROUNDING * (np.abs(between) + within), whole, 0))
+
+
+def _of(formula: Callable[[FloatArray], FloatArray], reason: str, least: int = 2) -> Statistic:
+    def undefined(sums: FloatArray) -> str:
+        if sums[_n] < least:
+            return ONE_UNIT if sums[_n] else NO_UNIT
+        if not np.isnan(formula(sums)):
+            return ""
+        return CONSTANT if np.isnan(_icc(sums)) and reason == NO_SPREAD else reason
+
+    return Statistic(formula, undefined)
+
+
+# Standard deviations, in units of the score: of the noise, and of the units without it (0 where the
+# noise alone explains how they differ).
+WITHIN_SD = _of(lambda sums: np.sqrt(_components(sums)[1]), NO_UNIT, 1)
+BETWEEN_SD = _of(lambda sums: np.sqrt(np.maximum(_components(sums)[0], 0)), ONE_UNIT)
+# Shrout and Fleiss (1979), ICC(1, 1), also where units have unequal numbers: the share of the
+# variance of single numbers that is between units.
+ICC = _of(_icc, CONSTANT)
+
+
+def _runs(sums: FloatArray) -> FloatArray:
+    icc = _icc(sums)
+    noise = ratio(RELIABLE / (1 - RELIABLE) * (1 - icc), np.where(icc > _ROUNDING, icc, 0))
+    return np.maximum(1, np.ceil(noise - 1e-9))
+
+
+# Of how many runs the mean has a reliability of 0.9: the standard error is then a third of the
+# spread between units. Spearman (1910), Brown (1910).
+RUNS = _of(_runs, NO_SPREAD)
+
+
+def runs_for(standard_error: float, units: int = 1) -> Statistic:
+    """How many runs bring the standard error of a mean over so many units to this.
+
+    >>> sums = spread_sums(np.array([[0.0, 2.0], [5.0, 7.0]]), Clusters(np.array([0, 1]), 2))
+    >>> float(runs_for(0.5).formula(sums.sum(axis=0)))
+    8.0
+    """
+    if standard_error <= 0 or units < 1:
+        raise ValueError("the standard error and the number of units must be positive")
+
+    def runs(sums: FloatArray) -> FloatArray:
+        needed = _components(sums)[1] / (units * standard_error**2)
+        return np.maximum(np.ceil(needed - 1e-9), np.where(np.isnan(needed), np.nan, 1))
+
+    return _of(runs, NO_UNIT, 1)
+
+
+def coefficient_of_variation(ratio_scale: bool) -> Statistic:
+    """The mean over units of standard deviation / mean; defined for ratio scales alone.
+
+    "Automatic Evaluation of Healthcare LLMs Beyond Question-Answering", appendix C.2.
+    """
+
+    def cv(sums: FloatArray) -> FloatArray:
+        found = ratio(sums[..., _CV], sums[..., _WITH_CV])
+        return found if ratio_scale else np.full_like(found, np.nan)
+
+    return _of(cv, NO_MEAN if ratio_scale else NO_ZERO, 1)
+
+
+def variance_over_range(spread: float) -> Statistic:
+    """The mean variance within units over the range of all scores, which resamples keep.
+
+    The same paper, appendix C.1. Not free of units: scores a hundred times as large give a hundred
+    times as much. A metric whose scores are near to its lowest but for a few has a wide range and
+    looks steady whatever its noise.
+    """
+    return _of(lambda sums: ratio(sums[..., _VARIANCE], spread * sums[..., _n]), CONSTANT, 1)
+
+
+def order_sums(
+    x: FloatArray, systems: IntArray, questions: IntArray, clusters: Clusters
+) -> FloatArray:
+    """Sums of each system's scores and, last, how many there are: (clusters, systems + 1, runs).
+
+    `x` is (units, runs), `systems` and `questions` (units,) are codes from 0, no two units share
+    both, and the units of a question share a cluster. A question counts in a run in which every
+    system has a score of it, so that all systems are compared on the same questions.
+    """
+    S, Q = int(systems.max(initial=-1)) + 1, int(questions.max(initial=-1)) + 1
+    whole = np.full((Q, S, x.shape[1]), np.nan)
+    whole[questions, systems] = x
+    has = ~np.isnan(whole).any(axis=1)  # (questions, runs)
+    held = np.where(has[:, None], whole, 0)
+    cluster_of = np.zeros(Q, dtype=np.int64)
+    cluster_of[questions] = clusters.codes
+    found = np.zeros((clusters.n, S + 1, x.shape[1]))
+    np.add.at(found, cluster_of, np.concatenate([held, has[:, None]], axis=1))
+    return found
+
+
+def _flips(sums: FloatArray) -> FloatArray:
+    """Of two runs and two systems, drawn at random: how often do the runs put the systems in
+    opposite order; a tie in one of them counts half."""
+    means = ratio(sums[..., :-1, :], sums[..., -1:, :])
+    S = means.shape[-2]
+    a, b = np.triu_indices(S, 1)
+    d = means[..., a, :] - means[..., b, :]  # (..., pairs, runs)
+    near = _ROUNDING * (np.abs(means[..., a, :]) + np.abs(means[..., b, :]))
+    up, down, level = (_count(flags) for flags in (d > near, d < -near, np.abs(d) <= near))
+    runs = up + down + level
+    flipped = (up * down + level * (up + down) / 2).sum(axis=-1)
+    return ratio(flipped, (runs * (runs - 1) / 2).sum(axis=-1))
+
+
+def _count(flags: NDArray[np.bool_]) -> FloatArray:
+    return np.asarray(flags.sum(axis=-1), dtype=np.float64)
+
+
+# Of `order_sums`; 0 where every run orders the systems alike, 0.5 where runs say nothing.
+ORDER_FLIPS = Statistic(_flips, lambda sums: TOO_FEW_RUNS if np.isnan(_flips(sums)) else "")

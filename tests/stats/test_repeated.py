@@ -1,0 +1,174 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import f_oneway
+
+from judgebench.stats.arrays import Clusters
+from judgebench.stats.interrater import ICC_1, score_sums_by_cluster
+from judgebench.stats.repeated import (
+    BETWEEN_SD,
+    CONSTANT,
+    ICC,
+    NO_SPREAD,
+    NO_UNIT,
+    NO_ZERO,
+    ONE_UNIT,
+    ORDER_FLIPS,
+    RUNS,
+    TOO_FEW_RUNS,
+    WITHIN_SD,
+    coefficient_of_variation,
+    order_sums,
+    runs_for,
+    spread_sums,
+    variance_over_range,
+)
+from judgebench.stats.resample import Resampling, cluster_bootstrap
+
+nan = np.nan
+
+
+def one_cluster(n: int) -> Clusters:
+    return Clusters(np.zeros(n, dtype=np.int64), 1)
+
+
+def sums_of(x) -> np.ndarray:
+    x = np.asarray(x, dtype=float)
+    return spread_sums(x, one_cluster(len(x)))[0]
+
+
+def value(statistic, x) -> float:
+    return float(statistic.formula(sums_of(x)))
+
+
+def drawn(between: float, within: float, shape=(4000, 6), seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, between, (shape[0], 1)) + rng.normal(0, within, shape)
+
+
+tables = st.tuples(st.integers(2, 8), st.integers(2, 5)).flatmap(
+    lambda shape: arrays(np.int64, shape, elements=st.integers(0, 9))
+)
+
+
+@settings(deadline=None)
+@given(tables)
+def test_with_as_many_runs_for_each_unit_the_icc_is_that_of_shrout_and_fleiss(x) -> None:
+    sums = score_sums_by_cluster(x.astype(float), one_cluster(len(x)))[0]
+    assert value(ICC, x) == pytest.approx(float(ICC_1.formula(sums)), abs=1e-9, nan_ok=True)
+
+
+def test_with_unequal_numbers_it_follows_from_the_f_of_an_analysis_of_variance() -> None:
+    units = [[1.0, 2.0, 4.0], [5.0, 7.0], [9.0, 8.0, 8.5, 7.0]]
+    x = np.full((4, 4), nan)
+    for row, unit in enumerate(units):
+        x[row, : len(unit)] = unit
+    x[3, 0] = 100.0  # scored once, so that it says nothing
+    F = f_oneway(*units).statistic
+    k0 = (9 - (9 + 4 + 16) / 9) / 2
+    assert value(ICC, x) == pytest.approx((F - 1) / (F - 1 + k0))
+
+
+@pytest.mark.parametrize(("between", "within"), [(2.0, 1.0), (0.3, 1.0), (1.0, 0.0)])
+def test_recovers_what_the_numbers_were_drawn_from(between: float, within: float) -> None:
+    x = drawn(between, within)
+    x[::3, 4:] = nan
+    assert value(WITHIN_SD, x) == pytest.approx(within, abs=0.02)
+    assert value(BETWEEN_SD, x) == pytest.approx(between, abs=0.06)
+    assert value(ICC, x) == pytest.approx(between**2 / (between**2 + within**2), abs=0.03)
+
+
+def test_so_many_runs_have_the_reliability_and_the_standard_error_that_was_asked_for() -> None:
+    unit = drawn(1.0, 0.0, (20_000, 1))
+    runs = int(value(RUNS, drawn(1.0, 1.5)))
+    assert runs in (20, 21)  # 9 * 1.5 ** 2 = 20.25
+    mean = unit[:, 0] + np.random.default_rng(5).normal(0, 1.5 / np.sqrt(runs), 20_000)
+    assert np.corrcoef(unit[:, 0], mean)[0, 1] ** 2 == pytest.approx(0.9, abs=0.01)
+    assert value(runs_for(0.5), drawn(1.0, 1.5)) in (9.0, 10.0)  # (1.5 / 0.5) ** 2 = 9
+    assert value(runs_for(0.5, units=9), drawn(1.0, 1.5)) in (1.0, 2.0)
+    with pytest.raises(ValueError, match="must be positive"):
+        runs_for(0.0)
+
+
+@given(tables, st.floats(0.01, 100), st.floats(-100, 100))
+def test_the_icc_has_no_unit_and_the_papers_measure_has(x, factor: float, shift: float) -> None:
+    y = factor * x + shift
+    assert value(ICC, y) == pytest.approx(value(ICC, x), abs=1e-6, nan_ok=True)
+    assert value(WITHIN_SD, y) == pytest.approx(factor * value(WITHIN_SD, x), abs=1e-6)
+    over = [value(variance_over_range(np.ptp(z)), z) for z in (x, y)]
+    assert over[1] == pytest.approx(factor * over[0], abs=1e-6, nan_ok=True)
+
+
+def test_a_metric_near_zero_looks_steady_by_its_range_and_is_not() -> None:
+    rng = np.random.default_rng(0)
+    near_zero = rng.exponential(0.02, (200, 11))  # nothing but noise
+    near_zero[0] = 1.0  # one answer that repeats its reference
+    spread_out = rng.uniform(0, 1, (200, 1)) + rng.normal(0, 0.1, (200, 11))
+    by_range = [value(variance_over_range(np.ptp(x)), x) for x in (near_zero, spread_out)]
+    assert by_range[0] < by_range[1] / 5
+    assert value(ICC, near_zero[1:]) < 0.1 < 0.8 < value(ICC, spread_out)
+
+
+def test_the_coefficient_of_variation_is_for_ratio_scales_and_means_above_zero() -> None:
+    x = [[1.0, 3.0], [0.0, 0.0], [4.0, 4.0]]
+    assert value(coefficient_of_variation(True), x) == pytest.approx(np.sqrt(2) / 2 / 2)
+    none = coefficient_of_variation(False)
+    assert none.undefined(sums_of(x)) == NO_ZERO
+    assert coefficient_of_variation(True).undefined(sums_of([[-1.0, -2.0]])) != ""
+
+
+def test_why_a_number_is_undefined() -> None:
+    assert ICC.undefined(sums_of(np.zeros((0, 3)))) == NO_UNIT == "nothing was scored twice"
+    assert ICC.undefined(sums_of([[1.0, nan], [2.0, nan]])) == NO_UNIT
+    assert ICC.undefined(sums_of([[1.0, 2.0]])) == ONE_UNIT == "only one unit was scored twice"
+    assert WITHIN_SD.undefined(sums_of([[1.0, 2.0]])) == ""
+    assert ICC.undefined(sums_of(np.full((3, 3), 0.1))) == CONSTANT == "all scores are the same"
+    assert RUNS.undefined(sums_of(np.full((3, 3), 0.1))) == CONSTANT
+    assert RUNS.undefined(sums_of([[0.0, 1.0], [0.0, 1.0]])) == NO_SPREAD
+    assert NO_SPREAD.startswith("the units differ no more than their repeats do")
+    assert NO_ZERO.startswith("its scale has no true zero")
+
+
+def test_equal_repeats_have_no_noise_at_all() -> None:
+    x = np.repeat([[0.1], [0.3], [0.7]], 7, axis=1)
+    assert value(WITHIN_SD, x) == 0
+    assert value(ICC, x) == 1
+    assert value(RUNS, x) == 1
+
+
+def test_the_interval_of_the_icc_covers() -> None:
+    held = 0
+    for seed in range(100):
+        x = drawn(1.0, 1.0, (60, 4), seed)
+        sums = spread_sums(x, Clusters(np.arange(60), 60))
+        found = cluster_bootstrap(sums, ICC, Resampling(400), n=60)
+        held += found.low <= 0.5 <= found.high
+    assert held >= 88
+
+
+def flips(scores) -> tuple[float, str]:
+    """Of scores (systems, questions, runs)."""
+    scores = np.asarray(scores, dtype=float)
+    S, Q, R = scores.shape
+    systems, questions = (codes.ravel() for codes in np.indices((S, Q)))
+    sums = order_sums(scores.reshape(-1, R), systems, questions, Clusters(questions, Q)).sum(axis=0)
+    return float(ORDER_FLIPS.formula(sums)), ORDER_FLIPS.undefined(sums)
+
+
+def test_how_often_two_runs_order_two_systems_differently() -> None:
+    # Means of a: 1, 1, 3; of b: 2, 0, 3. Up, down, level: pairs of runs 1, 1/2 and 1/2 of 3.
+    assert flips([[[1, 1, 3]], [[2, 0, 3]]])[0] == pytest.approx(2 / 3)
+    assert flips([[[1, 1, 1]], [[2, 2, 5]]])[0] == 0
+    noise = np.random.default_rng(0).normal(size=(12, 50, 40))
+    assert flips(noise)[0] == pytest.approx(0.5, abs=0.03)
+
+
+def test_systems_are_compared_on_questions_that_all_of_them_have() -> None:
+    # Without the third question, which b lacks in the second run, nothing flips.
+    a = [[1.0, 1.0], [1.0, 1.0], [nan, 9.0]]
+    b = [[2.0, 2.0], [2.0, 2.0], [2.0, nan]]
+    assert flips([a, b])[0] == 0
+    assert flips([a])[1] == TOO_FEW_RUNS == "no question has two runs of two systems"
+    assert flips([[[1.0, nan]], [[nan, 1.0]]])[1] == TOO_FEW_RUNS
