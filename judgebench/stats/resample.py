@@ -182,7 +182,7 @@ def _resampled_totals(sample: ClusterCounts, resampling: Resampling) -> FloatArr
     G = sample.clusters
     rows = sample.kinds.reshape(len(sample.kinds), -1)
     if G * resampling.resamples <= _CHUNK:
-        totals = _cluster_multiplicities(G, resampling) @ rows.repeat(sample.how_many, axis=0)
+        totals = cluster_multiplicities(G, resampling) @ rows.repeat(sample.how_many, axis=0)
     else:
         chunks = _multiplicities(sample.how_many, resampling)
         totals = np.concatenate([multiplicities @ rows for multiplicities in chunks])
@@ -191,7 +191,7 @@ def _resampled_totals(sample: ClusterCounts, resampling: Resampling) -> FloatArr
 
 
 @lru_cache(maxsize=2)  # all judges and metrics with as many clusters share these draws
-def _cluster_multiplicities(G: int, resampling: Resampling) -> FloatArray:
+def cluster_multiplicities(G: int, resampling: Resampling) -> FloatArray:
     """How often each of a few clusters is drawn: (resamples, G)."""
     return next(_multiplicities(np.ones(G, dtype=np.int64), resampling))
 
