@@ -1,0 +1,37 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgebench.data.columns import read_columns
+from judgebench.errors import SetupError
+
+
+def test_numbers_of_a_file_and_of_a_frame_are_the_same(tmp_path) -> None:
+    frame = pd.DataFrame({"system": ["a", "b", None], "x": [1.5, np.nan, 3.0], "y": [1, 2, 3]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for found in (read_columns(tmp_path / "t.csv", ["system"]), read_columns(frame)):
+        assert found.numeric() == ["x", "y"]
+        assert list(found.cells["system"]) == ["a", "b", ""]
+        np.testing.assert_array_equal(found.numbers("y", "x"), [[1, 1.5], [2, np.nan], [3, 3]])
+
+
+def test_every_cell_that_is_no_number_is_named(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("system,x,y,z\na,1,inf,nan\nb,?,2,1\n")
+    found = read_columns(path)
+    assert found.numeric() == ["z"]
+    with pytest.raises(SetupError) as error:
+        found.numbers("x", "y")
+    told = sorted(map(str, error.value.problems))
+    assert [one.replace(str(path), "t.csv") for one in told] == [
+        "t.csv:2: y: is no number; found inf", "t.csv:3: x: is no number; found ?",
+    ]  # fmt: skip
+
+
+def test_columns_that_are_missing_and_files_that_are(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("system,x\na,1\n")
+    with pytest.raises(SetupError, match="question: the column is missing"):
+        read_columns(path, ["system", "question"])
+    with pytest.raises(SetupError, match="cannot be read"):
+        read_columns(tmp_path / "none.csv")
