@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, RootModel, field_validator
@@ -49,10 +49,59 @@ class SimpleConfig(ScorerConfig):
     seed: int = 0
 
 
+class ReferencesConfig(ScorerConfig):
+    """What scorers have in common that compare an answer with references: its reference, or each
+    text of a JSON list in its place, and those in `reference_columns`. `references` says what the
+    score against several is: `max` (the best of their scores) or `mean`."""
+
+    reference_columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+
+
+class RougeConfig(ReferencesConfig):
+    """ROUGE, F1. With `stemmer` words are compared by their stems."""
+
+    scorer: Literal["rouge-1", "rouge-2", "rouge-l"]
+    references: Literal["max", "mean"] = "max"
+    stemmer: bool = False
+
+
+class SacrebleuConfig(ReferencesConfig):
+    """What sacrebleu computes; with `joint` several references by its own rule: BLEU counts what is
+    in any of them, TER divides by their mean length, chrF takes the best."""
+
+    scorer: Literal["bleu", "chrf", "chrf++", "ter"]
+    references: Literal["joint", "max", "mean"] = "joint"
+
+
+class MeteorConfig(ReferencesConfig):
+    """METEOR; its synonyms need the data of WordNet."""
+
+    scorer: Literal["meteor"]
+    references: Literal["max", "mean"] = "max"
+    synonyms: bool = True
+
+
 SIMPLE = ("length", "random-number", "question-overlap")
 MODELS: Mapping[str, type[ScorerConfig]] = {
     "column": ColumnConfig,
+    **dict.fromkeys(("rouge-1", "rouge-2", "rouge-l"), RougeConfig),
+    **dict.fromkeys(("bleu", "chrf", "chrf++", "ter"), SacrebleuConfig),
+    "meteor": MeteorConfig,
     **dict.fromkeys(SIMPLE, SimpleConfig),
+}
+ABOUT: Mapping[str, str] = {
+    "column": "numbers of a column of the data, computed elsewhere",
+    "rouge-1": "ROUGE: words shared with the reference (F1, 0 to 1)",
+    "rouge-2": "ROUGE: pairs of neighbouring words shared with the reference (F1, 0 to 1)",
+    "rouge-l": "ROUGE: longest common sequence of words (F1, 0 to 1)",
+    "bleu": "BLEU of a single text: up to four words in a row (0 to 100)",
+    "chrf": "chrF: up to six characters in a row (0 to 100)",
+    "chrf++": "chrF++: chrF with words and pairs of words (0 to 100)",
+    "ter": "TER: edits per 100 words of the reference, lower is better; slow on long texts",
+    "meteor": "METEOR: words, stems and synonyms (0 to 1); synonyms need WordNet's data",
+    "length": "for comparison: how many words the answer has",
+    "random-number": "for comparison: a draw that depends on the answer alone",
+    "question-overlap": "for comparison: share of the question's words that the answer repeats",
 }
 
 

@@ -19,11 +19,15 @@ from judgebench.runner.judging import Work
 from judgebench.scorers.config import (
     ColumnConfig,
     FitEntry,
+    MeteorConfig,
+    RougeConfig,
+    SacrebleuConfig,
     ScorerConfig,
     ScorerEntry,
     SimpleConfig,
 )
 from judgebench.scorers.kept import KeptScores
+from judgebench.scorers.ngram import Ngram
 from judgebench.scorers.scorer import Scorer
 from judgebench.scorers.simple import Column, Simple
 from judgebench.stats.arrays import IntArray
@@ -43,6 +47,8 @@ def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -
             return Column(config, answers)
         case SimpleConfig():
             return Simple(config)
+        case RougeConfig() | SacrebleuConfig() | MeteorConfig():
+            return Ngram(config, answers)
     raise TypeError(type(config))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.scorers.config import ColumnConfig, SimpleConfig
+from judgebench.scorers.references import require_columns
 from judgebench.scorers.scorer import EMPTY_ANSWER, Better, Scored
 
 _WORD = re.compile(r"\w+")
@@ -63,11 +64,8 @@ class Column:
     def __init__(self, config: ColumnConfig, answers: Sequence[Answer]) -> None:
         """Raises SetupError where no answer has the column, and for cells that hold no number."""
         self._column, self.better = config.source, config.better
+        require_columns(answers, [self._column], "from")
         cells = [answer.metadata.get(self._column, "") for answer in answers]
-        if not any(self._column in answer.metadata for answer in answers):
-            known = sorted({column for answer in answers for column in answer.metadata})
-            message = "is no column that the data keeps; list it under `metadata` of a data.yaml"
-            raise SetupError(Problem(message, "", None, "from", self._column, ", ".join(known)))
         wrong = [
             Problem("is no number", field=f"{self._column}, item {a.item_id}", found=cell)
             for a, cell in zip(answers, cells, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.features import Learning, Section, Wing
+from judgebench.features import Learning, Lines, Section, Wing
 
 if TYPE_CHECKING:
     import typer
@@ -61,10 +61,17 @@ def _commands(app: typer.Typer) -> None:
     from judgebench.scorers import commands  # noqa: F401  (one line per command follows)
 
 
+def _scorers() -> Lines:
+    from judgebench.scorers.config import ABOUT
+
+    return list(ABOUT.items())
+
+
 WING = Wing(
     name="scorers",
     section=Section("scorers", _settings),
     learning=Learning(("scorer",), _entry, _check, _open, _beside),
     read=_read,
     commands=_commands,
+    lists={"scorers": _scorers},
 )

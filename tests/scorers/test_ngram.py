@@ -1,0 +1,274 @@
+"""Scorers that count shared words and characters give the numbers of their libraries."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import nltk
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.translate.meteor_score import single_meteor_score
+from rouge_score.rouge_scorer import RougeScorer
+from sacrebleu.metrics import BLEU, CHRF, TER
+from scipy.stats import spearmanr
+
+import judgebench as jb
+from judgebench.errors import MissingExtra, SetupError
+from judgebench.records import Answer, Status
+from judgebench.scorers.config import ABOUT, MODELS, scorer_config
+from judgebench.scorers.open import open_scorer
+from judgebench.scorers.references import references_of
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scored, Scorer
+
+NOTES = (
+    ("The patient takes aspirin daily.", "She takes aspirin every day."),
+    ("No allergies. BP 120/80.", "No known allergies; blood pressure 120/80."),
+    ("Yes", "Yes."),
+    ("It hurts on the left", "Chest X-ray was normal."),
+)
+OTHER = "Aspirin is taken by the patient."
+PLAIN = ["rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "chrf++", "ter"]
+EVERY = [*PLAIN, {"scorer": "meteor", "synonyms": False}]
+# By the library, and several references by its own rule.
+LIBRARY = {
+    "rouge-1": lambda text, refs: RougeScorer(["rouge1"]).score_multi(refs, text)["rouge1"][2],
+    "rouge-2": lambda text, refs: RougeScorer(["rouge2"]).score_multi(refs, text)["rouge2"][2],
+    "rouge-l": lambda text, refs: RougeScorer(["rougeL"]).score_multi(refs, text)["rougeL"][2],
+    "bleu": lambda text, refs: BLEU(effective_order=True).sentence_score(text, refs).score,
+    "chrf": lambda text, refs: CHRF().sentence_score(text, refs).score,
+    "chrf++": lambda text, refs: CHRF(word_order=2).sentence_score(text, refs).score,
+    "ter": lambda text, refs: TER().sentence_score(text, refs).score,
+}
+texts = st.text(alphabet="abc é.\n1", max_size=12)
+
+
+def opened(how: object, answers: Sequence[Answer] = ()) -> Scorer:
+    return open_scorer(scorer_config(how), answers, Path())
+
+
+def of(how: object, text: str, reference: str | None, **metadata: str) -> Scored:
+    answer = Answer("1", text, reference=reference, metadata=metadata)
+    return opened(how, [answer]).score([answer])[0]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize(("text", "reference"), NOTES)
+def test_the_score_is_that_of_the_library(name: str, text: str, reference: str) -> None:
+    found = of(name, text, reference)
+    if (text, name) == ("Yes", "rouge-2"):
+        reason = "the reference has fewer than 2 words of a-z and 0-9, which alone ROUGE reads"
+        assert found == Scored.none(reason)
+    else:
+        assert found == Scored(LIBRARY[name](text, [reference]))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_several_references_by_the_rule_of_the_library(name: str) -> None:
+    text, first = NOTES[0]
+    own = LIBRARY[name](text, [first, OTHER])
+    assert of(name, text, first, ref2=OTHER).value == LIBRARY[name](text, [first])
+    how = {"scorer": name, "reference_columns": ["ref2"]}
+    assert of(how, text, first, ref2=OTHER).value == own
+    assert of(how, text, f'["{OTHER}", "{first}"]', ref2=" ").value == pytest.approx(own)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_best_and_the_mean_of_several_references(name: str) -> None:
+    text, first = NOTES[0]
+    each = [LIBRARY[name](text, [reference]) for reference in (first, OTHER)]
+    both = f'["{first}", "{OTHER}"]'
+    best = min(each) if name == "ter" else max(each)
+    assert of({"scorer": name, "references": "max"}, text, both).value == best
+    assert of({"scorer": name, "references": "mean"}, text, both).value == sum(each) / 2
+
+
+def test_references_are_texts_of_a_list_and_of_columns() -> None:
+    answer = Answer("1", "x", reference='["a", " "]', metadata={"r": "b", "blank": ""})
+    assert references_of(answer, ["r", "blank"]) == ("a", "b")
+    for one in ("[1] Smith 2003", "[1, 2]", "[" * 100_000, "a"):
+        assert references_of(Answer("1", "x", reference=one)) == (one,)
+    assert references_of(Answer("1", "x")) == ()
+
+
+def test_rouge_compares_stems_where_asked() -> None:
+    text, reference = "patients recovering", "patient recovered"
+    assert of("rouge-1", text, reference).value == 0
+    assert of({"scorer": "rouge-1", "stemmer": True}, text, reference).value == 1
+
+
+def test_rouge_has_no_score_for_what_it_cannot_read() -> None:
+    reason = "the answer has no word of a-z and 0-9, which alone ROUGE reads"
+    assert of("rouge-l", "Пациент здоров.", "The patient is well.") == Scored.none(reason)
+    reason = "the reference has no word of a-z and 0-9, which alone ROUGE reads"
+    assert of("rouge-l", "The patient is well.", "Пациент здоров.") == Scored.none(reason)
+    assert of("rouge-2", "Well.", "The patient is well.") == Scored(0.0)
+    assert of("chrf", "Пациент здоров.", "Пациент болен.").value > 20
+
+
+def test_meteor_without_synonyms_is_that_of_nltk() -> None:
+    # The example of nltk.translate.meteor_score, in which synonyms play no part: 0.6944.
+    text = (
+        "It is a guide to action which ensures that the military always obeys the commands of the "
+        "party"
+    )
+    reference = (
+        "It is a guide to action that ensures that the military will forever heed Party commands"
+    )
+    how = {"scorer": "meteor", "synonyms": False}
+    assert of(how, text, reference).value == pytest.approx(0.6944, abs=5e-5)
+    both = f'["none at all", "{reference}"]'
+    assert of({**how, "references": "mean"}, text, both).value == pytest.approx(0.3472, abs=5e-5)
+
+
+def test_meteor_with_synonyms_needs_wordnet() -> None:
+    if has_wordnet():
+        words = ["The", "physician", "came"], ["The", "doctor", "came"]
+        found = of("meteor", "The doctor came", "The physician came").value
+        assert found == single_meteor_score(*words) > 0.9
+        return
+    with pytest.raises(SetupError) as error:
+        opened("meteor")
+    assert str(error.value) == (
+        "meteor: needs the data of WordNet, which are not on this machine: "
+        "python -m nltk.downloader wordnet; or compare words and stems alone: synonyms: false"
+    )
+
+
+def has_wordnet() -> bool:
+    try:
+        nltk.data.find("corpora/wordnet.zip")
+    except LookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("how", EVERY, ids=str)
+@given(items=st.lists(st.tuples(texts, st.none() | texts), max_size=6))
+def test_no_answer_changes_another(how: object, items: list[tuple[str, str | None]]) -> None:
+    scorer = opened(how)
+    answers = [Answer(str(i), text, reference=ref) for i, (text, ref) in enumerate(items)]
+    together = scorer.score(answers)
+    assert together == [scorer.score([answer])[0] for answer in answers]
+    for answer, found in zip(answers, together, strict=True):
+        if not answer.text.strip():
+            assert found == Scored.none(EMPTY_ANSWER)
+        elif not (answer.reference or "").strip():
+            assert found == Scored.none(NO_REFERENCE)
+        assert (found.value is None) == (found.status is Status.SKIPPED) == bool(found.reason)
+
+
+@pytest.mark.parametrize("how", EVERY, ids=str)
+@given(text=texts.filter(lambda text: sum(map(str.isalnum, text)) > 0 and "é" not in text))
+def test_a_text_against_itself_is_best(how: object, text: str) -> None:
+    scorer = opened(how)
+    same = scorer.score([Answer("1", text, reference=text)])[0]
+    other = scorer.score([Answer("1", text, reference=f"{text} zz zzz")])[0]
+    if same.value is not None and other.value is not None:
+        better = same.value - other.value
+        assert better <= 0 if scorer.better == "lower" else better >= 0
+
+
+def test_signatures_hold_library_options_and_rule() -> None:
+    assert opened("bleu").about == {
+        "scorer": "bleu", "references": "joint",
+        "signature": str(_after_scoring(BLEU(effective_order=True)).get_signature()),
+    }  # fmt: skip
+    how = {"scorer": "chrf++", "references": "max", "reference_columns": ["b"]}
+    about = opened(how, [Answer("1", "x", metadata={"b": "x"})]).about
+    assert about["reference_columns"] == ["b"]
+    assert about["signature"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:2.")
+    rouge = opened({"scorer": "rouge-l", "stemmer": True}).about["signature"]
+    assert rouge == "rougeL|measure:f1|stemmer:porter|rouge-score:0.1.2"
+
+
+def _after_scoring(metric: BLEU) -> BLEU:
+    """Of texts with one reference and with two."""
+    metric.corpus_score(["a", "b"], [["a", "b"], ["c", None]])
+    return metric
+
+
+def test_a_column_of_references_that_is_not_there() -> None:
+    answer = Answer("1", "x", metadata={"ref1": "x"})
+    with pytest.raises(SetupError) as error:
+        opened({"scorer": "chrf", "reference_columns": ["ref1", "ref2"]}, [answer])
+    assert str(error.value) == (
+        "reference_columns: is no column that the data keeps; list it under `metadata` of a "
+        "data.yaml; found ref2; allowed: ref1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "module", "package"),
+    [("rouge-1", "rouge_score", "rouge-score"), ("ter", "sacrebleu.metrics", "sacrebleu")],
+)
+def test_a_missing_library_is_named(
+    how: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra) as error:
+        opened(how)
+    assert str(error.value) == (
+        f"the scorer {how} needs the package {package}, which is not installed: "
+        "pip install 'judgebench[scorers]'"
+    )
+
+
+def test_a_run_keeps_their_scores(tmp_path: Path) -> None:
+    rows = ["item_id,text,reference,tone", "a,Yes.,Yes.,Good", "b,,Yes.,Poor", "c,No.,,Good"]
+    (tmp_path / "data.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "data.yaml").write_text(
+        "files: [{path: data.csv, items: {item_id: item_id, text: text, reference: reference, "
+        "if_empty: keep, labels: {metrics: {tone: tone}}}}]\n"
+    )
+    (tmp_path / "rubric.yaml").write_text(
+        "name: r\nversion: '1'\ninstructions: Judge.\nmetrics: [{id: tone, title: Tone, "
+        "question: Is it kind, kind: ordinal, labels: [Good, Poor]}]\n"
+    )
+    bench = tmp_path / "bench.yaml"
+    bench.write_text(
+        "name: b\nrubric: rubric.yaml\ndata: data.yaml\nreport: {resamples: 100}\n"
+        "scorers: [chrf++, {scorer: ter, name: edits}]\ncontrols: false\n"
+    )
+    study = jb.run(bench, tmp_path / "run")
+    found = {run.name: run for run in study.beside["scorers"]}
+    assert found["chrf++"].judged.verdicts["a"].score == 100
+    assert found["edits"].judged.verdicts["a"].score == 0
+    assert found["edits"].better == "lower"
+    for item, reason in (("b", EMPTY_ANSWER), ("c", NO_REFERENCE)):
+        verdict = found["chrf++"].judged.verdicts[item]
+        assert (verdict.score, verdict.status, verdict.reason) == (None, Status.SKIPPED, reason)
+
+
+def test_they_are_listed(call) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = call("list", "scorers")
+    assert code == 0
+    assert "  chrf                     chrF: up to six characters in a row (0 to 100)\n" in out
+    assert ABOUT.keys() == MODELS.keys()
+
+
+def test_notes_of_conversations_against_people(shared_data: Path) -> None:
+    """Spearman with people's rates as measured once, with rouge-score 0.1.2 and sacrebleu 2.6
+    (README of mts-dialog-scores)."""
+    folder = shared_data / "mts-dialog-scores"
+    files = [
+        "MTS-Dialog-Automatic-Summaries-ValidationSet.csv",
+        "MTS-Dialog-Manual-Scores4CorrelationStudy.csv",
+    ]
+    notes, rates = (
+        list(csv.DictReader((folder / f).open(encoding="utf-8-sig", newline=""))) for f in files
+    )
+    answers = [
+        Answer(str(i), row["Automatic Summary"], reference=row["Reference Summary"])
+        for i, row in enumerate(notes)
+    ]
+    for name, omitted in (("chrf", -0.65), ("rouge-1", -0.47)):
+        scores = [one.value for one in opened(name).score(answers)]
+        for column, expected, within in (
+            ("OmissionRate", omitted, 0.005), ("HallucinationRate", 0.0, 0.17)
+        ):  # fmt: skip
+            rho = spearmanr(scores, [float(row[column]) for row in rates]).statistic
+            assert rho == pytest.approx(expected, abs=within)
