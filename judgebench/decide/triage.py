@@ -3,7 +3,8 @@
 What a signal is held against is a threshold; an answer at or above it goes to humans. Severe on
 any metric (EVERY) has the largest signal over the ordinal metrics: of probabilities, the chance of
 the likeliest severe label; of labels, the severity as a share of the metric's least severe label
-that counts as severe, so that 1 means severe somewhere and 0.5 half the way to it.
+that counts as severe, so that 1 means severe somewhere and 0.5 half the way to it. A judge that
+follows from a score has that score as its first signal: it is finer than what was fitted to it.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.thresholds import cautious_choice, triage_points, why_no_choice
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
+from judgebench.study.verdicts import scores
 
 PROBABILITY = "probability of a severe label"
 SEVERITY = "severity of the label"
 VOTES = "votes for a severe label"
+SCORE = "score, more being more severe"
 DISAGREEMENT = "disagreement of the members"
 
 Signals = Mapping[str, FloatArray]  # (answers,) each, NaN where there is no verdict
@@ -100,6 +103,9 @@ def _signals(
         for m in metrics:
             severities = np.array([*m.severities, np.nan])  # the last: -1 is no label
             found[m.id] = {SEVERITY: severities[study.judged(judge, m)]}
+    score = scores(judge.verdicts, study.answers)
+    if not np.isnan(score).all():
+        found = {metric: {SCORE: score, **own} for metric, own in found.items()}
     if members := _members(judge, study.judges):
         for metric in metrics:
             own = _signals_of_jury(study, metric, judge, members, rule)

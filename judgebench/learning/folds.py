@@ -49,7 +49,7 @@ def folds_of(answers: IndexedAnswers, n: int, seed: int = 0) -> Folds:
     sizes = np.bincount(unit)
     if len(sizes) < n:
         message = f"is more than the {len(sizes)} groups of questions that share no answer"
-        raise SetupError(Problem(message, field="tuning.folds", found=str(n)))
+        raise SetupError(Problem(message, field="folds", found=str(n)))
     order = np.random.default_rng(seed).permutation(len(sizes))
     filled, fold = np.zeros(n, np.int64), np.zeros(len(sizes), np.int64)
     for one in order[np.argsort(-sizes[order], kind="stable")]:

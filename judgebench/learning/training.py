@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from judgebench.errors import Problem
 from judgebench.learning.folds import Folds, folds_of
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric
@@ -121,6 +122,17 @@ class Material:
         """The rows with a label of somebody who makes the truth."""
         given = [r.rows[(r.values >= 0).any(axis=1)] for r in self.ratings.values()]
         return np.unique(np.concatenate(given))
+
+    def problems(self) -> Iterator[Problem]:
+        """What keeps a judge from learning each metric in folds."""
+        for metric in self.rubric.metrics:
+            given, field = self.ratings[metric.id].values, f"rubric.{metric.id}"
+            if (n := int((given >= 0).any(axis=1).sum())) < self.folds.n:
+                message = "has fewer answers with a human label to learn from than there are folds"
+                yield Problem(message, field=field, found=f"{n} of {self.folds.n}")
+            elif len(labels := np.unique(given[given >= 0])) < 2:
+                message = "has one human label only: learning needs two"
+                yield Problem(message, "", None, field, metric.label_texts[labels[0]])
 
     def _truth(self, metric: str, rows: IntArray) -> IntArray:
         """(rows,), -1 where there is none."""

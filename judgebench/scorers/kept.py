@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from judgebench.files import drop_torn_line, read_lines, to_line
+from judgebench.judges.judge import Task
 from judgebench.records import Answer, Status, content_hash
 from judgebench.scorers.scorer import Scored, Scorer
 from judgebench.store.verdict_file import disk_errors
@@ -42,6 +44,12 @@ class KeptScores:
             done = {key for key, _ in block}
             advance(sum(key in done for key in keys))
         return [held[key] for key in keys]
+
+    def along(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Scored]]:
+        """Each task with the score of its answer."""
+        coming = iter(tasks)
+        while block := list(islice(coming, self.scorer.at_once)):
+            yield from zip(block, self.of([task.answer for task in block]), strict=True)
 
     def _read(self) -> dict[str, Scored]:
         if self._held is None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from judgebench.errors import Problem, SetupError
 from judgebench.judges.judge import Task
 from judgebench.records import Answer, Verdict
 from judgebench.report.words import counted
@@ -26,6 +24,7 @@ from judgebench.scorers.config import (
     ScorerEntry,
     SimpleConfig,
 )
+from judgebench.scorers.fit import check_fits, fitted_judges
 from judgebench.scorers.kept import KeptScores
 from judgebench.scorers.ngram import Ngram
 from judgebench.scorers.scorer import Scorer
@@ -60,7 +59,8 @@ def check_scorers(bench: Bench) -> None:
             problem = no_texts("a scorer reads answers", bench.dataset)
             gather.tell(f"{_where(entry)}.{entry.name}", problem)
             continue
-        gather(f"{_where(entry)}.{entry.name}", _opened, entry, bench)
+        gather(f"{_where(entry)}.{entry.name}", _opened, entry.how, bench)
+    check_fits(bench, gather)
     gather.raise_any()
 
 
@@ -74,25 +74,25 @@ def _where(entry: ScorerEntry | FitEntry) -> str:
     return "judges" if isinstance(entry, FitEntry) else "scorers"
 
 
-def _opened(entry: ScorerEntry | FitEntry, bench: Bench) -> Scorer:
-    if isinstance(entry, FitEntry):
-        known = [metric.id for metric in bench.rubric.metrics if metric.of == "answer"]
-        for metric in (metric for metric in entry.fit.metric if metric not in known):
-            message = "is no metric of answers in the rubric"
-            raise SetupError(Problem(message, "", None, "fit.metric", metric, ", ".join(known)))
+def _opened(config: ScorerConfig, bench: Bench) -> Scorer:
     answers = [answer for answer in bench.answers if answer.kind == "answer"]
-    return open_scorer(entry.how, answers, bench.file.parent)
+    return open_scorer(config, answers, bench.file.parent)
 
 
 def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     """A judge of the kind `scorer` for each scorer, which gives scores and no label, and the judges
     that follow from one. Raises SetupError."""
-    kept = folder.path / FOLDER
-    return [
-        Scoring(entry.name, KeptScores(_opened(entry, bench), kept))
-        for entry in _entries(bench)
-        if isinstance(entry, ScorerEntry)
-    ]
+    opened: dict[str, KeptScores] = {}
+
+    def kept(config: ScorerConfig) -> KeptScores:
+        key = config.model_dump_json(exclude={"name"})
+        if key not in opened:
+            opened[key] = KeptScores(_opened(config, bench), folder.path / FOLDER)
+        return opened[key]
+
+    listed = [entry for entry in _entries(bench) if isinstance(entry, ScorerEntry)]
+    scorings = [Scoring(entry.name, kept(entry.how)) for entry in listed]
+    return [*scorings, *fitted_judges(bench, folder.path / FOLDER, kept)]
 
 
 class Scoring:
@@ -125,14 +125,12 @@ class Scoring:
         return np.array([0 if a.kind == "answer" else -1 for a in answers], dtype=np.int64)
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        coming = iter(tasks)
-        while block := list(islice(coming, self._kept.scorer.at_once)):
-            for task, one in zip(block, self._kept.of([t.answer for t in block]), strict=True):
-                hashed = task.content_hash or task.answer.content_hash
-                yield Verdict(
-                    task.answer.item_id, hashed, self.name, self.signature, one.status,
-                    reason=one.reason, score=one.value,
-                )  # fmt: skip
+        for task, one in self._kept.along(tasks):
+            hashed = task.content_hash or task.answer.content_hash
+            yield Verdict(
+                task.answer.item_id, hashed, self.name, self.signature, one.status,
+                reason=one.reason, score=one.value,
+            )  # fmt: skip
 
     def wind_down(self) -> None:
         """Blocks are short: the next one is not begun."""

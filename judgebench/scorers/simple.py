@@ -66,6 +66,8 @@ class Column:
         self._column, self.better = config.source, config.better
         require_columns(answers, [self._column], "from")
         cells = [answer.metadata.get(self._column, "") for answer in answers]
+        # Of these answers alone: what stands beside a text says nothing of one made from it.
+        self._cells = {a.item_id: cell for a, cell in zip(answers, cells, strict=True)}
         wrong = [
             Problem("is no number", field=f"{self._column}, item {a.item_id}", found=cell)
             for a, cell in zip(answers, cells, strict=True)
@@ -78,12 +80,18 @@ class Column:
         }  # fmt: skip
 
     def key(self, answer: Answer) -> Any:
-        return [self._column, answer.metadata.get(self._column, "")]
+        return [self._column, self._cells.get(answer.item_id)]
 
     def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
-        values = [_number(answer.metadata.get(self._column, "")) for answer in answers]
-        blank = Scored.none(f"the column {self._column} is blank")
-        return [blank if value is None else Scored(value) for value in values]
+        return [self._of(self._cells.get(answer.item_id)) for answer in answers]
+
+    def _of(self, cell: str | None) -> Scored:
+        if cell is None:
+            return Scored.none(f"the column {self._column} is not about this text")
+        value = _number(cell)
+        return (
+            Scored.none(f"the column {self._column} is blank") if value is None else Scored(value)
+        )
 
     def close(self) -> None:
         """Nothing to give back."""

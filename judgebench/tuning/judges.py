@@ -167,15 +167,7 @@ def check_judges(bench: Bench) -> None:
             problems.append(Problem("is no system of an answer", "", None, field, system, allowed))
     try:
         material = _material(bench)
-        for metric, given in material.ratings.items():
-            if (n := int((given.values >= 0).any(axis=1).sum())) < settings.folds:
-                message = "has fewer answers with a human label to learn from than there are folds"
-                found = f"{n} of {settings.folds}"
-                problems.append(Problem(message, field=f"rubric.{metric}", found=found))
-            elif len(labels := np.unique(given.values[given.values >= 0])) < 2:
-                message, field = "has one human label only: learning needs two", f"rubric.{metric}"
-                (only,) = material.rubric.only([metric]).metrics
-                problems.append(Problem(message, "", None, field, only.label_texts[labels[0]]))
+        problems += material.problems()
         least = min(len(cell.train) for cell in fold_cells(material))
         for n in (n for n in settings.curve if n > least):
             message = f"is more than the {least:,} answers with a label that a fold learns from"
@@ -221,10 +213,10 @@ def _material(bench: Bench) -> Material:
         if isinstance(entry, Learn)
         for name in entry.silver
     }
+    how = (config.truth, settings.folds, config.seed)
+    material = gather("tuning", material_of, rubric, about, bench.dataset.labels, *how)
     gather.raise_any()
-    material = material_of(
-        rubric, about, bench.dataset.labels, config.truth, settings.folds, config.seed
-    )
+    assert material is not None
     return with_silver(material, {name: found for name, found in silver.items() if found})
 
 

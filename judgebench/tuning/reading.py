@@ -37,7 +37,7 @@ def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
     found = {
         name: Learnt(name, e.get("from", ()), e.get("folds", {}), _facts(folder, name, e))
         for name, e in entries.items()
-        if name in kept and e["about"].get("judge") == "learnt"
+        if name in kept and e["about"].get("judge") == "learnt" and "learn" in e["about"]
     }
     for name, entry in entries.items():
         if entry["kind"] == "tuning" and (one := found.get(entry["of"])):

@@ -1,0 +1,221 @@
+"""Judges that follow from a score: out of fold, with controls fitted the same way."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from study_case import SCORERS, write_notes
+
+import judgebench as jb
+from judgebench.decide.triage import PROBABILITY, SCORE
+from judgebench.errors import JudgesStopped
+from judgebench.runner.bench import load_bench
+from judgebench.study.study import JudgeVerdicts
+
+GOOD = "judges:\n  - {name: judge, scorer: column, from: good, fit: {metric: omission}}"
+FITTED = {"length-fitted", "question-overlap-fitted", "random-number-fitted"}
+
+
+def judges_of(study: jb.Study) -> dict[str, JudgeVerdicts]:
+    return {judge.name: judge for judge in study.judges}
+
+
+def learnt(run: Path, name: str = "judge") -> dict[str, bytes]:
+    """What was learnt, by fold."""
+    (home,) = (run / "scorers" / name).iterdir()
+    return {path.parent.name: path.read_bytes() for path in home.glob("*/cuts.json")}
+
+
+def test_a_score_becomes_a_judge(tmp_path: Path) -> None:
+    bench, columns = write_notes(tmp_path, GOOD)
+    found = judges_of(jb.run(bench, tmp_path / "run"))
+    verdicts = found["judge"].verdicts
+    assert found["judge"].kind == "judge"
+    # Higher is better: turned, so that more is more severe, and its labels rise with it.
+    assert [verdicts[f"n{i}"].score for i in range(120)] == (-columns["good"]).tolist()
+    truth = [sorted(row)[1] for row in columns["omission"].tolist()]
+    severities = ["None", "Some", "Much", "Most"]
+
+    def right(name: str) -> int:
+        said = found[name].verdicts
+        labels = [severities.index(said[f"n{i}"].labels["omission"]) for i in range(120)]
+        return sum(a == b for a, b in zip(labels, truth, strict=True))
+
+    assert right("judge") > max(map(right, FITTED)) + 5
+    one = verdicts["n0"]
+    assert set(one.labels) == {"omission"}
+    assert one.probabilities is not None
+    assert sum(one.probabilities["omission"].values()) == pytest.approx(1)
+    assert {name for name, judge in found.items() if judge.kind == "control"} >= FITTED
+
+
+def test_nothing_is_learnt_from_what_is_judged(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, GOOD)
+    jb.run(bench, tmp_path / "one")
+    before = learnt(tmp_path / "one")
+    with (tmp_path / "labels.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    rows = [
+        [*row[:2], "Most", row[3]] if row[0] in {"n0", "n1", "n2", "n3"} else row for row in rows
+    ]
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    jb.run(bench, tmp_path / "two")
+    same = [fold for fold, made in learnt(tmp_path / "two").items() if made == before[fold]]
+    assert len(same) == 1  # the fold that judges these four
+
+
+def test_without_a_score_there_is_no_label_but_a_reason(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, GOOD.replace("good", "gappy"))
+    verdicts = judges_of(jb.run(bench, tmp_path / "run"))["judge"].verdicts
+    none = {item: v for item, v in verdicts.items() if not v.labels}
+    assert set(none) == {f"n{i}" for i in range(0, 120, 5)}
+    told = {(v.status.value, v.reason, v.score) for v in none.values()}
+    assert told == {("unparsed", "the column gappy is blank", None)}
+
+
+def test_it_is_fitted_once(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, SCORERS + GOOD, questions=10)
+    jb.run(bench, tmp_path / "run")
+    before = {p: p.read_bytes() for p in (tmp_path / "run").rglob("*.jsonl")}
+    jb.run(bench, tmp_path / "run")
+    assert {p: p.read_bytes() for p in (tmp_path / "run").rglob("*.jsonl")} == before
+
+
+@pytest.mark.parametrize(
+    ("judges", "more", "controls"),
+    [
+        (GOOD, "", FITTED),
+        (GOOD, "controls: false", set()),
+        (GOOD, "controls: [prior]", set()),
+        (f"{GOOD}\n  - {{name: words, scorer: length, fit: {{metric: omission}}}}", "",
+         FITTED - {"length-fitted"} | {"words"}),
+        (f"{GOOD}\n  - {{name: words, scorer: length, fit: {{metric: hallucination}}}}", "",
+         FITTED | {"words"}),
+        ("judges:\n  - {name: words, scorer: length, fit: {metric: omission}}", "", {"words"}),
+        (f"scorers: [length]\n{GOOD}", "", FITTED),
+    ],
+)  # fmt: skip
+def test_controls_are_fitted_the_same_way(
+    tmp_path: Path, judges: str, more: str, controls: set[str]
+) -> None:
+    bench, _ = write_notes(tmp_path, judges, questions=10, more=more)
+    study = jb.run(bench, tmp_path / "run")
+    found = {
+        judge.name: sorted(next(iter(judge.verdicts.values())).labels)
+        for judge in study.judges
+        if judge.kind == "control" and (judge.about or {}).get("judge") == "learnt"
+    }
+    assert set(found) == controls
+    assert all(found[name] == ["omission"] for name in controls & FITTED)
+
+
+def test_several_metrics_each_have_their_own_direction(tmp_path: Path) -> None:
+    bench, columns = write_notes(tmp_path, GOOD.replace("omission", "[omission, hallucination]"))
+    with (tmp_path / "labels.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    # Somebody makes things up where nothing is left out.
+    rows = [[*r[:3], "Some" if columns["good"][int(r[0][1:])] > 2 else "None"] for r in rows]
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    study = jb.run(bench, tmp_path / "run")
+    cuts = [json.loads(made) for made in learnt(tmp_path / "run").values()]
+    assert {
+        (c["metrics"]["omission"]["sign"], c["metrics"]["hallucination"]["sign"]) for c in cuts
+    } == {(-1.0, 1.0)}
+    verdicts = judges_of(study)["judge"].verdicts
+    made_up = np.array([verdicts[f"n{i}"].labels["hallucination"] == "Some" for i in range(120)])
+    assert sum(made_up == (columns["good"] > 2)) >= 117  # a cut lies between two other answers
+
+
+def test_the_score_is_the_first_signal_of_triage(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, GOOD)
+    curves = jb.decide(jb.run(bench, tmp_path / "run")).curves
+    assert [(c.judge, c.metric, c.signal) for c in curves] == [
+        ("judge", "omission", SCORE), ("judge", "omission", PROBABILITY)
+    ]  # fmt: skip
+    assert SCORE == "score, more being more severe"
+    assert len(curves[0].points) > len(curves[1].points)  # it is finer
+
+
+def test_an_altered_answer_is_scored_and_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
+    attacking = pytest.importorskip("judgebench.stress.attacking")
+    words = "  - {name: words, scorer: length, fit: {metric: omission}}"
+    bench, _ = write_notes(tmp_path, f"{GOOD}\n{words}", more="stress: {attacks: [greeting]}")
+    run = tmp_path / "run"
+    jb.run(load_bench(bench, extend=attacking.Attacking()), run)
+    said = {}
+    for name in ("judge", "words"):
+        lines = map(json.loads, (run / f"verdicts-{name}.jsonl").open())
+        said[name] = {verdict["item_id"]: verdict for verdict in lines}
+    cut = {fold: json.loads(made) for fold, made in learnt(run, "words").items()}
+    altered = [json.loads(line) for line in (run / "attacks.jsonl").open()]
+    assert altered
+    for line in altered:
+        parent, one = said["words"][line["parent_id"]], said["words"][line["item_id"]]
+        assert abs(one["score"]) > abs(parent["score"])
+        assert abs(one["score"]) == len(line["text"].split())
+        same = [c for c in cut.values() if _label(c, one["score"]) == one["labels"]["omission"]]
+        assert same
+        column = said["judge"][line["item_id"]]
+        assert (column["status"], column["reason"]) == (
+            "unparsed", "the column good is not about this text"
+        )  # fmt: skip
+
+
+def _label(cuts: dict, score: float) -> str:
+    own = cuts["metrics"]["omission"]
+    above = sum(c < own["sign"] * cuts["sign"] * score for c in own["cuts"])
+    return ["None", "Some", "Much", "Most"][above]
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    judges = """
+judges:
+  - {name: a, scorer: column, from: good, fit: {metric: [tone, omission]}}
+  - {name: b, scorer: column, from: good, fit: {metric: omission, folds: 20}}
+  - {name: c, scorer: column, from: grace, fit: {metric: kind}}
+"""
+    bench, _ = write_notes(tmp_path, judges, questions=4)
+    rubric = (tmp_path / "notes.yaml").read_text()
+    kind = "  - {id: kind, title: Kind, question: Which one, kind: nominal, labels: [A, B, C]}\n"
+    (tmp_path / "notes.yaml").write_text(rubric + kind)
+    (tmp_path / "labels.csv").write_text(
+        (tmp_path / "labels.csv").read_text().replace("\n", ",A\n").replace("ation,A", "ation,kind")
+    )
+    said = [str(problem).removeprefix(f"{bench}: ") for problem in jb.check([bench]).errors]
+    assert said == [
+        "judges.c.from: is no column that the data keeps; list it under `metadata` of a data.yaml; "
+        "found grace; allowed: gappy, good, noise, twin",
+        "judges.a.fit.metric: is no metric of answers in the rubric; found tone; "
+        "allowed: omission, hallucination, kind",
+        "judges.b.fit.folds: is more than the 4 groups of questions that share no answer; found 20",
+        "judges.c.fit.metric: has labels without an order, which no threshold tells apart; "
+        "found kind",
+    ]
+
+
+def test_too_few_labels_are_said_before_anything_is_scored(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, GOOD, questions=6)
+    text = (tmp_path / "labels.csv").read_text()
+    for label in ("Some", "Much", "None"):
+        text = text.replace(f",{label},", ",Most,")
+    (tmp_path / "labels.csv").write_text(text)
+    (one,) = map(str, jb.check([bench]).errors)
+    assert "judges.judge.rubric.omission: has one human label only: learning needs two" in one
+
+
+def test_a_column_of_blanks_cannot_be_fitted(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, GOOD.replace("good", "gappy"), questions=6)
+    with (tmp_path / "answers.csv").open(newline="") as file:
+        rows = [[*row[:-1], "" if place else row[-1]] for place, row in enumerate(csv.reader(file))]
+    with (tmp_path / "answers.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with pytest.raises(
+        JudgesStopped, match="omission: no answer to learn from has a score and a hum"
+    ):
+        jb.run(bench, tmp_path / "run")
