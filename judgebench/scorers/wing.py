@@ -3,7 +3,7 @@ follow from them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import yaml
     from pydantic import BaseModel
 
+    from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench, BenchConfig
     from judgebench.runner.extension import LearntEntry, LearntJudge
     from judgebench.scorers.reading import ScorerRun
@@ -57,6 +58,12 @@ def _read(folder: RunFolder, study: Study) -> Sequence[ScorerRun] | None:
     return read_scorers(folder, study)
 
 
+def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
+    from judgebench.scorers.measure import measure_scorers
+
+    return measure_scorers(study)
+
+
 def _commands(app: typer.Typer) -> None:
     from judgebench.scorers import commands  # noqa: F401  (one line per command follows)
 
@@ -72,6 +79,7 @@ WING = Wing(
     section=Section("scorers", _settings),
     learning=Learning(("scorer",), _entry, _check, _open, _beside),
     read=_read,
+    measure=_measure,
     commands=_commands,
     lists={"scorers": _scorers},
 )

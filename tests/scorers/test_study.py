@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 from study_case import write_notes
 
 import judgebench as jb
+from judgebench.features import analyses
+from judgebench.results.shown import Shown
+from judgebench.scorers.part import CEILING
+from judgebench.scorers.result import BesideHumans
+from judgebench.stats.paired import holm
+
+Ran = tuple[jb.Study, Shown, dict[str, np.ndarray]]
 
 CONTROLS = {"length", "question-overlap", "random-number"}
+
+
+def joined(text: str) -> str:
+    """Without the line breaks of a terminal."""
+    return " ".join(text.split())
 
 
 def scorers_of(study: jb.Study) -> dict[str, bool]:
@@ -47,3 +61,103 @@ def test_why_there_is_no_score_is_counted(tmp_path: Path) -> None:
     told = {run.name: run.remarks for run in study.beside["scorers"]}
     assert told["gappy"] == {("the column gappy is blank", False): 4}
     assert told["good"] == {}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A run with all scorers of the case, what the wing found in it, and the columns."""
+    bench, columns = write_notes(tmp_path_factory.mktemp("notes"))
+    study = jb.run(bench, bench.parent / "run")
+    return study, analyses(study, "scorers")["scorers"], columns
+
+
+def test_coefficients_are_those_of_scipy(ran: Ran) -> None:
+    _, found, columns = ran
+    human = columns["omission"].mean(axis=1)
+    scipy = {
+        "pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau,
+    }  # fmt: skip
+    for name, sign in (("good", -1), ("noise", 1), ("gappy", 1)):
+        known = ~np.isnan(columns[name])
+        for key, expected in scipy.items():
+            about = {"judge": name, "metric": "omission", "level": "pooled"}
+            (row,) = found.results.select("association", key, **about)
+            value = expected(sign * columns[name][known], human[known]).statistic
+            assert row.estimate.value == pytest.approx(value, abs=1e-9)
+            assert (row.estimate.n, row.estimate.n_missing) == (known.sum(), (~known).sum())
+            assert row["turned"] == ("turned" if sign < 0 else "as is")
+
+
+def test_systems_are_compared_by_their_means(ran: Ran) -> None:
+    _, found, columns = ran
+    mean = [columns[name].reshape(-1, 4, *columns[name].shape[1:]) for name in ("good", "omission")]
+    x, y = mean[0].mean(axis=0), mean[1].mean(axis=(0, 2))
+    about = {"judge": "good", "metric": "omission", "level": "system"}
+    (row,) = found.results.select("association", "pearson", **about)
+    assert row.estimate.value == pytest.approx(stats.pearsonr(-x, y).statistic)
+    assert row.estimate.n == 4
+
+
+def test_within_questions_it_is_the_mean_over_those_that_differ(ran: Ran) -> None:
+    _, found, columns = ran
+    x, y = -columns["good"].reshape(-1, 4), columns["omission"].mean(axis=1).reshape(-1, 4)
+    each = [stats.spearmanr(a, b).statistic for a, b in zip(x, y, strict=True) if np.ptp(b)]
+    about = {"judge": "good", "metric": "omission", "level": "within"}
+    (row,) = found.results.select("association", "spearman", **about)
+    assert row.estimate.value == pytest.approx(np.mean(each))
+    assert row.estimate.n == len(each)
+
+
+def test_the_ceiling_is_an_annotator_beside_the_mean_of_the_others(ran: Ran) -> None:
+    _, found, columns = ran
+    labels = columns["omission"]
+    each = [
+        stats.spearmanr(labels[:, a], np.delete(labels, a, axis=1).mean(axis=1)).statistic
+        for a in range(3)
+    ]
+    about = {"metric": "omission", "level": "pooled"}
+    rows = found.results.select("ceiling", "spearman", **about)
+    told = {row["who"]: row.estimate for row in rows}
+    assert [told[who].value for who in "ABC"] == pytest.approx(each)
+    assert told["all"].value == pytest.approx(np.mean(each))
+    assert told["all"].low is not None
+    assert told["all"].low < told["all"].value < (told["all"].high or 0)
+
+
+def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
+    _, found, _ = ran
+    assert isinstance(found, BesideHumans)
+    names = [run.name for run in found.runs]
+    shown = {m: {s for s in names if found.beats_controls(s, m)} for m in found.titles}
+    assert shown == {"omission": {"good", "twin", "gappy"}, "hallucination": set()}
+    text = str(found)
+    assert "go with the humans more than the best control, length (rho 0.086" in joined(text)
+    assert "No scorer tells Hallucination: every |rho| is below 0.361" in joined(text)
+    assert "which chance alone can reach with 30 questions" in joined(text)
+    assert "With 4 systems, |r| below .95 shows nothing." in joined(text)
+
+
+def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
+    _, found, _ = ran
+    about = {"test": "permutation", "level": "pooled", "beside": "best control"}
+    plain, corrected = (found.results.select("test", p, **about) for p in ("p", "p_holm"))
+    assert len(plain) == 8  # four scorers, two metrics
+    assert [r.estimate.value for r in corrected] == holm([r.estimate.value for r in plain])
+
+
+def test_it_is_read_in_every_format(ran: Ran, tmp_path: Path) -> None:
+    study, _, _ = ran
+    jb.report(study, tmp_path)
+    assert "gappy" in (tmp_path / "scorers.csv").read_text()
+    assert CEILING in (tmp_path / "tables.md").read_text()
+    page = (tmp_path / "report.html").read_text()
+    for said in (
+        "Scorers beside humans", CEILING, "the column gappy is blank",
+        "its direction was not declared", "Signatures of the scorers",
+    ):  # fmt: skip
+        assert said in page
+
+
+def test_no_scorers_no_part(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, "", questions=4)
+    assert "scorers" not in analyses(jb.run(bench, tmp_path / "run"))

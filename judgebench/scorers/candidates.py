@@ -1,0 +1,125 @@
+"""Numbers for answers, of scorers and of judges, and the humans' beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from judgebench.results.part import LaneKind
+from judgebench.rubric import Metric
+from judgebench.scorers.reading import ScorerRun
+from judgebench.scorers.scorer import Better
+from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined, ratio
+from judgebench.stats.association import LEVELS, Level, Rated
+from judgebench.study.study import JudgeVerdicts, Study
+from judgebench.study.verdicts import scores
+
+Turned = Literal["as is", "turned", "undeclared"]
+_TURNED: Mapping[Better, Turned] = {"higher": "turned", "lower": "as is", "": "undeclared"}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Numbers of one scorer or judge, NaN where there is none: `x` (answers,), turned so that more
+    is more severe, unless nobody said in which direction the scorer goes."""
+
+    name: str
+    kind: LaneKind
+    x: FloatArray
+    turned: Turned = "as is"
+
+    @property
+    def declared(self) -> bool:
+        return self.turned != "undeclared"
+
+
+def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate]:
+    """The scorers of a run, controls last."""
+    found = []
+    for run in sorted(runs, key=lambda run: run.is_control):
+        x = scores(run.judged.verdicts, study.answers)
+        turned = _TURNED[run.better]
+        kind: LaneKind = "control" if run.is_control else "judge"
+        found.append(Candidate(run.name, kind, -x if turned == "turned" else x, turned))
+    return found
+
+
+def judge_candidates(study: Study, metric: Metric) -> Iterator[Candidate]:
+    """The judges that label an ordinal metric: the raw score behind their labels, where they have
+    one, else the severity of the label, expected where each label has a probability."""
+    for judge in study.judges:
+        if judge.kind != "control" and judge.judges(metric):
+            x = severity_of(study, judge, metric)
+            if not np.isnan(x).all():
+                yield Candidate(judge.name, "judge", x)
+
+
+def severity_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArray:
+    """(answers,), NaN where there is none."""
+    raw, labels = scores(judge.verdicts, study.answers), study.judged(judge, metric)
+    if not np.isnan(raw).all():
+        return np.where(labels >= 0, raw, np.nan)
+    severities = np.array(metric.severities, dtype=np.float64)
+    p = study.probabilities(judge, metric)
+    if p is not None and not np.isnan(p[labels >= 0]).any():
+        return p @ severities
+    return np.where(labels >= 0, severities[labels], np.nan)
+
+
+@dataclass(frozen=True)
+class Severities:
+    """Human severities of one metric, of the answers at `rows` (rated,), which have any: `each`
+    maker's of the truth (rated, makers), NaN where none, and their `mean`, which the numbers are
+    held against. `systems` are the names behind the codes of `mean`, which has none where fewer
+    than three systems are known."""
+
+    makers: tuple[str, ...]
+    rows: IntArray
+    each: FloatArray
+    mean: Rated
+    systems: tuple[str, ...]
+
+    def beside(self, x: FloatArray) -> Rated:
+        """Numbers for all answers of the study (answers,) beside the humans."""
+        return replace(self.mean, scores=x[self.rows])
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels at which anything can be said."""
+        several = np.bincount(self.mean.groups.codes).max() > 1
+        left_out = {"within": not several, "system": self.mean.systems is None}
+        return tuple(level for level in LEVELS if not left_out.get(level))
+
+
+def severities(study: Study, metric: Metric) -> Severities | None:
+    """Of an ordinal metric; None where no answer has a label."""
+    humans = study.humans[metric.id]
+    values = humans.made.values
+    each = np.where(values >= 0, np.array(metric.severities, dtype=np.float64)[values], np.nan)
+    labelled = (values >= 0).any(axis=1)
+    rows, each = humans.ratings.rows[labelled], each[labelled]
+    if not len(rows):
+        return None
+    names = [study.answers[row].system for row in rows.tolist()]
+    systems = sorted({*names} - {""})
+    codes = np.array([systems.index(name) if name else -1 for name in names], dtype=np.int64)
+    clusters = humans.clusters[labelled].occurring()
+    known = codes if len(systems) > 2 else None
+    mean = Rated(np.full(len(rows), np.nan), mean_of_defined(each), clusters, known)
+    return Severities(humans.makers, rows, each, mean, tuple(systems))
+
+
+def beside_others(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of severities (rated, makers) each one's own and the mean of all others', both of the same
+    shape; NaN in both where one of them is missing.
+
+    >>> [side.tolist() for side in beside_others(np.array([[0.0, 1.0, 2.0]]))]
+    [[[0.0, 1.0, 2.0]], [[1.5, 1.0, 0.5]]]
+    """
+    given, known = ~np.isnan(x), np.nan_to_num(x)
+    others = given.sum(axis=1, keepdims=True) - given
+    mean = ratio(known.sum(axis=1, keepdims=True) - known, np.where(given, others, 0))
+    return np.where(np.isnan(mean), np.nan, x), mean
