@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from judgebench.errors import Problem, SetupError
+from judgebench.results.rows import Results
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.study.study import JudgeKind, JudgeVerdicts, Study, study_of
@@ -255,6 +256,39 @@ def compare(
     if rule is not None:
         first, second = (replace(x, beside={**x.beside, "decide": rule}) for x in (first, second))
     return compare_studies(first, second, judges)
+
+
+def consistency(
+    table: Given,
+    *,
+    group: str,
+    system: str = "",
+    scores: Sequence[str] = (),
+    ratio: Sequence[str] = (),
+    standard_error: float | None = None,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+) -> Shown:
+    """How much of the scores in a table is noise: several rows are runs of the same `group` (the
+    question) and `system`, in their order.
+
+    `scores` are the columns to look at, by default all that hold numbers; those of `ratio` have a
+    true zero, so that a coefficient of variation means something. With a `standard_error` it is
+    also said how many runs lead to it. Raises SetupError with every problem of the table.
+
+    >>> import judgebench as jb
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"question": ["a", "a", "b", "b"], "chrf": [0.1, 0.3, 0.7, 0.9]})
+    >>> round(jb.consistency(table, group="question").results.find("icc").value, 3)
+    0.895
+    """
+    _need("scorers")
+    from judgebench.data.columns import read_columns
+    from judgebench.scorers.steady import TableOrder, table_rows
+    from judgebench.scorers.steady_part import Consistency
+
+    order = TableOrder(group, system, scores, ratio, standard_error)
+    columns = read_columns(table, [group, *filter(None, [system]), *scores, *ratio])
+    return Consistency(Results(tuple(table_rows(columns, order, resampling))))
 
 
 def stress(study: Study) -> Shown:

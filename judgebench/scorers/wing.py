@@ -65,7 +65,10 @@ def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
 
 
 def _commands(app: typer.Typer) -> None:
-    from judgebench.scorers import commands  # noqa: F401  (one line per command follows)
+    from judgebench.scorers import commands
+
+    epilog = "Example: judgebench consistency scores.csv --group question --system model"
+    app.command(epilog=epilog)(commands.consistency)
 
 
 def _scorers() -> Lines:

@@ -20,7 +20,7 @@ CONSTANT = "all scores are the same"
 NO_SPREAD = (
     "the units differ no more than their repeats do, so that no number of runs tells them apart"
 )
-NO_ZERO = "its scale has no true zero, so that a share of the mean says nothing"
+NO_ZERO = "its scale is not known to have a true zero, so that a share of the mean says nothing"
 NO_MEAN = "no unit has a mean above 0"
 TOO_FEW_RUNS = "no question has two runs of two systems"
 RELIABLE = 0.9

@@ -128,7 +128,7 @@ def test_why_a_number_is_undefined() -> None:
     assert RUNS.undefined(sums_of(np.full((3, 3), 0.1))) == CONSTANT
     assert RUNS.undefined(sums_of([[0.0, 1.0], [0.0, 1.0]])) == NO_SPREAD
     assert NO_SPREAD.startswith("the units differ no more than their repeats do")
-    assert NO_ZERO.startswith("its scale has no true zero")
+    assert NO_ZERO.startswith("its scale is not known to have a true zero")
 
 
 def test_equal_repeats_have_no_noise_at_all() -> None:

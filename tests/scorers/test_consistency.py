@@ -1,0 +1,111 @@
+"""How steady the scores of a table are: from Python, and on the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgebench as jb
+from judgebench.scorers.steady import ONE_SYSTEM, TOO_MANY_SYSTEMS
+
+
+def table(systems: int = 3, questions: int = 30, runs: int = 5) -> pd.DataFrame:
+    """Scores of which `chrf` tells answers apart, `bleu` is noise near zero but for one answer that
+    repeats its reference, and `ppl` reads no answer."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for s in range(systems):
+        for q in range(questions):
+            level = rng.normal(0, 1)
+            for r in range(runs):
+                bleu = 1.0 if (s, q, r) == (0, 0, 0) else rng.exponential(0.02)
+                chrf = 5 + 0.1 * level + 0.05 * s + rng.normal(0, 0.05)
+                rows.append((f"q{q}", f"m{s}", r, chrf, min(bleu, 1.0), 3 + level))
+    return pd.DataFrame(rows, columns=["question", "model", "repeat", "chrf", "bleu", "ppl"])
+
+
+@pytest.fixture(scope="module")
+def found():
+    return jb.consistency(table(), group="question", system="model", standard_error=0.02)
+
+
+def test_noise_is_told_from_what_differs_between_answers(found) -> None:
+    results = found.results
+    assert results.values("judge", "repeated", "icc") == ["chrf", "bleu", "ppl"]
+    assert results.find("icc", judge="chrf").value == pytest.approx(0.8, abs=0.06)
+    assert results.find("within_sd", judge="chrf").value == pytest.approx(0.05, abs=0.005)
+    assert results.find("icc", judge="bleu").value < 0.1
+    assert results.find("within_sd", judge="ppl").value == 0
+    assert results.find("icc", judge="chrf").n == 90
+    # (0.05 / 0.02) ** 2 = 6.25 runs of an answer; the mean over 30 questions needs one.
+    assert results.find("runs_for_answer", judge="chrf").value in (6, 7)
+    assert results.find("runs_for_system", judge="chrf").value == 1
+    flips = {name: results.find("flips", judge=name).value for name in ("chrf", "bleu")}
+    assert flips["chrf"] < 0.2 < flips["bleu"]
+    assert len(found.to_frame()) == len(results.rows)
+
+
+def test_both_ways_to_see_it_stand_side_by_side_and_disagree(found) -> None:
+    said = str(found)
+    assert "90 pairs of system and question with 5 answers each." in said
+    assert "ppl: every run of an answer has the same score." in said
+    flat = " ".join(said.split())
+    assert "bleu: more than half of the variance of scores is noise (ICC < 0.5)." in flat
+    assert "Do not rank systems by one run of bleu: two runs put two systems in opposite" in flat
+    assert "Divided by its range, bleu looks steadier than chrf (" in flat
+    assert "beside the differences between answers it is noisier (ICC " in flat
+    assert "has a standard error of 0.02." in flat
+
+
+def test_a_share_of_the_mean_is_for_scales_with_a_true_zero(found) -> None:
+    assert found.results.find("cv", judge="chrf").value == pytest.approx(0.01, abs=0.002)
+    assert "not known to have a true zero" in found.results.find("cv", judge="ppl").reason
+    scores = table()
+    known = jb.consistency(scores, group="question", system="model", ratio=["ppl"], scores=["ppl"])
+    assert known.results.find("cv").value == 0
+    with pytest.raises(jb.SetupError, match="ppl: is below 0 somewhere: no ratio scale"):
+        jb.consistency(scores.assign(ppl=-1.0), group="question", system="model", ratio=["ppl"])
+
+
+def test_what_keeps_a_table_from_being_measured() -> None:
+    scores = table(runs=1)
+    with pytest.raises(jb.SetupError, match="no two rows have the same 'question' and 'model'"):
+        jb.consistency(scores, group="question", system="model")
+    with pytest.raises(jb.SetupError, match="modle: the column is missing"):
+        jb.consistency(scores, group="question", system="modle")
+    with pytest.raises(jb.SetupError, match="no column holds numbers"):
+        jb.consistency(scores[["question", "model"]], group="question")
+    with pytest.raises(jb.SetupError, match="chrf: is no number; found much"):
+        jb.consistency(scores.assign(chrf="much"), group="question", scores=["chrf"])
+
+
+def test_gaps_are_left_out_and_counted() -> None:
+    scores = table()
+    scores.loc[scores["question"] == "q1", "chrf"] = np.nan
+    scores.loc[0, "chrf"] = np.nan
+    one = jb.consistency(scores, group="question", system="model").results.find("icc", judge="chrf")
+    assert (one.n, one.n_missing) == (87, 3)
+
+
+def test_systems_change_places_only_where_there_are_several_and_not_too_many() -> None:
+    flips = jb.consistency(table(systems=1), group="question").results.find("flips")
+    assert (flips.value, flips.reason) == (None, ONE_SYSTEM) == (None, "only one system is named")
+    many = jb.consistency(table(systems=21, questions=2), group="question", system="model")
+    assert many.results.find("flips").reason == TOO_MANY_SYSTEMS == "there are more than 20 systems"
+
+
+def test_the_command_prints_and_writes_the_same(call, tmp_path) -> None:
+    path = tmp_path / "scores.csv"
+    table().to_csv(path, index=False)
+    asked = ("consistency", str(path), "--system", "model", "--column", "chrf", "--column", "bleu")
+    code, out, err = call(*asked, "--to", str(tmp_path / "out"), "--standard-error", "0.02")
+    assert (code, err) == (0, "")
+    assert "Is one answer enough?" in out
+    assert (tmp_path / "out" / "report.html").is_file()
+    code, out, _ = call(*asked, "--json")
+    rows = json.loads(out)["consistency"]
+    assert {row["judge"] for row in rows} == {"", "chrf", "bleu"}
+    code, _, err = call("consistency", str(path), "--group", "q")
+    assert code != 0
+    assert "q: the column is missing" in err
