@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from judgebench.api import rank as rank
     from judgebench.api import report as report
     from judgebench.api import run as run
+    from judgebench.api import score as score
     from judgebench.api import stress as stress
     from judgebench.api import study as study
     from judgebench.api import tune as tune
@@ -75,7 +76,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "api": (
         "align", "analyse", "check", "compare", "consistency", "decide", "export_judge",
-        "load_bench", "open_run", "prefer", "rank", "report", "run", "stress", "study", "tune",
+        "load_bench", "open_run", "prefer", "rank", "report", "run", "score", "stress", "study",
+        "tune",
     ),
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
+    from judgebench.scorers.table import Scores
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
 Truth = TruthConfig | Mapping[str, Any] | str
@@ -565,6 +566,37 @@ def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None],
         if section.run and section.fits(value):
             return partial(section.run, file)
     return None
+
+
+def score(
+    answers: Given,
+    scorers: Sequence[str | Mapping[str, Any]],
+    *,
+    columns: Mapping[str, str] = {},
+    folder: str | Path | None = None,
+    show_progress: bool = False,
+) -> Scores:
+    """Score the answers of a table, without labels: by ROUGE, chrF and whatever else
+    `judgebench list scorers` names. `to_frame()` has a row for each answer.
+
+    A scorer is a name, or settings as in `scorers` of a bench.yaml. `columns` says which column is
+    the `text`, `reference`, `question`, `system` or `group`, where its name does not. Scores are
+    kept in `folder`, so that the same call resumes. Raises SetupError with every problem.
+
+    >>> import judgebench as jb
+    >>> found = jb.score("answers.csv", ["length"], columns={"reference": "question"})
+    >>> found.to_frame().columns.to_list()[-1]
+    'length'
+    """
+    _need("scorers")
+    from judgebench.progress import NoProgress, ProgressDisplay
+    from judgebench.report.screen import Screen
+
+    table = import_module("judgebench.scorers.table").score_table
+    shown = ProgressDisplay(Screen()) if show_progress else nullcontext(NoProgress())
+    with shown as progress:
+        found: Scores = table(answers, scorers, columns, Path(folder) if folder else None, progress)
+    return found
 
 
 def check(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -200,6 +201,13 @@ class _RowReader:
         place = self._place(source.column)
         return lambda row: _as_text(row.cells[place])
 
+    def _references(self, source: Source | None) -> _Get:
+        """As `_text`; several in a list become a list in JSON."""
+        if source is None or source.column is None:
+            return self._text(source)
+        place = self._place(source.column)
+        return lambda row: c if isinstance(c := row.cells[place], str) else json.dumps(c)
+
     def _built(self, template: str, filled: Callable[[Iterable[bool]], bool]) -> _Get:
         """Text and columns joined, without outer space; blank unless `filled` says that enough of
         the columns are not."""
@@ -261,7 +269,7 @@ class _RowReader:
             text=self._text(spec.text),
             question=self._text(spec.question),
             system=self._name(spec.system),
-            reference=self._text(spec.reference),
+            reference=self._references(spec.reference),
             group=self._name(spec.group),
             metadata=tuple((column, self._place(column)) for column in spec.metadata),
             labels=tuple(map(self._labels, spec.labels)),

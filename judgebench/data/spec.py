@@ -296,8 +296,11 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
         names = [*entry.item_id.columns, *entry.only]
         labels: tuple[LabelSpec, ...] = (entry,) if isinstance(entry, LabelSpec) else entry.labels
         if isinstance(entry, ItemSpec):
-            sources = (entry.text, entry.question, entry.system, entry.reference, entry.group)
+            sources = (entry.text, entry.question, entry.system, entry.group)
             names += [name for source in sources if source for name in source.columns]
+            if entry.reference:
+                holds = _LIST if entry.reference.column else _TEXT
+                yield from ((name, holds) for name in entry.reference.columns)
             names += entry.metadata
             yield from ((name, _OBJECTS) for name in (entry.messages, entry.criteria) if name)
         else:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from judgebench.cli.options import INTERRUPTED
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
+from judgebench.errors import Problem, SetupError
 
 ScoreTable = Annotated[Path, typer.Argument(metavar="FILE", help="A table with scores.")]
 GroupColumn = Annotated[
@@ -55,3 +57,72 @@ def consistency(
     n = int(found.results.find("units").value or 0)
     written = write_in_place([found.part], to, name=file.stem, answers=n)[0] if to else {}
     show({"consistency": found}, file.stem, output, written)
+
+
+def score(
+    answers: Annotated[
+        Path,
+        typer.Argument(metavar="ANSWERS", help="A table of any format; labels are not needed."),
+    ],
+    scorer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCORER",
+            help="A name of `judgebench list scorers`, or settings such as "
+            "'{scorer: chrf, references: mean}'. Repeatable.",
+        ),
+    ] = None,
+    scorers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="YAML with a list of scorers, such as a bench.yaml."),
+    ] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=COLUMN",
+            help="Which column is the text, reference, question, system or group, where its name "
+            "does not say so. Repeatable.",
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A CSV file for the scores, beside ids and numbers."),
+    ] = None,
+    kept: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="Keeps the scores, so that a rerun resumes."),
+    ] = Path("runs/scores"),
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Score the answers of any table, without labels.
+
+    Prints what the scores depend on and why answers have none. Safe to interrupt; rerun to resume.
+    """
+    from judgebench.files import write_atomically
+    from judgebench.progress import ProgressDisplay
+    from judgebench.scorers.config import scorers_in
+    from judgebench.scorers.table import score_table
+    from judgebench.yaml_file import parse_yaml
+
+    output = Output(verbose, quiet, as_json)
+    console = output.console()
+    asked = [parse_yaml(text, "--scorer") for text in scorer or ()]
+    asked += scorers_in(scorers) if scorers else []
+    if not asked:
+        raise SetupError("name a scorer: --scorer rouge-l")
+    if to and to.resolve() == answers.resolve():
+        raise SetupError(Problem("is the table itself: write the scores elsewhere", str(to)))
+    columns = dict(text.partition("=")[::2] for text in role or ())
+    try:
+        with ProgressDisplay(console) as display:
+            found = score_table(answers, asked, columns, kept, display)
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped. Scores so far are kept in {kept}. To resume, rerun.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if to:
+        write_atomically(to, found.to_frame().to_csv(index=False).encode())
+    show({"scores": found}, answers.name, output)
+    if to:
+        console.print(f"Wrote {to}", soft_wrap=True)

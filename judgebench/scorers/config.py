@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from pydantic import Field, RootModel, field_validator
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
 from judgebench.runner.bench import BenchConfig
-from judgebench.yaml_file import Strict, node_below, validate
+from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 KEY = "scorers"
 
@@ -154,6 +155,8 @@ class FitEntry:
 
 def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> ScorerConfig:
     """A scorer by its name or its settings. Raises SetupError with every problem."""
+    if isinstance(value, ScorerConfig):
+        return value
     given = {"scorer": value} if isinstance(value, str) else value
     name = given.get("scorer") if isinstance(given, dict) else None
     model = MODELS.get(str(name))
@@ -163,6 +166,35 @@ def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> 
         raise SetupError(Problem(message, file, line, "scorer", str(name), allowed))
     found = validate(given, model, file, None if isinstance(value, str) else node)
     return found if found.name else found.model_copy(update={"name": found.scorer})
+
+
+def scorer_configs(
+    values: Sequence[Any], file: str = "", node: yaml.Node | None = None
+) -> list[ScorerConfig]:
+    """Every scorer of a list. Raises SetupError with every problem."""
+    found: list[ScorerConfig] = []
+    problems: list[Problem] = []
+    for i, value in enumerate(values):
+        try:
+            found.append(scorer_config(value, file, node_below(node, i)))
+        except SetupError as error:
+            problems += error.problems
+    names = Counter(str(how.name) for how in found)
+    message = "two scorers have this name: give one another `name`"
+    problems += [Problem(message, file, field=KEY, found=n) for n in names if names[n] > 1]
+    if problems:
+        raise SetupError(problems)
+    return found
+
+
+def scorers_in(file: Path) -> list[ScorerConfig]:
+    """The scorers of a YAML file: of a list, or of the key `scorers`. Raises SetupError."""
+    value, node = load_with_lines(file)
+    if isinstance(value, dict):
+        value, node = value.get(KEY), node_below(node, KEY)
+    if not isinstance(value, list) or not value:
+        raise SetupError(Problem("holds no list of scorers", str(file)))
+    return scorer_configs(value, str(file), node)
 
 
 def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FitEntry:
@@ -182,16 +214,8 @@ def scorer_entries(
     """The entries of the list `scorers` and, unless `controls` is off or names its own, scorers
     without meaning beside them. Raises SetupError with every problem."""
     listed = config.section(KEY, ScorersConfig)
-    found: list[ScorerEntry] = []
-    problems: list[Problem] = []
-    for i, value in enumerate(listed.root if listed else ()):
-        try:
-            how = scorer_config(value, str(file), node_below(node, KEY, i))
-            found.append(ScorerEntry(str(how.name), how))
-        except SetupError as error:
-            problems += error.problems
-    if problems:
-        raise SetupError(problems)
+    configs = scorer_configs(listed.root if listed else (), str(file), node_below(node, KEY))
+    found = [ScorerEntry(str(how.name), how) for how in configs]
     if found and config.controls is True:
         taken = {judge.get("name") for judge in config.judges if isinstance(judge, dict)}
         names = [one for one in SIMPLE if one not in {*taken, *(entry.name for entry in found)}]

@@ -157,4 +157,4 @@ def _wordnet() -> tuple[Any, str]:
             "needs the data of WordNet, which are not on this machine: "
             "python -m nltk.downloader wordnet; or compare words and stems alone: synonyms: false"
         )
-        raise SetupError(Problem(message, field="meteor")) from None
+        raise SetupError(Problem(message, field="synonyms")) from None

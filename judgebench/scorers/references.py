@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 
+from judgebench.data.cells import split_list
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
 from judgebench.scorers.scorer import Better
 
+_LIST = re.compile(r"\s*[\[(]\s*[\"']")  # of texts, as in JSON or Python
+
 
 def references_of(answer: Answer, columns: Sequence[str] = ()) -> tuple[str, ...]:
-    """The references of an answer: its reference, or each text of a JSON list in its place, then
+    """The references of an answer: its reference, or each text of a list in its place, then
     the cells of these columns. Blank ones are left out.
 
     >>> references_of(Answer("1", "Yes.", reference='["Yes, it is.", "It is."]'))
     ('Yes, it is.', 'It is.')
     """
-    found = [answer.reference or ""]
-    if found[0].lstrip().startswith("["):
-        with suppress(ValueError, RecursionError):
-            listed = json.loads(found[0])
-            found = listed if all(isinstance(text, str) for text in listed) else found
+    found: Sequence[str] = [answer.reference or ""]
+    if _LIST.match(found[0]):
+        with suppress(ValueError):
+            found = split_list(found[0])
     found = [*found, *(answer.metadata.get(column, "") for column in columns)]
     return tuple(text for text in found if text.strip())
 

@@ -67,6 +67,8 @@ def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
 def _commands(app: typer.Typer) -> None:
     from judgebench.scorers import commands
 
+    epilog = "Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv"
+    app.command(epilog=epilog)(commands.score)
     epilog = "Example: judgebench consistency scores.csv --group question --system model"
     app.command(epilog=epilog)(commands.consistency)
 

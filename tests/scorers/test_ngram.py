@@ -133,7 +133,7 @@ def test_meteor_with_synonyms_needs_wordnet() -> None:
     with pytest.raises(SetupError) as error:
         opened("meteor")
     assert str(error.value) == (
-        "meteor: needs the data of WordNet, which are not on this machine: "
+        "synonyms: needs the data of WordNet, which are not on this machine: "
         "python -m nltk.downloader wordnet; or compare words and stems alone: synonyms: false"
     )
 

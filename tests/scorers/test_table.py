@@ -1,0 +1,204 @@
+"""`judgebench score` and `jb.score`: any table, no labels."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sacrebleu.metrics import CHRF
+
+import judgebench as jb
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE
+
+ROWS = (
+    ("007", "Is it safe?", "Yes, it is.", "Yes, it is safe.", "3", "a long remark " * 9),
+    ("008", "Is it safe?", "", "Yes, it is safe.", "4", "short"),
+    ("009", "How much?", "Two a day.", "", "", "short"),
+)
+HEADER = ("id", "question", "answer", "gold", "points", "remark")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "answers.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([HEADER, *ROWS])
+    return path
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(ROWS, columns=HEADER)
+
+
+def test_a_data_frame_gets_a_column_for_each_scorer() -> None:
+    found = jb.score(frame(), ["chrf", {"scorer": "length", "name": "words"}])
+    scored = found.to_frame()
+    columns = ["row", "id", "question", "answer", "gold", "points", "chrf", "chrf_reason", "words"]
+    assert scored.columns.to_list() == [*columns, "words_reason"]  # the remark is a text
+    assert scored.row.to_list() == [2, 3, 4]
+    assert scored.points.to_list()[:2] == [3, 4]
+    value = CHRF().sentence_score("Yes, it is.", ["Yes, it is safe."]).score
+    assert scored.chrf.to_list()[0] == value
+    assert scored.chrf.isna().to_list() == [False, True, True]
+    assert scored.chrf_reason.to_list() == ["", EMPTY_ANSWER, NO_REFERENCE]
+    assert scored.words.to_list()[::2] == [3, 3]
+
+
+def test_the_summary_counts_what_has_no_score() -> None:
+    found = jb.score(frame(), ["chrf", "length"])
+    mean = found.results.find("mean", judge="chrf")
+    assert (mean.n, mean.n_missing) == (1, 2)
+    assert mean.value == found.results.find("lowest", judge="chrf").value
+    words = found.results.find("mean", judge="length")
+    assert (words.value, words.n, words.n_missing) == (3, 2, 1)
+    text = str(found)
+    assert "3 answers of answers: text from 'answer', question from 'question'" in text
+    assert f"chrf: 1 answer: {EMPTY_ANSWER}." in text
+    assert f"chrf: 1 answer: {NO_REFERENCE}." in text
+    assert "signature:nrefs:var|case:mixed" in text
+
+
+def test_no_answer_with_a_score_is_undefined() -> None:
+    found = jb.score(frame().drop(columns="gold"), ["chrf"])
+    mean = found.results.find("mean", judge="chrf")
+    assert (mean.value, mean.reason) == (None, "no answer has a score")
+    assert found.results.find("highest", judge="chrf").value is None
+
+
+def test_columns_are_named_where_their_names_do_not_say(tmp_path: Path) -> None:
+    given = pd.DataFrame({"note": ["a b c d e"], "model note": ["a b c"], "both": ["a b"]})
+    columns = {"text": "model note", "reference": "note"}
+    found = jb.score(given, ["rouge-1"], columns=columns)
+    assert found.results.find("mean").value == pytest.approx(0.75)
+    with pytest.raises(jb.SetupError) as error:
+        jb.score(given, ["rouge-1"], columns={"answer": "note"})
+    assert str(error.value) == (
+        "columns: is no role; found answer; allowed: text, question, reference, system, group\n"
+        "answers:1: text: no column is called `text` or alike: say which one holds the answers; "
+        "allowed: note, model note, both"
+    )
+    with pytest.raises(jb.SetupError) as error:
+        jb.score(given, ["rouge-1"], columns={"text": "notes"})
+    assert str(error.value) == (
+        "answers:1: notes: the column is missing; found note, model note, both"
+    )
+
+
+def test_lists_of_references_in_jsonl(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    lines = [{"text": "a b", "reference": ["x", "a b"]}, {"text": "a b", "reference": "a 'c"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert jb.score(path, ["rouge-1"]).to_frame()["rouge-1"].to_list() == [1, 0.5]
+    (tmp_path / "data.yaml").write_text(
+        "files: [{path: answers.jsonl, items: {item_id: {row: true}, text: text, "
+        "reference: reference}}]\n"
+    )
+    (tmp_path / "bench.yaml").write_text(
+        "name: b\nrubric: medical-safety\ndata: data.yaml\nscorers: [rouge-1]\n"
+    )
+    bench = jb.load_bench(tmp_path / "bench.yaml")
+    assert [answer.reference for answer in bench.answers] == ['["x", "a b"]', "a 'c"]
+    bench.close()
+
+
+def test_every_problem_of_the_scorers_at_once() -> None:
+    with pytest.raises(jb.SetupError) as error:
+        jb.score(frame(), ["rouge", {"scorer": "chrf", "references": "all"}, "ter", "ter"])
+    first, second, third = str(error.value).splitlines()
+    assert first.startswith("scorer: is no scorer; found rouge; allowed: column, ")
+    assert second.startswith("references: Input should be 'joint', 'max' or 'mean'; found 'all'")
+    assert third == "scorers: two scorers have this name: give one another `name`; found ter"
+    with pytest.raises(jb.SetupError) as error:
+        jb.score(frame(), [{"scorer": "length", "name": "points"}])
+    assert str(error.value) == (
+        "answers:1: points: the table has this column already: give the scorer another name"
+    )
+
+
+def test_the_command_writes_a_csv_and_says_where(table: Path, call) -> None:  # type: ignore[no-untyped-def]
+    to, kept = table.with_name("scores.csv"), table.with_name("kept")
+    options = ("--to", to, "--kept", kept)
+    code, out, err = call(
+        "score", table, "--scorer", "length", "--scorer", "{scorer: chrf, references: max}",
+        *options,
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert f"Wrote {to}" in out
+    assert "chrf is scorer:chrf|signature:nrefs:1|case:mixed" in out
+    with to.open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [row["id"] for row in written] == ["007", "008", "009"]
+    assert [row["length"] for row in written] == ["3.0", "", "3.0"]
+    assert written[1]["chrf_reason"] == EMPTY_ANSWER
+    assert len(list(kept.iterdir())) == 2
+
+
+def test_the_command_prints_json_alone(table: Path, tmp_path: Path, call) -> None:  # type: ignore[no-untyped-def]
+    scorers = tmp_path / "bench.yaml"
+    scorers.write_text("name: b\nscorers:\n  - length\n")
+    code, out, _ = call(
+        "score", table, "--scorers", scorers, "--json", "--kept", tmp_path / "kept",
+        "--role", "text=gold",
+    )  # fmt: skip
+    assert code == 0
+    rows = json.loads(out)["scores"]
+    assert [row["value"] for row in rows if row["statistic"] == "mean"] == [4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "error: name a scorer: --scorer rouge-l"),
+        (["--scorer", "{scorer: chrf"], "error: --scorer:1: is not YAML: "),
+        (["--scorer", "length", "--to", "answers.csv"],
+         "error: answers.csv: is the table itself: write the scores elsewhere"),
+        (["--scorers", "empty.yaml"], "error: empty.yaml: holds no list of scorers"),
+        (["--scorers", "wrong.yaml"], "error: wrong.yaml:2: scorer: is no scorer; found nothing"),
+    ],
+)  # fmt: skip
+def test_the_command_says_what_is_wrong(  # type: ignore[no-untyped-def]
+    arguments: list[str], said: str, table: Path, call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(table.parent)
+    Path("empty.yaml").write_text("name: b\n")
+    Path("wrong.yaml").write_text("- length\n- nothing\n")
+    code, _, err = call("score", "answers.csv", *arguments)
+    assert code == 2
+    assert err.startswith(said)
+    assert not Path("runs").exists()
+
+
+def test_it_resumes_after_ctrl_c(tmp_path: Path) -> None:
+    """TER of long texts takes seconds; what was scored by then is not scored again."""
+    words = [f"w{i}" for i in range(10)]
+    rows = [
+        f"{' '.join(words[i % 7 :] * 9)} {i},{' '.join(words[: i % 9 + 1] * 9)}" for i in range(80)
+    ]
+    (tmp_path / "answers.csv").write_text("\n".join(["text,reference", *rows]) + "\n")
+    command = [
+        sys.executable, "-m", "judgebench", "score", "answers.csv", "--scorer", "ter", "--to",
+        "scores.csv",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    kept = tmp_path / "runs" / "scores"
+    while not (kept.is_dir() and any(kept.iterdir())) and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(2)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "Stopped. Scores so far are kept in runs/scores. To resume, rerun.\n"
+    assert not (tmp_path / "scores.csv").exists()
+    file = next(kept.iterdir())
+    before = file.read_text().splitlines()
+    assert 0 < len(before) < 80
+    found = jb.score(tmp_path / "answers.csv", ["ter"], folder=kept)
+    after = file.read_text().splitlines()
+    assert after[: len(before)] == before
+    assert len({json.loads(line)["key"] for line in after}) == len(after) == 80
+    assert found.to_frame().ter.notna().all()
