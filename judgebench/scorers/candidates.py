@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,25 +48,44 @@ def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate
 
 
 def judge_candidates(study: Study, metric: Metric) -> Iterator[Candidate]:
-    """The judges that label an ordinal metric: the raw score behind their labels, where they have
-    one, else the severity of the label, expected where each label has a probability."""
+    """The judges that label an ordinal metric: the severity of the label, expected where each label
+    has a probability; of one that follows from a scorer that is not among those of the run, the
+    raw score."""
+    known = [_scored_by(run.about) for run in study.beside.get("scorers") or ()]
     for judge in study.judges:
-        if judge.kind != "control" and judge.judges(metric):
-            x = severity_of(study, judge, metric)
-            if not np.isnan(x).all():
-                yield Candidate(judge.name, "judge", x)
+        of = (judge.about or {}).get("of")
+        if judge.kind == "control" or not judge.judges(metric) or (of and _scored_by(of) in known):
+            continue
+        x = severity_of(study, judge, metric)
+        if not np.isnan(x).all():
+            yield Candidate(judge.name, "judge", x)
+
+
+def _scored_by(about: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in about.items() if key not in ("judge", "runtime")}
 
 
 def severity_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArray:
     """(answers,), NaN where there is none."""
     raw, labels = scores(judge.verdicts, study.answers), study.judged(judge, metric)
     if not np.isnan(raw).all():
-        return np.where(labels >= 0, raw, np.nan)
+        return raw
     severities = np.array(metric.severities, dtype=np.float64)
     p = study.probabilities(judge, metric)
     if p is not None and not np.isnan(p[labels >= 0]).any():
         return p @ severities
     return np.where(labels >= 0, severities[labels], np.nan)
+
+
+def columns(study: Study, scorers: Sequence[Candidate]) -> Iterator[tuple[str, FloatArray]]:
+    """Each scorer's numbers as they are, and each judge's mean severity over metrics, by name
+    (answers,)."""
+    yield from ((c.name, -c.x if c.turned == "turned" else c.x) for c in scorers)
+    said: dict[str, list[FloatArray]] = {}
+    for metric in (m for m in study.rubric.metrics if m.of == "answer" and m.kind == "ordinal"):
+        for c in judge_candidates(study, metric):
+            said.setdefault(c.name, []).append(c.x)
+    yield from ((name, mean_of_defined(np.stack(x, axis=1))) for name, x in said.items())
 
 
 @dataclass(frozen=True)

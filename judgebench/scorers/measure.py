@@ -27,11 +27,13 @@ from judgebench.scorers.candidates import (
     Candidate,
     Severities,
     beside_others,
+    columns,
     judge_candidates,
     scorer_candidates,
     severities,
 )
 from judgebench.scorers.reading import ScorerRun
+from judgebench.scorers.redundant import redundancy_rows
 from judgebench.scorers.result import BESIDE, TESTED, TESTS, BesideHumans
 from judgebench.stats.association import (
     Association,
@@ -61,6 +63,8 @@ def measure_scorers(study: Study) -> BesideHumans | None:
         found = sorted([*scorers, *judge_candidates(study, metric)], key=_controls_last)
         rows += _of_metric(metric.id, humans, found, study.resampling) if humans else ()
     rows += corrected(rows, ("test", "of", "level", "beside"))
+    names, x = zip(*columns(study, scorers), strict=True)
+    rows += redundancy_rows(names, np.stack(x, axis=1), study.clusters, study.resampling)
     beside = {metric.id: humans for metric, humans in known.items() if humans}
     titles = {metric.id: metric.title for metric in ordinal if metric.id in beside}
     return BesideHumans(titles, tuple(runs), Results(tuple(rows)), beside, study.gaps)

@@ -8,6 +8,7 @@ from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number
+from judgebench.scorers.redundant import redundancy_block
 from judgebench.scorers.result import BESIDE, MAIN, TESTED, TESTS, BesideHumans
 from judgebench.stats.association import Coefficient, Level, critical_r, shows_nothing
 
@@ -48,6 +49,7 @@ def scorers_part(found: BesideHumans) -> Part:
     blocks = (
         Block("Scorers beside humans", sentences, (brief,), _figures(found), on_screen=True),
         Block("At each level", tables=tables),
+        redundancy_block(found.rows),
         Block("What could not be scored", tables=(_counts(found),), on_screen=True),
         Block("Signatures of the scorers", tables=(_signatures(found),), folded=True),
     )
@@ -81,7 +83,9 @@ def _worth(found: BesideHumans, metric: str, title: str) -> str:
         return f"{title}: nothing can be said; {reason}."
     most = max(scorers, key=lambda row: abs(row.estimate.value or 0.0))
     beside = f"{controls[0].judge} ({_rho(controls[0])})" if controls else ""
+    same = found.rows.values("judge", "function")
     better = [row for row in scorers if found.beats_controls(row.judge, metric)]
+    better = [row for row in better if row.judge not in same] or better
     if better:
         names = listed([f"{row.judge} ({_rho(row)})" for row in better])
         verb = "goes" if len(better) == 1 else "go"

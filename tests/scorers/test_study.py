@@ -6,15 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cluster_case import apart
 from scipy import stats
 from study_case import write_notes
 
 import judgebench as jb
 from judgebench.features import analyses
+from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.scorers.part import CEILING
+from judgebench.scorers.redundant import redundancy_block, redundancy_rows
 from judgebench.scorers.result import BesideHumans
 from judgebench.stats.paired import holm
+from judgebench.stats.resample import Resampling
 
 Ran = tuple[jb.Study, Shown, dict[str, np.ndarray]]
 
@@ -124,6 +128,10 @@ def test_the_ceiling_is_an_annotator_beside_the_mean_of_the_others(ran: Ran) -> 
     assert told["all"].low < told["all"].value < (told["all"].high or 0)
 
 
+def test_a_twin_is_no_second_witness(ran: Ran) -> None:
+    assert "Omission: gappy (rho 1.000) and good (rho 0.585" in joined(str(ran[1]))
+
+
 def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
     _, found, _ = ran
     assert isinstance(found, BesideHumans)
@@ -143,6 +151,35 @@ def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
     plain, corrected = (found.results.select("test", p, **about) for p in ("p", "p_holm"))
     assert len(plain) == 8  # four scorers, two metrics
     assert [r.estimate.value for r in corrected] == holm([r.estimate.value for r in plain])
+
+
+def test_a_function_of_another_is_named_and_no_agreement(ran: Ran) -> None:
+    _, found, columns = ran
+    (row,) = found.results.select("function")
+    assert (row.judge, row["who"], row["formula"]) == ("twin", "good", "y = 2^x")
+    assert found.results.select("family")[0].estimate.reason
+    said = next(b for b in found.part.blocks if b.heading == "Which scorers say the same?").text
+    assert said == (
+        "twin is a function of good (y = 2^x, y being twin): the two say the same, and that they "
+        "agree counts for nothing.",
+        "Beside functions of one another, no two scorers say the same.",
+    )
+    r = found.results.find("spearman", "redundancy", judge="good", who="noise").value
+    assert r == pytest.approx(stats.spearmanr(columns["good"], columns["noise"]).statistic)
+
+
+def test_a_family_is_found_with_its_stability() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=200)
+    scores = np.stack([*(base + rng.normal(0, 0.2, 200) for _ in range(2)), rng.random(200)], 1)
+    rows = [*redundancy_rows(("one", "two", "other"), scores, apart(200), Resampling(100))]
+    (family,) = Results(tuple(rows)).select("family")
+    assert family["members"] == "one and two"
+    assert family.estimate.value == pytest.approx(1.0)
+    assert redundancy_block(Results(tuple(rows))).text == (
+        "one and two say nearly the same, found again in resamples (stability 1.00); one of them "
+        "is enough.",
+    )
 
 
 def test_it_is_read_in_every_format(ran: Ran, tmp_path: Path) -> None:
