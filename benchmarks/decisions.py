@@ -22,6 +22,7 @@ decided, with the bar and the labels of the population: else it is the interval 
     python benchmarks/decisions.py --quick    # 50 draws
     python benchmarks/decisions.py --margins  # how power hangs on the margin for severe answers
     python benchmarks/decisions.py --learnt   # judges that learn from labels, in folds
+    python benchmarks/decisions.py --scores   # judges that follow from a score, in folds
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from functools import lru_cache, partial
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -49,9 +50,13 @@ from judgebench.decide.independence import why_copied, why_derived
 from judgebench.decide.rule import DecisionRule
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
-from judgebench.learning.learnt import Learner
-from judgebench.learning.training import material_of
+from judgebench.learning.learnt import Cell, Learner, fold_cells
+from judgebench.learning.training import Material, material_of
 from judgebench.records import Answer, HumanLabel
+from judgebench.scorers.config import SIMPLE, ColumnConfig, scorer_config
+from judgebench.scorers.fit import Cuts
+from judgebench.scorers.kept import KeptScores
+from judgebench.scorers.open import open_scorer
 from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.camps import camps
@@ -63,7 +68,6 @@ from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.study.truth import TruthConfig
 from judgebench.tuning.by_system import BySystem
 from judgebench.tuning.head import Head, balanced, words
-from judgebench.tuning.judges import fold_cells
 
 RULE = DecisionRule()
 MARGIN = 0.05  # that a judge may be worse than the typical competent annotator
@@ -618,6 +622,7 @@ class Answers:
     answers: IndexedAnswers
     true: IntArray
     own: IntArray
+    rubric: jb.Rubric = _RUBRIC
 
 
 def written(world: Taught, rng: np.random.Generator) -> Answers:
@@ -644,33 +649,43 @@ def written(world: Taught, rng: np.random.Generator) -> Answers:
 
 
 def learnt_labels(
-    of: Answers, learner: Learner, by_question: bool, seed: int, home: Path
+    material: Material, learner: Learner, cells: Iterable[Cell], home: Path
 ) -> IntArray:
-    """(items,) what is said of each answer by what was learnt from the other folds; -1: nothing.
-
-    With folds `by_question` alone, an answer's copies under other questions are learnt from.
-    """
-    labels = [
-        HumanLabel(item_id, f"annotator-{a}", "tone", _RUBRIC.metrics[0].label_texts[label])
-        for item_id, row in zip(of.answers.item_ids(), of.own, strict=True)
-        for a, label in enumerate(row)
-    ]
-    material = material_of(_RUBRIC, of.answers, labels, TruthConfig(), _FOLDS, seed)
-    if by_question:
-        code = material.folds.question
-        fold = np.random.default_rng(seed).permutation(int(code.max()) + 1)[code] % _FOLDS
-        alone = Folds(fold, _FOLDS, code, np.arange(len(code)), joined=True)
-        material = replace(material, folds=alone)
-    found = np.full(len(of.true), -1)
-    for cell in fold_cells(material):
+    """(items,) what is said of each answer by what was learnt in its cell; -1: nothing."""
+    found, texts = np.full(len(material.answers), -1), material.rubric.metrics[0].label_texts
+    for cell in cells:
         folder = home / cell.name
         folder.mkdir(parents=True)
         learner.fit(material.training(cell.train), folder, None)
-        tasks = (Task(of.answers[row]) for row in cell.judged.tolist())
+        tasks = (Task(material.answers[row]) for row in cell.judged.tolist())
         for row, verdict in zip(cell.judged, learner.judge(tasks, folder), strict=True):
             if verdict.labels:
-                found[row] = _RUBRIC.metrics[0].label_texts.index(verdict.labels["tone"])
+                found[row] = texts.index(verdict.labels["tone"])
     return found
+
+
+def material_for(of: Answers, seed: int) -> Material:
+    """What is learnt from."""
+    rubric = of.rubric
+    labels = [
+        HumanLabel(item_id, f"annotator-{a}", "tone", rubric.metrics[0].label_texts[label])
+        for item_id, row in zip(of.answers.item_ids(), of.own, strict=True)
+        for a, label in enumerate(row)
+    ]
+    return material_of(rubric, of.answers, labels, TruthConfig(), _FOLDS, seed)
+
+
+def cells_by_question(material: Material, seed: int) -> Sequence[Cell]:
+    """Folds of questions alone: an answer's copies under other questions are learnt from."""
+    code = material.folds.question
+    fold = np.random.default_rng(seed).permutation(int(code.max()) + 1)[code] % _FOLDS
+    alone = Folds(fold, _FOLDS, code, np.arange(len(code)), joined=True)
+    return fold_cells(replace(material, folds=alone))
+
+
+def in_sample(material: Material) -> Sequence[Cell]:
+    """Everything is learnt from, and judged."""
+    return [Cell("all", material.labelled, np.arange(len(material.answers)))]
 
 
 @dataclass
@@ -690,13 +705,16 @@ def teach(world: Taught, draws: int, seed: int) -> Learnt:
     rng, tally = np.random.default_rng([seed, *world.name.encode()]), Learnt()
     for number in range(draws):
         of = written(world, rng)
+        material = material_for(of, number)
         for by_question in (False, True) if world.copies > 1 else (False,):
+            cells = cells_by_question(material, number) if by_question else fold_cells(material)
             with TemporaryDirectory() as home:
                 words_, systems = (
-                    learnt_labels(of, learner, by_question, number, Path(home) / name)
+                    learnt_labels(material, learner, cells, Path(home) / name)
                     for name, learner in _learners().items()
                 )
-            made, right = _decided(of, words_, systems, rng), float((words_ == of.true).mean())
+            made = _decided(of, words_, {"by-system": systems}, rng)
+            right = float((words_ == of.true).mean())
             if by_question:
                 tally.leaking[made[0]] += 1
                 tally.right_leaking.append(right)
@@ -716,12 +734,12 @@ def _learners() -> Mapping[str, Learner]:
 
 
 def _decided(
-    of: Answers, judged: IntArray, systems: IntArray, rng: np.random.Generator
+    of: Answers, judged: IntArray, controls: Mapping[str, IntArray], rng: np.random.Generator
 ) -> tuple[str, Draw]:
-    every = np.ones(len(of.true), dtype=np.bool_)
-    found = Draw(of.true, of.own, judged, every, every, of.answers.clusters.codes, 2)
+    every, k = np.ones(len(of.true), dtype=np.bool_), len(of.rubric.metrics[0].labels)
+    found = Draw(of.true, of.own, judged, every, every, of.answers.clusters.codes, k)
     side, _ = side_of(found)
-    counts = study(found, side, rng, {"by-system": systems})
+    counts = study(found, side, rng, controls)
     gate = _gate(found, side)
     choice = None if gate else _filter(found, side.truth)
     conditions = list(findings(counts, RULE, counts.how_many[None, :]))
@@ -747,6 +765,132 @@ def taught_table(results: Iterable[tuple[Taught, Learnt]]) -> Iterator[str]:
             share = _share(tally.leaking["REPLACE"], draws)
             claimed = f"{np.mean(tally.right_leaking):.3f}", share
         yield f"| {' | '.join((*about, *cells, *claimed))} |"
+
+
+# --- judges that follow from a score --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Graded:
+    """Answers with a score, annotators, and the judge that follows from the score by cuts.
+
+    `of` is what the score follows, with a normal error of the standard deviation `spread`: the
+    place of the true label among `places`; the answer's `length`, which the label follows too, so
+    that a control judge is as good; the severity of `another` metric, of four levels, each of
+    which makes the severe label of this one likelier by 3 points; or `nothing`. Only a score that
+    follows the label closely is `good` for anything: else REPLACE is wrong.
+    """
+
+    name: str
+    of: Literal["label", "length", "another", "nothing"]
+    shares: tuple[float, ...]
+    spread: float = 0.0
+    places: tuple[float, ...] = (0, 1)
+    items: int = 200
+    annotators: int = 3
+    noise: float = 0.05
+    good: bool = False
+
+
+_AT_MARGIN = Graded(
+    "just too poor, 7 labels", "label", (1 / 7,) * 7, 0.87, (0, 1, 2, 3, 4, 5, 9), annotators=12,
+    noise=0.35,
+)  # fmt: skip
+GRADED = (
+    Graded("noise", "nothing", _two(0.5)),
+    Graded("noise, 10 % severe", "nothing", _two(0.1)),
+    Graded("noise, 50 answers", "nothing", _two(0.5), items=50, noise=0.2),
+    Graded("the length of the answer", "length", _two(0.5)),
+    Graded("omissions, asked for hallucinations", "another", _two(0.1), 0.3, items=500),
+    Graded("poor", "label", _two(0.5), 0.5),
+    Graded("poor, noisy annotators", "label", _two(0.5), 0.8, annotators=5, noise=0.2),
+    _AT_MARGIN,
+    Graded("good", "label", _two(0.5), 0.2, good=True),
+    Graded("good, 4 labels", "label", (0.4, 0.2, 0.2, 0.2), 0.2, (0, 1, 2, 3), 500, noise=0.1,
+           good=True),
+)  # fmt: skip
+
+
+def graded(world: Graded, rng: np.random.Generator) -> Answers:
+    """Texts of drawn words, with scores and labels."""
+    n, k = world.items, len(world.shares)
+    true, other = rng.choice(k, size=n, p=world.shares), rng.integers(4, size=n)
+    if world.of == "another":
+        true = (rng.random(n) < world.shares[1] + 0.03 * (other - 1.5)).astype(np.int64)
+    length = rng.integers(5, 20, size=n)
+    if world.of == "length":
+        length += 20 * _noisy(true, np.full(n, 0.01), k, rng)
+    follows = {
+        "label": np.array(world.places)[true % len(world.places)], "length": length,
+        "another": other, "nothing": rng.random(n),
+    }[world.of]  # fmt: skip
+    score = follows + rng.normal(0, world.spread, n)
+    said = np.array([f"word{i}" for i in range(500)])[rng.integers(500, size=(n, 40))]
+    answers = [
+        Answer(f"i{i}", " ".join(said[i, : length[i]]), metadata={"score": str(score[i])})
+        for i in range(n)
+    ]
+    wrong = np.full(n, world.noise)
+    own = np.stack([_noisy(true, wrong, k, rng) for _ in range(world.annotators)], axis=1)
+    rubric = jb.Rubric.from_labels({"tone": [f"label {label}" for label in range(k)]})
+    return Answers(indexed(answers), true, own, rubric)
+
+
+@dataclass
+class Follows:
+    """What became of the draws of a judge that follows from a score: in folds, in folds without
+    the controls that are fitted the same way, and learnt from what it is scored on."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    alone: Counter[str] = field(default_factory=Counter)
+    leaking: Counter[str] = field(default_factory=Counter)
+    right: list[float] = field(default_factory=list)
+    right_leaking: list[float] = field(default_factory=list)
+
+
+def follow(world: Graded, draws: int, seed: int) -> Follows:
+    """Draw, fit, judge and decide."""
+    rng, tally = np.random.default_rng([seed, *world.name.encode()]), Follows()
+    for number in range(draws):
+        of = graded(world, rng)
+        material = material_for(of, number)
+        column = ColumnConfig.model_validate({"scorer": "column", "name": "score", "from": "score"})
+        configs = [column, *(scorer_config(name) for name in SIMPLE)]
+        scorers = [open_scorer(config, list(of.answers), Path()) for config in configs]
+        learners = [Cuts(KeptScores(scorer, None), of.rubric) for scorer in scorers]
+        for cells in (fold_cells(material), in_sample(material)):
+            with TemporaryDirectory() as home:
+                judged, *controls = (
+                    learnt_labels(material, learner, cells, Path(home) / str(place))
+                    for place, learner in enumerate(learners)
+                )
+            fitted = dict(zip(SIMPLE, controls, strict=True))
+            outcome, right = _decided(of, judged, fitted, rng)[0], float((judged == of.true).mean())
+            if len(cells) == 1:
+                tally.leaking[outcome] += 1
+                tally.right_leaking.append(right)
+            else:
+                tally.outcomes[outcome] += 1
+                tally.right.append(right)
+                tally.alone[_decided(of, judged, {}, rng)[0]] += 1
+    return tally
+
+
+def graded_table(results: Iterable[tuple[Graded, Follows]]) -> Iterator[str]:
+    """How often a judge that follows from a score is said to replace annotators, in Markdown."""
+    heads = (
+        "score", "answers", "labels", "to replace is", "accuracy", *OUTCOMES,
+        "without fitted controls: REPLACE", "learnt from what it judges: accuracy", "… REPLACE",
+    )  # fmt: skip
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---|--:|--:|---|{'--:|' * (len(heads) - 4)}"
+    for world, tally in results:
+        draws, right = len(tally.right), "right" if world.good else "wrong"
+        about = (world.name, str(world.items), str(len(world.shares)), right)
+        cells = [_share(tally.outcomes[name], draws) for name in OUTCOMES]
+        cells += [_share(tally.alone["REPLACE"], draws), f"{np.mean(tally.right_leaking):.3f}",
+                  _share(tally.leaking["REPLACE"], draws)]  # fmt: skip
+        yield f"| {' | '.join((*about, f'{np.mean(tally.right):.3f}', *cells))} |"
 
 
 COVERED = {
@@ -864,6 +1008,7 @@ def main() -> None:
     parser.add_argument("--world", default="", help="only worlds whose name holds this")
     parser.add_argument("--margins", action="store_true", help="margins for severe answers instead")
     parser.add_argument("--learnt", action="store_true", help="judges that learn instead")
+    parser.add_argument("--scores", action="store_true", help="judges that follow from a score")
     parser.add_argument("--plot", default="", help="with --margins: a picture of them")
     parser.add_argument("--quick", action="store_true", help="50 draws a world")
     asked = parser.parse_args()
@@ -875,12 +1020,14 @@ def main() -> None:
         if asked.plot:
             draw_margins(rows, asked.plot)
         return
-    if asked.learnt:
-        taught = [world for world in TAUGHT if asked.world in world.name]
-        learn: Callable[[Taught], Learnt] = partial(teach, draws=draws, seed=asked.seed)
+    if asked.learnt or asked.scores:
+        found: tuple[Any, ...] = (GRADED, follow, graded_table)
+        every, act, table = found if asked.scores else (TAUGHT, teach, taught_table)
+        chosen = [world for world in every if asked.world in world.name]
         with ProcessPoolExecutor(asked.workers) as pool:
             print(f"{draws} studies a world, seed {asked.seed}\n")
-            for line in taught_table(zip(taught, pool.map(learn, taught), strict=True)):
+            made = pool.map(partial(act, draws=draws, seed=asked.seed), chosen)
+            for line in table(zip(chosen, made, strict=True)):
                 print(line, flush=True)
         return
     worlds = [world for world in WORLDS if asked.world in world.name]

@@ -6,16 +6,13 @@ A few draws of each world are made here, `make test-long` makes two hundred, and
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Mapping
 from itertools import product
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from decision_worlds import decisions
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "decisions.py"
 LIMIT = 0.025  # of wrong REPLACEs; in few draws chance may add one
 FEW, MANY = 6, 200
 POPULATION = 20_000  # enough for a few draws, and much quicker
@@ -23,12 +20,7 @@ POPULATION = 20_000  # enough for a few draws, and much quicker
 
 @pytest.fixture(scope="module")
 def bed() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("decisions_benchmark", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = decisions("decisions_benchmark")
     module._POPULATION = POPULATION
     return module
 

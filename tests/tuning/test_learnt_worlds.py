@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from decision_worlds import decisions
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "decisions.py"
 LIMIT, MANY = 0.025, 40
 
 
 @pytest.fixture(scope="module")
 def bed() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("learnt_worlds", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return decisions("learnt_worlds")
 
 
 def test_copies_under_other_questions_are_learnt_by_folds_of_questions_alone(
