@@ -2,10 +2,11 @@
 
 A prompt file begins with YAML front matter between two `---` lines that says what the prompt asks
 for: how a judge is to reply (`reply`) and what it is shown (`shows`: one answer, several
-`responses`, or the `criteria` to check an answer by), or what a model is to write (`writes`:
-`argument`, in free words, or `evidence`, copied from the document). `description` may say what it
-is for. Text of an answer is data: it is fenced, never evaluated, and cannot close its fence or the
-model's chat turn.
+`responses`, or the `criteria` to check an answer by), what a model is to write (`writes`:
+`argument`, in free words, or `evidence`, copied from the document), or what it `asks` about an exam
+question (to write an open `question`, to make a `choice`, to give a `verdict`). `description` may
+say what it is for. Text of an answer is data: it is fenced, never evaluated, and cannot close its
+fence or the model's chat turn.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from judgebench.template import MOST_CHARACTERS, compiled, context_of, parsed
 from judgebench.yaml_file import Strict, parse_yaml, read_text, validate
 
 JudgeReply = Literal["json", "rationale", "brackets", "likert", "result"]
-ReplyKind = Literal[JudgeReply, "argument", "evidence"]
+ReplyKind = Literal[JudgeReply, "argument", "evidence", "question", "choice", "verdict"]
 BLOCKS = ("system", "user")
 Shows = Literal["answer", "responses", "criteria"]
 VARIABLES = (
@@ -94,12 +95,18 @@ class _ArgumentFront(Strict):
     description: _Description = ""
 
 
+class _QuestionFront(Strict):
+    reply: Literal["question", "choice", "verdict"] = Field(alias="asks")
+    shows: ClassVar[Shows] = "answer"
+    description: _Description = ""
+
+
 @dataclass(frozen=True)
 class PromptKind:
     """Prompts for one purpose: the folder of the shipped ones, and what each may and must show."""
 
     folder: str
-    front: type[_JudgeFront | _ArgumentFront]
+    front: type[_JudgeFront | _ArgumentFront | _QuestionFront]
     variables: tuple[str, ...]
     needed: tuple[str, ...]
 
@@ -114,6 +121,12 @@ _BESIDE: Mapping[Shows, tuple[str, str]] = {
 }  # fmt: skip
 ARGUMENTS = PromptKind(
     "prompts/arguments", _ArgumentFront, ("question", "context", "fence"), ("question",)
+)
+QUESTIONS = PromptKind(
+    "prompts/questions",
+    _QuestionFront,
+    ("question", "options", "answer", "first", "second", "fence"),
+    ("question", "answer"),
 )
 
 
@@ -193,6 +206,13 @@ class Prompt:
         }
         return self._filled(values, {})
 
+    def render_texts(self, **texts: str) -> tuple[str, str]:
+        """The system and the user text that show these texts by their names, each in its fence, and
+        nothing for one that is empty. Raises SetupError where the template fails."""
+        tag = fence_tag(*texts.values())
+        shown = {name: fence(text, name, tag) if text else "" for name, text in texts.items()}
+        return self._filled({**shown, "fence": tag}, {})
+
     def _filled(
         self, values: Mapping[str, Any], blocks: dict[str, str], item_id: str = ""
     ) -> tuple[str, str]:
@@ -240,6 +260,17 @@ def _plain(metric: Metric) -> Mapping[str, Any]:
         "options": list(metric.options),
         "line": metric.prompt_line(),
     }
+
+
+def front_begins(path: Path, key: str) -> bool:
+    """Whether a line of a prompt's front matter begins with this key."""
+    if path.suffix != ".jinja":
+        return False
+    try:
+        head = read_text(path).split("---", 2)[1:2]
+    except SetupError:
+        return False
+    return any(line.startswith(f"{key}:") for part in head for line in part.splitlines())
 
 
 def load_prompt(name: str, relative_to: Path | None = None, kind: PromptKind = JUDGES) -> Prompt:

@@ -251,6 +251,20 @@ def pairs(
     typer.echo(f"{n:,} training instances with a gold argument: {to}")
 
 
+@app.command(epilog="Example: judgebench rank questions multiple-choice --to questions.jsonl")
+def questions(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, or its YAML file.")],
+    to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")],
+    data_folder: DataFolder = None,
+) -> None:
+    """Write the questions of a task with options and key, for `judgebench openqa make`."""
+    from judgebench.ranking.proxy.arguments import write_questions
+    from judgebench.ranking.proxy.task_file import load_task
+
+    n = write_questions(load_task(task, data_folder=data_folder), to)
+    typer.echo(f"{n:,} questions with options: {to}")
+
+
 def _ranked_items(
     run: Path | None,
     arguments: Sequence[Path],

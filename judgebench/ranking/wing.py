@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.errors import SetupError
 from judgebench.features import FileKind, Lines, Section, Wing
 
 if TYPE_CHECKING:
@@ -85,15 +84,9 @@ def _check_task(path: Path, rubric: str) -> str:
 
 def _asks_for_arguments(path: Path) -> bool:
     """Whether a prompt's front matter says what is to be written, and not how to reply."""
-    if path.suffix != ".jinja":
-        return False
-    from judgebench.yaml_file import read_text
+    from judgebench.prompt import front_begins
 
-    try:
-        head = read_text(path).split("---", 2)[1:2]
-    except SetupError:
-        return False
-    return any(line.startswith("writes:") for part in head for line in part.splitlines())
+    return front_begins(path, "writes")
 
 
 def _check_argument_prompt(path: Path, rubric: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgebench.features import Learning, Lines, Section, Wing
+from judgebench.features import FileKind, Learning, Lines, Section, Wing
 
 if TYPE_CHECKING:
     import typer
@@ -66,11 +66,25 @@ def _measure(study: Study, found: Mapping[str, Shown]) -> Shown | None:
 
 def _commands(app: typer.Typer) -> None:
     from judgebench.scorers import commands
+    from judgebench.scorers.openqa import commands as openqa
 
     epilog = "Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv"
     app.command(epilog=epilog)(commands.score)
     epilog = "Example: judgebench consistency scores.csv --group question --system model"
     app.command(epilog=epilog)(commands.consistency)
+    app.add_typer(openqa.app, name="openqa")
+
+
+def _asks(path: Path) -> bool:
+    from judgebench.prompt import front_begins
+
+    return front_begins(path, "asks")
+
+
+def _check_prompt(path: Path, rubric: str) -> str:
+    from judgebench.prompt import QUESTIONS, load_prompt
+
+    return f"a prompt that asks for a {load_prompt(str(path), kind=QUESTIONS).reply}"
 
 
 def _scorers() -> Lines:
@@ -86,5 +100,6 @@ WING = Wing(
     read=_read,
     measure=_measure,
     commands=_commands,
+    kinds=(FileKind("question prompt", _check_prompt, fits=_asks),),
     lists={"scorers": _scorers},
 )

@@ -1,0 +1,151 @@
+"""`judgebench openqa`: exam questions with options, asked openly."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgebench.cli.commands import Commands
+from judgebench.cli.consent import confirm_keys
+from judgebench.cli.options import INTERRUPTED, Limit, LocalOnly, Seed
+from judgebench.cli.options import Budget as BudgetOption
+from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose, show
+
+app = Commands("Turn exam questions with options into open ones, have people check them, compare.")
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="What `judgebench openqa make` wrote.")
+]
+
+
+@app.command(epilog="Example: judgebench openqa make exam.csv --by writer.yaml --to open")
+def make(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Questions with options: a table of any format.")
+    ],
+    by: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="The model that writes: the YAML file of a judge."),
+    ],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")],
+    called: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=COLUMN",
+            help="What a column is called if not question, option_1, option_2, …, key, item_id or "
+            "group: --called key=cop. Repeatable.",
+        ),
+    ] = None,
+    first: Annotated[
+        int, typer.Option(min=0, max=1, metavar="0|1", help="Number of the first option in keys.")
+    ] = 1,
+    limit: Limit = None,
+    budget: BudgetOption = None,
+    local_only: LocalOnly = False,
+) -> None:
+    """Rewrite questions so that they can be asked without options; keep what has one right answer.
+
+    Left out, and written to left-out.jsonl with the reason: what asks for what is wrong, what no
+    rewriting opens, what another answer fits too. Safe to interrupt; rerun to resume.
+    """
+    from judgebench.backends import open_backend
+    from judgebench.backends.contract import wind_down
+    from judgebench.backends.hosts import check_hosts, hosts_of
+    from judgebench.judges.config import JudgeConfig
+    from judgebench.progress import ProgressDisplay
+    from judgebench.runner.budget import Budget
+    from judgebench.runner.stop import Interrupted, Stop, ctrl_c
+    from judgebench.scorers.openqa.questions import read_questions
+    from judgebench.scorers.openqa.rewriting import (
+        KEPT,
+        REPLIES,
+        QuestionWriter,
+        open_questions,
+        write_questions,
+    )
+    from judgebench.writer import WritingTerms
+    from judgebench.yaml_file import load_model
+
+    names = dict(one.partition("=")[::2] for one in called or ())
+    model = load_model(by, JudgeConfig)
+    if local_only:
+        check_hosts(hosts_of(model.backend, model.settings))
+    closed = read_questions(file, names, first)[:limit]
+    if not to.exists():
+        confirm_keys(by, [model])
+    to.mkdir(parents=True, exist_ok=True)
+    stop = Stop()
+    try:
+        with (
+            closing(open_backend(model.backend, model.settings)) as backend,
+            ProgressDisplay(ONE_SCREEN.console()) as display,
+            ctrl_c(stop, display.say),
+        ):
+            stop.then(partial(wind_down, backend))
+            writer = QuestionWriter(backend, model.decoding, to / REPLIES)
+            paid = [float(line["cost"] or 0) for line in writer.kept().values()]
+            limited = Budget(budget, sum(paid), max(paid, default=0.0))
+            terms = WritingTerms("", display, stop, limited, "settings.price")
+            found = open_questions(closed, writer, terms)
+            left_out = write_questions(found, writer)
+    except Interrupted:
+        typer.echo(f"Stopped. Replies so far are kept in {to}; rerun to resume.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    kept = sum(bool(one.question and not one.reason) for one in found)
+    typer.echo(f"{kept:,} of {len(found):,} questions can be asked openly: {to / KEPT}")
+    for reason, n in left_out.items():
+        typer.echo(f"  {n:,} left out: {reason}")
+    if waiting := len(found) - kept - sum(left_out.values()):
+        typer.echo(f"  {waiting:,} wait for a reply that failed: rerun to ask again")
+
+
+@app.command(epilog="Example: judgebench openqa sheet open --checker ann --checker ben")
+def sheet(
+    folder: Folder,
+    checker: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Who checks. Repeatable. Default: three, by number."),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="N questions, drawn at random.")
+    ] = None,
+    left_out: Annotated[
+        bool,
+        typer.Option("--left-out", help="Also draw what the second pass left out, to measure it."),
+    ] = False,
+    seed: Seed = 0,
+) -> None:
+    """Write a local page for each person: is the answer right, and the only right one?
+
+    All check the same questions, in different orders, and none sees which model or prompt wrote
+    them, nor what the model left out. Each saves a table for `judgebench openqa agreement`.
+    """
+    from judgebench.scorers.openqa.validation import write_sheets
+
+    names = checker or [f"checker-{n}" for n in (1, 2, 3)]
+    for path in write_sheets(folder, names, sample, seed, every=left_out):
+        typer.echo(path)
+
+
+@app.command(epilog="Example: judgebench openqa agreement open ann.decisions.csv ben.decisions.csv")
+def agreement(
+    folder: Folder,
+    tables: Annotated[
+        list[Path], typer.Argument(metavar="TABLE", help="What annotators saved, one table each.")
+    ],
+    half_width: Annotated[
+        float,
+        typer.Option(min=0.001, max=0.5, metavar="X", help="Say how many more for +/- this."),
+    ] = 0.05,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say how many questions 1, 2, … of the annotators call correct, and how far they agree."""
+    from judgebench.scorers.openqa.validation import checked
+
+    show({"openqa": checked(folder, tables, half_width)}, "", Output(verbose, quiet, as_json))
