@@ -51,7 +51,8 @@ def judge_candidates(study: Study, metric: Metric) -> Iterator[Candidate]:
     """The judges that label an ordinal metric: the severity of the label, expected where each label
     has a probability; of one that follows from a scorer that is not among those of the run, the
     raw score."""
-    known = [_scored_by(run.about) for run in study.beside.get("scorers") or ()]
+    read = study.beside.get("scorers")
+    known = [_scored_by(run.about) for run in (read.runs if read else ())]
     for judge in study.judges:
         of = (judge.about or {}).get("of")
         if judge.kind == "control" or not judge.judges(metric) or (of and _scored_by(of) in known):

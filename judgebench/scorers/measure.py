@@ -6,7 +6,7 @@ what pairwise accuracy reaches by chance. Rows `ceiling` hold an annotator, `who
 of the others, and the mean of all annotators' coefficients. Rows `difference` hold a scorer minus
 `who`, the best scorer or the best control (`beside`), on the answers that both scored; rows `test`
 their p values, Holm's over scorers and metrics. Rows `count` say how many answers have which
-`reason`, and whether there is a `score` all the same.
+`reason`, and whether there is a `score` all the same; `steady` describes the rows `repeated`.
 
 A scorer whose direction nobody declared is, beside another, turned so that its coefficient is
 positive, which favours it; so are the controls.
@@ -32,9 +32,10 @@ from judgebench.scorers.candidates import (
     scorer_candidates,
     severities,
 )
-from judgebench.scorers.reading import ScorerRun
+from judgebench.scorers.reading import ScorerRun, ScorersRead
 from judgebench.scorers.redundant import redundancy_rows
 from judgebench.scorers.result import BESIDE, TESTED, TESTS, BesideHumans
+from judgebench.scorers.steady_study import steady_rows
 from judgebench.stats.association import (
     Association,
     Coefficient,
@@ -53,9 +54,10 @@ NOT_YET = "not scored yet"
 
 def measure_scorers(study: Study) -> BesideHumans | None:
     """None where no scorer scored the study."""
-    runs: Sequence[ScorerRun] = study.beside.get("scorers") or ()
-    if not runs:
+    read: ScorersRead | None = study.beside.get("scorers")
+    if read is None:
         return None
+    runs = read.runs
     ordinal = [m for m in study.rubric.metrics if m.of == "answer" and m.kind == "ordinal"]
     known = {metric: severities(study, metric) for metric in ordinal}
     scorers, rows = scorer_candidates(study, runs), [*_counts(study, runs)]
@@ -65,6 +67,7 @@ def measure_scorers(study: Study) -> BesideHumans | None:
     rows += corrected(rows, ("test", "of", "level", "beside"))
     names, x = zip(*columns(study, scorers), strict=True)
     rows += redundancy_rows(names, np.stack(x, axis=1), study.clusters, study.resampling)
+    rows += steady_rows(study, read)
     beside = {metric.id: humans for metric, humans in known.items() if humans}
     titles = {metric.id: metric.title for metric in ordinal if metric.id in beside}
     return BesideHumans(titles, tuple(runs), Results(tuple(rows)), beside, study.gaps)

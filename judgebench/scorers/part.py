@@ -10,6 +10,7 @@ from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.scorers.redundant import redundancy_block
 from judgebench.scorers.result import BESIDE, MAIN, TESTED, TESTS, BesideHumans
+from judgebench.scorers.steady_part import steady_blocks
 from judgebench.stats.association import Coefficient, Level, critical_r, shows_nothing
 
 TITLES: Mapping[str, str] = {
@@ -45,22 +46,23 @@ def scorers_part(found: BesideHumans) -> Part:
     sentences = tuple(_sentences(found))
     levels = [level for level in _LEVELS if found.rows.select("association", level=level)]
     tables = tuple(_level(found, level) for level in levels)
-    brief = _brief(tables[0])
+    brief = tuple(map(_brief, tables[:1]))  # none where there are no human labels
     blocks = (
-        Block("Scorers beside humans", sentences, (brief,), _figures(found), on_screen=True),
+        Block("Scorers beside humans", sentences, brief, _figures(found), on_screen=True),
         Block("At each level", tables=tables),
         redundancy_block(found.rows),
+        *steady_blocks(found.rows, found.titles),
         Block("What could not be scored", tables=(_counts(found),), on_screen=True),
         Block("Signatures of the scorers", tables=(_signatures(found),), folded=True),
     )
-    screen = (Block("Scorers beside humans", sentences, (brief,)),)
+    screen = (Block("Scorers beside humans", sentences, brief),) if brief else ()
     return Part(
         "scorers",
         "scorers beside humans",
         found.rows,
         blocks,
         screen=screen,
-        paper=(brief, *tables),
+        paper=(*brief, *tables),
     )
 
 

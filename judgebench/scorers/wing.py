@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench, BenchConfig
     from judgebench.runner.extension import LearntEntry, LearntJudge
-    from judgebench.scorers.reading import ScorerRun
+    from judgebench.scorers.reading import ScorersRead
     from judgebench.store.folder import RunFolder
     from judgebench.study.study import Study
 
@@ -52,7 +52,7 @@ def _open(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     return open_scorers(bench, folder)
 
 
-def _read(folder: RunFolder, study: Study) -> Sequence[ScorerRun] | None:
+def _read(folder: RunFolder, study: Study) -> ScorersRead | None:
     from judgebench.scorers.reading import read_scorers
 
     return read_scorers(folder, study)

@@ -234,7 +234,7 @@ def test_a_run_keeps_their_scores(tmp_path: Path) -> None:
         "scorers: [chrf++, {scorer: ter, name: edits}]\ncontrols: false\n"
     )
     study = jb.run(bench, tmp_path / "run")
-    found = {run.name: run for run in study.beside["scorers"]}
+    found = {run.name: run for run in study.beside["scorers"].runs}
     assert found["chrf++"].judged.verdicts["a"].score == 100
     assert found["edits"].judged.verdicts["a"].score == 0
     assert found["edits"].better == "lower"

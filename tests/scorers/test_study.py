@@ -32,7 +32,8 @@ def joined(text: str) -> str:
 
 def scorers_of(study: jb.Study) -> dict[str, bool]:
     """Name -> whether it is a control."""
-    return {run.name: run.is_control for run in study.beside["scorers"] or ()}
+    read = study.beside["scorers"]
+    return {run.name: run.is_control for run in (read.runs if read else ())}
 
 
 def test_scorers_without_meaning_stand_beside(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_no_scorer_no_control(tmp_path: Path) -> None:
 def test_why_there_is_no_score_is_counted(tmp_path: Path) -> None:
     bench, _ = write_notes(tmp_path, questions=5)
     study = jb.run(bench, tmp_path / "run")
-    told = {run.name: run.remarks for run in study.beside["scorers"]}
+    told = {run.name: run.remarks for run in study.beside["scorers"].runs}
     assert told["gappy"] == {("the column gappy is blank", False): 4}
     assert told["good"] == {}
 
