@@ -574,7 +574,6 @@ def score(
     *,
     columns: Mapping[str, str] = {},
     folder: str | Path | None = None,
-    show_progress: bool = False,
 ) -> Scores:
     """Score the answers of a table, without labels: by ROUGE, chrF and whatever else
     `judgebench list scorers` names. `to_frame()` has a row for each answer.
@@ -589,13 +588,11 @@ def score(
     'length'
     """
     _need("scorers")
-    from judgebench.progress import NoProgress, ProgressDisplay
-    from judgebench.report.screen import Screen
+    from judgebench.progress import NoProgress
 
-    table = import_module("judgebench.scorers.table").score_table
-    shown = ProgressDisplay(Screen()) if show_progress else nullcontext(NoProgress())
-    with shown as progress:
-        found: Scores = table(answers, scorers, columns, Path(folder) if folder else None, progress)
+    score_table = import_module("judgebench.scorers.table").score_table
+    kept = Path(folder) if folder else None
+    found: Scores = score_table(answers, scorers, columns, kept, NoProgress())
     return found
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.records import Answer
@@ -13,20 +14,17 @@ from judgebench.scorers.config import MeteorConfig, RougeConfig, SacrebleuConfig
 from judgebench.scorers.references import over_references, references_of, require_columns
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, Scored
 
-NgramConfig = RougeConfig | SacrebleuConfig | MeteorConfig
-_ROUGE = {"rouge-1": "rouge1", "rouge-2": "rouge2", "rouge-l": "rougeL"}
+_ROUGE = {"rouge-1": ("rouge1", 1), "rouge-2": ("rouge2", 2), "rouge-l": ("rougeL", 1)}
+_UNREAD = "the {} has {} of a-z and 0-9, which alone ROUGE reads"
 
 
-@dataclass(frozen=True)
-class _Measure:
-    """A measure of a library: the score of a text against references, several only with the rule
-    `joint`. `n_words` counts the words that it reads of a text, of which a reference needs `least`:
-    with fewer there is nothing to share."""
+class _Measure(NamedTuple):
+    """The score of a text against references, several only by the rule `joint`. `n_words` counts
+    what is read of a text; a reference with fewer than `least` has nothing to share."""
 
     score: Callable[[str, Sequence[str]], float]
     signature: str
-    better: Better = "higher"
-    n_words: Callable[[str], int] = lambda text: 1
+    n_words: Callable[[str], int] = len
     least: int = 1
 
 
@@ -35,13 +33,19 @@ class Ngram:
     (Snover et al. 2006) or METEOR (Lavie and Agarwal 2007), as their libraries compute them for a
     single text. A `Scorer`."""
 
-    def __init__(self, config: NgramConfig, answers: Sequence[Answer]) -> None:
+    def __init__(
+        self, config: RougeConfig | SacrebleuConfig | MeteorConfig, answers: Sequence[Answer]
+    ) -> None:
         """Raises MissingExtra without the library, and SetupError for a column of references that
         the data lacks and for METEOR's synonyms without WordNet."""
         require_columns(answers, config.reference_columns, "reference_columns")
         self._columns, self._rule = config.reference_columns, config.references
-        self._measure = _measure(config)
-        self.better = self._measure.better
+        package = "sacrebleu" if isinstance(config, SacrebleuConfig) else "rouge-score"
+        try:
+            self._measure = _measure(config)
+        except ImportError as error:
+            raise MissingExtra(f"the scorer {config.scorer}", "scorers", package) from error
+        self.better: Better = "lower" if config.scorer == "ter" else "higher"
         self.at_once = 8 if config.scorer == "ter" else 256  # TER may take seconds for long texts
         columns = {"reference_columns": list(self._columns)} if self._columns else {}
         self.about: Mapping[str, Any] = {
@@ -53,108 +57,85 @@ class Ngram:
         return [answer.text, references_of(answer, self._columns)]
 
     def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
-        return [self._one(answer) for answer in answers]
+        return [self._one(a.text, references_of(a, self._columns)) for a in answers]
 
-    def _one(self, answer: Answer) -> Scored:
-        measure, text = self._measure, answer.text
+    def _one(self, text: str, references: Sequence[str]) -> Scored:
+        score, _, n_words, least = self._measure
+        read = [reference for reference in references if n_words(reference) >= least]
         if not text.strip():
             return Scored.none(EMPTY_ANSWER)
-        references = references_of(answer, self._columns)
         if not references:
             return Scored.none(NO_REFERENCE)
-        if not measure.n_words(text):
-            return Scored.none("the answer has no word of a-z and 0-9, which alone ROUGE reads")
-        if not (read := [r for r in references if measure.n_words(r) >= measure.least]):
-            words = f"fewer than {measure.least} words" if measure.least > 1 else "no word"
-            return Scored.none(f"the reference has {words} of a-z and 0-9, which alone ROUGE reads")
+        if not n_words(text):
+            return Scored.none(_UNREAD.format("answer", "no word"))
+        if not read:
+            few = "no word" if least == 1 else f"fewer than {least} words"
+            return Scored.none(_UNREAD.format("reference", few))
         if self._rule == "joint":
-            return Scored(measure.score(text, read))
-        scores = [measure.score(text, [reference]) for reference in read]
-        return Scored(over_references(scores, self._rule, self.better))
+            return Scored(score(text, read))
+        return Scored(over_references([score(text, [r]) for r in read], self._rule, self.better))
 
     def close(self) -> None:
         """Nothing to give back."""
 
 
-def _measure(config: NgramConfig) -> _Measure:
-    package = "sacrebleu" if isinstance(config, SacrebleuConfig) else "rouge-score"
-    try:
-        match config:
-            case RougeConfig():
-                return _rouge(config)
-            case SacrebleuConfig():
-                return _sacrebleu(config)
-            case MeteorConfig():
-                return _meteor(config)
-    except ImportError as error:
-        raise MissingExtra(f"the scorer {config.scorer}", "scorers", package) from error
+def _measure(config: RougeConfig | SacrebleuConfig | MeteorConfig) -> _Measure:
+    match config:
+        case RougeConfig():
+            return _rouge(config)
+        case SacrebleuConfig():
+            return _sacrebleu(config)
+    return _meteor(config)
 
 
 def _rouge(config: RougeConfig) -> _Measure:
     from rouge_score import rouge_scorer, tokenizers
 
-    kind = _ROUGE[config.scorer]
+    kind, least = _ROUGE[config.scorer]
     words = tokenizers.DefaultTokenizer(config.stemmer)
     scorer = rouge_scorer.RougeScorer([kind], tokenizer=words)
     stemmer = "porter" if config.stemmer else "no"
     return _Measure(
         lambda text, references: float(scorer.score(references[0], text)[kind].fmeasure),
         f"{kind}|measure:f1|stemmer:{stemmer}|rouge-score:{version('rouge-score')}",
-        n_words=lambda text: len(words.tokenize(text)),
-        least=2 if kind == "rouge2" else 1,
+        lambda text: len(words.tokenize(text)),
+        least,
     )
 
 
 def _sacrebleu(config: SacrebleuConfig) -> _Measure:
     from sacrebleu.metrics import BLEU, CHRF, TER
 
-    metric: Any = {
-        "bleu": lambda: BLEU(effective_order=True),
-        "chrf": CHRF,
-        "chrf++": lambda: CHRF(word_order=2),
-        "ter": TER,
-    }[config.scorer]()  # fmt: skip
+    kinds = {
+        "bleu": partial(BLEU, effective_order=True), "chrf": CHRF,
+        "chrf++": partial(CHRF, word_order=2), "ter": TER,
+    }  # fmt: skip
+    metric: Any = kinds[config.scorer]()
     metric.num_refs = -1 if config.references == "joint" else 1  # as after scoring: var, or 1
     return _Measure(
         lambda text, references: float(metric.sentence_score(text, references).score),
         str(metric.get_signature()),
-        "lower" if config.scorer == "ter" else "higher",
     )
 
 
 def _meteor(config: MeteorConfig) -> _Measure:
     import nltk
-    from nltk.translate.meteor_score import single_meteor_score
-
-    wordnet, synonyms = _wordnet() if config.synonyms else (_NoSynonyms(), "no")
-
-    def words(text: str) -> Sequence[str]:
-        return nltk.word_tokenize(text, preserve_line=True)  # type: ignore[no-any-return]
-
-    return _Measure(
-        lambda text, references: float(
-            single_meteor_score(words(references[0]), words(text), wordnet=wordnet)
-        ),
-        f"stemmer:porter|synonyms:{synonyms}|alpha:0.9|beta:3|gamma:0.5|nltk:{nltk.__version__}",
-    )
-
-
-class _NoSynonyms:
-    """In place of WordNet."""
-
-    def synsets(self, word: str) -> Sequence[Any]:
-        return ()
-
-
-def _wordnet() -> tuple[Any, str]:
-    """WordNet, and its version. Raises SetupError where its data are not on this machine."""
     from nltk.corpus import wordnet
+    from nltk.translate.meteor_score import meteor_score
 
     try:
-        return wordnet, f"wordnet-{wordnet.get_version()}"
+        synonyms = f"wordnet-{wordnet.get_version()}" if config.synonyms else "no"
     except LookupError:
         message = (
             "needs the data of WordNet, which are not on this machine: "
             "python -m nltk.downloader wordnet; or compare words and stems alone: synonyms: false"
         )
         raise SetupError(Problem(message, field="synonyms")) from None
+    known = wordnet if config.synonyms else SimpleNamespace(synsets=lambda word: ())
+
+    def score(text: str, references: Sequence[str]) -> float:
+        said, *others = (nltk.word_tokenize(t, preserve_line=True) for t in (text, *references))
+        return float(meteor_score(others, said, wordnet=known))
+
+    options = f"stemmer:porter|synonyms:{synonyms}|alpha:0.9|beta:3|gamma:0.5"
+    return _Measure(score, f"{options}|nltk:{nltk.__version__}")

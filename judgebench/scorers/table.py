@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +54,10 @@ class Scores(Shown):
         for each scorer and, where an answer has no score or a remark, `NAME_reason`."""
         import pandas as pd
 
-        cells = self.table.cells
-        beside = [c for c in cells if max(map(len, cells[c]), default=0) <= _LONGEST]
-        frame = pd.DataFrame({"row": self.table.lines, **{c: cells[c] for c in beside}})
+        beside = {c: x for c, x in self.table.cells.items() if max(map(len, x)) <= _LONGEST}
+        frame = pd.DataFrame({"row": self.table.lines, **beside})
         for name in set(self.table.numeric()).intersection(beside):
-            if not any(map(_CODE.match, cells[name])):
+            if not any(map(_CODE.match, beside[name])):
                 frame[name] = pd.to_numeric(frame[name])
         for name, scored in self.scored.items():
             frame[name] = pd.Series([one.value for one in scored], dtype="float64")
@@ -70,38 +68,31 @@ class Scores(Shown):
     @property
     def part(self) -> Part:
         found = Results(tuple(row for name in self.scored for row in self._rows(name)))
-        cells = []
-        for name in self.scored:
-            mean, low, high = (found.find(s, judge=name) for s in ("mean", "lowest", "highest"))
-            counts = (mean.n, mean.n_missing)
-            ends = (format_number(low.value), format_number(high.value))
-            texts = (*ends, *(f"{count:,}" for count in counts))
-            cells.append((Cell(name), Cell(estimate=mean), *map(Cell, texts)))
-        table = Table("scores", "Scores", _HEADINGS, tuple(cells))
         taken = ", ".join(f"{role} from {column!r}" for role, column in self.roles.items())
         said = [f"{counted(len(self.answers), 'answer')} of {self.table.file}: {taken}."]
-        said += [
-            f"{row.judge}: {counted(int(row.estimate.value or 0), 'answer')}: {row['reason']}."
-            for row in found.select(statistic="reason")
-        ]
+        cells = []
         for name, about in self.about.items():
-            said.append(f"{name} is {'|'.join(f'{k}:{v}' for k, v in about.items())}")
+            mean, *ends = (found.find(s, judge=name) for s in ("mean", "lowest", "highest"))
+            texts = (*(format_number(end.value) for end in ends), mean.n, mean.n_missing)
+            cells.append((Cell(name), Cell(estimate=mean), *(Cell(str(text)) for text in texts)))
+            said.append(f"{name} is {'|'.join(f'{k}:{v}' for k, v in about.items())}.")
+            for row in found.select(statistic="reason", judge=name):
+                said.append(f"{name}: {counted(row.estimate.n, 'answer')}: {row['reason']}.")
+        table = Table("scores", "Scores", _HEADINGS, tuple(cells))
         block = Block("What was scored", tuple(said), (table,), lead=True, on_screen=True)
         return Part("scores", "scores of answers", found, (block,))
 
     def _rows(self, name: str) -> Iterator[Row]:
-        scored = self.scored[name]
-        x = np.array([np.nan if one.value is None else one.value for one in scored])
+        x = np.array([np.nan if s.value is None else s.value for s in self.scored[name]])
         groups = np.unique([answer.group for answer in self.answers], return_inverse=True)[1]
         mean = clustered_mean(x, groups, "no answer has a score")
-        ends = (x[~np.isnan(x)].min(), x[~np.isnan(x)].max()) if mean.n else (None, None)
-        for statistic, value in zip(("lowest", "highest"), ends, strict=True):
-            end = Estimate(value, n=mean.n, n_missing=mean.n_missing, reason=mean.reason)
-            yield Row("scores", statistic, end, name)
         yield Row("scores", "mean", mean, name)
-        for reason, n in Counter(one.reason for one in scored if one.reason).items():
-            count = Estimate(n, n=len(scored))
-            yield Row("scores", "reason", count, name, keys={"reason": reason})
+        for statistic, end in (("lowest", np.nanmin), ("highest", np.nanmax)):
+            value = float(end(x)) if mean.n else None
+            estimate = Estimate(value, n=mean.n, n_missing=mean.n_missing, reason=mean.reason)
+            yield Row("scores", statistic, estimate, name)
+        for reason, n in Counter(s.reason for s in self.scored[name] if s.reason).items():
+            yield Row("scores", "reason", Estimate(n, n=n), name, keys={"reason": reason})
 
 
 def score_table(
@@ -117,36 +108,36 @@ def score_table(
     configs = scorer_configs(scorers)
     read = read_columns(table, columns.values(), "answers")
     roles = _roles(read, columns)
-    taken = [str(c.name) for c in configs if str(c.name) in read.cells]
-    if taken:
+    if taken := [str(c.name) for c in configs if c.name in read.cells]:
         message = "the table has this column already: give the scorer another name"
         raise SetupError([Problem(message, read.file, 1, name) for name in taken])
-    rows = zip(read.lines, *read.cells.values(), strict=True)
     answers = []
-    for line, *cells in rows:
-        row = dict(zip(read.cells, cells, strict=True))
+    for line, *cells in zip(read.lines, *read.cells.values(), strict=True):
+        row = dict(zip(read.cells, map(str, cells), strict=True))
         texts = {role: row[column] for role, column in roles.items()}
-        answers.append(Answer(str(line), metadata=row, **texts))
-    gather = Gathered("scorers")
+        answers.append(Answer(str(line), metadata=row, **texts))  # type: ignore[arg-type]
+    gather, scored, about = Gathered("scorers"), {}, {}
     opened = [gather(str(c.name), open_scorer, c, answers, Path()) for c in configs]
     gather.raise_any()
-    scored, about = {}, {}
-    for config, scorer in zip(configs, opened, strict=True):
-        assert scorer is not None  # otherwise its problems were raised
+    for config, scorer in zip(configs, filter(None, opened), strict=True):
         name, kept = str(config.name), KeptScores(scorer, folder)
-        about[name] = {**scorer.about, "better": scorer.better or "unknown"}
         progress.start(name, len(answers), 0)
+
+        def advance(n: int, name: str = name) -> None:
+            for _ in range(n):
+                progress.advance(name)
+
         with closing(kept):
-            scored[name] = kept.of(answers, partial(_advance, progress, name))
+            scored[name] = kept.of(answers, advance)
+        about[name] = {**scorer.about, "better": scorer.better or "unknown"}
     return Scores(read, roles, answers, scored, about)
 
 
 def _roles(table: Columns, columns: Mapping[str, str]) -> Mapping[str, str]:
     """Which column is what: as given, else by its name. Raises SetupError."""
     allowed = ", ".join(ROLES)
-    problems = [
-        Problem("is no role", "", None, "columns", r, allowed) for r in columns if r not in ROLES
-    ]
+    unknown = [role for role in columns if role not in ROLES]
+    problems = [Problem("is no role", field="columns", found=r, allowed=allowed) for r in unknown]
     found = {**roles_by_name(table.cells), **columns}
     if "text" not in found:
         message = "no column is called `text` or alike: say which one holds the answers"
@@ -154,8 +145,3 @@ def _roles(table: Columns, columns: Mapping[str, str]) -> Mapping[str, str]:
     if problems:
         raise SetupError(problems)
     return {role: found[role] for role in ROLES if role in found}
-
-
-def _advance(progress: Progress, name: str, n: int) -> None:
-    for _ in range(n):
-        progress.advance(name)
