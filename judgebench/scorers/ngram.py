@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.records import Answer
 from judgebench.scorers.config import MeteorConfig, RougeConfig, SacrebleuConfig
-from judgebench.scorers.references import over_references, references_of, require_columns
+from judgebench.scorers.references import about_columns, over_references, references_of
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, Scored
 
 _ROUGE = {"rouge-1": ("rouge1", 1), "rouge-2": ("rouge2", 2), "rouge-l": ("rougeL", 1)}
@@ -38,7 +38,7 @@ class Ngram:
     ) -> None:
         """Raises MissingExtra without the library, and SetupError for a column of references that
         the data lacks and for METEOR's synonyms without WordNet."""
-        require_columns(answers, config.reference_columns, "reference_columns")
+        columns = about_columns(answers, config.reference_columns)
         self._columns, self._rule = config.reference_columns, config.references
         package = "sacrebleu" if isinstance(config, SacrebleuConfig) else "rouge-score"
         try:
@@ -47,7 +47,6 @@ class Ngram:
             raise MissingExtra(f"the scorer {config.scorer}", "scorers", package) from error
         self.better: Better = "lower" if config.scorer == "ter" else "higher"
         self.at_once = 8 if config.scorer == "ter" else 256  # TER may take seconds for long texts
-        columns = {"reference_columns": list(self._columns)} if self._columns else {}
         self.about: Mapping[str, Any] = {
             "scorer": config.scorer, "signature": self._measure.signature,
             "references": self._rule, **columns,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from judgebench.data.cells import split_list
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer
+from judgebench.records import Answer, content_hash
 from judgebench.scorers.scorer import Better
 
 _LIST = re.compile(r"\s*[\[(]\s*[\"']")  # of texts, as in JSON or Python
@@ -46,3 +47,11 @@ def require_columns(answers: Sequence[Answer], columns: Sequence[str], field: st
     lacking = [column for column in columns if column not in known]
     if lacking:
         raise SetupError([Problem(message, "", None, field, name, allowed) for name in lacking])
+
+
+def about_columns(answers: Sequence[Answer], columns: Sequence[str]) -> Mapping[str, Any]:
+    """What of a scorer's `about` is due to these columns of references: their names and, for no
+    answer's hash changes with its metadata, their cells. Raises SetupError as `require_columns`."""
+    require_columns(answers, columns, "reference_columns")
+    cells = [[answer.metadata.get(column, "") for column in columns] for answer in answers]
+    return {"reference_columns": [*columns], "values": content_hash(cells)} if columns else {}

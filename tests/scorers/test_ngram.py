@@ -178,8 +178,9 @@ def test_signatures_hold_library_options_and_rule() -> None:
         "signature": str(_after_scoring(BLEU(effective_order=True)).get_signature()),
     }  # fmt: skip
     how = {"scorer": "chrf++", "references": "max", "reference_columns": ["b"]}
-    about = opened(how, [Answer("1", "x", metadata={"b": "x"})]).about
+    about, other = (opened(how, [Answer("1", "x", metadata={"b": c})]).about for c in "xy")
     assert about["reference_columns"] == ["b"]
+    assert about["values"] != other["values"]  # no answer's hash changes with its metadata
     assert about["signature"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:2.")
     rouge = opened({"scorer": "rouge-l", "stemmer": True}).about["signature"]
     assert rouge == "rougeL|measure:f1|stemmer:porter|rouge-score:0.1.2"
