@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -35,14 +36,14 @@ class KeptScores:
         held = self._read()
         keys = [content_hash(self.scorer.key(answer)) for answer in answers]
         new = {k: a for k, a in zip(keys, answers, strict=True) if k not in held}
-        advance(sum(key not in new for key in keys))
+        times = Counter(keys)
+        advance(len(keys) - sum(times[key] for key in new))
         left = list(new.items())
         for start in range(0, len(left), self.scorer.at_once):
             block = left[start : start + self.scorer.at_once]
             made = self.scorer.score([answer for _, answer in block])
             self._keep({key: one for (key, _), one in zip(block, made, strict=True)})
-            done = {key for key, _ in block}
-            advance(sum(key in done for key in keys))
+            advance(sum(times[key] for key, _ in block))
         return [held[key] for key in keys]
 
     def along(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Scored]]:

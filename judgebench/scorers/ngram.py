@@ -124,7 +124,7 @@ def _meteor(config: MeteorConfig) -> _Measure:
 
     try:
         synonyms = f"wordnet-{wordnet.get_version()}" if config.synonyms else "no"
-    except LookupError:
+    except (LookupError, OSError):
         message = (
             "needs the data of WordNet, which are not on this machine: "
             "python -m nltk.downloader wordnet; or compare words and stems alone: synonyms: false"
