@@ -27,21 +27,15 @@ from judgebench.runner.bench import Bench, Gathered
 from judgebench.runner.judging import Work
 from judgebench.scorers.config import SIMPLE, FitEntry, ScorerConfig, SimpleConfig, scorer_config
 from judgebench.scorers.kept import KeptScores
-from judgebench.scorers.scorer import Scored
-from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.monotone import Rising, best_cuts, rises, rising
 from judgebench.study.answers import indexed
 
-NO_TEXTS = "The fitted controls length, random-number and question-overlap are left out: no texts."
 _CUTS = "cuts.json"
 
 
 class Cuts:
-    """Labels by cuts on a score. A `Learner`.
-
-    The score of a verdict is turned so that more is more severe: as most of the metrics have it,
-    weighed by Spearman's rho. The labels of each metric are cut in its own direction.
-    """
+    """Labels by cuts on a score, for each metric in its own direction. The score of a verdict is
+    turned so that more is more severe on the first of the metrics. A `Learner`."""
 
     needs: Sequence[str] = ()
 
@@ -54,57 +48,50 @@ class Cuts:
         return {"cuts": "accuracy and balanced accuracy", "of": about, **runtime}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
-        scores = np.array([_number(one) for one in self._kept.of(train.answers)])
-        usual = -1.0 if self._kept.scorer.better == "higher" else 1.0
-        found, rho = {}, 0.0
+        scores = [one.value for one in self._kept.of(train.answers)]
+        given = np.array([math.nan if x is None else x for x in scores])
+        usual = -1 if self._kept.scorer.better == "higher" else 1
+        found = {}
         for metric in train.rubric.metrics:
-            label = train.labels[metric.id]
-            rows = np.flatnonzero(~np.isnan(scores) & (label >= 0))
+            rows = np.flatnonzero(np.isfinite(given) & (train.labels[metric.id] >= 0))
             if not len(rows):
                 message = "no answer to learn from has a score and a human label"
                 raise SetupError(Problem(message, field=metric.id))
-            own = rises(scores[rows], label[rows])
-            rho += own
-            sign = math.copysign(1, own or usual)
+            label, k = train.labels[metric.id][rows], len(metric.labels)
+            rho = rises(given[rows], label)
+            sign = math.copysign(1, rho or usual)
+            cuts, rise = (
+                best_cuts(sign * given[rows], label, k),
+                rising(sign * given[rows], label, k),
+            )
             found[metric.id] = {
-                "n": len(rows), "rho": own, "sign": sign,
-                **_fitted(sign * scores[rows], label[rows], len(metric.labels)),
+                "n": len(rows), "rho": rho, "sign": sign, "cuts": cuts.tolist(),
+                **{name: values.tolist() for name, values in rise._asdict().items()},
             }  # fmt: skip
-        held = {"sign": math.copysign(1, rho or usual), "metrics": found}
-        write_atomically(folder / _CUTS, to_json(held).encode())
+        write_atomically(folder / _CUTS, to_json(found).encode())
         told = ("n", "rho", "sign", "cuts")
         return {"metrics": {m: {key: one[key] for key in told} for m, one in found.items()}}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         held = json.loads((folder / _CUTS).read_bytes())
-        rises_at = {m: Rising(np.array(f["knots"]), np.array(f["above"]))
-                    for m, f in held["metrics"].items()}  # fmt: skip
+        rise = {m: Rising(np.array(f["knots"]), np.array(f["above"])) for m, f in held.items()}
+        first = held[self._rubric.metrics[0].id]["sign"]
         for task, one in self._kept.along(tasks):
-            if math.isnan(score := _number(one)):
+            if one.value is None or not math.isfinite(one.value):
                 none = verdict_of(task, self._rubric, {})
                 yield replace(none, reason=one.reason or "its score is no finite number")
                 continue
             labels, shares = {}, {}
             for metric in self._rubric.metrics:
-                own = held["metrics"][metric.id]
-                x = own["sign"] * score
-                labels[metric.id] = metric.label_texts[int(np.searchsorted(own["cuts"], x))]
-                shares[metric.id] = rises_at[metric.id].at(np.array([x]))[0]
+                score = held[metric.id]["sign"] * one.value
+                place = np.searchsorted(held[metric.id]["cuts"], score)
+                labels[metric.id] = metric.label_texts[place]
+                shares[metric.id] = rise[metric.id].at(np.array([score]))[0]
             verdict = verdict_of(task, self._rubric, shares)
-            yield replace(verdict, labels=labels, reason=one.reason, score=held["sign"] * score)
+            yield replace(verdict, labels=labels, reason=one.reason, score=first * one.value)
 
     def close(self) -> None:
         self._kept.close()
-
-
-def _number(one: Scored) -> float:
-    """NaN where there is none that labels can be cut at."""
-    return math.nan if one.value is None or math.isinf(one.value) else one.value
-
-
-def _fitted(score: FloatArray, label: IntArray, k: int) -> Mapping[str, Any]:
-    found = {"cuts": best_cuts(score, label, k), **rising(score, label, k)._asdict()}
-    return {name: values.tolist() for name, values in found.items()}
 
 
 def fitted_judges(
@@ -112,26 +99,35 @@ def fitted_judges(
 ) -> Sequence[LearntJudge]:
     """A judge for each entry that follows from a score, and the controls that are fitted the same
     way. Raises SetupError where nothing can be learnt."""
-    materials, judges = _Materials(bench), list[LearntJudge]()
-    for entry in _with_controls(bench):
-        own = materials(entry)
-        cells = fold_cells(own)
-        judges.append(
-            LearntJudge(
-                entry.name, Cuts(kept(entry.how), own.rubric), own, cells, home,
-                kind="control" if isinstance(entry.how, SimpleConfig) else "judge",
-                more={"folds": folds_told(own, cells)},
-            )
-        )  # fmt: skip
-    if judges and bench.config.controls is True and bench.dataset.textless:
-        judges[0].notes = (NO_TEXTS,)
+    gather = Gathered(str(bench.file))
+    judges = [
+        LearntJudge(
+            entry.name, Cuts(kept(entry.how), own.rubric), own, cells, home,
+            kind="control" if isinstance(entry.how, SimpleConfig) else "judge",
+            more={"folds": folds_told(own, cells)},
+        )
+        for entry, own in _materials(bench, _with_controls(bench), gather)
+        for cells in [fold_cells(own)]
+    ]  # fmt: skip
+    gather.raise_any()
     return judges
+
+
+def check_fits(bench: Bench, gather: Gathered) -> None:
+    """Keeps in `gather` all that hinders judges from being fitted to a score."""
+    for entry, found in _materials(bench, _entries(bench), gather):
+        for problem in found.problems():
+            gather.tell(f"judges.{entry.name}", problem)
+
+
+def _entries(bench: Bench) -> list[FitEntry]:
+    return [entry for entry in bench.learning if isinstance(entry, FitEntry)]
 
 
 def _with_controls(bench: Bench) -> list[FitEntry]:
     """The entries, and the controls of all their metrics, unless there are to be none. These are
     fitted in the folds of the first entry."""
-    entries = [entry for entry in bench.learning if isinstance(entry, FitEntry)]
+    entries = _entries(bench)
     real = [entry for entry in entries if not isinstance(entry.how, SimpleConfig)]
     if bench.config.controls is not True or not real or bench.dataset.textless:
         return entries
@@ -145,42 +141,35 @@ def _with_controls(bench: Bench) -> list[FitEntry]:
     ]
 
 
-class _Materials:
-    """What each entry learns from; texts are compared once for all entries with the same folds."""
-
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-        self._held: dict[tuple[int, int], Material] = {}
-
-    def __call__(self, entry: FitEntry) -> Material:
-        """Raises SetupError."""
-        bench, fit = self._bench, entry.fit
-        rubric = bench.rubric.of_kind("answer")
-        known = [metric.id for metric in rubric.metrics] if rubric else []
-        problems = []
-        for name in fit.metric:
-            metric = rubric.find(name) if rubric else None
-            about = ("", None, "metric", name)
-            if metric is None:
-                message = "is no metric of answers in the rubric"
-                problems.append(Problem(message, *about, ", ".join(known)))
-            elif metric.kind == "nominal" and len(metric.labels) > 2:
-                message = "has labels without an order, which no threshold tells apart"
-                problems.append(Problem(message, *about))
-        if problems or rubric is None:
-            raise SetupError(problems)
-        folds = fit.folds, fit.seed
-        if folds not in self._held:
-            answers = indexed([answer for answer in bench.answers if answer.kind == "answer"])
-            how = (bench.dataset.labels, bench.config.truth, *folds)
-            self._held[folds] = material_of(rubric, answers, *how)
-        return replace(self._held[folds], rubric=rubric.only(fit.metric))
+def _materials(
+    bench: Bench, entries: Sequence[FitEntry], gather: Gathered
+) -> Iterator[tuple[FitEntry, Material]]:
+    """What each entry learns from; why some cannot learn is kept in `gather`. Texts are
+    compared once for all entries with the same folds."""
+    whole = bench.rubric.of_kind("answer")
+    answers = indexed([answer for answer in bench.answers if answer.kind == "answer"])
+    held: dict[tuple[int, int], Material | None] = {}
+    for entry in entries:
+        where, folds = f"judges.{entry.name}.fit", (entry.fit.folds, entry.fit.seed)
+        rubric = gather(where, _rubric, entry, bench)
+        if rubric and whole and folds not in held:
+            how = (whole, answers, bench.dataset.labels, bench.config.truth)
+            held[folds] = gather(where, material_of, *how, *folds)
+        if rubric and (found := held[folds]):
+            yield entry, replace(found, rubric=rubric)
 
 
-def check_fits(bench: Bench, gather: Gathered) -> None:
-    """Tells `gather` all that keeps judges from being fitted to a score."""
-    materials = _Materials(bench)
-    for entry in (entry for entry in bench.learning if isinstance(entry, FitEntry)):
-        found = gather(f"judges.{entry.name}.fit", materials, entry)
-        for problem in found.problems() if found else ():
-            gather.tell(f"judges.{entry.name}", problem)
+def _rubric(entry: FitEntry, bench: Bench) -> Rubric:
+    """The metrics that it labels. Raises SetupError."""
+    known = {metric.id: metric for metric in bench.rubric.metrics if metric.of == "answer"}
+    problems = []
+    for name in entry.fit.metric:
+        if name not in known:
+            message, allowed = "is no metric of answers in the rubric", ", ".join(known)
+            problems.append(Problem(message, "", None, "metric", name, allowed))
+        elif known[name].kind == "nominal" and len(known[name].labels) > 2:
+            message = "has labels without an order, which no threshold tells apart"
+            problems.append(Problem(message, field="metric", found=name))
+    if problems:
+        raise SetupError(problems)
+    return bench.rubric.only(entry.fit.metric)

@@ -20,14 +20,11 @@ def rises(score: FloatArray, label: IntArray) -> float:
     >>> rises(np.array([0.9, 0.5, 0.1]), np.array([0, 1, 1])).__round__(3)
     -0.866
     """
-    dx, dy = (_ranks(x) - (len(x) + 1) / 2 for x in (score, label))
-    spread = float(np.sqrt((dx**2).sum() * (dy**2).sum()))
-    return float((dx * dy).sum()) / spread if spread else 0.0
-
-
-def _ranks(x: FloatArray | IntArray) -> FloatArray:
-    _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
+    ranks = [
+        np.searchsorted(ordered, x) + np.searchsorted(ordered, x, "right")
+        for x, ordered in ((score, np.sort(score)), (label, np.sort(label)))
+    ]
+    return 0.0 if any(np.ptp(x) == 0 for x in ranks) else float(np.corrcoef(ranks)[0, 1])
 
 
 def best_cuts(score: FloatArray, label: IntArray, k: int) -> FloatArray:

@@ -54,7 +54,7 @@ def test_a_score_becomes_a_judge(tmp_path: Path) -> None:
 
 
 def test_nothing_is_learnt_from_what_is_judged(tmp_path: Path) -> None:
-    bench, _ = write_notes(tmp_path, GOOD)
+    bench, _ = write_notes(tmp_path, GOOD, questions=12)
     jb.run(bench, tmp_path / "one")
     before = learnt(tmp_path / "one")
     with (tmp_path / "labels.csv").open(newline="") as file:
@@ -124,16 +124,14 @@ def test_several_metrics_each_have_their_own_direction(tmp_path: Path) -> None:
         csv.writer(file).writerows([head, *rows])
     study = jb.run(bench, tmp_path / "run")
     cuts = [json.loads(made) for made in learnt(tmp_path / "run").values()]
-    assert {
-        (c["metrics"]["omission"]["sign"], c["metrics"]["hallucination"]["sign"]) for c in cuts
-    } == {(-1.0, 1.0)}
+    assert {(c["omission"]["sign"], c["hallucination"]["sign"]) for c in cuts} == {(-1.0, 1.0)}
     verdicts = judges_of(study)["judge"].verdicts
     made_up = np.array([verdicts[f"n{i}"].labels["hallucination"] == "Some" for i in range(120)])
     assert sum(made_up == (columns["good"] > 2)) >= 117  # a cut lies between two other answers
 
 
 def test_the_score_is_the_first_signal_of_triage(tmp_path: Path) -> None:
-    bench, _ = write_notes(tmp_path, GOOD)
+    bench, _ = write_notes(tmp_path, GOOD, questions=15)
     curves = jb.decide(jb.run(bench, tmp_path / "run")).curves
     assert [(c.judge, c.metric, c.signal) for c in curves] == [
         ("judge", "omission", SCORE), ("judge", "omission", PROBABILITY)
@@ -145,7 +143,8 @@ def test_the_score_is_the_first_signal_of_triage(tmp_path: Path) -> None:
 def test_an_altered_answer_is_scored_and_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
     attacking = pytest.importorskip("judgebench.stress.attacking")
     words = "  - {name: words, scorer: length, fit: {metric: omission}}"
-    bench, _ = write_notes(tmp_path, f"{GOOD}\n{words}", more="stress: {attacks: [greeting]}")
+    more = "stress: {attacks: [greeting]}"
+    bench, _ = write_notes(tmp_path, f"{GOOD}\n{words}", questions=10, more=more)
     run = tmp_path / "run"
     jb.run(load_bench(bench, extend=attacking.Attacking()), run)
     said = {}
@@ -168,8 +167,7 @@ def test_an_altered_answer_is_scored_and_judged_by_the_fold_of_its_parent(tmp_pa
 
 
 def _label(cuts: dict, score: float) -> str:
-    own = cuts["metrics"]["omission"]
-    above = sum(c < own["sign"] * cuts["sign"] * score for c in own["cuts"])
+    above = sum(cut < score for cut in cuts["omission"]["cuts"])
     return ["None", "Some", "Much", "Most"][above]
 
 

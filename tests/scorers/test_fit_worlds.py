@@ -38,13 +38,13 @@ def test_no_cuts_make_the_poor_scores_good_enough(bed: ModuleType) -> None:
 
 
 def test_what_is_learnt_from_what_it_judges_looks_better_than_it_is(bed: ModuleType) -> None:
-    tally = bed.follow(world_of(bed, POOR), 3, 0)
+    tally = bed.follow(world_of(bed, POOR), 2, 0)
     assert np.mean(tally.right_leaking) > np.mean(tally.right) + 0.04
     assert tally.outcomes["REPLACE"] == 0
 
 
 def test_length_alone_replaces_nobody_because_a_control_is_as_good(bed: ModuleType) -> None:
-    tally = bed.follow(world_of(bed, "the length of the answer"), 6, 0)
+    tally = bed.follow(world_of(bed, "the length of the answer"), 4, 0)
     assert tally.outcomes["REPLACE"] == 0
     assert tally.alone["REPLACE"] > 0
 
