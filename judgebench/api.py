@@ -262,7 +262,7 @@ def compare(
 def consistency(
     table: Given,
     *,
-    group: str,
+    group: str = "",
     system: str = "",
     scores: Sequence[str] = (),
     ratio: Sequence[str] = (),
@@ -270,7 +270,7 @@ def consistency(
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Shown:
     """How much of the scores in a table is noise: several rows are runs of the same `group` (the
-    question) and `system`, in their order.
+    question) and `system`, in their order. Without these, columns are known by their names.
 
     `scores` are the columns to look at, by default all that hold numbers; those of `ratio` have a
     true zero, so that a coefficient of variation means something. With a `standard_error` it is
@@ -288,7 +288,7 @@ def consistency(
     from judgebench.scorers.steady_part import Consistency
 
     order = TableOrder(group, system, scores, ratio, standard_error)
-    columns = read_columns(table, [group, *filter(None, [system]), *scores, *ratio])
+    columns = read_columns(table, filter(None, [group, system, *scores, *ratio]))
     return Consistency(Results(tuple(table_rows(columns, order, resampling))))
 
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from judgebench.backends.contract import Backend, Reply, Request
+from judgebench.files import drop_torn_line, read_lines, to_line
 from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
 from judgebench.runner.budget import Budget
-from judgebench.runner.stop import Stop, StopSign
+from judgebench.runner.stop import Interrupted, Stop, StopSign
+from judgebench.store.verdict_file import disk_errors
 
 Draft = TypeVar("Draft")  # what stands for a text that is wanted
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -94,6 +97,39 @@ def write_texts(
     if budget.ran_out and not stop.wanted:
         raise budget.spent_up()
     return result
+
+
+def write_kept(
+    path: Path, todo: Mapping[str, Draft], backend: Backend, ask: Callable[[str, Draft], Request],
+    terms: WritingTerms,
+) -> dict[str, Reply]:  # fmt: skip
+    """The replies of `write_texts` by key, kept in a JSONL file as they come, so that what stands
+    there is not asked for again. What failed is missing.
+
+    Raises Interrupted after a Ctrl-C, DiskFailed, and what `write_texts` raises.
+    """
+    kept = kept_replies(path)
+    left = {key: draft for key, draft in todo.items() if key not in kept}
+    with disk_errors(path), path.open("ab", buffering=0) as file:
+
+        def keep(draft: Draft, reply: Reply) -> None:
+            kept[reply.key] = reply
+            file.write(to_line({name: getattr(reply, name) for name in _KEPT}).encode())
+
+        write_texts(left, backend, ask, keep, terms, len(todo) - len(left))
+    if terms.stop.wanted:
+        raise Interrupted
+    return {key: kept[key] for key in todo if key in kept}
+
+
+_KEPT = ("key", "text", "finish", "error", "cost")
+
+
+def kept_replies(path: Path) -> dict[str, Reply]:
+    """What `write_kept` kept in that file. Raises SetupError where it is damaged."""
+    drop_torn_line(path)
+    lines = read_lines(path) if path.is_file() else ()
+    return {str(line["key"]): Reply(**{k: line[k] for k in _KEPT}) for _, line in lines}
 
 
 def which_model(backend: Backend) -> dict[str, object]:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from judgebench.cli.options import INTERRUPTED
+from judgebench.cli.consent import confirm_keys
+from judgebench.cli.options import INTERRUPTED, Limit, LocalOnly, Seed
+from judgebench.cli.options import Budget as BudgetOption
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 from judgebench.errors import Problem, SetupError
 
@@ -24,7 +26,7 @@ SystemColumn = Annotated[
 
 def consistency(
     file: ScoreTable,
-    group: GroupColumn = "question",
+    group: GroupColumn = None,
     system: SystemColumn = None,
     column: Annotated[
         list[str] | None,
@@ -51,12 +53,75 @@ def consistency(
 
     output = Output(verbose, quiet, as_json)
     found = api.consistency(
-        file, group=group or "question", system=system or "", scores=column or (),
+        file, group=group or "", system=system or "", scores=column or (),
         ratio=ratio or (), standard_error=standard_error,
     )  # fmt: skip
     n = int(found.results.find("units").value or 0)
     written = write_in_place([found.part], to, name=file.stem, answers=n)[0] if to else {}
     show({"consistency": found}, file.stem, output, written)
+
+
+def answers(
+    questions: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="A table with questions, of any format.")
+    ],
+    backend: Annotated[
+        str,
+        typer.Option(
+            metavar="BACKEND",
+            help="Who answers: a backend such as llamacpp:smollm2, or the YAML file of a judge.",
+        ),
+    ],
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The CSV file to write.")],
+    repeats: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How often each question is answered.")
+    ] = 11,
+    temperature: Annotated[
+        float, typer.Option(min=0, max=2, metavar="T", help="How freely answers are drawn.")
+    ] = 1.0,
+    top_p: Annotated[
+        float, typer.Option(min=0.01, max=1, metavar="P", help="Of the likeliest words, the share.")
+    ] = 0.9,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The longest answer, in tokens.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the table calls the system.")
+    ] = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    budget: BudgetOption = None,
+    local_only: LocalOnly = False,
+) -> None:
+    """Have a model answer every question several times, with another seed each time.
+
+    The table can be judged and scored. Safe to interrupt; rerun to resume.
+    """
+    from judgebench.cli.writing import the_writer, writing
+    from judgebench.data.columns import read_columns
+    from judgebench.scorers.answering import (
+        AnswerOrder,
+        questions_of,
+        replies_path,
+        write_answers,
+    )
+
+    model = the_writer(backend, local_only)
+    given = {"temperature": temperature, "top_p": top_p, "seed": seed, "max_tokens": max_tokens}
+    left_out = model.decoding.left_out  # what the engine takes none of, by its file
+    drawn = {k: v for k, v in given.items() if v is not None and k not in left_out}
+    decoding = model.decoding.model_copy(update=drawn)
+    of_file = backend.endswith((".yaml", ".yml"))
+    system = name or (model.name if of_file else backend.partition(":")[2])
+    rows = questions_of(read_columns(questions))[:limit]
+    if of_file and not replies_path(to).exists():
+        confirm_keys(Path(backend), [model])
+    with writing(model, replies_path(to), budget) as (engine, terms):
+        order = AnswerOrder(repeats, system, decoding)
+        found = write_answers(rows, order, to, engine, terms)
+    typer.echo(f"{found[0]}: {to}")
+    for line in found[1:]:
+        typer.echo(f"  {line}")
 
 
 def score(

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from judgebench.data.columns import Columns
+from judgebench.data.guess import roles_by_name
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
@@ -143,15 +144,16 @@ def repeated_rows(
 
 # --- of a table ----------------------------------------------------------------------------------
 
-_NO_SCORES = ("item_id", "id", "repeat", "run", "seed")
+_NO_SCORES = ("row", "repeat", "run", "seed")
 
 
 @dataclass(frozen=True)
 class TableOrder:
-    """What a table holds: the columns of the question and the system, the `scores` (by default all
-    numeric columns), those with a true zero, and which standard error is wanted."""
+    """What a table holds: the columns of the question and the system, by default those that are
+    called so, the `scores` (by default all numeric columns), those with a true zero, and which
+    standard error is wanted."""
 
-    group: str
+    group: str = ""
     system: str = ""
     scores: Sequence[str] = ()
     ratio: Sequence[str] = ()
@@ -163,24 +165,31 @@ def table_rows(columns: Columns, order: TableOrder, resampling: Resampling) -> I
 
     Raises SetupError where columns do not hold what is said, or nothing was scored twice.
     """
-    names = [c for c in (order.group, order.system) if c]
-    numeric = [c for c in columns.numeric() if c not in (*names, *_NO_SCORES)]
-    chosen, file = [*(order.scores or numeric)], columns.file
+    roles, file = roles_by_name(columns.cells), columns.file
+    group = order.group or roles.get("group") or roles.get("question") or ""
+    system = order.system or roles.get("system", "")
+    aside = (*_NO_SCORES, group, system, *(roles.get(role) for role in ("item_id", "question")))
+    chosen = [*(order.scores or (c for c in columns.numeric() if c not in aside))]
     problems = []
+    if not group:
+        message = "no column is called `group`, `question` or alike"
+        problems.append(Problem(message, file, 1, "group", allowed=", ".join(columns.cells)))
     if not chosen:
         problems.append(Problem("no column holds numbers", file))
+    if problems:
+        raise SetupError(problems)
     x = dict(zip(chosen, columns.numbers(*chosen).T, strict=True))
     for column in order.ratio:
         if column in x and np.nanmin(x[column], initial=0) < 0:
             problems.append(Problem("is below 0 somewhere: no ratio scale", file, None, column))
     held: dict[Unit, list[int]] = {}
-    groups = columns.cells[order.group]
-    systems = columns.cells.get(order.system, [""] * len(groups))
-    for row, (system, group) in enumerate(zip(systems, groups, strict=True)):
-        held.setdefault((system, group, group), []).append(row)
+    groups = columns.cells[group]
+    systems = columns.cells.get(system, [""] * len(groups))
+    for row, (who, asked) in enumerate(zip(systems, groups, strict=True)):
+        held.setdefault((who, asked, asked), []).append(row)
     repeats = repeats_of(ANSWERS, held.items())
     if not len(repeats.rows):
-        by = " and ".join(repr(c) for c in names)
+        by = " and ".join(repr(c) for c in (group, system) if c)
         problems.append(Problem(f"no two rows have the same {by}: nothing was repeated", file))
     if problems:
         raise SetupError(problems)

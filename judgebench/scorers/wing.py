@@ -70,6 +70,8 @@ def _commands(app: typer.Typer) -> None:
 
     epilog = "Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv"
     app.command(epilog=epilog)(commands.score)
+    epilog = "Example: judgebench answers questions.csv --backend llamacpp:smollm2 --to answers.csv"
+    app.command(epilog=epilog)(commands.answers)
     epilog = "Example: judgebench consistency scores.csv --group question --system model"
     app.command(epilog=epilog)(commands.consistency)
     app.add_typer(openqa.app, name="openqa")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +9,9 @@ import typer
 
 from judgebench.cli.commands import Commands
 from judgebench.cli.consent import confirm_keys
-from judgebench.cli.options import INTERRUPTED, Limit, LocalOnly, Seed
 from judgebench.cli.options import Budget as BudgetOption
-from judgebench.cli.show import ONE_SCREEN, AsJson, Output, Quiet, Verbose, show
+from judgebench.cli.options import Limit, LocalOnly, Seed
+from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 
 app = Commands("Turn exam questions with options into open ones, have people check them, compare.")
 
@@ -52,13 +50,7 @@ def make(
     Left out, and written to left-out.jsonl with the reason: what asks for what is wrong, what no
     rewriting opens, what another answer fits too. Safe to interrupt; rerun to resume.
     """
-    from judgebench.backends import open_backend
-    from judgebench.backends.contract import wind_down
-    from judgebench.backends.hosts import check_hosts, hosts_of
-    from judgebench.judges.config import JudgeConfig
-    from judgebench.progress import ProgressDisplay
-    from judgebench.runner.budget import Budget
-    from judgebench.runner.stop import Interrupted, Stop, ctrl_c
+    from judgebench.cli.writing import the_writer, writing
     from judgebench.scorers.openqa.questions import read_questions
     from judgebench.scorers.openqa.rewriting import (
         KEPT,
@@ -67,34 +59,17 @@ def make(
         open_questions,
         write_questions,
     )
-    from judgebench.writer import WritingTerms
-    from judgebench.yaml_file import load_model
 
     names = dict(one.partition("=")[::2] for one in called or ())
-    model = load_model(by, JudgeConfig)
-    if local_only:
-        check_hosts(hosts_of(model.backend, model.settings))
+    model = the_writer(by, local_only)
     closed = read_questions(file, names, first)[:limit]
     if not to.exists():
         confirm_keys(by, [model])
     to.mkdir(parents=True, exist_ok=True)
-    stop = Stop()
-    try:
-        with (
-            closing(open_backend(model.backend, model.settings)) as backend,
-            ProgressDisplay(ONE_SCREEN.console()) as display,
-            ctrl_c(stop, display.say),
-        ):
-            stop.then(partial(wind_down, backend))
-            writer = QuestionWriter(backend, model.decoding, to / REPLIES)
-            paid = [float(line["cost"] or 0) for line in writer.kept().values()]
-            limited = Budget(budget, sum(paid), max(paid, default=0.0))
-            terms = WritingTerms("", display, stop, limited, "settings.price")
-            found = open_questions(closed, writer, terms)
-            left_out = write_questions(found, writer)
-    except Interrupted:
-        typer.echo(f"Stopped. Replies so far are kept in {to}; rerun to resume.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    with writing(model, to / REPLIES, budget) as (backend, terms):
+        writer = QuestionWriter(backend, model.decoding, to / REPLIES)
+        found = open_questions(closed, writer, terms)
+        left_out = write_questions(found, writer)
     kept = sum(bool(one.question and not one.reason) for one in found)
     typer.echo(f"{kept:,} of {len(found):,} questions can be asked openly: {to / KEPT}")
     for reason, n in left_out.items():

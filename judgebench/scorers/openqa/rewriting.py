@@ -12,19 +12,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 from pydantic import BaseModel
 
 from judgebench.backends.contract import Backend, Message, Reply, Request
-from judgebench.files import drop_torn_line, read_lines, to_json, to_line, write_atomically
+from judgebench.files import to_json, to_line, write_atomically
 from judgebench.judges.config import Decoding
 from judgebench.prompt import QUESTIONS, load_prompt
 from judgebench.records import content_hash
-from judgebench.runner.stop import Interrupted
 from judgebench.scorers.openqa.questions import ExamQuestion, negative_term, unfit
-from judgebench.store.verdict_file import disk_errors
-from judgebench.writer import WritingTerms, read_shape, schema_of, which_model, write_texts
+from judgebench.writer import WritingTerms, read_shape, schema_of, which_model, write_kept
 
 Shape = TypeVar("Shape", bound=BaseModel)
 REPLIES, KEPT, LEFT_OUT, ABOUT = "replies.jsonl", "questions.jsonl", "left-out.jsonl", "openqa.json"
@@ -55,13 +53,6 @@ class QuestionWriter:
     decoding: Decoding
     path: Path
 
-    def kept(self) -> dict[str, dict[str, Any]]:
-        """Each reply so far, by the hash of what was asked."""
-        if not self.path.is_file():
-            return {}
-        drop_torn_line(self.path)
-        return {str(line["key"]): line for _, line in read_lines(self.path)}
-
     def ask(
         self, name: str, shape: type[Shape], texts: Mapping[str, Mapping[str, str]],
         terms: WritingTerms,
@@ -71,10 +62,9 @@ class QuestionWriter:
 
         Raises Interrupted after a Ctrl-C, and what `write_texts` raises; what came is kept.
         """
-        prompt, drawn, kept = load_prompt(name, kind=QUESTIONS), self.decoding, self.kept()
+        prompt, drawn = load_prompt(name, kind=QUESTIONS), self.decoding
         about = [prompt.content_hash, which_model(self.backend), drawn.model_dump()]
         keys = {item: content_hash([*about, shown]) for item, shown in texts.items()}
-        todo = {key: texts[item] for item, key in keys.items() if key not in kept}
         choices = {k: [*get_args(f.annotation)] for k, f in shape.model_fields.items()}
         schema = schema_of(shape, **{key: words for key, words in choices.items() if words})
 
@@ -84,25 +74,15 @@ class QuestionWriter:
             how = (drawn.temperature, drawn.top_p, drawn.seed)
             return Request(key, messages, schema, most or _ENOUGH, *how)
 
-        def keep(shown: Mapping[str, str], reply: Reply) -> None:
-            kept[reply.key] = {
-                "key": reply.key, "prompt": name, "text": reply.text, "finish": reply.finish,
-                "error": reply.error, "cost": reply.cost,
-            }  # fmt: skip
-            file.write(to_line(kept[reply.key]).encode())
-
-        with disk_errors(self.path), self.path.open("ab", buffering=0) as file:
-            named = replace(terms, name=name, left_out=drawn.left_out)
-            before = len({*keys.values()}) - len(todo)
-            write_texts(todo, self.backend, request, keep, named, before)
-        if terms.stop.wanted:
-            raise Interrupted
+        todo = {key: texts[item] for item, key in keys.items()}
+        named = replace(terms, name=name, left_out=drawn.left_out)
+        kept = write_kept(self.path, todo, self.backend, request, named)
         return {item: _read(kept[key], shape) for item, key in keys.items() if key in kept}
 
 
-def _read(line: Mapping[str, Any], shape: type[Shape]) -> Shape | str:
+def _read(reply: Reply, shape: type[Shape]) -> Shape | str:
     try:
-        return read_shape(Reply(line["key"], line["text"], line["finish"]), shape)
+        return read_shape(reply, shape)
     except ValueError as error:
         return str(error)
 

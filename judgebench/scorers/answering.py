@@ -1,0 +1,134 @@
+"""Several answers of a model to every question, as a table that can be judged and scored."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+
+from judgebench.backends.contract import Backend, Message, Reply, Request
+from judgebench.data.columns import Columns
+from judgebench.data.guess import roles_by_name
+from judgebench.errors import Problem, SetupError
+from judgebench.files import write_atomically
+from judgebench.judges.config import Decoding
+from judgebench.judges.replies import without_reasoning
+from judgebench.records import content_hash
+from judgebench.report.words import counted
+from judgebench.store.verdict_file import disk_errors
+from judgebench.writer import WritingTerms, which_model, write_kept
+
+_OWN = ("item_id", "group", "question", "system", "repeat", "text", "finish")
+_ENOUGH = 512  # tokens of an answer
+Asked = tuple[Mapping[str, str], int]  # a row of the table, and the number of the answer
+
+
+@dataclass(frozen=True)
+class AnswerOrder:
+    """How often every question is answered, under which name, and how answers are drawn."""
+
+    repeats: int
+    system: str
+    decoding: Decoding
+
+
+def questions_of(columns: Columns) -> list[dict[str, str]]:
+    """A row for each different question, its id and group first, then whatever else the table holds
+    of it but answers. Raises SetupError for a blank question and an id that two questions have."""
+    roles = roles_by_name(columns.cells)
+    if "question" not in roles:
+        allowed = ", ".join(columns.cells)
+        message = "no column is called `question` or alike"
+        raise SetupError(Problem(message, columns.file, 1, "question", allowed=allowed))
+    left_out = {roles.get(role) for role in ("item_id", "group", "question", "text", "system")}
+    beside = [c for c in columns.cells if c not in (*left_out, *_OWN)]
+    found: dict[str, dict[str, str]] = {}
+    problems, ids = [], Counter[str]()
+    for place, line in enumerate(columns.lines):
+        row = {name: cells[place] for name, cells in columns.cells.items()}
+        question, where = row[roles["question"]], (columns.file, line)
+        if not question:
+            problems.append(Problem("is blank", *where, "question"))
+        elif question not in found:
+            item = row.get(roles.get("item_id", ""), "") or f"q{line}"
+            ids[item] += 1
+            if ids[item] > 1:
+                problems.append(Problem("two questions have this id", *where, "item_id", item))
+            group = row.get(roles.get("group", ""), "") or item
+            about = {"item_id": item, "group": group, "question": question}
+            found[question] = {**about, **{name: row[name] for name in beside}}
+    if problems:
+        raise SetupError(problems)
+    return list(found.values())
+
+
+def write_answers(
+    questions: list[dict[str, str]], order: AnswerOrder, to: Path, backend: Backend,
+    terms: WritingTerms,
+) -> list[str]:  # fmt: skip
+    """Ask for what is missing and write the table, a row for each answer that came. Returns
+    sentences on what is in it. Raises what `write_kept` raises; what came is kept beside."""
+    drawn = order.decoding
+    about = [which_model(backend), drawn.model_dump()]
+    keys = {
+        content_hash([*about, row["question"], n]): (row, n)
+        for row in questions
+        for n in range(1, order.repeats + 1)
+    }
+
+    def ask(key: str, asked: Asked) -> Request:
+        row, n = asked
+        messages = (Message("user", row["question"]),)
+        seed = None if drawn.seed is None else drawn.seed + n
+        most = drawn.max_tokens or _ENOUGH
+        return Request(key, messages, None, most, drawn.temperature, drawn.top_p, seed)
+
+    named = replace(terms, name=order.system, left_out=drawn.left_out)
+    kept = write_kept(replies_path(to), keys, backend, ask, named)
+    rows = [_row(*keys[key], order.system, kept[key]) for key in keys if key in kept]
+    table = StringIO(newline="")
+    columns = dict.fromkeys((*_OWN, *(name for row in rows for name in row)))
+    writer = csv.DictWriter(table, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with disk_errors(to):
+        write_atomically(to, table.getvalue().encode("utf-8", "replace"))
+    return list(_told(rows, len(keys)))
+
+
+def replies_path(to: Path) -> Path:
+    """Where the replies are kept, beside the table."""
+    return to.with_name(f"{to.stem}.replies.jsonl")
+
+
+def _row(question: Mapping[str, str], n: int, system: str, reply: Reply) -> dict[str, str]:
+    finish: str = reply.finish
+    try:
+        text = without_reasoning(reply.text)
+    except ValueError:  # cut off while it thought, say: what it would have said is not known
+        text, finish = "", "unclear"
+    own = {"item_id": f"{question['item_id']}~{n}", "system": system, "repeat": str(n)}
+    return {**question, **own, "text": text, "finish": finish}
+
+
+def _told(rows: Sequence[Mapping[str, str]], asked: int) -> Iterator[str]:
+    yield f"{len(rows):,} of {counted(asked, 'answer')}"
+    for finish, n in Counter(row["finish"] for row in rows).items():
+        if finish != "stop":
+            yield f"{n:,} ended as {finish!r}"
+    if empty := sum(not row["text"] for row in rows):
+        yield f"{empty:,} empty, which count as answers"
+    if asked > len(rows):
+        yield f"{asked - len(rows):,} without a reply: rerun to ask again"
+    texts: dict[str, list[str]] = {}
+    for row in rows:
+        texts.setdefault(row["question"], []).append(row["text"])
+    same = sum(len(said) > 1 and len(set(said)) == 1 for said in texts.values())
+    if same:
+        yield (
+            f"{same:,} of {counted(len(texts), 'question')} with the same answer each time: the "
+            "engine may ignore temperature or seed"
+        )
