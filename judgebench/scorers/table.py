@@ -54,7 +54,9 @@ class Scores(Shown):
         for each scorer and, where an answer has no score or a remark, `NAME_reason`."""
         import pandas as pd
 
-        beside = {c: x for c, x in self.table.cells.items() if max(map(len, x)) <= _LONGEST}
+        texts = {self.roles["text"], self.roles.get("reference")}
+        short = {c: x for c, x in self.table.cells.items() if max(map(len, x)) <= _LONGEST}
+        beside = {column: cells for column, cells in short.items() if column not in texts}
         frame = pd.DataFrame({"row": self.table.lines, **beside})
         for name in set(self.table.numeric()).intersection(beside):
             if not any(map(_CODE.match, beside[name])):
@@ -88,9 +90,9 @@ class Scores(Shown):
         mean = clustered_mean(x, groups, "no answer has a score")
         yield Row("scores", "mean", mean, name)
         for statistic, end in (("lowest", np.nanmin), ("highest", np.nanmax)):
-            value = float(end(x)) if mean.n else None
-            estimate = Estimate(value, n=mean.n, n_missing=mean.n_missing, reason=mean.reason)
-            yield Row("scores", statistic, estimate, name)
+            value, why = (float(end(x)), "") if mean.n else (None, mean.reason)
+            found = Estimate(value, n=mean.n, n_missing=mean.n_missing, reason=why)
+            yield Row("scores", statistic, found, name)
         for reason, n in Counter(s.reason for s in self.scored[name] if s.reason).items():
             yield Row("scores", "reason", Estimate(n, n=n), name, keys={"reason": reason})
 

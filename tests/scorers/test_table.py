@@ -39,8 +39,8 @@ def frame() -> pd.DataFrame:
 def test_a_data_frame_gets_a_column_for_each_scorer() -> None:
     found = jb.score(frame(), ["chrf", {"scorer": "length", "name": "words"}])
     scored = found.to_frame()
-    columns = ["row", "id", "question", "answer", "gold", "points", "chrf", "chrf_reason", "words"]
-    assert scored.columns.to_list() == [*columns, "words_reason"]  # the remark is a text
+    columns = ["row", "id", "question", "points", "chrf", "chrf_reason", "words", "words_reason"]
+    assert scored.columns.to_list() == columns  # no texts
     assert scored.row.to_list() == [2, 3, 4]
     assert scored.points.to_list()[:2] == [3, 4]
     value = CHRF().sentence_score("Yes, it is.", ["Yes, it is safe."]).score
@@ -54,7 +54,8 @@ def test_the_summary_counts_what_has_no_score() -> None:
     found = jb.score(frame(), ["chrf", "length"])
     mean = found.results.find("mean", judge="chrf")
     assert (mean.n, mean.n_missing) == (1, 2)
-    assert mean.value == found.results.find("lowest", judge="chrf").value
+    lowest = found.results.find("lowest", judge="chrf")
+    assert (lowest.value, lowest.n_missing, lowest.reason) == (mean.value, 2, "")
     words = found.results.find("mean", judge="length")
     assert (words.value, words.n, words.n_missing) == (3, 2, 1)
     text = str(found)
