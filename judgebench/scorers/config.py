@@ -106,7 +106,7 @@ ABOUT: Mapping[str, str] = {
 }
 
 
-class ScorersConfig(RootModel[tuple[str | dict[str, Any], ...]]):
+class ScorersConfig(RootModel[tuple[Any, ...]]):
     """The key `scorers` of bench.yaml; `scorer_config` reads its entries."""
 
 
@@ -162,8 +162,8 @@ def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> 
     model = MODELS.get(str(name))
     if model is None:
         message, allowed = "is no scorer", ", ".join(MODELS)
-        line = node.start_mark.line + 1 if node else None
-        raise SetupError(Problem(message, file, line, "scorer", str(name), allowed))
+        told = str(value if name is None else name)
+        raise SetupError(Problem(message, file, _line(node), "scorer", told, allowed))
     found = validate(given, model, file, None if isinstance(value, str) else node)
     return found if found.name else found.model_copy(update={"name": found.scorer})
 
@@ -199,13 +199,17 @@ def scorers_in(file: Path) -> list[ScorerConfig]:
 
 def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FitEntry:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
-    for key in ("name", "fit"):
-        if key not in value:
-            message = "is missing: a judge needs a name, and the metric that it is fitted to"
-            raise SetupError(Problem(message, str(file), field=key))
+    lacking = [key for key in ("name", "fit") if key not in value]
+    if lacking:
+        message = "is missing: a judge needs a name, and the metric that it is fitted to"
+        raise SetupError([Problem(message, str(file), _line(node), key) for key in lacking])
     how = scorer_config({k: v for k, v in value.items() if k != "fit"}, str(file), node)
     fit = validate(value["fit"], FitConfig, str(file), node_below(node, "fit"))
     return FitEntry(str(how.name), how, fit)
+
+
+def _line(node: yaml.Node | None) -> int | None:
+    return node.start_mark.line + 1 if node else None
 
 
 def scorer_entries(
