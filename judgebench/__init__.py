@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judgebench.api import check as check
     from judgebench.api import compare as compare
     from judgebench.api import consistency as consistency
+    from judgebench.api import correlate as correlate
     from judgebench.api import decide as decide
     from judgebench.api import export_judge as export_judge
     from judgebench.api import load_bench as load_bench
@@ -75,9 +76,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "align", "analyse", "check", "compare", "consistency", "decide", "export_judge",
-        "load_bench", "open_run", "prefer", "rank", "report", "run", "score", "stress", "study",
-        "tune",
+        "align", "analyse", "check", "compare", "consistency", "correlate", "decide",
+        "export_judge", "load_bench", "open_run", "prefer", "rank", "report", "run", "score",
+        "stress", "study", "tune",
     ),
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),

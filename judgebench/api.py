@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
+    from judgebench.scorers.correlate import Correlations
     from judgebench.scorers.table import Scores
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
@@ -290,6 +291,37 @@ def consistency(
     order = TableOrder(group, system, scores, ratio, standard_error)
     columns = read_columns(table, filter(None, [group, system, *scores, *ratio]))
     return Consistency(Results(tuple(table_rows(columns, order, resampling))))
+
+
+def correlate(
+    table: Given,
+    against: Sequence[str] = (),
+    *,
+    group: str = "",
+    system: str = "",
+    flip: Sequence[str] = (),
+    more: Mapping[str, Any] = {},
+) -> Correlations:
+    """Which columns of scores go together, and which say the same.
+
+    The table has a row for each `system`, or for each item where `group` names the column of its
+    question; blank cells are gaps. All columns of numbers are held `against` those named, those of
+    `flip` (`*` fits anything) with the sign changed. `more` are new columns by name: the weights of
+    the columns that they average, or a table of pairs of systems (`first`, `second`, `winner`),
+    which gives Bradley-Terry strengths and Elo ratings. An average is not held against its parts.
+    Raises SetupError with every problem of the tables.
+
+    >>> import judgebench as jb
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"model": list("abcd"), "closed": [1, 2, 3, 4], "open": [1, 3, 2, 4]})
+    >>> found = jb.correlate(table, ["closed"]).results
+    >>> round(found.find("pearson", judge="open").value, 2)
+    0.8
+    """
+    _need("scorers")
+    from judgebench.scorers.correlate import Roles, correlate_table
+
+    return correlate_table(table, Roles(against, group, system, flip), more)
 
 
 def stress(study: Study) -> Shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -122,6 +123,57 @@ def answers(
     typer.echo(f"{found[0]}: {to}")
     for line in found[1:]:
         typer.echo(f"  {line}")
+
+
+def correlate(
+    file: ScoreTable,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Hold all others against this one. Repeatable."),
+    ] = None,
+    group: GroupColumn = None,
+    system: SystemColumn = None,
+    flip: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Lower is better: change the sign. '*' fits any. Repeatable."
+        ),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN:WEIGHT,…", help="A new column: a weighted mean. Repeatable."
+        ),
+    ] = None,
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="first, second and winner: Bradley-Terry and Elo as new columns. Repeatable.",
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where to write a report.")
+    ] = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Which scores go together, and which say the same? A row for each system, or for each item
+    where --group names its question."""
+    from judgebench import api
+    from judgebench.report.place import write_in_place
+    from judgebench.scorers.correlate import parse_weights
+
+    output = Output(verbose, quiet, as_json)
+    more: dict[str, Mapping[str, float] | Path] = {**parse_weights(weights or ())}
+    more |= {path.stem: path for path in pairs or ()}
+    found = api.correlate(
+        file, against or (), group=group or "", system=system or "", flip=flip or (), more=more
+    )
+    n = found.n_answers
+    written = write_in_place([found.part], to, name=file.stem, answers=n)[0] if to else {}
+    show({"correlate": found}, file.stem, output, written)
 
 
 def score(

@@ -31,7 +31,7 @@ from judgebench.stats.association import (
     associations,
     between_columns,
 )
-from judgebench.stats.redundancy import Redundancy, redundancy
+from judgebench.stats.resample import DEFAULT_RESAMPLING
 from judgebench.stats.systems import bradley_terry, elo, wins_by_cluster
 
 Weights = Mapping[str, float]
@@ -42,14 +42,13 @@ _TIES = ("", "tie")
 @dataclass(frozen=True, repr=False)
 class Correlations(Shown):
     """How the columns of a table go together. `units` says what its rows are: systems or items;
-    `redundant` is about `columns`."""
+    what is redundant is asked of `columns`, which are no averages of others."""
 
     name: str
     rows: Results
     units: str
     n_answers: int
     columns: Sequence[str]
-    redundant: Redundancy
 
     @property
     def results(self) -> Results:
@@ -117,12 +116,30 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
         rows = [*_over_items(numbers, roles.against, clusters, codes)]
     else:
         rows = [*_over_systems(numbers, roles.against)]
-    found = redundancy(numbers.x, clusters, ranked=bool(roles.group))
-    rows += redundancy_rows(found, numbers.names)
+    own = [name for name in numbers.names if name not in numbers.parts]
+    x = np.stack([numbers[name] for name in own], axis=1)
+    ranked = bool(roles.group)
+    rows += redundancy_rows(own, x, clusters, DEFAULT_RESAMPLING, ranked=ranked)
     units = "items" if roles.group else "systems"
     return Correlations(
-        Path(read.file).name, Results(tuple(rows)), units, len(numbers.x), numbers.names, found
+        Path(read.file).name, Results(tuple(rows)), units, len(numbers.x), own
     )
+
+
+def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:
+    """`mcqa=MedQA:1273,MMLU:1089` as a name and its weights. Raises SetupError."""
+    found: dict[str, Weights] = {}
+    for text in texts:
+        name, _, rest = text.partition("=")
+        parts = [part.strip().rpartition(":") for part in rest.split(",")]
+        try:
+            found[name.strip()] = {column.strip(): float(weight) for column, _, weight in parts}
+        except ValueError:
+            allowed = "NAME=COLUMN:WEIGHT,COLUMN:WEIGHT"
+            raise SetupError(
+                Problem("are no weights", "", None, "--weights", text, allowed)
+            ) from None
+    return found
 
 
 def _systems(read: Columns, roles: Roles) -> Sequence[str]:

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from judgebench.records import Estimate
 from judgebench.report.words import counted
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
-from judgebench.results.tables import Cell, Table
+from judgebench.results.tables import Cell, Table, format_number
 from judgebench.scorers.correlate import Correlations
 from judgebench.scorers.part import TITLES
 from judgebench.scorers.redundant import redundancy_block
-from judgebench.stats.association import critical_r, shows_nothing
+from judgebench.stats.association import COEFFICIENTS, critical_r, shows_nothing
 
 _LEVELS = {
     "pooled": "over all items", "within": "within groups, the mean of those that vary",
     "system": "over systems",
 }  # fmt: skip
+_STRONGEST = 12  # columns on a screen
 
 
 def correlations_part(found: Correlations) -> Part:
     """The part; its CSV file is correlations.csv."""
     against = found.rows.values("metric", "correlation")
-    tables = [
-        _table(found, one, level)
-        for one in against
-        for level in found.rows.values("level", "correlation")
-    ]
+    levels = found.rows.values("level", "correlation")
+    tables = [_table(found, one, level) for one in against for level in levels]
     figures = tuple(_figure(found, one) for one in against)
     sentences = tuple(_sentences(found))
-    title = f"Which of {counted(len(found.columns), 'column')} say the same"
     held = Block("How the columns go together", sentences, tuple(tables), figures, on_screen=True)
-    same = redundancy_block(found.redundant, found.columns, "correlations", title)
-    return Part(
-        "correlations", "how scores go together", found.rows, (held, same), screen=(held, same)
-    )
+    same = redundancy_block(found.rows)
+    brief = replace(held, tables=tuple(map(_brief, tables)), figures=())
+    screen = (brief, replace(same, tables=same.tables[:1], figures=()))
+    return Part("correlations", "how scores go together", found.rows, (held, same), screen=screen)
+
+
+def _brief(table: Table) -> Table:
+    """Its strongest columns."""
+    left = len(table.rows) - _STRONGEST
+    notes = (f"And {counted(left, 'weaker column')}, with -v.",) if left > 0 else ()
+    return replace(table, rows=table.rows[:_STRONGEST], notes=(*table.notes, *notes))
 
 
 def _sentences(found: Correlations) -> Iterator[str]:
@@ -59,24 +63,30 @@ def _sentences(found: Correlations) -> Iterator[str]:
 
 
 def _table(found: Correlations, against: str, level: str) -> Table:
+    """A row for each column, the strongest first."""
     about = {"metric": against, "level": level}
-    rows = found.rows.select("correlation", **about)
-    columns = list(dict.fromkeys(row.judge for row in rows))
-    statistics = list(dict.fromkeys(row.statistic for row in rows))
+    rows = sorted(found.rows.select("correlation", "pearson", **about), key=_strength)
+    statistics = [c for c in COEFFICIENTS if found.rows.select("correlation", c, **about)]
     chance = bool(found.rows.select("chance", **about))
-    tested = found.units == "systems"
+    tested = bool(found.rows.select("test", metric=against))
     headings = [TITLES[s] for s in statistics] + ["By chance"] * chance + ["Holm p of r"] * tested
     lines = []
-    for column in columns:
-        cells = [found.rows.find(s, "correlation", judge=column, **about) for s in statistics]
-        if chance:
-            cells.append(found.rows.find("pairwise", "chance", judge=column, **about))
-        if tested:
-            keys = {"judge": column, "metric": against, "of": "pearson"}
-            cells.append(found.rows.find("p_holm", "test", **keys))
-        lines.append((Cell(column), *(Cell(estimate=cell) for cell in cells)))
+    for row in rows:
+        keys = {"judge": row.judge, "metric": against}
+        cells = [
+            Cell(estimate=found.rows.find(s, "correlation", judge=row.judge, **about))
+            for s in statistics
+        ]
+        beside = [found.rows.find("pairwise", "chance", judge=row.judge, **about)] * chance
+        beside += [found.rows.find("p_holm", "test", of="pearson", **keys)] * tested
+        cells += [Cell(format_number(one.value)) for one in beside]
+        lines.append((Cell(row.judge), *cells))
     key, title = f"correlations_{level}_{against}", f"Columns beside {against}, {_LEVELS[level]}"
     return Table(key, title, ("Column", *headings), tuple(lines))
+
+
+def _strength(row: Row) -> float:
+    return 1.0 if row.estimate.value is None else -abs(row.estimate.value)
 
 
 def _figure(found: Correlations, against: str) -> Intervals:

@@ -74,6 +74,8 @@ def _commands(app: typer.Typer) -> None:
     app.command(epilog=epilog)(commands.answers)
     epilog = "Example: judgebench consistency scores.csv --group question --system model"
     app.command(epilog=epilog)(commands.consistency)
+    epilog = "Example: judgebench correlate scores.csv --against accuracy --flip '*perplexity'"
+    app.command(epilog=epilog)(commands.correlate)
     app.add_typer(openqa.app, name="openqa")
 
 
