@@ -121,9 +121,7 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     ranked = bool(roles.group)
     rows += redundancy_rows(own, x, clusters, DEFAULT_RESAMPLING, ranked=ranked)
     units = "items" if roles.group else "systems"
-    return Correlations(
-        Path(read.file).name, Results(tuple(rows)), units, len(numbers.x), own
-    )
+    return Correlations(Path(read.file).name, Results(tuple(rows)), units, len(numbers.x), own)
 
 
 def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:

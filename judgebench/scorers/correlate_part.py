@@ -31,7 +31,7 @@ def correlations_part(found: Correlations) -> Part:
     held = Block("How the columns go together", sentences, tuple(tables), figures, on_screen=True)
     same = redundancy_block(found.rows)
     brief = replace(held, tables=tuple(map(_brief, tables)), figures=())
-    screen = (brief, replace(same, tables=same.tables[:1], figures=()))
+    screen = (brief, replace(same, tables=(), figures=()))
     return Part("correlations", "how scores go together", found.rows, (held, same), screen=screen)
 
 

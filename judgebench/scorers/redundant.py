@@ -8,12 +8,14 @@ function of `who` by its `formula`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.report.words import listed
-from judgebench.results.part import Block, HeatMap
+from judgebench.report.words import counted, listed, wrapped
+from judgebench.results.part import Block, Drawing
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Cell, Table
 from judgebench.stats.arrays import Clusters, FloatArray
@@ -23,6 +25,8 @@ from judgebench.stats.resample import Resampling
 COEFFICIENTS = {True: "spearman", False: "pearson"}
 _TITLES = {"spearman": "Spearman's rho", "pearson": "Pearson's r"}
 _STABLE = 0.6
+_BETWEEN = " | "  # the members of a family
+_NUMBERED = 20  # in a larger matrix no number can be read
 _ONLY_FUNCTIONS = "its scorers are functions of one another"
 
 
@@ -45,8 +49,8 @@ def redundancy_rows(
             yield Row("redundancy", COEFFICIENTS[ranked], estimate, names[i], "", about)
     for members, stability in zip(found.families, found.stability, strict=True):
         if len(members) > 1:
-            reason = "" if stability else _ONLY_FUNCTIONS
-            about = {"members": listed([names[i] for i in members])}
+            reason = "no interval is computed" if stability else _ONLY_FUNCTIONS
+            about = {"members": _BETWEEN.join(names[i] for i in members)}
             yield Row("family", "stability", Estimate(stability, reason=reason), keys=about)
     for twin in found.twins:
         about = {"who": names[twin.first], "formula": twin.formula}
@@ -70,15 +74,19 @@ def redundancy_block(rows: Results) -> Block:
     title = f"{_TITLES[statistic]} of each two scorers"
     table = Table("redundancy", title, ("Scorer", *names), matrix)
     families = tuple(
-        (Cell(row["members"]), Cell(estimate=row.estimate)) for row in rows.select("family")
+        (Cell(_listed(row)), Cell(estimate=row.estimate)) for row in rows.select("family")
     )
     notes = (
         f"Scorers of a family have an |r| of {FAMILY} or more, on average. Stability: how much of "
         f"it is found again in resamples, on average; below {_STABLE} do not rely on it.",
     )
     shown = Table("families", "Families of scorers", ("Scorers", "Stability"), families, notes)
-    heat = HeatMap("redundancy", title, table, ("", *["judge"] * len(names)), "signed")
-    return Block("Which scorers say the same?", tuple(_said(rows)), (shown, table), (heat,))
+    drawing = Drawing("redundancy", title, partial(draw_redundancy, rows, title))
+    return Block("Which scorers say the same?", tuple(_said(rows)), (shown, table), (drawing,))
+
+
+def _listed(family: Row) -> str:
+    return listed(family["members"].split(_BETWEEN))
 
 
 def _said(rows: Results) -> Iterator[str]:
@@ -88,12 +96,44 @@ def _said(rows: Results) -> Iterator[str]:
             "the two say the same, and that they agree counts for nothing."
         )
     alike = [row for row in rows.select("family") if row.estimate.value is not None]
-    for row in alike:
-        stable = (row.estimate.value or 0.0) >= _STABLE
-        share = f"{row.estimate.value:.2f}"
-        how = f"found again in resamples (stability {share})"
-        if not stable:
-            how = f"but not surely so (stability {share}, below {_STABLE})"
-        yield f"{row['members']} say nearly the same, {how}; one of them is enough."
+    stable = [row for row in alike if (row.estimate.value or 0.0) >= _STABLE]
+    for row in stable:
+        how = f"found again in resamples (stability {row.estimate.value:.2f})"
+        yield f"{_listed(row)} say nearly the same, {how}; one of them is enough."
+    if unsure := len(alike) - len(stable):
+        some = counted(unsure, "family looks", "families look")
+        yield f"{some} alike here, but not surely so: stability below {_STABLE}."
     if not alike:
         yield "Beside functions of one another, no two scorers say the same."
+
+
+def draw_redundancy(rows: Results, title: str) -> Any:
+    """The matrix, like beside like, with a frame around each family."""
+    from matplotlib.patches import Rectangle
+
+    from judgebench.report.figure import grid_ticks, ink_on, new_figure
+
+    found = {(row.judge, row["who"]): row.estimate.value for row in rows.select("redundancy")}
+    names = rows.values("judge", "redundancy")
+    n = len(names)
+    given = [[1.0 if a == b else found[a, b] for b in names] for a in names]
+    values = np.array(given, dtype=np.float64)  # None is NaN
+    figure = new_figure(3.2 + 0.4 * n, 2.4 + 0.34 * n)
+    axes = figure.subplots()
+    image = axes.imshow(values, cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
+    axes.set_facecolor("#eeeeee")
+    grounds = image.to_rgba(np.ma.masked_invalid(values))
+    for i, j in np.ndindex(values.shape) if n <= _NUMBERED else ():
+        text = DASH if np.isnan(values[i, j]) else f"{values[i, j]:.2f}"
+        axes.text(j, i, text, ha="center", va="center", fontsize=8.4, color=ink_on(grounds[i, j]))
+    for row in rows.select("family"):
+        members = [names.index(name) for name in names if name in row["members"].split(_BETWEEN)]
+        corner, size = (min(members) - 0.5, min(members) - 0.5), max(members) - min(members) + 1
+        axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor="black", linewidth=1.8))
+    grid_ticks(axes, names, names, ("", ""))
+    axes.set_xticks(range(n), names, rotation=90)
+    figure.colorbar(image, ax=axes, fraction=0.03, shrink=0.8, pad=0.02, label="Correlation")
+    axes.set_title(
+        wrapped(f"{title}; families are framed", max(30, 6 * n)), loc="left", fontsize=10
+    )
+    return figure

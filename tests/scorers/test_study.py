@@ -175,7 +175,7 @@ def test_a_family_is_found_with_its_stability() -> None:
     scores = np.stack([*(base + rng.normal(0, 0.2, 200) for _ in range(2)), rng.random(200)], 1)
     rows = [*redundancy_rows(("one", "two", "other"), scores, apart(200), Resampling(100))]
     (family,) = Results(tuple(rows)).select("family")
-    assert family["members"] == "one and two"
+    assert family["members"] == "one | two"
     assert family.estimate.value == pytest.approx(1.0)
     assert redundancy_block(Results(tuple(rows))).text == (
         "one and two say nearly the same, found again in resamples (stability 1.00); one of them "
