@@ -58,7 +58,7 @@ def _sentences(found: Correlations) -> Iterator[str]:
         passed, left = (sum(p is not None and p < 0.05 for p in ps) for ps in (raw, holm))
         yield (
             f"{one}: {passed} of {counted(len(tested), 'column')} with p < .05, where chance alone "
-            f"gives {0.05 * len(tested):.1f}; after Holm's correction {left or 'none'}."
+            f"gives {0.05 * len(tested):.2g}; after Holm's correction {left or 'none'}."
         )
 
 

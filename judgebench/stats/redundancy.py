@@ -29,6 +29,7 @@ _N, _SUM, _SQUARES, _PRODUCTS = range(4)
 _ROUNDING = 1e-9
 _DECIMALS = 9  # with more, numbers count as unrounded
 _FIT, _MONOTONE = 5, 30  # distinct values for a formula, and for mere equality of ranks
+_ORDERED = 0.95  # |rho| of what may be a function, but for rounding
 _WIDE = 50  # a range of values is this many times what rounding explains
 
 
@@ -166,8 +167,11 @@ def twins(scores: FloatArray) -> list[Twins]:
         if any(twin.second in (i, j) for twin in found):
             continue
         pair = scores[:, [i, j]]
-        formula = _formula(*pair[~np.isnan(pair).any(axis=1)].T)
-        if formula:
+        x, y = pair[~np.isnan(pair).any(axis=1)].T
+        u, v = _ranks(x), _ranks(y)
+        if abs(u @ v) < _ORDERED * math.sqrt(float((u @ u) * (v @ v))):
+            continue
+        if formula := _formula(x, y):
             found.append(Twins(i, j, formula))
     return found
 
@@ -214,6 +218,7 @@ def _unit(x: FloatArray) -> float:
 
 
 def _told(a: float, b: float, log_y: bool, log_x: bool, slack: float) -> str:
-    times = "" if abs(b - 1) < slack else f"{b:.4g} "
-    rest = "" if abs(a) < slack else f"{a:.4g} + "
+    times = "" if abs(abs(b) - 1) < slack else f"{abs(b):.4g} "
+    sign = "- " if b < 0 else ""
+    rest = f"{a:.4g} {'-' if b < 0 else '+'} " if abs(a) >= slack else sign
     return f"{'log y' if log_y else 'y'} = {rest}{times}{'log x' if log_x else 'x'}"

@@ -1,0 +1,314 @@
+"""Tables of scores: the command, the function, what is refused, and a published figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import judgebench as jb
+from judgebench.results.part import Intervals, figures_of
+from judgebench.results.shown import Shown
+from judgebench.stats.paired import holm
+from judgebench.stats.redundancy import twins
+from judgebench.stats.systems import bradley_terry
+
+SYSTEMS = list("abcdefghi")
+RNG = np.random.default_rng(7)
+SKILL = RNG.normal(size=9)
+TABLE = pd.DataFrame(
+    {
+        "model": SYSTEMS, "closed": SKILL.round(3), "open": (SKILL + RNG.normal(size=9)).round(3),
+        "bits": np.linspace(0.4, 1.9, 9)[RNG.permutation(9)].round(3), "note": "same",
+    }
+)  # fmt: skip
+TABLE["perplexity"] = (2 ** TABLE["bits"]).round(3)
+
+
+def written(folder: Path, table: pd.DataFrame = TABLE) -> Path:
+    table.to_csv(folder / "scores.csv", index=False)
+    return folder / "scores.csv"
+
+
+def joined(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_table_of_systems_has_fishers_intervals_and_holms_correction() -> None:
+    found = jb.correlate(TABLE, ["closed"], flip=["perp*"]).results
+    ps = []
+    for column, sign in (("open", 1), ("bits", 1), ("perplexity", -1)):
+        whole = stats.pearsonr(sign * TABLE[column], TABLE["closed"])
+        one = found.find("pearson", "correlation", judge=column, level="system")
+        interval = whole.confidence_interval()
+        expected = (whole.statistic, interval.low, interval.high)
+        assert (one.value, one.low, one.high) == pytest.approx(expected)
+        assert (one.n, one.n_missing, one.method) == (9, 0, "Fisher's z over systems")
+        ps.append(whole.pvalue)
+    rows = found.select("test", "p_holm", of="pearson")
+    assert [row.estimate.value for row in rows] == pytest.approx(holm(ps))
+
+
+def test_the_command_says_what_so_few_systems_cannot_show(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = written(tmp_path)
+    code, out, err = call(
+        "correlate", str(path), "--against", "closed", "--to", str(tmp_path / "r")
+    )
+    assert (code, err) == (0, "")
+    said = joined(out)
+    assert "With 9 systems, |r| below .67 shows nothing." in said
+    assert "after Holm's correction" in said
+    assert "of 3 columns with p < .05, where chance alone gives 0.15" in said
+    assert "perplexity is a function of bits (y = 2^x, y being perplexity)" in said
+    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert "Pearson's r of every column with closed" in page.replace("&#39;", "'")
+    assert (tmp_path / "r" / "correlations.csv").is_file()
+
+
+def test_the_figure_shows_what_would_be_needed() -> None:
+    intervals = next(figures_of([jb.correlate(TABLE, ["closed"]).part]))
+    assert isinstance(intervals, Intervals)
+    assert intervals.bounds["needed with 9 systems"] == pytest.approx(0.666, abs=1e-3)
+    assert [column for column, _ in intervals.lines] == ["open", "bits", "perplexity"]
+
+
+def test_json_holds_every_number(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = call("correlate", str(written(tmp_path)), "--against", "closed", "--json")
+    assert code == 0
+    rows = json.loads(out)["correlations"]
+    assert {row["analysis"] for row in rows} >= {"correlation", "test", "redundancy", "function"}
+
+
+def test_gaps_are_left_out_and_counted() -> None:
+    table = TABLE.assign(open=TABLE["open"].where(TABLE["model"] != "c"))
+    one = jb.correlate(table, ["closed"]).results.find("pearson", "correlation", judge="open")
+    kept = table["open"].notna()
+    assert one.value == pytest.approx(stats.pearsonr(table["open"][kept], table["closed"][kept])[0])
+    assert (one.n, one.n_missing) == (8, 1)
+
+
+def test_an_average_is_not_held_against_its_parts(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    more = {"all": {"closed": 3.0, "open": 1.0}}
+    found = jb.correlate(TABLE, ["all"], more=more)
+    assert found.results.values("judge", "correlation") == ["bits", "perplexity"]
+    one = found.results.find("pearson", "correlation", judge="bits").value
+    mean = (3 * TABLE["closed"] + TABLE["open"]) / 4
+    assert one == pytest.approx(stats.pearsonr(mean, TABLE["bits"])[0])
+    assert "all" not in found.results.values("judge", "redundancy")
+    weights = ("--weights", "all=closed:3, open:1")
+    code, out, _ = call("correlate", str(written(tmp_path)), "--against", "all", *weights, "--json")
+    rows = json.loads(out)["correlations"]
+    assert code == 0
+    assert rows[0]["value"] == pytest.approx(found.results.rows[0].estimate.value)
+
+
+def pairs() -> pd.DataFrame:
+    rows = []
+    rng = np.random.default_rng(1)
+    for i in range(9):
+        for j in range(i):
+            for _ in range(4):
+                p = 1 / (1 + np.exp(SKILL[j] - SKILL[i]))
+                won = rng.choice([SYSTEMS[i], SYSTEMS[j], "tie"], p=[0.8 * p, 0.8 * (1 - p), 0.2])
+                rows.append((SYSTEMS[i], SYSTEMS[j], won))
+    return pd.DataFrame(rows, columns=["first", "second", "winner"])
+
+
+def test_pairs_give_bradley_terry_and_elo_as_columns(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    played = pairs()
+    wins = np.zeros((9, 9))
+    for a, b, won in played.itertuples(index=False):
+        i, j = SYSTEMS.index(a), SYSTEMS.index(b)
+        share = 1.0 if won == a else 0.0 if won == b else 0.5
+        wins[i, j] += share
+        wins[j, i] += 1 - share
+    found = jb.correlate(TABLE, ["closed"], more={"arena": played}).results
+    bt = found.find("pearson", "correlation", judge="arena Bradley-Terry").value
+    assert bt == pytest.approx(stats.pearsonr(bradley_terry(wins), TABLE["closed"])[0], abs=1e-6)
+    assert found.find("pearson", "correlation", judge="arena Elo").value > 0.8
+    played.to_csv(tmp_path / "arena.csv", index=False)
+    given = ("--against", "closed", "--pairs", str(tmp_path / "arena.csv"))
+    code, out, _ = call("correlate", str(written(tmp_path)), *given, "--json")
+    assert code == 0
+    rows = [r for r in json.loads(out)["correlations"] if r["judge"] == "arena Bradley-Terry"]
+    assert rows[0]["value"] == pytest.approx(bt)
+
+
+def test_items_are_looked_at_at_three_levels() -> None:
+    n = 120
+    human = RNG.integers(0, 4, n)
+    items = pd.DataFrame(
+        {
+            "question": [f"q{i // 6}" for i in range(n)], "system": [f"s{i % 6}" for i in range(n)],
+            "human": human, "score": human + RNG.normal(size=n),
+        }
+    )  # fmt: skip
+    found = jb.correlate(items, ["human"], group="question", system="system")
+    assert found.results.values("level", "correlation") == ["pooled", "within", "system"]
+    one = found.results.find("kendall", "correlation", judge="score", level="pooled")
+    assert one.value == pytest.approx(stats.kendalltau(items["human"], items["score"])[0])
+    assert "20 clusters" in one.method
+    chance = found.results.find("pairwise", "chance", judge="score", level="pooled").value
+    assert chance < found.results.find("pairwise", "correlation", judge="score").value
+    text = joined(str(found))
+    assert "Columns beside human, within groups, the mean of those that vary" in text
+    assert "With 6 systems, |r| below .81 shows nothing." in text
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"against": ["close"]}, "close: the column is missing"),
+        ({"against": ["note"]}, "note: is no number"),
+        ({"flip": ["x*"]}, "flip: fits no column; found x\\*; allowed: closed"),
+        ({"more": {"m": {"clozed": 1}}}, "clozed: the column is missing"),
+        ({"group": "question"}, "question: the column is missing"),
+    ],
+)
+def test_what_is_wrong_is_said(given: dict[str, object], message: str) -> None:
+    with pytest.raises(jb.SetupError, match=message):
+        jb.correlate(TABLE, **given)  # type: ignore[arg-type]
+
+
+def test_a_system_with_two_rows_needs_a_group(tmp_path: Path) -> None:
+    path = written(tmp_path, pd.concat([TABLE, TABLE.head(1)]))
+    with pytest.raises(jb.SetupError, match="the system has two rows; --group names the items"):
+        jb.correlate(path)
+
+
+def test_a_winner_who_did_not_play(tmp_path: Path) -> None:
+    played = pairs()
+    played.loc[2, "winner"] = "z"
+    with pytest.raises(jb.SetupError, match="winner: is neither side; found z; allowed: b, a, tie"):
+        jb.correlate(TABLE, more={"arena": played})
+
+
+def test_weights_that_are_none(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    code, _, err = call("correlate", str(written(tmp_path)), "--weights", "all=closed")
+    assert code == 2
+    assert "--weights: are no weights; found all=closed" in joined(err)
+
+
+def test_one_column_goes_with_nothing() -> None:
+    with pytest.raises(jb.SetupError, match="needs two columns of numbers"):
+        jb.correlate(TABLE[["model", "open"]])
+
+
+# The figure of a paper --------------------------------------------------------------------------
+
+LEFT_OUT = ("Meta-Llama-3.1-70B-Instruct", "Mixtral-8x7B-Instruct-v0.1", "Yi-1.5-34B-Chat")
+MCQA = {
+    "MedMCQA: accuracy": 4183.0, "MedQA: accuracy": 1273.0, "CareQA (en): accuracy": 5621.0,
+    "PubMedQA: accuracy": 500.0, "MMLU: accuracy": 1089.0,
+}  # fmt: skip
+# Paper 004 ("Automatic evaluation of healthcare LLMs beyond question answering"), Figure 1, as its
+# text prints the cells.
+FIGURE_1 = {
+    "Med Text Classification: accuracy": "-0.63", "Med Transcriptions: accuracy": "0.35",
+    "BioRED: accuracy": "-0.47",
+    **{f"CareQA-Open: {m}": r for m, r in (
+        ("ROUGE1", "-0.38"), ("BLEU", "0.017"), ("word perplexity", "0.58"),
+        ("Prometheus", "-0.042"))},
+    **{f"MedDialog Raw: {m}": r for m, r in (
+        ("ROUGE1", "-0.37"), ("BLEU", "-0.2"), ("word perplexity", "-0.08"),
+        ("Prometheus", "-0.075"))},
+    **{f"MEDIQA2019: {m}": r for m, r in (
+        ("ROUGE1", "0.15"), ("BLEU", "-0.26"), ("word perplexity", "0.18"),
+        ("Prometheus", "0.032"))},
+    **{f"MedText: {m}": r for m, r in (
+        ("ROUGE1", "-0.056"), ("BLEU", "-0.068"), ("word perplexity", "0.41"),
+        ("Prometheus", "-0.073"))},
+    **{f"ACI-Bench: {m}": r for m, r in (
+        ("ROUGE1", "0.35"), ("BLEU", "0.32"), ("word perplexity", "0.057"),
+        ("Prometheus", "0.36"))},
+    **{f"MTS-Dialog: {m}": r for m, r in (
+        ("ROUGE1", "-0.12"), ("BLEU", "0.048"), ("word perplexity", "0.44"),
+        ("Prometheus", "-0.44"))},
+    **{f"MIMIC-III: {m}": r for m, r in (
+        ("ROUGE1", "-0.26"), ("BLEU", "-0.18"), ("F1-RadGraph", "-0.66"),
+        ("word perplexity", "0.17"), ("Prometheus", "-0.6"))},
+    **{f"MedDialog Qsumm: {m}": r for m, r in (
+        ("ROUGE1", "-0.65"), ("BLEU", "-0.74"), ("Prometheus", "-0.38"))},
+    **{f"OLAPH: {m}": r for m, r in (
+        ("ROUGE1", "-0.21"), ("BLEU", "-0.23"), ("word perplexity", "-0.25"),
+        ("relaxed perplexity", "0.33"))},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tables(shared_data: Path) -> pd.DataFrame:
+    """Tables 7-20 of the paper: a row for each model, a column for each benchmark and metric."""
+    text = (shared_data.parent / "papers" / "004_tables.json").read_text(encoding="utf-8")
+    parts = [
+        pd.DataFrame.from_dict(table["rows"], orient="index", columns=table["columns"])
+        for table in json.loads(text)["tables"].values()
+    ]
+    return pd.concat(parts, axis=1).astype(float).rename_axis("model").reset_index()
+
+
+def rounding_moves(x: np.ndarray, y: np.ndarray) -> float:
+    """How far half a unit of the third decimal of every y moves Pearson's r, at most (to first
+    order, with a fifth more for what is beyond it)."""
+    u, v = ((z - z.mean()) / np.sqrt(((z - z.mean()) ** 2).sum()) for z in (x, y))
+    slope = (u - (u @ v) * v) / np.sqrt(((y - y.mean()) ** 2).sum())
+    return 1.2 * float(np.abs(slope).sum()) * 0.0005
+
+
+@pytest.fixture(scope="module")
+def nine(tables: pd.DataFrame) -> pd.DataFrame:
+    found = tables[~tables["model"].isin(LEFT_OUT)][["model", *MCQA, *FIGURE_1]]
+    assert len(found) == 9
+    return found
+
+
+@pytest.fixture(scope="module")
+def figure(nine: pd.DataFrame) -> Shown:
+    return jb.correlate(nine, ["mcqa"], flip=["*perplexity"], more={"mcqa": MCQA})
+
+
+def test_the_figure_of_the_paper_but_for_one_cell(nine: pd.DataFrame, figure: Shown) -> None:
+    mcqa = sum(w * nine[c] for c, w in MCQA.items()) / sum(MCQA.values())
+    odd = {}
+    for column, printed in FIGURE_1.items():
+        one = figure.results.find("pearson", "correlation", judge=column)
+        assert one.n == 9
+        moved = rounding_moves(nine[column].to_numpy(), mcqa.to_numpy())
+        moved += rounding_moves(mcqa.to_numpy(), nine[column].to_numpy())
+        rounded = 0.5 * 10.0 ** -len(printed.partition(".")[2])
+        if abs(one.value - float(printed)) > rounded + moved:
+            odd[column] = round(one.value, 3)
+    assert len(FIGURE_1) == 39
+    assert odd == {"MTS-Dialog: Prometheus": -0.47}
+
+
+def test_nine_systems_show_one_cell_and_none_after_correction(figure: Shown) -> None:
+    rows = figure.results.select("correlation", "pearson")
+    r = {row.judge: row.estimate.value for row in rows}
+    assert [column for column, value in r.items() if abs(value) > 0.666] == [
+        "MedDialog Qsumm: BLEU"
+    ]
+    assert (
+        min(p.estimate.value for p in figure.results.select("test", "p_holm", of="pearson")) > 0.05
+    )
+    assert (
+        "mcqa: 1 of 39 columns with p < .05, where chance alone gives 2; after Holm's correction "
+        "none." in joined(str(figure))
+    )
+
+
+def test_perplexities_of_a_benchmark_are_one_number_in_three_units(tables: pd.DataFrame) -> None:
+    """Nine benchmarks have them; nothing else in 14 tables is a function of anything."""
+    names = list(tables.columns[1:])
+    found = twins(tables[names].to_numpy())
+    assert len(found) == 18
+    for one in found:
+        benchmark = names[one.first].partition(": ")[0]
+        assert names[one.first] == f"{benchmark}: bits per byte"
+        if names[one.second] == f"{benchmark}: byte perplexity":
+            assert one.formula == "y = 2^x"
+        else:
+            assert names[one.second] == f"{benchmark}: word perplexity"

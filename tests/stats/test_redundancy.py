@@ -1,0 +1,123 @@
+"""Which columns of scores say the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cluster_case import apart, together
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from judgebench.stats.redundancy import redundancy, twins
+from judgebench.stats.resample import Resampling
+
+FEW = Resampling(resamples=60)
+RNG = np.random.default_rng(2)
+ONE = RNG.normal(size=80)
+ALIKE = [ONE + 0.2 * RNG.normal(size=80) for _ in range(3)]
+OTHER = RNG.normal(size=80)
+SCORES = np.stack([ALIKE[0], OTHER, -ALIKE[1], ALIKE[2]], axis=1)
+
+
+def test_the_matrix_is_what_scipy_gives_on_the_items_that_both_scored() -> None:
+    scores = SCORES.copy()
+    scores[:10, 0] = np.nan
+    found = redundancy(scores, apart(80), ranked=False, resampling=FEW).matrix
+    assert found[0, 2] == pytest.approx(stats.pearsonr(scores[10:, 0], scores[10:, 2])[0])
+    assert found[1, 2] == pytest.approx(stats.pearsonr(scores[:, 1], scores[:, 2])[0])
+    np.testing.assert_allclose(found, found.T)
+    ranked = redundancy(SCORES, apart(80), resampling=FEW).matrix
+    np.testing.assert_allclose(ranked, stats.spearmanr(SCORES)[0])
+
+
+def test_families_hold_what_goes_together_in_either_direction() -> None:
+    found = redundancy(SCORES, apart(80), resampling=FEW)
+    assert sorted(map(sorted, found.families)) == [[0, 2, 3], [1]]
+    stable = dict(zip(map(len, found.families), found.stability, strict=True))
+    assert stable == {3: pytest.approx(1.0), 1: None}
+    assert sorted(found.order) == [0, 1, 2, 3]
+    place = [list(found.order).index(i) for i in (0, 2, 3)]
+    assert max(place) - min(place) == 2
+
+
+def test_a_family_by_chance_is_not_stable() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(6, 12))
+    found = redundancy(scores, apart(6), ranked=False, resampling=FEW)
+    several = [s for f, s in zip(found.families, found.stability, strict=True) if len(f) > 1]
+    assert several
+    assert max(several) < 0.75
+
+
+def test_one_cluster_has_no_stability_and_a_constant_column_no_correlation() -> None:
+    scores = np.column_stack([SCORES, np.ones(80)])
+    found = redundancy(scores, together(80), resampling=FEW)
+    assert set(found.stability) == {None}
+    assert np.isnan(found.matrix[4]).all()
+    assert [4] in found.families
+
+
+def test_functions_of_one_another_are_one_scorer() -> None:
+    """They would make every family look stable."""
+    bits = np.abs(ONE) + 0.1
+    scores = np.column_stack([bits, 2**bits, OTHER, np.exp(3 * bits)])
+    found = redundancy(scores, apart(80), resampling=FEW)
+    assert [(t.first, t.second, t.formula) for t in found.twins] == [
+        (0, 1, "y = 2^x"), (0, 3, "log y = 3 x"),
+    ]  # fmt: skip
+    assert sorted(map(sorted, found.families)) == [[0, 1, 3], [2]]
+    assert found.stability == [None, None]
+
+
+BITS = np.array([1.302, 1.33, 1.311, 1.295, 1.346, 1.442, 1.453, 1.255, 1.342, 1.468, 1.533])
+
+
+@pytest.mark.parametrize(
+    ("y", "formula"),
+    [
+        ((2**BITS).round(3), "y = 2^x"),
+        ((1 - BITS).round(3), "y = 1 - x"),
+        ((100 * BITS).round(1), "y = 100 x"),
+        (np.exp(4.72 * BITS).round(3), "log y = 4.72 x"),
+        (np.log10(BITS).round(4), "y = 0.4342 log x"),
+        ((BITS**3).round(3), "log y = 3 log x"),
+        (BITS + np.resize([0.02, -0.01, 0.015], 11), ""),  # much alike, but no function
+    ],
+)
+def test_formulas_hold_up_to_rounding(y: np.ndarray, formula: str) -> None:
+    assert [found.formula for found in twins(np.column_stack([BITS, y]))] == [formula][
+        : bool(formula)
+    ]
+
+
+def test_the_other_way_round() -> None:
+    (found,) = twins(np.column_stack([(2**BITS).round(3), BITS]))
+    assert found.formula == "x = 2^y"
+
+
+def test_many_values_in_the_same_order_are_a_function_though_nobody_knows_which() -> None:
+    x = np.sort(RNG.normal(size=60))
+    y = np.cumsum(RNG.random(60))
+    found = twins(np.column_stack([x, y, -y]))
+    assert [one.formula for one in found] == ["y rises with x, always", "y falls with x, always"]
+    swapped = y.copy()
+    swapped[[20, 40]] = swapped[[40, 20]]
+    assert twins(np.column_stack([x, swapped])) == []
+
+
+def test_labels_that_agree_are_agreement_and_no_function() -> None:
+    """Two judges with the same few labels, and a score cut into few steps."""
+    labels = RNG.integers(0, 4, 200).astype(np.float64)
+    assert twins(np.column_stack([labels, labels])) == []
+    score = RNG.normal(size=200)
+    assert twins(np.column_stack([score, np.round(score)])) == []
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000))
+def test_scorers_that_only_correlate_are_no_functions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.2, 0.6, size=12)
+    y = (x + rng.normal(scale=0.01, size=12)).round(3)
+    assert twins(np.column_stack([x.round(3), y])) == []
