@@ -53,7 +53,7 @@ def test_a_table_of_systems_has_fishers_intervals_and_holms_correction() -> None
     assert [row.estimate.value for row in rows] == pytest.approx(holm(ps))
 
 
-def test_the_command_says_what_so_few_systems_cannot_show(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_says_what_so_few_systems_cannot_show(call, tmp_path: Path) -> None:
     path = written(tmp_path)
     code, out, err = call(
         "correlate", str(path), "--against", "closed", "--to", str(tmp_path / "r")
@@ -76,7 +76,7 @@ def test_the_figure_shows_what_would_be_needed() -> None:
     assert [column for column, _ in intervals.lines] == ["open", "bits", "perplexity"]
 
 
-def test_json_holds_every_number(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_json_holds_every_number(call, tmp_path: Path) -> None:
     code, out, _ = call("correlate", str(written(tmp_path)), "--against", "closed", "--json")
     assert code == 0
     rows = json.loads(out)["correlations"]
@@ -91,7 +91,7 @@ def test_gaps_are_left_out_and_counted() -> None:
     assert (one.n, one.n_missing) == (8, 1)
 
 
-def test_an_average_is_not_held_against_its_parts(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_average_is_not_held_against_its_parts(call, tmp_path: Path) -> None:
     more = {"all": {"closed": 3.0, "open": 1.0}}
     found = jb.correlate(TABLE, ["all"], more=more)
     assert found.results.values("judge", "correlation") == ["bits", "perplexity"]
@@ -118,7 +118,7 @@ def pairs() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["first", "second", "winner"])
 
 
-def test_pairs_give_bradley_terry_and_elo_as_columns(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_pairs_give_bradley_terry_and_elo_as_columns(call, tmp_path: Path) -> None:
     played = pairs()
     wins = np.zeros((9, 9))
     for a, b, won in played.itertuples(index=False):
@@ -171,7 +171,7 @@ def test_items_are_looked_at_at_three_levels() -> None:
 )
 def test_what_is_wrong_is_said(given: dict[str, object], message: str) -> None:
     with pytest.raises(jb.SetupError, match=message):
-        jb.correlate(TABLE, **given)  # type: ignore[arg-type]
+        jb.correlate(TABLE, **given)
 
 
 def test_a_system_with_two_rows_needs_a_group(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_winner_who_did_not_play(tmp_path: Path) -> None:
         jb.correlate(TABLE, more={"arena": played})
 
 
-def test_weights_that_are_none(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_weights_that_are_none(call, tmp_path: Path) -> None:
     code, _, err = call("correlate", str(written(tmp_path)), "--weights", "all=closed")
     assert code == 2
     assert "--weights: are no weights; found all=closed" in joined(err)

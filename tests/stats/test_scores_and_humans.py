@@ -145,7 +145,7 @@ def test_what_lacks_a_score_is_counted_and_changes_nothing_else() -> None:
         (Rated(np.arange(4.0), np.arange(4.0), apart(4)), "system", FEW_SYSTEMS),
     ],
 )
-def test_what_is_undefined_has_a_reason(rated: Rated, level, reason: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_undefined_has_a_reason(rated: Rated, level, reason: str) -> None:
     found = association(rated, level, "spearman", FEW).estimate
     assert found.value is None
     assert found.reason == reason
@@ -185,7 +185,7 @@ def test_chance_rises_with_the_humans_ties() -> None:
     st.floats(-5, 5),
     st.sampled_from(["pooled", "within"]),
 )
-def test_another_unit_of_the_scores_changes_nothing(seed: int, a: float, b: float, level) -> None:  # type: ignore[no-untyped-def]
+def test_another_unit_of_the_scores_changes_nothing(seed: int, a: float, b: float, level) -> None:
     rng = np.random.default_rng(seed)
     rated = Rated(
         rng.normal(size=12), rng.integers(0, 3, 12) * 1.0, Clusters(np.arange(12) // 4, 3)
@@ -233,7 +233,7 @@ def better(seed: int, gain: float) -> tuple[Rated, Rated]:
 
 @pytest.mark.parametrize("level", LEVELS[:2])
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_a_better_scorer_is_found_whatever_its_scale(level, coefficient: Coefficient) -> None:  # type: ignore[no-untyped-def]
+def test_a_better_scorer_is_found_whatever_its_scale(level, coefficient: Coefficient) -> None:
     first, second = better(0, 2.0)
     found = difference(first, second, level, coefficient, FEW)
     a, b = (association(r, level, coefficient, FEW).estimate.value for r in (first, second))
