@@ -1,10 +1,12 @@
-"""Text encoders by folder, hub name or `minilm`: found, checked, loaded, and asked for vectors."""
+"""Text encoders by folder, hub name or `minilm`: found, checked, loaded, and asked for vectors of
+texts, or of their tokens."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,10 @@ from judgebench.backends.weights import WEIGHTS, fetch
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
 
 if TYPE_CHECKING:
-    from judgebench.stats.arrays import FloatArray
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from judgebench.stats.arrays import FloatArray, IntArray
 
 _USUAL_TOKENS = 512  # where an encoder states no limit of its own
 _BATCH = 32
@@ -35,6 +40,18 @@ _NEEDED = {
         "spm.model", "tokenizer.model",
     ),
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What an encoder reads of a text: `ids` (tokens,), and whether a word `begins` at each, which
+    it never does at those that begin and end a text; `states` (layers, tokens, width), float32.
+    `cut`: the tail of the text is left out."""
+
+    ids: IntArray
+    begins: NDArray[np.bool_]
+    states: FloatArray
+    cut: bool
 
 
 @dataclass(frozen=True)
@@ -59,16 +76,56 @@ class Encoder:
         import torch
 
         vectors = np.empty((len(texts), self.model.config.hidden_size), dtype=np.float32)
-        for places in by_length([len(text) for text in texts], _BATCH):
-            inputs = self.tokenizer(
-                [texts[i] for i in places], padding=True, truncation=True,
-                max_length=self.max_tokens, return_tensors="pt",
-            ).to(self.device)  # fmt: skip
+        for places, inputs in self.batches(texts):
             with torch.inference_mode():
                 hidden = self.model(**inputs).last_hidden_state
                 means = mean_over(hidden, inputs["attention_mask"])
                 vectors[places] = torch.nn.functional.normalize(means, dim=-1).float().cpu().numpy()
         return vectors
+
+    def tokens(self, texts: Sequence[str], layers: Sequence[int]) -> Sequence[Tokens]:
+        """The tokens of each text with their states in these layers, counted from 1; layer 0 holds
+        what goes into the first. The tail of a text that is too long is cut."""
+        import numpy as np
+        import torch
+
+        found: dict[int, Tokens] = {}
+        for places, inputs in self.batches(texts):
+            with torch.inference_mode():
+                hidden = self.model(**inputs, output_hidden_states=True).hidden_states
+                states = torch.stack([hidden[layer] for layer in layers], dim=1).float().cpu()
+            for row, (place, read) in enumerate(zip(places, inputs.encodings, strict=True)):
+                real = np.array(read.attention_mask, dtype=bool)
+                own = states[row].numpy()[:, real]
+                ids = np.array(read.ids)[real]
+                begins = word_begins(read)[real] & ~np.isin(ids, self.ends)
+                found[place] = Tokens(ids, begins, own, bool(read.overflowing))
+        return [found[place] for place in range(len(texts))]
+
+    @property
+    def ends(self) -> list[int]:
+        """The ids of the tokens that begin and end a text, as far as there are any."""
+        ids = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
+        return [one for one in ids if one is not None]
+
+    def batches(self, texts: Sequence[Any]) -> Iterator[tuple[list[int], Any]]:
+        """The inputs of the texts, or of pairs of them, in padded batches with their places. Where
+        no token pads, each is a batch of its own."""
+        size = 1 if self.tokenizer.pad_token_id is None else _BATCH
+        for places in by_length([len("".join(text)) for text in texts], size):
+            yield places, self.tokenizer(
+                [texts[i] for i in places], padding=size > 1, truncation=True,
+                max_length=self.max_tokens, return_tensors="pt",
+            ).to(self.device)  # fmt: skip
+
+
+def word_begins(read: Any) -> NDArray[np.bool_]:
+    """(tokens,): whether a word begins at each token of an encoding; at special ones none does."""
+    import numpy as np
+
+    words = np.array([-1 if word is None else word for word in read.word_ids], dtype=np.int64)
+    begins: NDArray[np.bool_] = (words >= 0) & (np.diff(words, prepend=-1) != 0)
+    return begins
 
 
 def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
@@ -99,18 +156,21 @@ def mean_over(hidden: Any, mask: Any) -> Any:
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-def open_encoder(name: str, max_tokens: int | None = None, *, bare: bool = False) -> Encoder:
+def open_encoder(
+    name: str, max_tokens: int | None = None, *, bare: bool = False, head: bool = False
+) -> Encoder:
     """The encoder of a folder, a hub name, or `minilm`; on a GPU where there is one.
 
     `max_tokens` None means what the encoder takes, or 512 where it states no limit. The weights of
-    a `bare` one are still to be filled in. Raises MissingExtra without the packages, SetupError for
+    a `bare` one are still to be filled in. With `head` the model is a classifier or a regressor of
+    texts, whose outputs are `logits`. Raises MissingExtra without the packages, SetupError for
     a folder that lacks a part and for more tokens than the encoder takes, RunError where the hub or
     the index cannot be reached.
     """
     torch = import_torch()
     folder = find_encoder(name)
-    model, tokenizer = _load(folder, bare=bare)
-    limit = token_limit(model)
+    model, tokenizer = _load_head(folder) if head else _load(folder, bare=bare)
+    limit = token_limit(model.base_model)
     if max_tokens is not None and limit is not None and max_tokens > limit:
         message, allowed = f"is more than the encoder {name} takes", f"16 to {limit}"
         raise SetupError(Problem(message, "", None, "max_tokens", str(max_tokens), allowed))
@@ -130,8 +190,9 @@ def import_torch() -> Any:
     return torch
 
 
-def find_encoder(name: str) -> Path:
-    """The folder that holds the encoder, downloaded the first time where `name` is no folder.
+def find_encoder(name: str, field: str = "encoder") -> Path:
+    """The folder that holds the encoder, downloaded the first time where `name` is no folder;
+    `field` is the setting that names it.
 
     Raises SetupError with everything that the folder lacks, RunError where a download fails.
     """
@@ -140,9 +201,9 @@ def find_encoder(name: str) -> Path:
         folder = _from_hub(name)
     if not folder.is_dir():
         message = "is no folder of an encoder" if folder.exists() else "no such folder"
-        raise SetupError(Problem(message, str(folder), field="encoder", allowed=_ALLOWED))
+        raise SetupError(Problem(message, str(folder), field=field, allowed=_ALLOWED))
     problems = [
-        Problem(f"the folder holds no {part}", str(folder), None, "encoder", "", ", ".join(files))
+        Problem(f"the folder holds no {part}", str(folder), None, field, "", ", ".join(files))
         for part, files in _NEEDED.items()
         if not any((folder / file).is_file() for file in files)
     ]
@@ -151,13 +212,13 @@ def find_encoder(name: str) -> Path:
     return folder
 
 
-def find_beside(name: str, relative_to: Path) -> str:
+def find_beside(name: str, relative_to: Path, field: str = "encoder") -> str:
     """The encoder that a name means: a folder below `relative_to`, or else as `find_encoder` sees
     it. One that must be downloaded is downloaded now, not later."""
     import_torch()
     beside = str(relative_to / name)
     found = beside if Path(beside).is_dir() else name
-    find_encoder(found)
+    find_encoder(found, field)
     return found
 
 
@@ -183,25 +244,39 @@ def _from_hub(name: str) -> Path:
     return folder
 
 
-def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
-    """Model and tokenizer; a bare model's weights are drawn and not read."""
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+def config_of(folder: Path, field: str = "encoder") -> Any:
+    """The transformers configuration of a model's folder. Raises SetupError for one that is no
+    configuration; `field` is the setting that names the folder."""
+    from transformers import AutoConfig
 
+    with _loading(folder, field):
+        return AutoConfig.from_pretrained(folder, local_files_only=True)
+
+
+@contextmanager
+def _loading(folder: Path, field: str = "encoder") -> Iterator[None]:
     try:
         with quietly():
-            config = AutoConfig.from_pretrained(folder, local_files_only=True)
-            for name in _ATTENTION_DROPOUT:
-                if hasattr(config, name):
-                    setattr(config, name, 0.0)
-            if bare:
-                model = AutoModel.from_config(config)
-            else:
-                model = AutoModel.from_pretrained(folder, config=config, local_files_only=True)
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            yield
     except Exception as error:  # no memory, an unknown architecture, torn weights, ...
         said = " ".join(str(error).split())[:300]
-        problem = Problem(f"cannot be loaded: {said}", str(folder), field="encoder")
-        raise SetupError(problem) from error
+        raise SetupError(Problem(f"cannot be loaded: {said}", str(folder), field=field)) from error
+
+
+def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
+    """Model and tokenizer; a bare model's weights are drawn and not read."""
+    from transformers import AutoModel, AutoTokenizer
+
+    config = config_of(folder)
+    for name in _ATTENTION_DROPOUT:
+        if hasattr(config, name):
+            setattr(config, name, 0.0)
+    with _loading(folder):
+        if bare:
+            model = AutoModel.from_config(config)
+        else:
+            model = AutoModel.from_pretrained(folder, config=config, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     unfit = ""
     if not tokenizer.is_fast or tokenizer.pad_token_id is None:
         unfit = "its tokenizer has no fast form or no padding token"
@@ -209,6 +284,25 @@ def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
         unfit = "is an encoder with a decoder; BERT, RoBERTa, MPNet or DeBERTa would do"
     if unfit:
         raise SetupError(Problem(unfit, str(folder), field="encoder"))
+    return model.float(), tokenizer
+
+
+def _load_head(folder: Path) -> tuple[Any, Any]:
+    """Classifier or regressor and tokenizer. One whose head is not in the folder is refused:
+    transformers would draw its weights at random."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    with _loading(folder, "model"):
+        model, told = AutoModelForSequenceClassification.from_pretrained(
+            folder, local_files_only=True, output_loading_info=True
+        )
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    if missing := sorted(told["missing_keys"]):
+        message = "holds no classifier or regressor: weights are missing"
+        raise SetupError(Problem(message, str(folder), None, "model", ", ".join(missing[:3])))
+    if not tokenizer.is_fast:
+        raise SetupError(Problem("its tokenizer has no fast form", str(folder), field="model"))
+    model.config.pad_token_id = tokenizer.pad_token_id
     return model.float(), tokenizer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from judgebench.runner.bench import BenchConfig
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 KEY = "scorers"
+_FIELD = re.compile(r"{(\w+)}")
 
 
 class ScorerConfig(Strict):
@@ -82,12 +84,70 @@ class MeteorConfig(ReferencesConfig):
     synonyms: bool = True
 
 
+class PairsConfig(ReferencesConfig):
+    """What scorers have in common that read an answer with each reference in turn."""
+
+    references: Literal["max", "mean"] = "max"
+
+
+class BertScoreConfig(PairsConfig):
+    """BERTScore by an `encoder`: `minilm`, a folder, or a hub name. Without a `layer` it is the one
+    that the authors recommend where they know the encoder, else the last."""
+
+    scorer: Literal["bertscore"]
+    encoder: str = "minilm"
+    layer: int | None = None
+    measure: Literal["f1", "precision", "recall"] = "f1"
+
+
+class MoverScoreConfig(PairsConfig):
+    """MoverScore by the last `layers` of an `encoder`, of words or of pairs of words (`ngram`)."""
+
+    scorer: Literal["moverscore"]
+    encoder: str = "minilm"
+    layers: int = Field(default=5, ge=1)
+    ngram: Literal[1, 2] = 1
+
+
+class LearnedConfig(PairsConfig):
+    """A classifier or regressor of texts: a `model` by folder or hub name, which `reads` one text
+    or two. One number is the score; of several labels it is the probability of `label`, or without
+    one the expected place of the label in the model's order."""
+
+    scorer: Literal["learned"]
+    model: str
+    reads: tuple[str, ...] = Field(default=("{reference}", "{answer}"), min_length=1, max_length=2)
+    label: str | None = None
+    better: Literal["higher", "lower", ""] = ""
+
+    @field_validator("reads")
+    @classmethod
+    def _known(cls, reads: tuple[str, ...]) -> tuple[str, ...]:
+        fields = set(_FIELD.findall("".join(reads)))
+        if "answer" not in fields or fields - {"question", "answer", "reference"}:
+            raise ValueError("must hold {answer}, and may hold {question} and {reference}")
+        return reads
+
+
+class RadGraphConfig(PairsConfig):
+    """F1-RadGraph by the package radgraph; `model` is one of its names, or a folder of that name.
+    `level`: entities, with `partial` also whether they have relations, with `complete` which."""
+
+    scorer: Literal["radgraph"]
+    model: str = "modern-radgraph-xl"
+    level: Literal["simple", "partial", "complete"] = "partial"
+
+
 SIMPLE = ("length", "random-number", "question-overlap")
 MODELS: Mapping[str, type[ScorerConfig]] = {
     "column": ColumnConfig,
     **dict.fromkeys(("rouge-1", "rouge-2", "rouge-l"), RougeConfig),
     **dict.fromkeys(("bleu", "chrf", "chrf++", "ter"), SacrebleuConfig),
     "meteor": MeteorConfig,
+    "bertscore": BertScoreConfig,
+    "moverscore": MoverScoreConfig,
+    "learned": LearnedConfig,
+    "radgraph": RadGraphConfig,
     **dict.fromkeys(SIMPLE, SimpleConfig),
 }
 ABOUT: Mapping[str, str] = {
@@ -100,6 +160,10 @@ ABOUT: Mapping[str, str] = {
     "chrf++": "chrF++: chrF with words and pairs of words (0 to 100)",
     "ter": "TER: edits per 100 words of the reference, lower is better; slow on long texts",
     "meteor": "METEOR: words, stems and synonyms (0 to 1); synonyms need WordNet's data",
+    "bertscore": "BERTScore: tokens matched by an encoder (F1, precision or recall, up to 1)",
+    "moverscore": "MoverScore: 1 minus the least effort to turn the answer into the reference",
+    "learned": "any classifier or regressor of texts, by folder (BLEURT, NLI, quality)",
+    "radgraph": "F1-RadGraph: clinical entities and relations shared (0 to 1); package radgraph",
     "length": "for comparison: how many words the answer has",
     "random-number": "for comparison: a draw that depends on the answer alone",
     "question-overlap": "for comparison: share of the question's words that the answer repeats",

@@ -15,17 +15,23 @@ from judgebench.runner.bench import Bench, Gathered, no_texts
 from judgebench.runner.extension import LearntJudge
 from judgebench.runner.judging import Work
 from judgebench.scorers.config import (
+    BertScoreConfig,
     ColumnConfig,
     FitEntry,
+    LearnedConfig,
     MeteorConfig,
+    MoverScoreConfig,
+    RadGraphConfig,
     RougeConfig,
     SacrebleuConfig,
     ScorerConfig,
     ScorerEntry,
     SimpleConfig,
 )
+from judgebench.scorers.embedding import bertscore, moverscore
 from judgebench.scorers.fit import check_fits, fitted_judges
 from judgebench.scorers.kept import KeptScores
+from judgebench.scorers.learned import learned, radgraph
 from judgebench.scorers.ngram import Ngram
 from judgebench.scorers.scorer import Scorer
 from judgebench.scorers.simple import Column, Simple
@@ -48,6 +54,14 @@ def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -
             return Simple(config)
         case RougeConfig() | SacrebleuConfig() | MeteorConfig():
             return Ngram(config, answers)
+        case BertScoreConfig():
+            return bertscore(config, answers, beside)
+        case MoverScoreConfig():
+            return moverscore(config, answers, beside)
+        case LearnedConfig():
+            return learned(config, answers, beside)
+        case RadGraphConfig():
+            return radgraph(config, answers, beside)
     raise TypeError(type(config))
 
 

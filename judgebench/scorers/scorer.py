@@ -33,8 +33,11 @@ class Scorer(Protocol):
     options, rule for several references, versions of libraries, hash of weights (and `runtime`,
     which is not hashed). `at_once` answers are scored in one call."""
 
-    better: Better
-    at_once: int
+    @property
+    def better(self) -> Better: ...
+
+    @property
+    def at_once(self) -> int: ...
 
     @property
     def about(self) -> Mapping[str, Any]: ...

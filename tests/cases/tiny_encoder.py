@@ -33,3 +33,29 @@ def tiny_bert(folder: Path, words: Iterable[str], positions: int = 64) -> Path:
         BertModel(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
+
+
+def tiny_roberta(folder: Path, words: Iterable[str], spaced: bool) -> Path:
+    """A RoBERTa of two layers over byte pairs of `words`; its vocabulary brings the space before a
+    first word where it is `spaced`."""
+    import torch
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
+
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    pairs = ByteLevelBPETokenizer()
+    pairs.train_from_iterator([" ".join(words)] * 3, 300, 1, special_tokens=special)
+    folder.mkdir(parents=True)
+    pairs.save_model(str(folder))
+    read = RobertaTokenizer.from_pretrained(
+        folder, add_prefix_space=spaced, model_max_length=60, cls_token="<s>", sep_token="</s>"
+    )
+    read.save_pretrained(folder)
+    config = RobertaConfig(
+        vocab_size=len(read), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=64, max_position_embeddings=62, pad_token_id=1,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        RobertaModel(config).save_pretrained(folder)
+    return folder

@@ -1,0 +1,147 @@
+"""Scorers that somebody trained: classifiers and regressors of texts, RadGraph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from importlib.metadata import version
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from judgebench.backends.checkpoint import identify
+from judgebench.backends.weights import sha256_of
+from judgebench.errors import Problem, SetupError
+from judgebench.records import Answer
+from judgebench.retrieval.encoder import (
+    Encoder,
+    config_of,
+    find_beside,
+    find_encoder,
+    open_encoder,
+)
+from judgebench.scorers.config import LearnedConfig, RadGraphConfig
+from judgebench.scorers.pairs import Pair, PairScorer, about_of
+from judgebench.scorers.scorer import Scored
+
+_FIELD = re.compile(r"{(question|answer|reference)}")
+_CUT = "the tail of what the model reads is cut"
+_ELSEWHERE = "or compute it elsewhere and name its column: {scorer: column, name: …, from: …}"
+
+
+def learned(config: LearnedConfig, answers: Sequence[Answer], beside: Path) -> PairScorer:
+    """A classifier or regressor of one text or two, such as BLEURT (Sellam et al. 2020) in the form
+    of transformers. The one number that it gives is the score; of several labels, the probability
+    of one, or the expected place.
+    Raises what `about_of` and finding an encoder raise, and SetupError for an unknown label."""
+    about = about_of(config, answers, "torch", "transformers")
+    name = find_beside(config.model, beside, "model")
+    folder = find_encoder(name, "model")
+    weigh = _weighed(config, config_of(folder, "model"))
+    held: list[Encoder] = []
+
+    def scored(pairs: Sequence[Pair]) -> Sequence[Scored]:
+        import torch
+
+        if not held:
+            held.append(open_encoder(name, head=True))
+        (model,) = held
+        inputs = [tuple(_filled(one, *pair) for one in config.reads) for pair in pairs]
+        found = [Scored.none("there is no question")] * len(pairs)
+        asked = [i for i, (answer, _) in enumerate(pairs) if _asks(config, answer)]
+        texts = [inputs[i] if len(config.reads) > 1 else inputs[i][0] for i in asked]
+        for places, batch in model.batches(texts):
+            with torch.inference_mode():
+                values = weigh(model.model(**batch).logits.double()).tolist()
+            for place, value, read in zip(places, values, batch.encodings, strict=True):
+                found[asked[place]] = Scored(value, reason=_CUT if read.overflowing else "")
+        return found
+
+    about |= {
+        "model": identify(str(folder)), "reads": list(config.reads), "label": config.label,
+        "transformers": version("transformers"), "runtime": {"torch": version("torch")},
+    }  # fmt: skip
+    fields = _FIELD.findall("".join(config.reads))
+    return PairScorer(config, about, scored, held.clear, config.better, reads=fields)
+
+
+def _asks(config: LearnedConfig, answer: Answer) -> bool:
+    return bool(answer.question.strip()) or "{question}" not in "".join(config.reads)
+
+
+def _filled(template: str, answer: Answer, reference: str) -> str:
+    """All in one go, so that no text of theirs is read as a field."""
+    texts = {"question": answer.question, "answer": answer.text, "reference": reference}
+    return _FIELD.sub(lambda match: texts[match[1]], template)
+
+
+def _weighed(config: LearnedConfig, model: Any) -> Any:
+    """What makes scores (texts,) of logits (texts, labels)."""
+    import torch
+
+    labels = [str(model.id2label[i]) for i in range(model.num_labels)]
+    each = model.problem_type == "multi_label_classification"
+    several = ", ".join(labels) if len(labels) > 1 else "none: it gives one number"
+    if config.label is not None and (len(labels) == 1 or config.label not in labels):
+        raise SetupError(
+            Problem("is no label of the model", "", None, "label", config.label, several)
+        )
+    if config.label is None and each:
+        message = "is missing: labels that do not exclude each other have no common score"
+        raise SetupError(Problem(message, "", None, "label", "", several))
+    if len(labels) == 1:
+        return lambda logits: logits[:, 0]
+    if config.label is None:
+        places = torch.arange(len(labels), dtype=torch.float64)
+        return lambda logits: logits.softmax(dim=-1).cpu() @ places
+    place = labels.index(config.label)
+    return lambda logits: (logits.sigmoid() if each else logits.softmax(dim=-1))[:, place]
+
+
+def radgraph(config: RadGraphConfig, answers: Sequence[Answer], beside: Path) -> PairScorer:
+    """F1-RadGraph (Delbrouck et al. 2022) by the package radgraph: how many entities of radiology
+    answer and reference share.
+    Raises SetupError where package or weights cannot be had, and what `about_of` raises."""
+    about = about_of(config, answers)
+    if find_spec("radgraph") is None:
+        message = f"needs the package radgraph and its weights: pip install radgraph; {_ELSEWHERE}"
+        raise SetupError(Problem(message, field="scorer", found="radgraph"))
+    held: list[Any] = []
+
+    def opened() -> Any:
+        if not held:
+            held.append(_radgraph(config, beside))
+        return held[0]
+
+    def scored(pairs: Sequence[Pair]) -> Sequence[Scored]:
+        if not pairs:
+            return []
+        model, _ = opened()
+        _, values, _, found = model(
+            hyps=[answer.text for answer, _ in pairs], refs=[true for _, true in pairs]
+        )
+        bare = ["" if one["entities"] else "the reference holds no entity" for one in found]
+        return [Scored(float(v), reason=why) for v, why in zip(values, bare, strict=True)]
+
+    about |= {"level": config.level, "radgraph": version("radgraph"), "model": opened()[1]}
+    return PairScorer(config, about, scored, held.clear)
+
+
+def _radgraph(config: RadGraphConfig, beside: Path) -> tuple[Any, Any]:
+    """The package's scorer, and which weights it loaded."""
+    from radgraph import F1RadGraph
+    from radgraph.radgraph import CACHE_DIR
+
+    own = beside / config.model
+    folder = own if own.is_dir() else Path(CACHE_DIR) / config.model
+    how = {"model_type": folder.name, "model_cache_dir": str(folder.parent)}
+    try:
+        with redirect_stdout(StringIO()):
+            model = F1RadGraph(reward_level=config.level, **how)
+        return model, [folder.name, sha256_of(folder / "weights.th", remember=True)]
+    except Exception as error:  # the package raises what it meets, and asserts
+        said = " ".join(str(error).split())[:200]
+        message = f"the package radgraph cannot open its weights: {said}; {_ELSEWHERE}"
+        raise SetupError(Problem(message, field="model", found=config.model)) from error

@@ -1,0 +1,301 @@
+"""BERTScore is that of its library, MoverScore that of its paper; both by encoders that are small,
+but real."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from tiny_encoder import tiny_bert, tiny_roberta
+
+from judgebench.errors import SetupError
+from judgebench.records import Answer
+from judgebench.scorers.config import scorer_config
+from judgebench.scorers.kept import KeptScores, signature_of
+from judgebench.scorers.open import open_scorer
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scored, Scorer
+
+pytestmark = pytest.mark.transformers
+pytest.importorskip("transformers", reason="needs the extra `semantic`")
+pytest.importorskip("ot", reason="needs the extra `semantic`")
+
+from judgebench.retrieval.encoder import Encoder  # noqa: E402
+from judgebench.scorers.embedding import idf, movers_distance, ngrams, power_means  # noqa: E402
+
+_WORDS = "the patient takes aspirin daily and no other drug she has pain in left knee ."
+WORDS = _WORDS.split()
+NOTES = (
+    ("The patient takes aspirin daily.", "She takes aspirin every day."),
+    ("No allergies. BP 120/80.", "No known allergies; blood pressure 120/80."),
+    ("Yes", "Yes."),
+    ("Unaffordable électrocardiogram", "Chest X-ray was normal, no pneumothorax."),
+    ("pain " * 700, "pain in the left knee"),
+    ("No pain", "knee " * 700),
+)
+texts = st.one_of(
+    st.sampled_from(["", " \n", "\u200b", "[SEP]", "zzz"]),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=90).map(" ".join),
+)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_bert(tmp_path_factory.mktemp("encoders") / "bert", WORDS)
+
+
+def opened(how: dict[str, object], pairs: Sequence[tuple[str, str | None]]) -> Scorer:
+    return open_scorer(scorer_config(how), answers_of(pairs), Path())
+
+
+def answers_of(pairs: Sequence[tuple[str, str | None]]) -> list[Answer]:
+    return [Answer(f"i{n}", said, reference=true) for n, (said, true) in enumerate(pairs)]
+
+
+def of(how: dict[str, object], pairs: Sequence[tuple[str, str | None]]) -> Sequence[Scored]:
+    return opened(how, pairs).score(answers_of(pairs))
+
+
+# --- BERTScore -----------------------------------------------------------------------------------
+
+
+def library(encoder: Path, layer: int, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    """Precision, recall and F1 (3, pairs) as bert-score computes them."""
+    bert_score = pytest.importorskip("bert_score", reason="bert-score is the oracle")
+    scorer = bert_score.BERTScorer(str(encoder), num_layers=layer, device="cpu")
+    scorer._tokenizer.model_max_length = min(scorer._tokenizer.model_max_length, 512)
+    return np.stack(scorer.score(*map(list, zip(*pairs, strict=True))))
+
+
+@pytest.mark.parametrize("layer", [6, 3])
+def test_bertscore_is_that_of_the_library(minilm: Path, layer: int) -> None:
+    expected = library(minilm, layer, NOTES)
+    for row, measure in enumerate(("precision", "recall", "f1")):
+        how = {"scorer": "bertscore", "encoder": str(minilm), "layer": layer, "measure": measure}
+        found = of(how, NOTES)
+        assert [one.value for one in found] == pytest.approx(expected[row], abs=1e-5)
+        cut = [f"the tail of the {which} is cut" for which in ("answer", "reference")]
+        assert [one.reason for one in found] == ["", "", "", "", *cut]
+
+
+def test_byte_pairs_are_read_after_a_space_as_the_library_reads_them(tmp_path: Path) -> None:
+    """Under transformers 5 the library forgets the space, unless the vocabulary brings it."""
+    spaced, plain = (tiny_roberta(tmp_path / str(x), WORDS, x) for x in (True, False))
+    pairs = [(said, true) for said, true in NOTES if len(said + true) < 100]
+    how = {"scorer": "bertscore", "layer": 2}
+    found = [one.value for one in of({**how, "encoder": str(spaced)}, pairs)]
+    assert found == pytest.approx(library(spaced, 2, pairs)[2], abs=1e-5)
+    assert [one.value for one in of({**how, "encoder": str(plain)}, pairs)] == found
+
+
+def test_the_best_or_the_mean_of_several_references(minilm: Path) -> None:
+    both = '["No pain.", "Pain in the left knee"]'
+    how = {"scorer": "bertscore", "encoder": str(minilm)}
+    pairs = [("knee pain", "No pain."), ("knee pain", "Pain in the left knee")]
+    each = [one.value for one in of(how, pairs)]
+    assert of(how, [("knee pain", both)])[0].value == pytest.approx(max(each), abs=1e-6)
+    (mean,) = of({**how, "references": "mean"}, [("knee pain", both)])
+    assert mean.value == pytest.approx(sum(each) / 2, abs=1e-6)
+
+
+def test_each_text_is_embedded_once_also_over_calls(
+    bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    tokens = Encoder.tokens
+
+    def counted(self: Encoder, texts: Sequence[str], layers: Sequence[int]):  # type: ignore[no-untyped-def]
+        read.extend(texts)
+        return tokens(self, texts, layers)
+
+    monkeypatch.setattr(Encoder, "tokens", counted)
+    pairs = [(f"{word} {system}", word) for system in ("pain", "knee") for word in WORDS]
+    scorer = opened({"scorer": "bertscore", "encoder": str(bert)}, pairs)
+    answers = answers_of(pairs)
+    for start in range(0, len(answers), 5):
+        scorer.score(answers[start : start + 5])
+    assert len(read) == len(set(read)) == 3 * len(WORDS)
+
+
+def test_what_is_held_is_bounded(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import judgebench.scorers.embedding as embedding
+
+    pairs = [(" ".join(WORDS[: 1 + n % 9]), f"knee {WORDS[n % 7]}") for n in range(40)]
+    how = {"scorer": "bertscore", "encoder": str(bert)}
+    expected = [one.value for one in of(how, pairs)]
+    monkeypatch.setattr(embedding, "_HELD", 2_000)
+    scorer, answers = opened(how, pairs), answers_of(pairs)
+    found = [scorer.score([answer])[0].value for answer in answers]
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+# --- What holds of both ---------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(pairs=st.lists(st.tuples(texts, texts), min_size=2, max_size=7))
+@pytest.mark.parametrize("name", ["bertscore", "moverscore"])
+def test_no_text_changes_the_score_of_another(
+    bert: Path, name: str, pairs: list[tuple[str, str]]
+) -> None:
+    """Least of all an empty one; the corpus that words are weighed by is the same."""
+    corpus = [(" ".join(WORDS[i : i + 4]), " ".join(WORDS[i : i + 5])) for i in range(12)]
+    layers = {"layers": 2} if name == "moverscore" else {}
+    scorer = _kept_open(name, bert, tuple(corpus), tuple(layers.items()))
+    answers = answers_of(pairs)
+    together = scorer.score(answers)
+    for answer, one in zip(answers, together, strict=True):
+        (alone,) = scorer.score([answer])
+        assert (alone.status, alone.reason) == (one.status, one.reason)
+        if one.value is None:
+            assert alone.value is None
+        else:
+            assert alone.value == pytest.approx(one.value, abs=1e-5)
+            assert np.isfinite(one.value)
+            assert one.value <= 1 + 1e-5
+        if not answer.text.strip():
+            assert one.reason == EMPTY_ANSWER
+        elif not (answer.reference or "").strip():
+            assert one.reason == NO_REFERENCE
+
+
+@functools.cache
+def _kept_open(name: str, bert: Path, corpus: tuple, layers: tuple) -> Scorer:  # type: ignore[type-arg]
+    return opened({"scorer": name, "encoder": str(bert), **dict(layers)}, corpus)
+
+
+@pytest.mark.parametrize("name", ["bertscore", "moverscore"])
+def test_what_has_no_score_says_why(minilm: Path, name: str) -> None:
+    pairs = [("", "a"), ("a", None), ("a", " "), ("\u200b", "a"), ("a", "\u200b"), ("a b", "b c")]
+    found = of({"scorer": name, "encoder": str(minilm)}, pairs)
+    assert [one.reason for one in found] == [
+        EMPTY_ANSWER, NO_REFERENCE, NO_REFERENCE, "the encoder reads no word of the answer",
+        "the encoder reads no word of the reference", "",
+    ]  # fmt: skip
+    assert [one.value is None for one in found] == [True] * 5 + [False]
+
+
+def test_the_signature_changes_with_all_that_matters(bert: Path, minilm: Path) -> None:
+    pairs = [("knee pain", "pain")]
+    ways = [
+        {"scorer": "bertscore", "encoder": str(bert)},
+        {"scorer": "bertscore", "encoder": str(minilm)},
+        {"scorer": "bertscore", "encoder": str(bert), "layer": 1},
+        {"scorer": "bertscore", "encoder": str(bert), "measure": "recall"},
+        {"scorer": "bertscore", "encoder": str(bert), "references": "mean"},
+        {"scorer": "moverscore", "encoder": str(bert), "layers": 2},
+        {"scorer": "moverscore", "encoder": str(bert), "layers": 1},
+        {"scorer": "moverscore", "encoder": str(bert), "layers": 2, "ngram": 2},
+    ]
+    scorers = [opened(how, pairs) for how in ways]
+    other = opened(ways[5], [("knee", "pain")])  # the words' weights are of other texts
+    assert len({signature_of(one) for one in [*scorers, other]}) == 9
+    assert signature_of(opened(ways[0], pairs)) == signature_of(scorers[0])
+    assert scorers[0].about["layers"] == [2]
+    assert scorers[0].about["idf"] is False
+
+
+def test_errors_name_the_setting(bert: Path, tmp_path: Path) -> None:
+    wrong = [
+        ({"scorer": "bertscore", "encoder": str(bert), "layer": 3}, "layer: is no layer of"),
+        ({"scorer": "bertscore", "encoder": str(bert), "layer": 3}, "found 3; allowed: 0 to 2"),
+        ({"scorer": "moverscore", "encoder": str(bert), "layers": 4}, "found -1; allowed: 0 to 2"),
+        ({"scorer": "bertscore", "encoder": str(tmp_path / "x")}, "encoder: no such folder"),
+        (
+            {"scorer": "bertscore", "encoder": str(bert), "reference_columns": ["r"]},
+            "reference_columns: is no column that the data keeps",
+        ),
+    ]
+    for how, message in wrong:
+        with pytest.raises(SetupError, match=message):
+            opened(how, [("a", "b")])
+
+
+def test_scores_are_kept_and_read_again_without_the_encoder(bert: Path, tmp_path: Path) -> None:
+    import shutil
+
+    place = tmp_path / "bert"
+    shutil.copytree(bert, place)
+    pairs = [("knee pain", "pain"), ("", "pain"), ("pain", "knee")]
+    how, answers = {"scorer": "bertscore", "encoder": str(place)}, answers_of(pairs)
+    first = KeptScores(opened(how, pairs), tmp_path / "kept")
+    found = first.of(answers)
+    scorer = opened(how, pairs)
+    shutil.rmtree(place)
+    assert KeptScores(scorer, tmp_path / "kept").of(answers) == found
+
+
+# --- MoverScore ----------------------------------------------------------------------------------
+
+
+def test_the_distance_is_the_least_effort() -> None:
+    """That of the linear program, solved by scipy."""
+    rng = np.random.default_rng(5)
+    for n, m in ((1, 1), (1, 4), (3, 5), (6, 6)):
+        x, y = rng.normal(size=(n, 3)), rng.normal(size=(m, 3))
+        a, b = rng.random(n) + 0.1, rng.random(m) + 0.1
+        cost = np.linalg.norm(x[:, None] - y[None], axis=-1)
+        rows, columns = np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))
+        mass = np.concatenate([a / a.sum(), b / b.sum()])
+        least = linprog(cost.ravel(), A_eq=np.vstack([rows, columns]), b_eq=mass).fun
+        assert movers_distance(x, a, y, b) == pytest.approx(least, abs=1e-8)
+
+
+def test_ngrams_are_weighed_sums_and_weigh_what_their_words_weigh() -> None:
+    vectors = np.array([[9.0, 9.0], [2.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 9.0]])
+    weights = np.array([0.0, 1.0, 2.0, 0.0, 0.0])
+    found, total = ngrams(vectors, weights, 1)
+    assert found.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert total.tolist() == [1.0, 2.0]
+    found, total = ngrams(vectors, weights, 2)
+    assert found == pytest.approx(np.array([[1, 0], [0.5**0.5, 0.5**0.5], [0, 1]]))
+    assert total.tolist() == [1.0, 3.0, 2.0]
+    (few, total) = ngrams(vectors[1:2], weights[1:2], 2)
+    assert few.tolist() == [[1.0, 0.0]]
+    assert total.tolist() == [1.0]
+    assert ngrams(vectors[:1], weights[:1], 1)[1].tolist() == []
+
+
+def test_power_means_are_minimum_mean_and_maximum_of_vectors_of_length_1() -> None:
+    states = np.array([[[3.0, 4.0]], [[0.0, 2.0]]])
+    assert power_means(states) == pytest.approx(np.array([[0.0, 0.8, 0.3, 0.9, 0.6, 1.0]]))
+
+
+def test_a_rare_word_weighs_more() -> None:
+    rarity = idf([{1, 2}, {1, 3}], 2)
+    assert [rarity(1), rarity(2), rarity(9)] == pytest.approx([0, np.log(1.5), np.log(3)])
+
+
+def test_moverscore_by_hand(bert: Path) -> None:
+    """One word each, and one layer: 1 minus the distance of the two vectors. Punctuation and
+    subwords are passed over; every word that is in all texts weighs nothing."""
+    how = {"scorer": "moverscore", "encoder": str(bert), "layers": 1}
+    corpus = [("knee .", "pain"), ("pain", "knee"), ("drug", "drug")]
+    scorer = opened(how, corpus)
+    encoder = open_encoder_of(bert)
+    (x,), (y,) = (encoder.tokens([text], [2]) for text in ("knee .", "pain"))
+    x, y = (one.states[0, 1] / np.linalg.norm(one.states[0, 1]) for one in (x, y))
+    found = scorer.score(answers_of(corpus))
+    assert found[0].value == pytest.approx(1 - np.linalg.norm(x - y), abs=1e-5)
+    assert found[2].value == pytest.approx(1, abs=1e-6)
+    (same,) = of(how, [("knee", "pain")])
+    assert same.reason == "every word of the answer is in all texts: none has a weight"
+
+
+def open_encoder_of(folder: Path) -> Encoder:
+    from judgebench.retrieval.encoder import open_encoder
+
+    return open_encoder(str(folder))
+
+
+def test_moverscore_knows_a_paraphrase_from_another_text(minilm: Path) -> None:
+    pairs = [*NOTES[:2], (NOTES[0][0], NOTES[1][1]), (NOTES[1][0], NOTES[0][1])]
+    for ngram in (1, 2):
+        found = of({"scorer": "moverscore", "encoder": str(minilm), "ngram": ngram}, pairs)
+        values = [one.value or 0.0 for one in found]
+        assert min(values[:2]) > max(values[2:])

@@ -1,0 +1,84 @@
+"""Scorers by models say what they need where it is not there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgebench.errors import MissingExtra, SetupError
+from judgebench.records import Answer
+from judgebench.scorers.config import LearnedConfig, scorer_config
+from judgebench.scorers.open import open_scorer
+
+ANSWERS = [Answer("1", "No pain.", reference="No pain")]
+
+
+def opened(how: Any) -> object:
+    return open_scorer(scorer_config(how), ANSWERS, Path())
+
+
+@pytest.mark.parametrize(
+    ("how", "hidden", "named"),
+    [
+        ("bertscore", ["torch", "transformers"], "torch and transformers"),
+        ("moverscore", ["torch", "transformers", "ot"], "torch and transformers and POT"),
+        ({"scorer": "learned", "model": "m"}, ["torch", "transformers"], "torch and transformers"),
+    ],
+)
+def test_the_extra_that_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, how: Any, hidden: list[str], named: str
+) -> None:
+    for name in hidden:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtra) as error:
+        opened(how)
+    scorer = scorer_config(how).scorer
+    assert str(error.value) == (
+        f"the scorer {scorer} needs the package {named}, which is not installed: "
+        "pip install 'judgebench[semantic]'"
+    )
+
+
+def test_radgraph_may_be_computed_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "radgraph", None)
+    message = (
+        "needs the package radgraph and its weights: pip install radgraph; or compute it elsewhere "
+        "and name its column: {scorer: column, name: …, from: …}"
+    )
+    with pytest.raises(SetupError, match=re.escape(message)):
+        opened("radgraph")
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("learned", "model: Field required"),
+        ({"scorer": "bertscore", "measure": "f2"}, "measure: .*found 'f2'"),
+        ({"scorer": "bertscore", "references": "joint"}, "references: .*found 'joint'"),
+        ({"scorer": "moverscore", "ngram": 3}, "ngram: .*found 3"),
+        ({"scorer": "moverscore", "layers": 0}, "layers: .*found 0"),
+        (
+            {"scorer": "learned", "model": "m", "reads": ["{reference}"]},
+            r"reads: must hold \{answer\}, and may hold \{question\} and \{reference\}",
+        ),
+        (
+            {"scorer": "learned", "model": "m", "reads": ["{answer} {text}"]},
+            r"reads: must hold \{answer\}, and may hold \{question\} and \{reference\}",
+        ),
+        ({"scorer": "radgraph", "level": "all"}, "level: .*found 'all'"),
+    ],
+)
+def test_errors_name_the_setting(how: Any, message: str) -> None:
+    with pytest.raises(SetupError, match=message):
+        scorer_config(how)
+
+
+def test_a_run_that_may_contact_nobody_hears_of_the_weights() -> None:
+    config = scorer_config({"scorer": "learned", "model": "owner/model"})
+    assert isinstance(config, LearnedConfig)
+    assert config.weights == {"model": "owner/model"}
+    assert scorer_config("bertscore").weights == {"encoder": "minilm"}
