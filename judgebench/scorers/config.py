@@ -54,7 +54,7 @@ class SimpleConfig(ScorerConfig):
 
 class ReferencesConfig(ScorerConfig):
     """What scorers have in common that compare an answer with references: its reference, or each
-    text of a JSON list in its place, and those in `reference_columns`. `references` says what the
+    text of a list in its place, and those in `reference_columns`. `references` says what the
     score against several is: `max` (the best of their scores) or `mean`."""
 
     reference_columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
