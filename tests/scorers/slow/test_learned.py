@@ -188,5 +188,5 @@ def test_a_run_scores_by_a_model_beside_its_file_and_resumes_without_it(
 
 
 def scores_of(study: jb.Study) -> np.ndarray:
-    (scored,) = (one for one in study.beside["scorers"] if one.name == "learned")
+    (scored,) = (one for one in study.beside["scorers"].runs if one.name == "learned")
     return scores(scored.judged.verdicts, study.answers)
