@@ -10,7 +10,7 @@ from typing import Any
 from judgebench.errors import MissingExtra
 from judgebench.records import Answer
 from judgebench.scorers.config import PairsConfig
-from judgebench.scorers.references import over_references, references_of, require_columns
+from judgebench.scorers.references import about_columns, over_references, references_of
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, Scored
 
 Pair = tuple[Answer, str]  # with one of its references
@@ -67,10 +67,8 @@ def about_of(config: PairsConfig, answers: Sequence[Answer], *modules: str) -> d
     not installed, and SetupError for a column of references that the data lacks."""
     if lacking := [_PACKAGES.get(m, m) for m in modules if find_spec(m) is None]:
         raise MissingExtra(f"the scorer {config.scorer}", "semantic", " and ".join(lacking))
-    require_columns(answers, config.reference_columns, "reference_columns")
-    columns = {"reference_columns": list(config.reference_columns)}
-    more = columns if config.reference_columns else {}
-    return {"scorer": config.scorer, "references": config.references, **more}
+    columns = about_columns(answers, config.reference_columns)
+    return {"scorer": config.scorer, "references": config.references, **columns}
 
 
 def cut_of(answer: bool, reference: bool) -> str:
