@@ -52,7 +52,11 @@ from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
 from judgebench.learning.learnt import Cell, Learner, fold_cells
 from judgebench.learning.training import Material, material_of
+from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel
+from judgebench.runner.budget import Budget
+from judgebench.runner.judging import Work
+from judgebench.runner.stop import Stop
 from judgebench.scorers.config import SIMPLE, ColumnConfig, scorer_config
 from judgebench.scorers.fit import Cuts
 from judgebench.scorers.kept import KeptScores
@@ -64,6 +68,7 @@ from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_clust
 from judgebench.stats.consensus import median_label
 from judgebench.stats.peers import Bar, bar_of
 from judgebench.stats.thresholds import Choice, cautious_choice, why_no_choice
+from judgebench.store.folder import RunFolder
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.study.truth import TruthConfig
 from judgebench.tuning.by_system import BySystem
@@ -653,10 +658,11 @@ def learnt_labels(
 ) -> IntArray:
     """(items,) what is said of each answer by what was learnt in its cell; -1: nothing."""
     found, texts = np.full(len(material.answers), -1), material.rubric.metrics[0].label_texts
+    work = Work(RunFolder(home), NoProgress(), Budget(None), Stop())
     for cell in cells:
         folder = home / cell.name
         folder.mkdir(parents=True)
-        learner.fit(material.training(cell.train), folder, None)
+        learner.fit(material.training(cell.train), folder, work)
         tasks = (Task(material.answers[row]) for row in cell.judged.tolist())
         for row, verdict in zip(cell.judged, learner.judge(tasks, folder), strict=True):
             if verdict.labels:

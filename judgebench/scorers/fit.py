@@ -25,6 +25,7 @@ from judgebench.records import Verdict
 from judgebench.rubric import Rubric
 from judgebench.runner.bench import Bench, Gathered
 from judgebench.runner.judging import Work
+from judgebench.runner.stop import Interrupted
 from judgebench.scorers.config import SIMPLE, FitEntry, ScorerConfig, SimpleConfig, scorer_config
 from judgebench.scorers.kept import KeptScores
 from judgebench.stats.monotone import Rising, best_cuts, rises, rising
@@ -48,7 +49,11 @@ class Cuts:
         return {"cuts": "accuracy and balanced accuracy", "of": about, **runtime}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
-        scores = [one.value for one in self._kept.of(train.answers)]
+        def go_on(done: int) -> None:
+            if work.stop.wanted:
+                raise Interrupted
+
+        scores = [one.value for one in self._kept.of(train.answers, go_on)]
         given = np.array([math.nan if x is None else x for x in scores])
         usual = -1 if self._kept.scorer.better == "higher" else 1
         found = {}

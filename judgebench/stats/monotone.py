@@ -70,8 +70,8 @@ class Rising(NamedTuple):
 
     def at(self, score: FloatArray) -> FloatArray:
         """The probability of each label: (items,) -> (items, k)."""
-        above = np.stack([np.interp(score, self.knots, row) for row in self.above], axis=1)
-        above = np.pad(above, ((0, 0), (1, 1)), constant_values=((0, 0), (1, 0)))
+        rows = [np.interp(score, self.knots, row) for row in self.above]
+        above = np.column_stack([np.ones(len(score)), *rows, np.zeros(len(score))])
         return np.maximum(-np.diff(above, axis=1), 0)
 
 

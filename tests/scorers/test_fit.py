@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,22 @@ from study_case import SCORERS, write_notes
 import judgebench as jb
 from judgebench.decide.triage import PROBABILITY, SCORE
 from judgebench.errors import JudgesStopped
+from judgebench.learning.training import material_of
+from judgebench.progress import NoProgress
+from judgebench.records import Answer
 from judgebench.runner.bench import load_bench
+from judgebench.runner.budget import Budget
+from judgebench.runner.judging import Work
+from judgebench.runner.stop import Interrupted, Stop
+from judgebench.scorers.config import SimpleConfig
+from judgebench.scorers.fit import Cuts
+from judgebench.scorers.kept import KeptScores
+from judgebench.scorers.scorer import Scored
+from judgebench.scorers.simple import Simple
+from judgebench.store.folder import RunFolder
+from judgebench.study.answers import indexed
 from judgebench.study.study import JudgeVerdicts
+from judgebench.study.truth import TruthConfig
 
 GOOD = "judges:\n  - {name: judge, scorer: column, from: good, fit: {metric: omission}}"
 FITTED = {"length-fitted", "question-overlap-fitted", "random-number-fitted"}
@@ -84,6 +100,41 @@ def test_it_is_fitted_once(tmp_path: Path) -> None:
     before = {p: p.read_bytes() for p in (tmp_path / "run").rglob("*.jsonl")}
     jb.run(bench, tmp_path / "run")
     assert {p: p.read_bytes() for p in (tmp_path / "run").rglob("*.jsonl")} == before
+
+
+class Slow(Simple):
+    """Scores two at a time; `asked` are those that it scored."""
+
+    at_once = 2
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__(SimpleConfig(scorer="length"))
+        self._then, self.asked = then, []
+
+    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
+        self.asked += [answer.item_id for answer in answers]
+        self._then()
+        return super().score(answers)
+
+
+def test_stopped_while_it_learns_it_goes_on_with_the_scores_it_has(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, GOOD, questions=6)
+    loaded = load_bench(bench)
+    answers = indexed(list(loaded.answers))
+    rubric = loaded.rubric.only(["omission"])
+    train = material_of(rubric, answers, loaded.dataset.labels, TruthConfig(), 5).training(
+        np.arange(24)
+    )
+    work = Work(RunFolder(tmp_path), NoProgress(), Budget(None), Stop())
+    first = Slow(work.stop)
+    with pytest.raises(Interrupted):
+        Cuts(KeptScores(first, tmp_path), rubric).fit(train, tmp_path, work)
+    assert first.asked == ["n0", "n1"]
+    assert not (tmp_path / "cuts.json").exists()
+    second = Slow(lambda: None)
+    Cuts(KeptScores(second, tmp_path), rubric).fit(train, tmp_path, replace(work, stop=Stop()))
+    assert second.asked == [f"n{i}" for i in range(2, 24)]
+    assert (tmp_path / "cuts.json").exists()
 
 
 @pytest.mark.parametrize(
