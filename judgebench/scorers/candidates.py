@@ -12,7 +12,7 @@ from judgebench.results.part import LaneKind
 from judgebench.rubric import Metric
 from judgebench.scorers.reading import ScorerRun
 from judgebench.scorers.scorer import Better
-from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined, ratio
+from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined
 from judgebench.stats.association import LEVELS, Level, Rated
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.verdicts import scores
@@ -30,10 +30,6 @@ class Candidate:
     kind: LaneKind
     x: FloatArray
     turned: Turned = "as is"
-
-    @property
-    def declared(self) -> bool:
-        return self.turned != "undeclared"
 
 
 def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate]:
@@ -106,6 +102,17 @@ class Severities:
         """Numbers for all answers of the study (answers,) beside the humans."""
         return replace(self.mean, scores=x[self.rows])
 
+    def annotators(self) -> Iterator[tuple[str, Rated]]:
+        """Each maker's severities beside the mean of the others', of the answers that have both."""
+        given, known = ~np.isnan(self.each), np.nan_to_num(self.each)
+        for who, own, there in zip(self.makers, known.T, given.T, strict=True):
+            others = given.sum(axis=1) - there
+            rows = there & (others > 0)
+            if rows.any():
+                mean = (known.sum(axis=1) - own)[rows] / others[rows]
+                systems = None if self.mean.systems is None else self.mean.systems[rows]
+                yield who, Rated(own[rows], mean, self.mean.groups[rows].occurring(), systems)
+
     @property
     def levels(self) -> tuple[Level, ...]:
         """The levels at which anything can be said."""
@@ -130,16 +137,3 @@ def severities(study: Study, metric: Metric) -> Severities | None:
     known = codes if len(systems) > 2 else None
     mean = Rated(np.full(len(rows), np.nan), mean_of_defined(each), clusters, known)
     return Severities(humans.makers, rows, each, mean, tuple(systems))
-
-
-def beside_others(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of severities (rated, makers) each one's own and the mean of all others', both of the same
-    shape; NaN in both where one of them is missing.
-
-    >>> [side.tolist() for side in beside_others(np.array([[0.0, 1.0, 2.0]]))]
-    [[[0.0, 1.0, 2.0]], [[1.5, 1.0, 0.5]]]
-    """
-    given, known = ~np.isnan(x), np.nan_to_num(x)
-    others = given.sum(axis=1, keepdims=True) - given
-    mean = ratio(known.sum(axis=1, keepdims=True) - known, np.where(given, others, 0))
-    return np.where(np.isnan(mean), np.nan, x), mean

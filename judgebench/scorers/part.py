@@ -9,7 +9,7 @@ from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.scorers.redundant import redundancy_block
-from judgebench.scorers.result import BESIDE, MAIN, TESTED, TESTS, BesideHumans
+from judgebench.scorers.result import BESIDE, MAIN, MEDIAN, TESTED, TESTS, BesideHumans
 from judgebench.scorers.steady_part import steady_blocks
 from judgebench.stats.association import Coefficient, Level, critical_r, shows_nothing
 
@@ -23,7 +23,7 @@ _LEVELS: Mapping[Level, str] = {
     "system": "Over systems: mean scores and mean severities",
 }
 _FIRST = (TITLES[MAIN[1]], f"Minus the {BESIDE[0]}", f"{BESIDE[0]}: permutation p")
-CEILING = "An annotator beside the others"
+CEILING = "The median annotator beside the others"
 _TURNED = (
     "Scores that are better when higher are turned: a positive coefficient means that the scorer "
     "goes with the humans, who are taken by the mean severity of those who make the truth."
@@ -121,7 +121,7 @@ def _level(found: BesideHumans, level: Level) -> Table:
             name = f"{first.judge} (control)" if first["kind"] == "control" else first.judge
             cells = [_cell(row) for row in of] + [Cell(DASH)] * (len(TITLES) + 1 - len(of))
             rows.append((Cell(title), Cell(name), *cells, *_compared(found, first.judge, about)))
-        if ceiling := found.rows.select("ceiling", who="all", **about):
+        if ceiling := found.rows.select("ceiling", who=MEDIAN, **about):
             dashes = [Cell(DASH)] * (1 + len(_compared(found, "", about)))
             rows.append((Cell(title), Cell(CEILING), *map(_cell, ceiling), *dashes))
     compared = [
@@ -198,7 +198,7 @@ def _intervals(found: BesideHumans, level: Level, coefficient: Coefficient) -> I
             Lane(row.judge, "control" if row["kind"] == "control" else "judge", row.estimate)
             for row in found.rows.select("association", coefficient, metric=metric, level=level)
         ]
-        ceiling = found.rows.select("ceiling", coefficient, metric=metric, level=level, who="all")
+        ceiling = found.rows.select("ceiling", coefficient, metric=metric, level=level, who=MEDIAN)
         lanes += [Lane(CEILING, "human", row.estimate) for row in ceiling]
         lines.append((title, tuple(lanes)))
     title = f"{TITLES[coefficient]} of scorers with the humans' severities"

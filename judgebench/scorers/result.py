@@ -21,6 +21,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "pooled": ("permutation",), "within": ("permutation",), "system": ("permutation", "Williams"),
 }  # fmt: skip
 BESIDE = ("best control", "best scorer")
+MEDIAN = "the median annotator"
 SIGNIFICANT = 0.05
 
 
