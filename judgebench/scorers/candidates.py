@@ -43,19 +43,21 @@ def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate
     return found
 
 
-def judge_candidates(study: Study, metric: Metric) -> Iterator[Candidate]:
+def judge_candidates(
+    study: Study, metric: Metric, runs: Sequence[ScorerRun]
+) -> Iterator[Candidate]:
     """The judges that label an ordinal metric: the severity of the label, expected where each label
-    has a probability; of one that follows from a scorer that is not among those of the run, the
-    raw score."""
-    read = study.beside.get("scorers")
-    known = [_scored_by(run.about) for run in (read.runs if read else ())]
+    has a probability. Of one that follows from a score that is not among `runs`, the score; so of
+    controls."""
+    known = [_scored_by(run.about) for run in runs]
     for judge in study.judges:
-        of = (judge.about or {}).get("of")
-        if judge.kind == "control" or not judge.judges(metric) or (of and _scored_by(of) in known):
+        is_control, about = judge.kind == "control", judge.about or {}
+        left_out = _scored_by(about["of"]) in known if "cuts" in about else is_control
+        if left_out or not judge.judges(metric):
             continue
         x = severity_of(study, judge, metric)
         if not np.isnan(x).all():
-            yield Candidate(judge.name, "judge", x)
+            yield Candidate(judge.name, "control" if is_control else "judge", x)
 
 
 def _scored_by(about: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -74,13 +76,15 @@ def severity_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArra
     return np.where(labels >= 0, severities[labels], np.nan)
 
 
-def columns(study: Study, scorers: Sequence[Candidate]) -> Iterator[tuple[str, FloatArray]]:
+def columns(
+    study: Study, scorers: Sequence[Candidate], runs: Sequence[ScorerRun]
+) -> Iterator[tuple[str, FloatArray]]:
     """Each scorer's numbers as they are, and each judge's mean severity over metrics, by name
     (answers,)."""
     yield from ((c.name, -c.x if c.turned == "turned" else c.x) for c in scorers)
     said: dict[str, list[FloatArray]] = {}
     for metric in (m for m in study.rubric.metrics if m.of == "answer" and m.kind == "ordinal"):
-        for c in judge_candidates(study, metric):
+        for c in judge_candidates(study, metric, runs):
             said.setdefault(c.name, []).append(c.x)
     yield from ((name, mean_of_defined(np.stack(x, axis=1))) for name, x in said.items())
 

@@ -61,21 +61,21 @@ class _Side(NamedTuple):
 
 
 def measure_scorers(study: Study) -> BesideHumans | None:
-    """None where no scorer scored the study."""
+    """None where no scorer scored the study and no judge follows from a score."""
     read: ScorersRead | None = study.beside.get("scorers")
-    if read is None:
+    runs = read.runs if read else ()
+    if not runs and not any("cuts" in (judge.about or {}) for judge in study.judges):
         return None
-    runs = read.runs
     ordinal = [m for m in study.rubric.metrics if m.of == "answer" and m.kind == "ordinal"]
     known = {metric: severities(study, metric) for metric in ordinal}
     scorers, rows = scorer_candidates(study, runs), [*_counts(study, runs)]
     for metric, humans in known.items():
-        found = sorted([*scorers, *judge_candidates(study, metric)], key=_controls_last)
+        found = sorted([*scorers, *judge_candidates(study, metric, runs)], key=_controls_last)
         rows += _of_metric(metric.id, humans, found, study.resampling) if humans else ()
     rows += corrected(rows, ("test", "of", "level", "beside"))
-    names, x = zip(*columns(study, scorers), strict=True)
+    names, x = zip(*columns(study, scorers, runs), strict=True)
     rows += redundancy_rows(names, np.stack(x, axis=1), study.clusters, study.resampling)
-    rows += steady_rows(study, read)
+    rows += steady_rows(study, read) if read else ()
     beside = {metric.id: humans for metric, humans in known.items() if humans}
     titles = {metric.id: metric.title for metric in ordinal if metric.id in beside}
     return BesideHumans(titles, tuple(runs), Results(tuple(rows)), beside, study.gaps)

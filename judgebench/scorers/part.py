@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Intervals, Lane, Part
@@ -47,23 +48,22 @@ def scorers_part(found: BesideHumans) -> Part:
     levels = [level for level in _LEVELS if found.rows.select("association", level=level)]
     tables = tuple(_level(found, level) for level in levels)
     brief = tuple(map(_brief, tables[:1]))  # none where there are no human labels
+    same, steady = redundancy_block(found.rows), steady_blocks(found.rows, found.titles)
     blocks = (
         Block("Scorers beside humans", sentences, brief, _figures(found), on_screen=True),
         Block("At each level", tables=tables),
-        redundancy_block(found.rows),
-        *steady_blocks(found.rows, found.titles),
+        same,
+        *steady,
         Block("What could not be scored", tables=(_counts(found),), on_screen=True),
         Block("Signatures of the scorers", tables=(_signatures(found),), folded=True),
     )
-    screen = (Block("Scorers beside humans", sentences, brief),) if brief else ()
-    return Part(
-        "scorers",
-        "scorers beside humans",
-        found.rows,
-        blocks,
-        screen=screen,
-        paper=(*brief, *tables),
+    first = Block("Scorers beside humans", (*sentences, *same.text), brief)
+    screen = (
+        first,
+        *(replace(block, tables=block.tables if not brief else ()) for block in steady),
     )
+    title, paper = "scorers beside humans", (*brief, *tables)
+    return Part("scorers", title, found.rows, blocks, screen=screen, paper=paper)
 
 
 def _sentences(found: BesideHumans) -> Iterator[str]:
@@ -71,7 +71,9 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
         yield _worth(found, metric, title)
     systems = {len(humans.systems) for humans in found.humans.values() if "system" in humans.levels}
     yield from map(shows_nothing, sorted(systems))
-    if found.humans and not found.rows.select("ceiling"):
+    if not found.humans:
+        yield "There are no human labels to hold the scorers against."
+    elif not found.rows.select("ceiling"):
         yield "Each answer has one annotator's label: there is no human ceiling to compare with."
 
 

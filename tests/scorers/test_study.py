@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cluster_case import apart
 from scipy import stats
-from study_case import write_notes
+from study_case import LABELS, SCORERS, write_notes
 
 import judgebench as jb
 from judgebench.features import analyses
@@ -151,6 +152,73 @@ def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
     plain, corrected = (found.results.select("test", p, **about) for p in ("p", "p_holm"))
     assert len(plain) == 8  # four scorers, two metrics
     assert [r.estimate.value for r in corrected] == holm([r.estimate.value for r in plain])
+
+
+def names_of(found: Shown, metric: str) -> dict[str, str]:
+    """Who is held against the humans -> its kind."""
+    rows = found.results.select("association", "spearman", metric=metric, level="pooled")
+    return {row.judge: row["kind"] for row in rows}
+
+
+def test_a_judge_with_labels_is_a_scorer_too(tmp_path: Path) -> None:
+    judge = "judges: [{name: llm, verdicts: llm.csv}]"
+    bench, columns = write_notes(tmp_path, SCORERS, questions=10, more=judge)
+    said = np.clip(np.round(columns["omission"].mean(axis=1)) + np.arange(40) % 2, 0, 3).astype(int)
+    with (tmp_path / "llm.csv").open("w", newline="") as file:
+        lines = ((f"n{i}", LABELS[0][label]) for i, label in enumerate(said))
+        csv.writer(file).writerows([("item_id", "omission"), *lines])
+    found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
+    assert names_of(found, "omission")["llm"] == "judge"
+    assert "llm" not in names_of(found, "hallucination")
+    about = {"judge": "llm", "metric": "omission", "level": "pooled"}
+    rho = stats.spearmanr(said, columns["omission"].mean(axis=1)).statistic
+    assert found.results.find("spearman", "association", **about).value == pytest.approx(rho)
+    assert found.results.find("spearman", "redundancy", judge="llm", who="good").value is not None
+
+
+FITTED = "judges: [{name: judge, scorer: column, from: good, fit: {metric: omission}}]"
+
+
+def test_a_judge_that_follows_from_a_scorer_of_the_run_says_nothing_new(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, SCORERS, questions=10, more=FITTED)
+    found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
+    assert set(names_of(found, "omission")) == {"good", "twin", "noise", "gappy", *CONTROLS}
+
+
+def test_a_judge_alone_stands_there_with_its_score(tmp_path: Path) -> None:
+    bench, columns = write_notes(tmp_path, FITTED, questions=10)
+    found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
+    fitted = {f"{name}-fitted": "control" for name in CONTROLS}
+    assert names_of(found, "omission") == {"judge": "judge", **fitted}
+    about = {"judge": "judge", "metric": "omission", "level": "pooled"}
+    rho = stats.spearmanr(-columns["good"], columns["omission"].mean(axis=1)).statistic
+    assert found.results.find("spearman", "association", **about).value == pytest.approx(rho)
+
+
+@pytest.mark.parametrize(
+    ("drop", "more", "said"),
+    [
+        ("BC", "", "Each answer has one annotator's label: there is no human ceiling"),
+        ("", "controls: false", "Omission: gappy goes with the humans most (rho 1.000)"),
+    ],
+)
+def test_what_is_lacking_is_said(tmp_path: Path, drop: str, more: str, said: str) -> None:
+    bench, _ = write_notes(tmp_path, questions=10, more=more)
+    with (tmp_path / "labels.csv").open(newline="") as file:
+        rows = [row for row in csv.reader(file) if row[1] not in drop]
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
+    assert said in joined(str(found))
+
+
+def test_scorers_without_human_labels(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, questions=10, more="controls: [random]")
+    bench.write_text(bench.read_text().replace("[answers.csv, labels.csv]", "answers.csv"))
+    found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
+    text = found.part.screen[0].text
+    assert text[0] == "There are no human labels to hold the scorers against."
+    assert text[1].startswith("twin is a function of good")
 
 
 def test_a_function_of_another_is_named_and_no_agreement(ran: Ran) -> None:
