@@ -23,16 +23,34 @@ SystemColumn = Annotated[
     str | None,
     typer.Option("--system", metavar="COLUMN", help="The column that names the system."),
 ]
+ScoreColumns = Annotated[
+    list[str] | None,
+    typer.Option("--column", metavar="COLUMN", help="A score. Default: all numbers. Repeatable."),
+]
+FlippedColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--flip", metavar="COLUMN",
+        help="Lower is better: change the sign. '*' fits any. Repeatable.",
+    ),
+]  # fmt: skip
+ReportFolder = Annotated[
+    Path | None, typer.Option("--to", metavar="FOLDER", help="Where to write a report.")
+]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--backend", metavar="BACKEND",
+        help="The model: a backend such as llamacpp:smollm2, or the YAML file of a judge.",
+    ),
+]  # fmt: skip
 
 
 def consistency(
     file: ScoreTable,
     group: GroupColumn = None,
     system: SystemColumn = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A score. Default: all numbers. Repeatable."),
-    ] = None,
+    column: ScoreColumns = None,
     ratio: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A score with a true zero. Repeatable."),
@@ -41,9 +59,7 @@ def consistency(
         float | None,
         typer.Option(min=0, metavar="X", help="Say how many runs give a mean this standard error."),
     ] = None,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where to write a report.")
-    ] = None,
+    to: ReportFolder = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -66,13 +82,7 @@ def answers(
     questions: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="A table with questions, of any format.")
     ],
-    backend: Annotated[
-        str,
-        typer.Option(
-            metavar="BACKEND",
-            help="Who answers: a backend such as llamacpp:smollm2, or the YAML file of a judge.",
-        ),
-    ],
+    backend: ModelOption,
     to: Annotated[Path, typer.Option(metavar="FILE", help="The CSV file to write.")],
     repeats: Annotated[
         int, typer.Option(min=1, metavar="N", help="How often each question is answered.")
@@ -133,12 +143,7 @@ def correlate(
     ] = None,
     group: GroupColumn = None,
     system: SystemColumn = None,
-    flip: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Lower is better: change the sign. '*' fits any. Repeatable."
-        ),
-    ] = None,
+    flip: FlippedColumns = None,
     weights: Annotated[
         list[str] | None,
         typer.Option(
@@ -152,9 +157,7 @@ def correlate(
             help="first, second and winner: Bradley-Terry and Elo as new columns. Repeatable.",
         ),
     ] = None,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where to write a report.")
-    ] = None,
+    to: ReportFolder = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,

@@ -12,6 +12,14 @@ from judgebench.cli.consent import confirm_keys
 from judgebench.cli.options import Budget as BudgetOption
 from judgebench.cli.options import Limit, LocalOnly, Seed
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
+from judgebench.scorers.commands import (
+    FlippedColumns,
+    GroupColumn,
+    ModelOption,
+    ReportFolder,
+    ScoreColumns,
+    SystemColumn,
+)
 
 app = Commands("Turn exam questions with options into open ones, have people check them, compare.")
 
@@ -20,15 +28,12 @@ Folder = Annotated[
 ]
 
 
-@app.command(epilog="Example: judgebench openqa make exam.csv --by writer.yaml --to open")
+@app.command(epilog="Example: judgebench openqa make exam.csv --backend writer.yaml --to open")
 def make(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Questions with options: a table of any format.")
     ],
-    by: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The model that writes: the YAML file of a judge."),
-    ],
+    backend: ModelOption,
     to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")],
     called: Annotated[
         list[str] | None,
@@ -61,13 +66,13 @@ def make(
     )
 
     names = dict(one.partition("=")[::2] for one in called or ())
-    model = the_writer(by, local_only)
+    model, of_file = the_writer(backend, local_only), Path(backend).suffix in (".yaml", ".yml")
     closed = read_questions(file, names, first)[:limit]
-    if not to.exists():
-        confirm_keys(by, [model])
+    if of_file and not to.exists():
+        confirm_keys(Path(backend), [model])
     to.mkdir(parents=True, exist_ok=True)
-    with writing(model, to / REPLIES, budget) as (backend, terms):
-        writer = QuestionWriter(backend, model.decoding, to / REPLIES)
+    with writing(model, to / REPLIES, budget) as (engine, terms):
+        writer = QuestionWriter(engine, model.decoding, to / REPLIES)
         found = open_questions(closed, writer, terms)
         left_out = write_questions(found, writer)
     kept = sum(bool(one.question and not one.reason) for one in found)
@@ -124,3 +129,40 @@ def agreement(
     from judgebench.scorers.openqa.validation import checked
 
     show({"openqa": checked(folder, tables, half_width)}, "", Output(verbose, quiet, as_json))
+
+
+@app.command(epilog="Example: judgebench openqa compare scores.csv closed.csv --system model")
+def compare(
+    opened: Annotated[
+        Path, typer.Argument(metavar="OPEN", help="Scores of open answers: `judgebench score`.")
+    ],
+    closed: Annotated[
+        Path,
+        typer.Argument(metavar="CLOSED", help="Which answers with options were right: a table."),
+    ],
+    correct: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Was it right? 1 or 0, yes or no.")
+    ] = "correct",
+    group: GroupColumn = None,
+    system: SystemColumn = None,
+    column: ScoreColumns = None,
+    flip: FlippedColumns = None,
+    to: ReportFolder = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Do systems that choose the right option also answer well without options?
+
+    Question and system stand in both tables (default: exam_id and system). Coefficients with
+    intervals over all answers, within questions and over systems.
+    """
+    from judgebench.report.place import write_in_place
+    from judgebench.scorers.correlate import Roles
+    from judgebench.scorers.openqa.compare import open_against_closed
+
+    where = Roles((), group or "exam_id", system or "system", flip or ())
+    found = open_against_closed(opened, closed, where, correct, column or ())
+    n, output = found.n_answers, Output(verbose, quiet, as_json)
+    written = write_in_place([found.part], to, name=opened.stem, answers=n)[0] if to else {}
+    show({"openqa": found}, opened.stem, output, written)

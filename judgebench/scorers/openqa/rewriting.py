@@ -159,11 +159,13 @@ def _proposals(
 
 def write_questions(found: Sequence[ExamQuestion], writer: QuestionWriter) -> Mapping[str, int]:
     """Write beside the replies what is kept, what is left out, and what made it. Returns how many
-    questions are left out for each reason."""
+    questions are left out for each reason. The id stands in `exam_id` too, since answers to the
+    questions get ids of their own."""
     folder, reasons = writer.path.parent, Counter(one.reason for one in found if one.reason)
     kept = [one for one in found if one.question and not one.reason]
     for name, some in ((KEPT, kept), (LEFT_OUT, [one for one in found if one.reason])):
-        lines = [to_line(one.model_dump(mode="json", exclude_defaults=True)) for one in some]
+        rows = [one.model_dump(mode="json", exclude_defaults=True) for one in some]
+        lines = [to_line({**row, "exam_id": row["item_id"]}) for row in rows]
         write_atomically(folder / name, "".join(lines).encode())
     prompts = {n: load_prompt(n, kind=QUESTIONS).content_hash for n in (*REWRITINGS, CHOOSE, CHECK)}
     about = {

@@ -53,7 +53,7 @@ def test_every_question_is_kept_or_left_out_with_a_reason(tmp_path: Path) -> Non
         for name in ("questions.jsonl", "left-out.jsonl")
     )
     assert [one["item_id"] for one in kept] == ["antidote", "case"]
-    assert kept[0]["reference"] == "Fomepizole"
+    assert (kept[0]["reference"], kept[0]["exam_id"]) == ("Fomepizole", "antidote")
     assert kept[0]["rewriting"] in ("rephrase", "from-answer")
     assert {one["item_id"] for one in out} == {"negative", "list", "vague", "told"}
     about = json.loads((tmp_path / "openqa.json").read_text())
@@ -167,7 +167,7 @@ def test_the_command_asks_a_server_and_says_what_became_of_each(
 
     with Loopback(play) as server:
         by = writer_file(tmp_path, f"openai-compatible:x@{server.base_url}")
-        arguments = ["openqa", "make", exam(tmp_path), "--by", by, "--to", tmp_path / "open"]
+        arguments = ["openqa", "make", exam(tmp_path), "--backend", by, "--to", tmp_path / "open"]
         code, out, err = call(*arguments, *(["--local-only"] if local else []))
         asked = len(server.bodies)
         assert call(*arguments)[0] == 0
@@ -184,8 +184,7 @@ def test_the_command_asks_a_server_and_says_what_became_of_each(
 
 def test_a_model_elsewhere_is_refused_where_all_must_stay_here(call: Any, tmp_path: Path) -> None:
     to = tmp_path / "open"
-    by = writer_file(tmp_path, "litellm:gpt-4o")
-    arguments = ["openqa", "make", exam(tmp_path), "--by", by, "--to", to]
+    arguments = ["openqa", "make", exam(tmp_path), "--backend", "litellm:gpt-4o", "--to", to]
     code, _, err = call(*arguments, "--local-only")
     assert code == 2
     assert "backend: contacts another machine" in err
