@@ -8,10 +8,10 @@ values of a table of systems, Holm's over the columns. `redundant` describes the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,30 +25,24 @@ from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.scorers.redundant import redundancy_rows
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.association import (
-    COEFFICIENTS,
-    Rated,
-    associations,
-    between_columns,
-)
+from judgebench.stats.association import COEFFICIENTS, Rated, associations
+from judgebench.stats.few_systems import between_columns
 from judgebench.stats.resample import DEFAULT_RESAMPLING
 from judgebench.stats.systems import bradley_terry, elo, wins_by_cluster
 
 Weights = Mapping[str, float]
+Numbers = Mapping[str, FloatArray]  # by column
+Pairs = Sequence[tuple[str, str]]  # of columns: one, and another that is held against it
 _PAIRS = ("first", "second", "winner")
-_TIES = ("", "tie")
+_RATINGS = (" Bradley-Terry", " Elo")
 
 
 @dataclass(frozen=True, repr=False)
 class Correlations(Shown):
-    """How the columns of a table go together. `units` says what its rows are: systems or items;
-    what is redundant is asked of `columns`, which are no averages of others."""
+    """How the columns of a table with so many answers, or systems, go together."""
 
-    name: str
     rows: Results
-    units: str
     n_answers: int
-    columns: Sequence[str]
 
     @property
     def results(self) -> Results:
@@ -72,18 +66,6 @@ class Roles:
     flip: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """The columns as numbers (rows, m); `parts` are the columns that an average is made of."""
-
-    names: Sequence[str]
-    x: FloatArray
-    parts: Mapping[str, Sequence[str]]
-
-    def __getitem__(self, name: str) -> FloatArray:
-        return self.x[:, self.names.index(name)]
-
-
 def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any]) -> Correlations:
     """The columns of a table of systems, or of items where a group is named, beside each other.
 
@@ -92,36 +74,41 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     SetupError with every problem of the tables.
     """
     named = [column for column in (roles.group, roles.system) if column]
-    weights = {name: of for name, of in more.items() if isinstance(of, Mapping)}
-    averaged = {column for of in weights.values() for column in of}
-    own = [column for column in roles.against if column not in weights]
-    read = read_columns(table, [*named, *own, *averaged])
+    averages = {name: of for name, of in more.items() if isinstance(of, Mapping)}
+    made = {f"{name}{end}" for name in more if name not in averages for end in _RATINGS}
+    against = [column for column in roles.against if column not in {*averages, *made}]
+    needed = dict.fromkeys([*against, *(column for of in averages.values() for column in of)])
+    if nothing := [name for name, of in averages.items() if not sum(of.values())]:
+        raise SetupError(Problem("the weights add up to 0", field=", ".join(nothing)))
+    read = read_columns(table, [*named, *needed])
+    names = [c for c in read.cells if c in {*read.numeric(), *needed} and c not in named]
+    own = dict(zip(names, read.numbers(*names).T, strict=True))
     systems = _systems(read, roles)
-    numbers = _numbers(read, named, weights, {*own, *averaged})
     for name, pairs in more.items():
-        if name not in weights:
-            numbers = _with_ratings(numbers, name, pairs, systems)
-    numbers = _flipped(numbers, roles.flip, read.file)
-    missing = [column for column in roles.against if column not in numbers.names]
-    if missing or len(numbers.names) < 2:
-        reason = Problem(
-            "no such column of numbers", read.file, None, "against", ", ".join(missing)
-        )
-        few = Problem("needs two columns of numbers", read.file)
-        raise SetupError(reason if missing else few)
-    groups = _codes(read.cells[roles.group]) if roles.group else np.arange(len(numbers.x))
+        own |= {} if name in averages else _ratings(name, pairs, systems)
+    means = {
+        name: sum((w * own[c] for c, w in of.items()), np.zeros(len(systems))) / sum(of.values())
+        for name, of in averages.items()
+    }
+    numbers = _flipped({**own, **means}, roles.flip, read.file)
+    if len(numbers) < 2:
+        raise SetupError(Problem("needs two columns of numbers", read.file))
+    pairs_of = [
+        (one, other)
+        for one in roles.against
+        for other in numbers
+        if other not in (*roles.against, *averages.get(one, ()))
+    ]
+    groups = _codes(read.cells[roles.group]) if roles.group else np.arange(len(systems))
     clusters = Clusters(groups, int(groups.max(initial=-1)) + 1)
-    if roles.group:
-        codes = _codes(read.cells[roles.system]) if roles.system else None
-        rows = [*_over_items(numbers, roles.against, clusters, codes)]
-    else:
-        rows = [*_over_systems(numbers, roles.against)]
-    own = [name for name in numbers.names if name not in numbers.parts]
-    x = np.stack([numbers[name] for name in own], axis=1)
-    ranked = bool(roles.group)
-    rows += redundancy_rows(own, x, clusters, DEFAULT_RESAMPLING, ranked=ranked)
-    units = "items" if roles.group else "systems"
-    return Correlations(Path(read.file).name, Results(tuple(rows)), units, len(numbers.x), own)
+    rows = (
+        [*_over_items(numbers, pairs_of, clusters, _codes(systems) if roles.system else None)]
+        if roles.group
+        else _over_systems(numbers, pairs_of)
+    )
+    x, ranked = np.stack([numbers[name] for name in own], axis=1), bool(roles.group)
+    rows += redundancy_rows([*own], x, clusters, DEFAULT_RESAMPLING, ranked=ranked)
+    return Correlations(Results(tuple(rows)), len(systems))
 
 
 def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:
@@ -134,9 +121,8 @@ def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:
             found[name.strip()] = {column.strip(): float(weight) for column, _, weight in parts}
         except ValueError:
             allowed = "NAME=COLUMN:WEIGHT,COLUMN:WEIGHT"
-            raise SetupError(
-                Problem("are no weights", "", None, "--weights", text, allowed)
-            ) from None
+            problem = Problem("are no weights", "", None, "--weights", text, allowed)
+            raise SetupError(problem) from None
     return found
 
 
@@ -145,12 +131,10 @@ def _systems(read: Columns, roles: Roles) -> Sequence[str]:
     texts = [c for c in read.cells if c not in read.numeric() and c != roles.group]
     column = roles.system or (texts[0] if texts else "")
     cells = read.cells[column] if column else [str(line) for line in read.lines]
-    if roles.group:
-        return cells
     again = [
         Problem("the system has two rows; --group names the items", read.file, line, column, cell)
         for i, (line, cell) in enumerate(zip(read.lines, cells, strict=True))
-        if cell in cells[:i]
+        if not roles.group and cell in cells[:i]
     ]
     if again:
         raise SetupError(again)
@@ -163,85 +147,57 @@ def _codes(cells: Sequence[str]) -> IntArray:
     return np.array([number.get(cell, -1) for cell in cells], dtype=np.int64)
 
 
-def _numbers(
-    read: Columns, named: Sequence[str], weights: Mapping[str, Weights], needed: set[str]
-) -> _Numbers:
-    numeric = set(read.numeric())
-    names = [c for c in read.cells if c not in named and (c in numeric or c in needed)]
-    found = dict(zip(names, read.numbers(*names).T, strict=True))
-    for name, of in weights.items():
-        found[name] = sum(w * found[c] for c, w in of.items()) / sum(of.values())
-    parts = {name: tuple(of) for name, of in weights.items()}
-    return _Numbers(tuple(found), np.stack(list(found.values()), axis=1), parts)
-
-
-def _flipped(numbers: _Numbers, flip: Sequence[str], file: str) -> _Numbers:
+def _flipped(numbers: Numbers, flip: Sequence[str], file: str) -> Numbers:
     """Columns that one of the names or patterns fits, times -1."""
-    x = numbers.x.copy()
     for pattern in flip:
-        fits = [n == pattern or fnmatchcase(n, pattern) for n in numbers.names]
-        if not any(fits):
-            allowed = ", ".join(numbers.names)
+        if not any(name == pattern or fnmatchcase(name, pattern) for name in numbers):
+            allowed = ", ".join(numbers)
             raise SetupError(Problem("fits no column", file, None, "flip", pattern, allowed))
-        x[:, fits] *= -1
-    return _Numbers(numbers.names, x, numbers.parts)
+    flipped = {n for n in numbers for pattern in flip if n == pattern or fnmatchcase(n, pattern)}
+    return {name: -x if name in flipped else x for name, x in numbers.items()}
 
 
-def _with_ratings(numbers: _Numbers, name: str, pairs: Any, systems: Sequence[str]) -> _Numbers:
-    """Two columns more, of a table of pairs: who won, by name, or a tie."""
+def _ratings(name: str, pairs: Any, systems: Sequence[str]) -> dict[str, FloatArray]:
+    """Two columns of a table of pairs: who won, by name, or a tie."""
     read = read_columns(pairs, _PAIRS, f"the pairs {name!r}")
-    first, second, winner = (read.cells[column] for column in _PAIRS)
-    known = list(dict.fromkeys([*first, *second]))
-    outcome = []
-    problems = []
-    for line, a, b, won in zip(read.lines, first, second, winner, strict=True):
-        if won not in (a, b, *_TIES):
-            allowed = f"{a}, {b}, tie"
-            problems.append(Problem("is neither side", read.file, line, "winner", won, allowed))
-        outcome.append(1.0 if won == a else 0.0 if won == b else 0.5)
+    played = list(zip(*(read.cells[column] for column in _PAIRS), strict=True))
+    problems = [
+        Problem("is neither side", read.file, line, "winner", won, f"{a}, {b}, tie")
+        for line, (a, b, won) in zip(read.lines, played, strict=True)
+        if won not in (a, b, "tie")
+    ]
     if problems:
         raise SetupError(problems)
-    sides = np.array([[known.index(a), known.index(b)] for a, b in zip(first, second, strict=True)])
-    one = Clusters(np.zeros(len(sides), dtype=np.int64), 1)
-    wins = wins_by_cluster(sides, np.array(outcome), one, len(known))[0]
-    columns = {
-        "Bradley-Terry": bradley_terry(wins),
-        "Elo": elo(sides, np.array(outcome), len(known)),
+    known = {system: i for i, system in enumerate(dict.fromkeys(s for p in played for s in p[:2]))}
+    sides = np.array([[known[a], known[b]] for a, b, _ in played])
+    outcome = np.array([{a: 1.0, b: 0.0}.get(won, 0.5) for a, b, won in played])
+    together = Clusters(np.zeros(len(sides), dtype=np.int64), 1)
+    strengths = bradley_terry(wins_by_cluster(sides, outcome, together, len(known))[0])
+    place = [known.get(system, -1) for system in systems]
+    return {
+        f"{name}{end}": np.append(values, np.nan)[place]
+        for end, values in zip(_RATINGS, (strengths, elo(sides, outcome, len(known))), strict=True)
     }
-    place = [known.index(system) if system in known else -1 for system in systems]
-    added = [np.where(np.array(place) >= 0, values[place], np.nan) for values in columns.values()]
-    names = (*numbers.names, *(f"{name} {column}" for column in columns))
-    return _Numbers(names, np.column_stack([numbers.x, *added]), numbers.parts)
 
 
 def _over_items(
-    numbers: _Numbers, against: Sequence[str], groups: Clusters, systems: IntArray | None
+    numbers: Numbers, pairs: Pairs, groups: Clusters, systems: IntArray | None
 ) -> Iterator[Row]:
-    for one, other in _pairs(numbers, against):
-        rated = Rated(numbers[other], numbers[one], groups, systems)
-        for found in associations(rated).values():
+    for one, other in pairs:
+        for found in associations(Rated(numbers[other], numbers[one], groups, systems)).values():
             about = {"level": found.level}
-            yield Row("correlation", found.coefficient, found.estimate, other, one, about)
+            row = Row("correlation", found.coefficient, found.estimate, other, one, about)
+            yield row
             if found.chance is not None:
                 chance = Estimate(found.chance, n=found.estimate.n)
-                yield Row("chance", found.coefficient, chance, other, one, about)
+                yield replace(row, analysis="chance", estimate=chance)
 
 
-def _over_systems(numbers: _Numbers, against: Sequence[str]) -> list[Row]:
+def _over_systems(numbers: Numbers, pairs: Pairs) -> list[Row]:
     rows = []
-    for one, other in _pairs(numbers, against):
-        for coefficient in (c for c in COEFFICIENTS if c != "pairwise"):
-            estimate, p = between_columns(numbers[other], numbers[one], coefficient)
-            rows.append(Row("correlation", coefficient, estimate, other, one, {"level": "system"}))
-            said = Estimate(p, n=estimate.n, reason=estimate.reason if p is None else "")
-            rows.append(Row("test", "p", said, other, one, {"of": coefficient}))
+    for (one, other), coefficient in product(pairs, COEFFICIENTS[:3]):
+        estimate, p = between_columns(numbers[other], numbers[one], coefficient)
+        rows.append(Row("correlation", coefficient, estimate, other, one, {"level": "system"}))
+        said = replace(estimate, value=p, low=None, high=None, method="")
+        rows.append(Row("test", "p", said, other, one, {"of": coefficient}))
     return [*rows, *corrected(rows, ("test", "metric", "of"))]
-
-
-def _pairs(numbers: _Numbers, against: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each column beside those that it is held against; an average is not held against its parts,
-    nor are these against one another."""
-    for one in against:
-        for other in numbers.names:
-            if other not in (*against, *numbers.parts.get(one, ())):
-                yield one, other

@@ -12,7 +12,8 @@ from judgebench.results.tables import Cell, Table, format_number
 from judgebench.scorers.correlate import Correlations
 from judgebench.scorers.part import TITLES
 from judgebench.scorers.redundant import redundancy_block
-from judgebench.stats.association import COEFFICIENTS, critical_r, shows_nothing
+from judgebench.stats.association import COEFFICIENTS
+from judgebench.stats.few_systems import critical_r, shows_nothing
 
 _LEVELS = {
     "pooled": "over all items", "within": "within groups, the mean of those that vary",

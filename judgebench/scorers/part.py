@@ -12,7 +12,9 @@ from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.scorers.redundant import redundancy_block
 from judgebench.scorers.result import BESIDE, MAIN, MEDIAN, TESTED, TESTS, BesideHumans
 from judgebench.scorers.steady_part import steady_blocks
-from judgebench.stats.association import Coefficient, Level, critical_r, shows_nothing
+from judgebench.stats.association import Level
+from judgebench.stats.coefficients import Coefficient
+from judgebench.stats.few_systems import critical_r, shows_nothing
 
 TITLES: Mapping[str, str] = {
     "pearson": "Pearson's r", "spearman": "Spearman's rho", "kendall": "Kendall's tau-b",

@@ -11,7 +11,8 @@ from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.scorers.candidates import Severities
 from judgebench.scorers.reading import ScorerRun
-from judgebench.stats.association import Coefficient, Level
+from judgebench.stats.association import Level
+from judgebench.stats.coefficients import Coefficient
 
 MAIN: tuple[Level, Coefficient] = ("pooled", "spearman")  # what the sentences are about
 TESTED: Mapping[Level, Coefficient] = {

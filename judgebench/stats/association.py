@@ -1,28 +1,37 @@
 """How strongly scores go with human severities: pooled, within groups, and over systems.
 
-Four coefficients: Pearson's r, Spearman's rho, Kendall's tau_b, and pairwise accuracy with tie
-calibration. Each is a function of how often every cluster is drawn, weights (R, clusters): the
-sample is a row of ones, a resample a row of multiplicities, and where two scorers change places at
-random each cluster comes once, from one or from the other. So intervals, differences and tests of
-all scorers share their draws.
+A coefficient at any level is a function of how often every cluster is drawn, so that intervals,
+differences and tests of all scorers share their draws: where two scorers change places at random,
+each cluster comes once, from one or from the other.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr, stdtrit
 
 from judgebench.records import Estimate
-from judgebench.stats import ranks
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.coefficients import (
+    CONSTANT,
+    ROUNDING,
+    Coefficient,
+    Weighted,
+    calibrated,
+    of_rows,
+    standardized,
+    weighted_accuracy,
+    weighted_kendall,
+    weighted_pearson,
+    weighted_spearman,
+)
+from judgebench.stats.few_systems import FEW_SYSTEMS, williams
 from judgebench.stats.paired import permutation_test
+from judgebench.stats.ranks import item_ranks
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
     Resampling,
@@ -32,21 +41,17 @@ from judgebench.stats.resample import (
     random_groups,
 )
 
-Coefficient = Literal["pearson", "spearman", "kendall", "pairwise"]
 Level = Literal["pooled", "within", "system"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 LEVELS: tuple[Level, ...] = get_args(Level)
 NO_PAIR = "no item has both a score and a human severity"
-CONSTANT = "the scores or the human severities do not vary"
 NO_GROUP = "no group has two items whose scores and human severities vary"
-FEW_SYSTEMS = "fewer than 3 systems have scores and human severities"
 ONE_GROUP = "there is one group only, and resampling needs several"
-
-_CELLS = 1 << 22  # numbers held at once: 32 MiB
+_PAIRED = 10_000  # pooled items of which all pairs are compared
 _CALIBRATED = 700  # pooled items whose pairs calibrate the ties
-_SHUFFLES = 20
-_ROUNDING, _DIGITS = 1e-9, 9  # what rounding changes in a difference of standardized scores
-Weighted = Callable[[FloatArray], FloatArray]
+_BY_WEIGHTS = {
+    "pearson": weighted_pearson, "spearman": weighted_spearman, "kendall": weighted_kendall,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class Rated:
             kept &= self.systems >= 0
         groups = self.groups[kept].occurring()
         systems = None if self.systems is None else self.systems[kept]
-        x, y = (_standardized(v[kept]) for v in (self.scores, self.human))
+        x, y = (standardized(v[kept]) for v in (self.scores, self.human))
         return Rated(x, y, groups if level == "within" else random_groups(groups), systems)
 
 
@@ -123,13 +128,11 @@ def association(
     """One coefficient at one level, with a percentile interval over resampled groups.
 
     Within groups it is the mean over the groups in which it is defined; over systems, mean scores
-    are compared with mean severities. tau_b: Kendall (1945). Pairwise accuracy is the share of
-    pairs that are ordered, or held level, as by the humans, where scores are level that differ by
-    at most `tie`, which is chosen for the best accuracy: Deutsch, Foster and Freitag (2023), "Ties
-    Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and Tie Calibration". Since it is
-    chosen on the sample, `chance` is the mean over shuffled scores for which it is chosen likewise.
-    Resamples keep it. Over systems nothing is calibrated: Kocmi et al. (2021), "To Ship or Not to
-    Ship", section 4.
+    are compared with mean severities. The tie of pairwise accuracy is that of the best accuracy:
+    Deutsch, Foster and Freitag (2023), "Ties Matter: Meta-Evaluating Modern Metrics with Pairwise
+    Accuracy and Tie Calibration". As it is chosen on the sample, `chance` is the mean over shuffled
+    scores for which it is chosen likewise; resamples keep it. Over systems nothing is calibrated:
+    Kocmi et al. (2021), "To Ship or Not to Ship", section 4.
     """
     whole = rated.at(level)
     lacking = FEW_SYSTEMS if level == "system" else NO_PAIR
@@ -148,6 +151,7 @@ def association(
         replicates = found.of(cluster_multiplicities(found.clusters, resampling))
         estimate = percentile_interval(value, replicates, found.clusters, resampling)
         estimate = grouping_told(estimate, rated.groups.n)
+        estimate = replace(estimate, method=estimate.method and estimate.method + found.told)
     estimate = replace(estimate, n=found.n, n_missing=missing, level=resampling.level)
     tie = None if found.tie is None else found.tie * float(np.nanstd(rated.scores))
     return Association(level, coefficient, estimate, found.chance, tie, replicates)
@@ -164,140 +168,20 @@ class _Ready:
     chance: float | None = None
     tie: float | None = None
     undefined: str = CONSTANT
-
-
-def _standardized(x: FloatArray) -> FloatArray:
-    """Minus the mean, over the standard deviation; 0 where all are the same."""
-    if not len(x) or x.max() == x.min():
-        return np.zeros(len(x))
-    centred = (x - x.mean()) / np.abs(x - x.mean()).max()
-    return np.asarray(centred / centred.std())
+    told: str = ""
 
 
 def _pooled(rated: Rated, coefficient: Coefficient) -> _Ready:
     x, y, clusters, n = rated.scores, rated.human, rated.groups, len(rated.scores)
+    order, told = np.random.default_rng(0).permutation(n), ""
+    if n > _PAIRED and coefficient in ("kendall", "pairwise"):
+        some = order[:_PAIRED]
+        x, y, clusters = x[some], y[some], clusters[some]
+        order, told = np.arange(_PAIRED), f"; of the pairs of {_PAIRED:,} random items"
     if coefficient != "pairwise":
-        of = {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[coefficient]
-        return _Ready(of(x, y, clusters), clusters.n, n)
-    some = np.random.default_rng(0).permutation(n)[:_CALIBRATED]
-    tie, chance = _calibrated([some[None, :]], x, y)
-    return _Ready(_accuracy(x, y, clusters, tie), clusters.n, n, 0, chance, tie)
-
-
-def _pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
-    moments = clusters.sums(np.ones(len(x)), x, y, x * x, y * y, x * y)
-
-    def of(w: FloatArray) -> FloatArray:
-        n, sx, sy, xx, yy, xy = (w @ moments).T
-        vx, vy = n * xx - sx**2, n * yy - sy**2
-        varies = (vx > _ROUNDING * n * xx) & (vy > _ROUNDING * n * yy)
-        spread = np.sqrt(np.where(varies, vx * vy, 0))
-        return np.clip(ratio(n * xy - sx * sy, spread), -1, 1)
-
-    return of
-
-
-def _spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
-    """Pearson's r of the mid-ranks that the items of a resample have in it."""
-    kinds = [_dense(x), _dense(y)]
-    held = [clusters.table(kind, int(kind.max()) + 1) for kind in kinds]  # (clusters, kinds)
-
-    def some(w: FloatArray) -> FloatArray:
-        ranked = []
-        for kind, of_kind in zip(kinds, held, strict=True):
-            n = w @ of_kind
-            middle = n.cumsum(axis=1) - (n + n.sum(axis=1, keepdims=True)) / 2
-            ranked.append(middle[:, kind])
-        rx, ry, drawn = *ranked, w[:, clusters.codes]
-        spread = np.sqrt((drawn * rx**2).sum(axis=1) * (drawn * ry**2).sum(axis=1))
-        return np.clip(ratio((drawn * rx * ry).sum(axis=1), spread), -1, 1)
-
-    rows = max(1, _CELLS // len(x))
-    return lambda w: np.concatenate([some(w[i : i + rows]) for i in range(0, len(w), rows)])
-
-
-def _dense(x: FloatArray) -> NDArray[np.int32]:
-    return np.unique(x, return_inverse=True)[1].astype(np.int32)
-
-
-def _mid_ranks(x: FloatArray) -> FloatArray:
-    kind = _dense(x)
-    held = np.bincount(kind)
-    return np.asarray((np.cumsum(held) - held / 2)[kind])
-
-
-def _kendall(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
-    """Items of which a resample has copies are level with these."""
-    kx, ky = kinds = [_dense(x), _dense(y)]
-    agree = _pair_sums(lambda i: np.sign(kx[i] - kx) * np.sign(ky[i] - ky), clusters)
-    held = [clusters.table(kind, int(kind.max()) + 1) for kind in kinds]
-
-    def of(w: FloatArray) -> FloatArray:
-        drawn = [w @ of_kind for of_kind in held]
-        untied = [n.sum(axis=1) ** 2 - (n**2).sum(axis=1) for n in drawn]
-        return np.clip(ratio(_quadratic(w, agree), np.sqrt(untied[0] * untied[1])), -1, 1)
-
-    return of
-
-
-def _accuracy(x: FloatArray, y: FloatArray, clusters: Clusters, tie: float) -> Weighted:
-    """Pairs of an item with itself or its own copies are left out."""
-    size = clusters.sums(np.ones(len(x)))[:, 0]
-    correct = _pair_sums(lambda i: _is_correct(x[i] - x, y[i] - y, tie), clusters) - np.diag(size)
-    return lambda w: ratio(_quadratic(w, correct), (w @ size) ** 2 - w**2 @ size)
-
-
-def _is_correct(dx: FloatArray, dy: FloatArray, tie: float) -> NDArray[np.bool_]:
-    return np.asarray(np.sign(np.where(np.abs(dx) <= tie + _ROUNDING, 0, dx)) == np.sign(dy))
-
-
-def _quadratic(w: FloatArray, pairs: FloatArray) -> FloatArray:
-    return np.asarray(((w @ pairs) * w).sum(axis=1))
-
-
-def _pair_sums(of: Callable[[Any], NDArray[Any]], clusters: Clusters) -> FloatArray:
-    """What all pairs of items add up to, by the clusters of both; `of` gives some rows of them."""
-    found = np.zeros((clusters.n, clusters.n))
-    order = np.argsort(clusters.codes, kind="stable")
-    starts = np.searchsorted(clusters.codes[order], np.arange(clusters.n))
-    step = max(1, _CELLS // len(order))
-    for rows in (order[i : i + step] for i in range(0, len(order), step)):
-        block = of((rows, None))[:, order].astype(np.float64)
-        np.add.at(found, clusters.codes[rows], np.add.reduceat(block, starts, axis=1))
-    return found
-
-
-def _calibrated(
-    blocks: Sequence[IntArray], x: FloatArray, y: FloatArray
-) -> tuple[float, float | None]:
-    """The tie of the best accuracy, and the mean best accuracy of scores that are shuffled within
-    groups. `blocks` hold the rows of groups of one size (groups, size); each group weighs 1."""
-    corners = [np.triu_indices(rows.shape[1], 1) for rows in blocks]
-
-    def differences(v: FloatArray, of: Sequence[IntArray]) -> FloatArray:
-        parts = zip(of, corners, strict=True)
-        return np.concatenate([(v[r[:, i]] - v[r[:, j]]).ravel() for r, (i, j) in parts])
-
-    def best(dx: FloatArray) -> tuple[float, float]:
-        order = np.argsort(np.abs(dx), kind="stable")
-        size, w = np.abs(dx)[order].round(_DIGITS), weight[order]
-        level, right = (dy == 0)[order], (dx * dy > 0)[order] & (size > 0)
-        as_it_is = w @ (right | level & (size == 0))
-        more = w @ right + np.cumsum(w * (level * 1.0 - right))
-        last = np.diff(size, append=np.inf) > 0  # pairs of one difference become level together
-        ties, values = np.append(0.0, size[last]), np.append(as_it_is, more[last])
-        place = int(np.argmax(values))
-        return float(ties[place]), float(values[place] / w.sum())
-
-    if not any(rows.size > 1 for rows in blocks):
-        return 0.0, None
-    dy = differences(y, blocks)
-    pairs = zip(blocks, corners, strict=True)
-    weight = np.concatenate([np.full(len(r) * len(i), 1 / len(i)) for r, (i, _) in pairs])
-    rng = np.random.default_rng(0)
-    shuffled = ([rng.permuted(rows, axis=1) for rows in blocks] for _ in range(_SHUFFLES))
-    by_chance = [best(differences(x, rows))[1] for rows in shuffled]
-    return best(differences(x, blocks))[0], float(np.mean(by_chance))
+        return _Ready(_BY_WEIGHTS[coefficient](x, y, clusters), clusters.n, n, told=told)
+    tie, chance = calibrated([order[None, :_CALIBRATED]], x, y)
+    return _Ready(weighted_accuracy(x, y, clusters, tie), clusters.n, n, 0, chance, tie, told=told)
 
 
 def _within(rated: Rated, coefficient: Coefficient) -> _Ready:
@@ -323,32 +207,12 @@ def _of_groups(
     blocks = [order[start[size == k][:, None] + np.arange(k)] for k in several]
     tie = chance = None
     if coefficient == "pairwise":
-        tie, chance = _calibrated(blocks, rated.scores, rated.human)
+        tie, chance = calibrated(blocks, rated.scores, rated.human)
     values = np.full(groups.n, np.nan)
     for rows in blocks:
         x, y = rated.scores[rows], rated.human[rows]
         values[groups.codes[rows[:, 0]]] = of_rows(x, y, coefficient, tie or 0.0)
     return values, tie, chance
-
-
-def of_rows(x: FloatArray, y: FloatArray, coefficient: Coefficient, tie: float = 0) -> FloatArray:
-    """The coefficient of each row of x and y (..., k), on standardized scales; NaN where one of
-    them is level. Differences of at most `ranks.TIE` are level; pairwise accuracy is defined for
-    any two items."""
-    if coefficient == "kendall":
-        return ranks.tau_b(x, y)
-    if coefficient == "spearman":
-        return ranks.spearman(x, y)
-    if coefficient == "pairwise":
-        i, j = np.triu_indices(x.shape[-1], 1)
-        level = ranks.levels(y)
-        dx = x[..., i] - x[..., j]
-        correct = _is_correct(dx, level[..., i] - level[..., j], max(tie, ranks.TIE))
-        return ratio(correct.sum(axis=-1), len(i))
-    dx, dy = (v - v.mean(axis=-1, keepdims=True) for v in (x, y))
-    varies = (np.ptp(x, axis=-1) > ranks.TIE) & (np.ptp(y, axis=-1) > ranks.TIE)
-    spread = np.sqrt((dx**2).sum(axis=-1) * (dy**2).sum(axis=-1))
-    return np.clip(ratio((dx * dy).sum(axis=-1), np.where(varies, spread, 0)), -1, 1)
 
 
 def _over_systems(rated: Rated, coefficient: Coefficient) -> _Ready:
@@ -383,65 +247,6 @@ def _system_means(rated: Rated) -> tuple[Callable[[FloatArray], FloatArray], int
 
 
 _READY = {"pooled": _pooled, "within": _within, "system": _over_systems}
-
-
-def critical_r(n: int, level: float = 0.95) -> float | None:
-    """The |r| that n pairs must exceed to differ from 0; None with fewer than 3.
-
-    t / sqrt(n - 2 + t^2), t the two-sided quantile of Student's t with n - 2 degrees of freedom.
-
-    >>> round(critical_r(9), 3)
-    0.666
-    """
-    t = float(stdtrit(n - 2, (1 + level) / 2)) if n > 2 else math.nan
-    return t / math.sqrt(n - 2 + t * t) if n > 2 else None
-
-
-def shows_nothing(systems: int) -> str:
-    """What so few systems cannot show, in a sentence."""
-    least = critical_r(systems)
-    bound = "no r" if least is None else f"|r| below {least:.2f}".replace("0.", ".")
-    return f"With {systems} systems, {bound} shows {'anything' if least is None else 'nothing'}."
-
-
-def between_columns(
-    x: FloatArray, y: FloatArray, coefficient: Coefficient, level: float = 0.95
-) -> tuple[Estimate, float | None]:
-    """A correlation of two columns of a table with a row for each system (systems,), NaN where a
-    cell is blank, and its two-sided p value.
-
-    The systems are what is sampled. Intervals by Fisher's z = atanh r, with the standard error
-    1 / sqrt(n - 3) for Pearson's r (Fisher 1921), sqrt((1 + r^2 / 2) / (n - 3)) for Spearman's rho
-    (Bonett and Wright 2000) and sqrt(0.437 / (n - 4)) for tau_b (Fieller, Hartley and Pearson
-    1957). p from Student's t with n - 2 degrees of freedom; that of tau_b is exact without ties.
-
-    >>> found, p = between_columns(np.arange(5.0), np.array([1.0, 0, 2, 4, 3]), "pearson")
-    >>> round(found.value, 2), round(p, 3)
-    (0.8, 0.104)
-    """
-    both = ~(np.isnan(x) | np.isnan(y))
-    n, missing = int(both.sum()), int((~both).sum())
-    u, v = _standardized(x[both]), _standardized(y[both])
-    r = float(of_rows(u, v, coefficient)) if n > 2 else math.nan
-    if math.isnan(r):
-        reason = FEW_SYSTEMS if n < 3 else CONSTANT
-        return Estimate(None, n=n, n_missing=missing, reason=reason, level=level), None
-    least, spread = {"pearson": (3, 1.0), "spearman": (3, 1 + r * r / 2)}.get(
-        coefficient, (4, 0.437)
-    )
-    if n <= least or abs(r) > 1 - _ROUNDING:
-        few = "all systems lie on one line" if n > least else "too few systems for an interval"
-        estimate = Estimate(r, n=n, n_missing=missing, reason=few, level=level)
-    else:
-        half = float(ndtri((1 + level) / 2)) * math.sqrt(spread / (n - least))
-        low, high = np.tanh([math.atanh(r) - half, math.atanh(r) + half]).tolist()
-        estimate = Estimate(r, low, high, "Fisher's z over systems", n, missing, level=level)
-    if coefficient == "kendall":
-        from scipy.stats import kendalltau
-
-        return estimate, float(kendalltau(u, v).pvalue)
-    t = float(ratio(r * math.sqrt(n - 2), math.sqrt(max(0.0, 1 - r * r))))
-    return estimate, 0.0 if math.isnan(t) else float(2 * stdtr(n - 2, -abs(t)))
 
 
 def difference(
@@ -490,7 +295,7 @@ def _changing_places(
     """Two-sided p of the difference when two scorers change places in every group at random."""
     scores = [whole.scores for whole in wholes]
     if level == "pooled" and coefficient != "pearson":
-        scores = [_mid_ranks(x) for x in scores]
+        scores = [item_ranks(x) for x in scores]
     if np.array_equal(scores[0], scores[1]):
         return None
     groups, systems = wholes[0].groups, wholes[0].systems
@@ -504,25 +309,4 @@ def _changing_places(
     drawn = rng.integers(0, 2, (resampling.resamples, groups.n)).astype(np.float64)
     kept = np.concatenate([np.ones((1, groups.n)), drawn])
     gaps = np.abs(of(np.hstack([1 - kept, kept])) - of(np.hstack([kept, 1 - kept])))
-    return float((1 + (~(gaps[1:] < gaps[0] - _ROUNDING)).sum()) / len(gaps))
-
-
-def williams(r12: float, r13: float, r23: float, n: int) -> float | None:
-    """Two-sided p that the correlations r12 and r13 of one variable with two others differ, r23
-    being that of these two, over n cases; None with fewer than 4, or where the two are one.
-
-        t = (r12 - r13) sqrt((n - 1) (1 + r23) /
-                             (2 K (n - 1) / (n - 3) + (r12 + r13)^2 (1 - r23)^3 / 4))
-
-    with K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23 and n - 3 degrees of freedom. Williams
-    (1959); Steiger (1980), "Tests for Comparing Elements of a Correlation Matrix", equation 7.
-
-    >>> round(williams(0.396, 0.179, 0.088, 103), 3)
-    0.085
-    """
-    K = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
-    if n < 4 or r23 >= 1 - _ROUNDING:
-        return None
-    below = 2 * max(K, 0) * (n - 1) / (n - 3) + (r12 + r13) ** 2 * (1 - r23) ** 3 / 4
-    t = (r12 - r13) * math.sqrt(float(ratio((n - 1) * (1 + r23), below)))
-    return None if math.isnan(t) else float(2 * stdtr(n - 3, -abs(t)))
+    return float((1 + (~(gaps[1:] < gaps[0] - ROUNDING)).sum()) / len(gaps))

@@ -15,6 +15,7 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined, ratio
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling, Statistic, cluster_bootstrap
 
+_ROUNDING = 1e-9  # what rounding leaves of a variance, as a share of the mean square
 NO_WHOLE_ITEM = "no item has a label on every metric"
 ALL_CONSTANT = "fewer than two metrics have more than one label here: no correlation is defined"
 NO_COMMON_PAIR = "no two metrics have more than one label on both sides: nothing to compare"
@@ -91,10 +92,10 @@ def clustered_mean(
     return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=n_missing + len(x) - n)
 
 
-def moments_by_cluster(severities: IntArray, clusters: Clusters) -> FloatArray:
-    """The moments (clusters, m + 1, m + 1) of severities (items, m).
+def moments_by_cluster(severities: IntArray | FloatArray, clusters: Clusters) -> FloatArray:
+    """The moments (clusters, m + 1, m + 1) of severities (items, m), or of standardized scores.
 
-    Severities are whole numbers, so that sums are exact and a constant scale is seen to be one.
+    Sums of whole numbers are exact; of others, what hardly varies is taken for constant.
     Raises ValueError where lengths differ.
     """
     if len(clusters) != len(severities):
@@ -109,7 +110,9 @@ def _of_pairs(moments: FloatArray) -> FloatArray:
     """Pearson's r of each pair of scales (..., m (m - 1) / 2); NaN where one is constant."""
     n, total = moments[..., :1, :1], moments[..., 0, 1:]
     products = n * moments[..., 1:, 1:] - total[..., :, None] * total[..., None, :]
-    spread = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1))
+    spread = np.diagonal(products, axis1=-2, axis2=-1)
+    squares = n[..., 0] * np.diagonal(moments, axis1=-2, axis2=-1)[..., 1:]
+    spread = np.sqrt(np.where(spread > _ROUNDING * squares, spread, 0))
     r = ratio(products, spread[..., :, None] * spread[..., None, :])
     first, second = np.triu_indices(total.shape[-1], 1)
     return np.clip(r[..., first, second], -1, 1)

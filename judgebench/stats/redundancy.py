@@ -13,6 +13,8 @@ from itertools import combinations, product
 import numpy as np
 
 from judgebench.stats.arrays import Clusters, FloatArray, ratio
+from judgebench.stats.coefficients import standardized
+from judgebench.stats.ranks import item_ranks
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
     ClusterCounts,
@@ -70,7 +72,9 @@ def redundancy(
     one found there: Hennig (2007), "Cluster-wise Assessment of Cluster Stability"; below 0.6 a
     family is not to be trusted. Resamples keep the ranks of the sample.
     """
-    x = np.stack([_ranks(column) if ranked else _centred(column) for column in scores.T], axis=1)
+    x = np.stack(
+        [item_ranks(column) if ranked else standardized(column) for column in scores.T], axis=1
+    )
     sample = ClusterCounts(_sums(x, random_groups(clusters)))
     matrix = _correlations(sample.total)
     few = replace(resampling, resamples=min(resampling.resamples, _RESAMPLES))
@@ -95,23 +99,6 @@ def redundancy(
         [hits.get(group) if sample.clusters > 1 else None for group in groups],
         found,
     )
-
-
-def _ranks(x: FloatArray) -> FloatArray:
-    """Mid-ranks of what is there, from the middle; NaN where there is nothing."""
-    there = ~np.isnan(x)
-    kind = np.unique(x[there], return_inverse=True)[1]
-    held = np.bincount(kind)
-    found = np.full(len(x), np.nan)
-    found[there] = (np.cumsum(held) - held / 2)[kind] - len(kind) / 2
-    return found
-
-
-def _centred(x: FloatArray) -> FloatArray:
-    there = x[~np.isnan(x)]
-    if not len(there):
-        return x
-    return np.asarray((x - there.mean()) / (np.ptp(there) or 1.0))
 
 
 def _sums(x: FloatArray, clusters: Clusters) -> FloatArray:
@@ -168,7 +155,7 @@ def twins(scores: FloatArray) -> list[Twins]:
             continue
         pair = scores[:, [i, j]]
         x, y = pair[~np.isnan(pair).any(axis=1)].T
-        u, v = _ranks(x), _ranks(y)
+        u, v = item_ranks(x), item_ranks(y)
         if abs(u @ v) < _ORDERED * math.sqrt(float((u @ u) * (v @ v))):
             continue
         if formula := _formula(x, y):

@@ -167,6 +167,7 @@ def test_items_are_looked_at_at_three_levels() -> None:
         ({"flip": ["x*"]}, "flip: fits no column; found x\\*; allowed: closed"),
         ({"more": {"m": {"clozed": 1}}}, "clozed: the column is missing"),
         ({"group": "question"}, "question: the column is missing"),
+        ({"more": {"m": {"open": 1, "closed": -1}}}, "m: the weights add up to 0"),
     ],
 )
 def test_what_is_wrong_is_said(given: dict[str, object], message: str) -> None:

@@ -18,20 +18,20 @@ from scipy import stats
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.association import (
     COEFFICIENTS,
-    CONSTANT,
-    FEW_SYSTEMS,
     LEVELS,
     NO_GROUP,
     NO_PAIR,
     ONE_GROUP,
-    Coefficient,
     Rated,
     association,
     associations,
+    difference,
+)
+from judgebench.stats.coefficients import CONSTANT, Coefficient, of_rows
+from judgebench.stats.few_systems import (
+    FEW_SYSTEMS,
     between_columns,
     critical_r,
-    difference,
-    of_rows,
     shows_nothing,
     williams,
 )
@@ -352,3 +352,14 @@ def test_correlations_that_unieval_published(shared_data: Path) -> None:
             assert found.value == pytest.approx(float(published), abs=5.1e-7)
             seen += 1
     assert seen == 42
+
+
+def test_of_very_many_items_the_pairs_of_some_are_compared() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 12_000) * 1.0
+    x = y + rng.normal(size=12_000)
+    rated = Rated(x, y, Clusters(np.arange(12_000) // 60, 200))
+    found = association(rated, "pooled", "kendall", FEW).estimate
+    assert found.value == pytest.approx(stats.kendalltau(x, y)[0], abs=0.01)
+    assert found.n == 12_000
+    assert found.method.endswith("of the pairs of 10,000 random items")
