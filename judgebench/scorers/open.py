@@ -120,7 +120,6 @@ class Scoring:
     def __init__(self, name: str, kept: KeptScores) -> None:
         self.name, self._kept, self.signature = name, kept, kept.signature
         self.more: Mapping[str, Any] = {"better": kept.scorer.better}
-        self._ending = False
 
     def describe(self) -> Mapping[str, Any]:
         return {"judge": "scorer", **self._kept.scorer.about}
@@ -133,7 +132,7 @@ class Scoring:
         )
 
     def begin(self, work: Work) -> None:
-        self._ending = False
+        """It has no calls to pay for."""
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
         return np.array([0 if a.kind == "answer" else -1 for a in answers], dtype=np.int64)
