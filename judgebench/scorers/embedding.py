@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgebench.backends.checkpoint import identify
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
 from judgebench.retrieval.encoder import (
@@ -26,7 +25,7 @@ from judgebench.retrieval.encoder import (
     open_encoder,
 )
 from judgebench.scorers.config import BertScoreConfig, MoverScoreConfig
-from judgebench.scorers.pairs import Pair, PairScorer, about_of, cut_of
+from judgebench.scorers.pairs import Pair, PairScorer, about_of, cut_of, weights_of
 from judgebench.scorers.references import references_of
 from judgebench.scorers.scorer import Scored
 
@@ -37,8 +36,7 @@ _HELD = 1 << 30  # bytes of vectors
 _PUNCTUATION = frozenset(string.punctuation)
 # The layers that the authors of BERTScore recommend (github.com/Tiiiger/bert_score).
 _RECOMMENDED: Mapping[str, int] = {
-    "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9,
-    "distilbert-base-uncased": 5, "roberta-base": 10, "roberta-large": 17,
+    "bert-base-uncased": 9, "roberta-base": 10, "roberta-large": 17,
     "allenai/scibert_scivocab_uncased": 8, "microsoft/deberta-xlarge-mnli": 40,
 }  # fmt: skip
 
@@ -61,10 +59,7 @@ class TokenVectors:
         if wrong := [layer for layer in self._layers if not 0 <= layer <= depth]:
             message = f"is no layer of the encoder {name}"
             raise SetupError(Problem(message, "", None, "layer", str(wrong[0]), f"0 to {depth}"))
-        self.about: Mapping[str, Any] = {
-            "encoder": identify(str(folder)), "layers": self._layers,
-            "transformers": version("transformers"), "runtime": {"torch": version("torch")},
-        }  # fmt: skip
+        self.about = weights_of(folder) | {"layers": self._layers}
         self._encoder: Encoder | None = None
         self._held: dict[str, Tokens] = {}
         self._bytes = 0
@@ -94,11 +89,11 @@ class TokenVectors:
                     del stack[max(self._layers) :]
         return self._encoder
 
-    def ids(self, texts: Sequence[str]) -> Iterable[set[int]]:
-        """The ids of the different tokens of each text, as far as the encoder reads it."""
-        for _, inputs in self.encoder.batches([self._led(text) for text in texts]):
-            for read in inputs.encodings:
-                yield {i for i, real in zip(read.ids, read.attention_mask, strict=True) if real}
+    def rarity(self, texts: Sequence[str]) -> Callable[[int], float]:
+        """The idf of a token among these texts, as far as the encoder reads them."""
+        cut = {"truncation": True, "max_length": self.encoder.max_tokens}
+        read = self.encoder.tokenizer([self._led(text) for text in texts], **cut) if texts else {}
+        return idf(list(map(set, read.get("input_ids", ()))))
 
     def _led(self, text: str) -> str:
         """BERTScore reads a first word as any other: after a space, where a vocabulary tells."""
@@ -114,16 +109,16 @@ class TokenVectors:
     ) -> Sequence[Scored]:
         """One score for each pair; none where the encoder reads no word of a text."""
         seen = self.of(text for answer, true in pairs for text in (answer.text, true))
-        return [self._one(seen[answer.text], seen[true], compare) for answer, true in pairs]
-
-    def _one(
-        self, said: Tokens, true: Tokens, compare: Callable[[Tokens, Tokens], Scored]
-    ) -> Scored:
-        for which, text in (("answer", said), ("reference", true)):
-            if not text.begins.any():
-                return Scored.none(f"the encoder reads no word of the {which}")
-        one = compare(said, true)
-        return replace(one, reason=one.reason or cut_of(said.cut, true.cut))
+        found = []
+        for said, true in ((seen[answer.text], seen[true]) for answer, true in pairs):
+            unread = said if not said.begins.any() else true
+            if unread.begins.any():
+                one = compare(said, true)
+                found.append(replace(one, reason=one.reason or cut_of(said.cut, true.cut)))
+            else:
+                which = "answer" if unread is said else "reference"
+                found.append(Scored.none(f"the encoder reads no word of the {which}"))
+        return found
 
 
 def bertscore(config: BertScoreConfig, answers: Sequence[Answer], beside: Path) -> PairScorer:
@@ -171,7 +166,7 @@ def moverscore(config: MoverScoreConfig, answers: Sequence[Answer], beside: Path
 
     def compare(said: Tokens, true: Tokens) -> Scored:
         if not rarity:
-            rarity.update((k, idf(vectors.ids(texts), len(texts))) for k, texts in corpora.items())
+            rarity.update({which: vectors.rarity(texts) for which, texts in corpora.items()})
         weighed = []
         for which, text in (("answer", said), ("reference", true)):
             words = np.flatnonzero(_words(vectors.encoder.tokenizer, text))
@@ -181,8 +176,8 @@ def moverscore(config: MoverScoreConfig, answers: Sequence[Answer], beside: Path
                 return Scored.none(f"every word of the {which} is in all texts: none has a weight")
         return Scored(1 - movers_distance(*weighed))
 
-    about |= {"ngram": config.ngram, "idf": content_hash(corpora), **vectors.about}
-    about["POT"] = version("POT")
+    about |= {"ngram": config.ngram, "idf": content_hash(corpora), "POT": version("POT")}
+    about |= vectors.about
     return PairScorer(config, about, lambda pairs: vectors.compared(pairs, compare), vectors.close)
 
 
@@ -208,15 +203,15 @@ def power_means(states: FloatArray) -> FloatArray:
     return np.concatenate([states.min(axis=0), states.mean(axis=0), states.max(axis=0)], axis=-1)
 
 
-def idf(documents: Iterable[set[int]], n: int) -> Callable[[int], float]:
+def idf(documents: Sequence[set[int]]) -> Callable[[int], float]:
     """log((n + 1) / (k + 1)) of a token that is in k of n documents.
 
-    >>> rarity = idf([{1, 2}, {1, 3}], 2)
+    >>> rarity = idf([{1, 2}, {1, 3}])
     >>> rarity(1), round(rarity(2), 3), round(rarity(9), 3)
     (0.0, 0.405, 1.099)
     """
     counts = Counter(token for document in documents for token in document)
-    return lambda token: math.log((n + 1) / (counts[token] + 1))
+    return lambda token: math.log((len(documents) + 1) / (counts[token] + 1))
 
 
 def ngrams(vectors: FloatArray, weights: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:

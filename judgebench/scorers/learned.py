@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -11,7 +12,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.checkpoint import identify
 from judgebench.backends.weights import sha256_of
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer
@@ -23,11 +23,12 @@ from judgebench.retrieval.encoder import (
     open_encoder,
 )
 from judgebench.scorers.config import LearnedConfig, RadGraphConfig
-from judgebench.scorers.pairs import Pair, PairScorer, about_of
+from judgebench.scorers.pairs import Pair, PairScorer, about_of, weights_of
 from judgebench.scorers.scorer import Scored
 
 _FIELD = re.compile(r"{(question|answer|reference)}")
 _CUT = "the tail of what the model reads is cut"
+_INFINITE = Scored.none("the model gives no finite number")
 _ELSEWHERE = "or compute it elsewhere and name its column: {scorer: column, name: …, from: …}"
 
 
@@ -40,6 +41,7 @@ def learned(config: LearnedConfig, answers: Sequence[Answer], beside: Path) -> P
     name = find_beside(config.model, beside, "model")
     folder = find_encoder(name, "model")
     weigh = _weighed(config, config_of(folder, "model"))
+    fields = _FIELD.findall("".join(config.reads))
     held: list[Encoder] = []
 
     def scored(pairs: Sequence[Pair]) -> Sequence[Scored]:
@@ -47,28 +49,21 @@ def learned(config: LearnedConfig, answers: Sequence[Answer], beside: Path) -> P
 
         if not held:
             held.append(open_encoder(name, head=True))
-        (model,) = held
-        inputs = [tuple(_filled(one, *pair) for one in config.reads) for pair in pairs]
         found = [Scored.none("there is no question")] * len(pairs)
-        asked = [i for i, (answer, _) in enumerate(pairs) if _asks(config, answer)]
-        texts = [inputs[i] if len(config.reads) > 1 else inputs[i][0] for i in asked]
-        for places, batch in model.batches(texts):
+        asks = "question" in fields
+        asked = [i for i, (a, _) in enumerate(pairs) if a.question.strip() or not asks]
+        inputs = [[_filled(one, *pairs[i]) for one in config.reads] for i in asked]
+        texts = [one[0] if len(one) == 1 else tuple(one) for one in inputs]
+        for places, batch in held[0].batches(texts):
             with torch.inference_mode():
-                values = weigh(model.model(**batch).logits.double()).tolist()
+                values = weigh(held[0].model(**batch).logits.double()).tolist()
             for place, value, read in zip(places, values, batch.encodings, strict=True):
-                found[asked[place]] = Scored(value, reason=_CUT if read.overflowing else "")
+                one = Scored(value, reason=_CUT if read.overflowing else "")
+                found[asked[place]] = one if math.isfinite(value) else _INFINITE
         return found
 
-    about |= {
-        "model": identify(str(folder)), "reads": list(config.reads), "label": config.label,
-        "transformers": version("transformers"), "runtime": {"torch": version("torch")},
-    }  # fmt: skip
-    fields = _FIELD.findall("".join(config.reads))
+    about |= {"reads": list(config.reads), "label": config.label, **weights_of(folder)}
     return PairScorer(config, about, scored, held.clear, config.better, reads=fields)
-
-
-def _asks(config: LearnedConfig, answer: Answer) -> bool:
-    return bool(answer.question.strip()) or "{question}" not in "".join(config.reads)
 
 
 def _filled(template: str, answer: Answer, reference: str) -> str:
@@ -82,15 +77,14 @@ def _weighed(config: LearnedConfig, model: Any) -> Any:
     import torch
 
     labels = [str(model.id2label[i]) for i in range(model.num_labels)]
-    each = model.problem_type == "multi_label_classification"
-    several = ", ".join(labels) if len(labels) > 1 else "none: it gives one number"
-    if config.label is not None and (len(labels) == 1 or config.label not in labels):
-        raise SetupError(
-            Problem("is no label of the model", "", None, "label", config.label, several)
-        )
+    each, wrong = model.problem_type == "multi_label_classification", ""
     if config.label is None and each:
-        message = "is missing: labels that do not exclude each other have no common score"
-        raise SetupError(Problem(message, "", None, "label", "", several))
+        wrong = "is missing: labels that do not exclude each other have no common score"
+    elif config.label is not None and (len(labels) == 1 or config.label not in labels):
+        wrong = "is no label of the model"
+    if wrong:
+        allowed = ", ".join(labels) if len(labels) > 1 else "none: it gives one number"
+        raise SetupError(Problem(wrong, "", None, "label", config.label or "", allowed))
     if len(labels) == 1:
         return lambda logits: logits[:, 0]
     if config.label is None:

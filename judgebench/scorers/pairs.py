@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from judgebench.backends.checkpoint import identify
 from judgebench.errors import MissingExtra
 from judgebench.records import Answer
 from judgebench.scorers.config import PairsConfig
@@ -69,6 +72,11 @@ def about_of(config: PairsConfig, answers: Sequence[Answer], *modules: str) -> d
         raise MissingExtra(f"the scorer {config.scorer}", "semantic", " and ".join(lacking))
     columns = about_columns(answers, config.reference_columns)
     return {"scorer": config.scorer, "references": config.references, **columns}
+
+
+def weights_of(folder: Path) -> dict[str, Any]:
+    """The weights of a scorer, and the version of what reads texts for them."""
+    return identify(str(folder)) | {"transformers": version("transformers")}
 
 
 def cut_of(answer: bool, reference: bool) -> str:

@@ -267,7 +267,7 @@ def test_power_means_are_minimum_mean_and_maximum_of_vectors_of_length_1() -> No
 
 
 def test_a_rare_word_weighs_more() -> None:
-    rarity = idf([{1, 2}, {1, 3}], 2)
+    rarity = idf([{1, 2}, {1, 3}])
     assert [rarity(1), rarity(2), rarity(9)] == pytest.approx([0, np.log(1.5), np.log(3)])
 
 

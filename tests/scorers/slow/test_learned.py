@@ -142,6 +142,15 @@ def test_a_model_without_a_padding_token_reads_one_text_at_a_time(
     assert [one.value for one in found] == pytest.approx(expected, abs=1e-5)
 
 
+def test_a_number_that_is_none_is_told(model: Any) -> None:
+    place = model(1)
+    broken = transformers.AutoModelForSequenceClassification.from_pretrained(place)
+    torch.nn.init.constant_(broken.classifier.bias, float("nan"))
+    broken.save_pretrained(place)
+    (one,) = opened({"model": str(place)}).score(ANSWERS[:1])
+    assert (one.value, one.reason) == (None, "the model gives no finite number")
+
+
 def test_an_encoder_without_a_head_is_refused(folder: Path) -> None:
     """transformers would draw one at random and say so in a log."""
     scorer = opened({"model": str(folder)})
