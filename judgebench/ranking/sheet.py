@@ -8,7 +8,6 @@ items, seed and expert give the same sheet; a sheet or key that is there is neve
 from __future__ import annotations
 
 import random
-import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,13 +17,13 @@ from typing import Any, Literal
 
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.spreadsheet import quoted, to_csv
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes, read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.ranking_folder import KeptInstance, read_tasks
 from judgebench.records import content_hash
-from judgebench.web.page import fill_in_page
+from judgebench.web.page import check_people, fill_in_page
 from judgebench.yaml_file import Strict, validate
 
 COLUMNS = (
@@ -34,7 +33,6 @@ COLUMNS = (
 KEY_FILE = "sheet-key.json"
 SHEETS = "sheets"  # the folder that is handed to the experts
 SHEET_LETTERS = string.ascii_uppercase
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ def write_sheets(
     Raises SetupError where no item can be ranked, an expert's name can name no file or is
     named twice, or `to` holds the sheets of other items, whose key would be lost.
     """
-    _check_names(experts)
+    check_people(experts, "experts")
     drawn = draw(items, n, seed)
     key = _merged(to / KEY_FILE, _key(drawn, experts, seed))
     folder = to / SHEETS
@@ -199,23 +197,6 @@ def read_key(path: Path) -> SheetKey:
             message = "the letters do not fit the items: the key was changed"
             raise SetupError(Problem(message, str(path), field=f"letters.{expert}"))
     return key
-
-
-def _check_names(experts: Sequence[str]) -> None:
-    if not experts:
-        raise SetupError(Problem("name somebody who ranks", field="experts"))
-    seen: set[str] = set()
-    problems = []
-    for expert in experts:
-        if not _NAME.fullmatch(expert):
-            message = "cannot name a file"
-            allowed = "letters, digits, full stops, dashes and underscores"
-            problems.append(Problem(message, "", None, "experts", shorten(expert), allowed))
-        elif expert.casefold() in seen:
-            problems.append(Problem("is named twice", field="experts", found=shorten(expert)))
-        seen.add(expert.casefold())
-    if problems:
-        raise SetupError(problems)
 
 
 def _key(items: Sequence[RankedItem], experts: Sequence[str], seed: int) -> SheetKey:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ import jinja2
 from markupsafe import Markup
 
 from judgebench.data.cells import mark_forbidden
+from judgebench.errors import Problem, SetupError, shorten
 
 _HERE = Path(__file__).parent
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def page_environment(folder: Path, shown: Callable[[str], str]) -> jinja2.Environment:
@@ -71,6 +74,22 @@ def fill_in_page(page: Path, data: Mapping[str, Any], **values: Any) -> str:
         script=Markup(script),
         script_hash=script_hash(script),
     )
+
+
+def check_people(names: Sequence[str], field: str) -> None:
+    """Raises SetupError where nobody is named, a name can name no file, or one is named twice."""
+    problems = [] if names else [Problem("name somebody", field=field)]
+    seen: set[str] = set()
+    for name in names:
+        if not _NAME.fullmatch(name):
+            message = "cannot name a file"
+            allowed = "letters, digits, full stops, dashes and underscores"
+            problems.append(Problem(message, "", None, field, shorten(name), allowed))
+        elif name.casefold() in seen:
+            problems.append(Problem("is named twice", field=field, found=shorten(name)))
+        seen.add(name.casefold())
+    if problems:
+        raise SetupError(problems)
 
 
 def _texts(*paths: Path) -> str:

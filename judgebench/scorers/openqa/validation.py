@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
-from judgebench.judges.config import JUDGE_NAME
 from judgebench.records import Estimate, content_hash
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
@@ -25,6 +23,7 @@ from judgebench.stats.interrater import agreement_counts_by_cluster, all_agree, 
 from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.means import clustered_mean
 from judgebench.stats.resample import cluster_bootstrap
+from judgebench.web.page import check_people
 from judgebench.web.review import Item, Question, read_decisions, review_page
 from judgebench.yaml_file import read_models
 
@@ -38,11 +37,14 @@ ASKED = (
 SHEETS = "sheets"
 
 
-def checkable(folder: Path) -> Mapping[str, ExamQuestion]:
-    """The open questions in the folder of `judgebench openqa make`, by a code that says nothing of
-    them, those that the second pass left out included. Raises SetupError."""
+def checkable(folder: Path, *, every: bool = True) -> Mapping[str, ExamQuestion]:
+    """The open questions in the folder of `judgebench openqa make`, with `every` also those that
+    the second pass left out, by a code that says nothing of them. Raises SetupError."""
     read = [o for name in (KEPT, LEFT_OUT) for o in read_models(folder / name, ExamQuestion)]
-    return {f"q-{content_hash(one.item_id)[:8]}": one for one in read if one.question}
+    asked = [one for one in read if one.question and (every or not one.reason)]
+    if not asked:
+        raise SetupError(Problem("holds no open question to check", str(folder)))
+    return {f"q-{content_hash(one.item_id)[:8]}": one for one in asked}
 
 
 def shown_item(code: str, one: ExamQuestion) -> Item:
@@ -65,13 +67,8 @@ def write_sheets(
     that what it is worth can be measured. Raises SetupError where there is no question or a name
     cannot name a file.
     """
-    wrong = [name for name in checkers if not re.fullmatch(JUDGE_NAME, name)]
-    if wrong or len({name.casefold() for name in checkers}) < len(checkers):
-        message, allowed = "cannot name files", "different names of letters, digits and dashes"
-        raise SetupError(Problem(message, "", None, "checkers", shorten(checkers), allowed))
-    found = {code: one for code, one in checkable(folder).items() if every or not one.reason}
-    if not found:
-        raise SetupError(Problem("holds no open question to check", str(folder)))
+    check_people(checkers, "checkers")
+    found = checkable(folder, every=every)
     drawn = sorted(found, key=lambda code: content_hash([seed, code]))[:sample]
     paths = []
     for name in checkers:
@@ -113,7 +110,8 @@ def agreement(
     are resampled. Of the questions that as many annotators checked as any: the share that at least
     1, 2, … call correct (Arias-Duart et al. 2025, Table 2), the share on which all agree (there
     "interrater"), and Fleiss' kappa. Beside each, how many more questions it takes until the
-    interval reaches no further than `half_width`: exact for a share, by the root of n for kappa.
+    interval reaches no further than `half_width`: of independent questions for a share, by the root
+    of n for kappa.
     """
     rated = (ratings >= 0).any(axis=1)
     ratings, codes = ratings[rated], np.unique(groups[rated], return_inverse=True)[1]
@@ -164,7 +162,11 @@ class Checked(Shown):
             "openqa", "Open questions as people see them",
             ("Questions", "Statistic", "Value", f"n more for ± {self.half_width:g}"),
             tuple(map(cells, self.rows)),
-            ("Correct k/m: at least k of m annotators call question and answer correct.",), stubs=2,
+            (
+                "Correct k/m: at least k of m annotators call question and answer correct. That "
+                "all agree may be chance where most is correct; Fleiss' κ is agreement beyond it.",
+            ),
+            stubs=2,
         )  # fmt: skip
         block = Block("Agreement", tables=(table,), on_screen=True)
         return Part("openqa", "agreement on open questions", self.rows, (block,))

@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from exam_case import exam, model
+from loopback import Loopback, echoed
+from scripted_judges import ScriptedBackend
 
 from judgebench.errors import SetupError
+from judgebench.judges.config import Decoding
 from judgebench.scorers.correlate import Roles
 from judgebench.scorers.openqa.compare import CLOSED, open_against_closed
+from judgebench.scorers.openqa.questions import read_questions
+from judgebench.scorers.openqa.rewriting import QuestionWriter, open_questions, write_questions
+from judgebench.writer import WritingTerms
 
 WHERE = Roles((), "exam_id", "system")
 
@@ -78,3 +85,27 @@ def test_the_command_prints_and_writes_a_report(call: Any, tmp_path: Path) -> No
     code, out, _ = call("openqa", "compare", *paths, "--column", "draw", "--json")
     rows = json.loads(out)["correlations"]
     assert {row["judge"] for row in rows if row["metric"] == CLOSED} == {"draw"}
+
+
+def test_from_an_exam_to_the_comparison(call: Any, tmp_path: Path) -> None:
+    """Open questions are answered and scored by the commands for any table; their ids lead back."""
+    writer = QuestionWriter(ScriptedBackend(model), Decoding(), tmp_path / "replies.jsonl")
+    write_questions(open_questions(read_questions(exam(tmp_path)), writer, WritingTerms()), writer)
+    tables = []
+    for system in ("one", "two"):
+        answers, scores = tmp_path / f"{system}.csv", tmp_path / f"{system}-scores.csv"
+        with Loopback([echoed()]) as server:
+            backend = f"openai-compatible:x@{server.base_url}"
+            asked = ["--backend", backend, "--to", answers, "--repeats", 2, "--name", system]
+            assert call("answers", tmp_path / "questions.jsonl", *asked)[0] == 0
+        kept = ["--scorer", "length", "--to", scores, "--kept", tmp_path / "kept"]
+        assert call("score", answers, *kept)[0] == 0
+        tables.append(pd.read_csv(scores))
+    opened = pd.concat(tables)
+    assert set(opened["exam_id"]) == {"antidote", "case"}
+    closed = opened[["exam_id", "system"]].drop_duplicates()
+    right = closed["exam_id"].map({"antidote": "no", "case": "yes"})
+    found = open_against_closed(opened, closed.assign(correct=right), WHERE).results
+    assert {row.judge for row in found.select("correlation", metric=CLOSED)} == {"length"}
+    pooled = found.find("pearson", judge="length", metric=CLOSED, level="pooled")
+    assert (pooled.n, round(pooled.value, 9)) == (8, 1)  # the question on a case is longer

@@ -66,10 +66,17 @@ def test_sheets_hold_the_same_questions_in_other_orders_and_say_nothing_of_the_m
 
 
 def test_checkers_whose_names_name_no_file_are_refused(folder: Path) -> None:
-    for names in (["../ann"], ["ann", "Ann"]):
-        with pytest.raises(SetupError, match="checkers: cannot name files"):
+    for names, why in (["../ann"], "cannot name a file"), (["ann", "Ann"], "is named twice"):
+        with pytest.raises(SetupError, match=f"checkers: {why}"):
             write_sheets(folder, names, None, 0)
     assert not (folder / "sheets").exists()
+
+
+def test_a_folder_without_an_open_question_has_none_to_check(folder: Path) -> None:
+    (folder / "questions.jsonl").write_text("")
+    with pytest.raises(SetupError, match="holds no open question to check"):
+        write_sheets(folder, ["ann"], None, 0)
+    assert len(write_sheets(folder, ["ann"], None, 0, every=True)) == 1
 
 
 def test_the_commands_write_sheets_and_read_what_was_saved(call: Any, folder: Path) -> None:
@@ -79,7 +86,9 @@ def test_the_commands_write_sheets_and_read_what_was_saved(call: Any, folder: Pa
     tables = [save(page, "headache" if page is not pages[0] else "") for page in pages]
     code, out, err = call("openqa", "agreement", folder, *tables)
     assert (code, err) == (0, "")
-    assert "Correct k/m: at least k of m annotators call question and answer correct." in out
+    said = " ".join(out.split())
+    assert "Correct k/m: at least k of m annotators call question and answer correct." in said
+    assert "Fleiss' κ is agreement beyond it" in said
     code, out, _ = call("openqa", "agreement", folder, *tables, "--json")
     rows = {(r["questions"], r["statistic"]): r["value"] for r in json.loads(out)["openqa"]}
     assert rows["all", "correct 3/3"] == pytest.approx(2 / 3)
