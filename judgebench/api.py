@@ -459,10 +459,12 @@ def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict
 
 
 def report(
-    study: Study | Comparison, folder: str | Path, rule: DecisionRule | str | Path | None = None
+    study: Study | Comparison | Correlations,
+    folder: str | Path,
+    rule: DecisionRule | str | Path | None = None,
 ) -> Mapping[str, Path]:
-    """Write the report of a study, or of a comparison: one HTML page, Markdown, LaTeX, CSV and
-    figures.
+    """Write the report of a study, of a comparison or of correlations: one HTML page, Markdown,
+    LaTeX, CSV and figures.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one
@@ -477,7 +479,7 @@ def report(
     if isinstance(study, Study):
         shown, asked = parts(analyse(study, rule)), study.n_judged
     else:
-        shown, asked = [study.part, study.flips.part], study.n_answers
+        shown, asked = study.parts, study.n_answers
     written, told = write_in_place(shown, Path(folder), name=study.name, answers=asked)
     if told:
         warnings.warn(told, stacklevel=2)

@@ -76,6 +76,10 @@ class Comparison(Shown):
     gaps: tuple[str, ...] = ()
 
     @property
+    def parts(self) -> list[Part]:
+        return [self.part, self.flips.part]
+
+    @property
     def results(self) -> Results:
         return self.found
 

@@ -23,6 +23,11 @@ class Shown:
         raise NotImplementedError
 
     @property
+    def parts(self) -> list[Part]:
+        """What a report on these findings alone shows."""
+        return [self.part]
+
+    @property
     def results(self) -> Results:
         """Every number of these findings as rows."""
         return self.part.results

@@ -165,7 +165,6 @@ def correlate(
     """Which scores go together, and which say the same? A row for each system, or for each item
     where --group names its question."""
     from judgebench import api
-    from judgebench.report.place import write_in_place
     from judgebench.scorers.correlate import parse_weights
 
     output = Output(verbose, quiet, as_json)
@@ -174,9 +173,8 @@ def correlate(
     found = api.correlate(
         file, against or (), group=group or "", system=system or "", flip=flip or (), more=more
     )
-    n = found.n_answers
-    written = write_in_place([found.part], to, name=file.stem, answers=n)[0] if to else {}
-    show({"correlate": found}, file.stem, output, written)
+    written = api.report(found, to) if to else {}
+    show({"correlate": found}, found.name, output, written)
 
 
 def score(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ _RATINGS = (" Bradley-Terry", " Elo")
 class Correlations(Shown):
     """How the columns of a table with so many answers, or systems, go together."""
 
+    name: str
     rows: Results
     n_answers: int
 
@@ -108,7 +110,7 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     )
     x, ranked = np.stack([numbers[name] for name in own], axis=1), bool(roles.group)
     rows += redundancy_rows([*own], x, clusters, DEFAULT_RESAMPLING, ranked=ranked)
-    return Correlations(Results(tuple(rows)), len(systems))
+    return Correlations(Path(read.file).stem, Results(tuple(rows)), len(systems))
 
 
 def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:

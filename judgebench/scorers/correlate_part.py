@@ -19,6 +19,7 @@ _LEVELS = {
     "pooled": "over all items", "within": "within groups, the mean of those that vary",
     "system": "over systems",
 }  # fmt: skip
+_MANY = 50  # systems show also what is weak
 _STRONGEST = 12  # columns on a screen
 
 
@@ -48,7 +49,7 @@ def _sentences(found: Correlations) -> Iterator[str]:
     systems = {
         row.estimate.n for row in found.rows.select("correlation", "pearson", level="system")
     }
-    yield from map(shows_nothing, sorted(systems))
+    yield from map(shows_nothing, sorted(n for n in systems if n < _MANY))
     for one in found.rows.values("metric", "test"):
         about = {"metric": one, "of": "pearson"}
         raw, holm = (
@@ -80,10 +81,14 @@ def _table(found: Correlations, against: str, level: str) -> Table:
         ]
         beside = [found.rows.find("pairwise", "chance", judge=row.judge, **about)] * chance
         beside += [found.rows.find("p_holm", "test", of="pearson", **keys)] * tested
-        cells += [Cell(format_number(one.value)) for one in beside]
+        cells += [Cell(_plain(one.value)) for one in beside]
         lines.append((Cell(row.judge), *cells))
     key, title = f"correlations_{level}_{against}", f"Columns beside {against}, {_LEVELS[level]}"
     return Table(key, title, ("Column", *headings), tuple(lines))
+
+
+def _plain(value: float | None) -> str:
+    return "< 0.001" if value is not None and value < 0.001 else format_number(value)
 
 
 def _strength(row: Row) -> float:

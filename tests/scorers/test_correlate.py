@@ -76,6 +76,11 @@ def test_the_figure_shows_what_would_be_needed() -> None:
     assert [column for column, _ in intervals.lines] == ["open", "bits", "perplexity"]
 
 
+def test_a_report_from_python_is_that_of_the_command(tmp_path: Path) -> None:
+    files = jb.report(jb.correlate(written(tmp_path), ["closed"]), tmp_path / "r")
+    assert files["html"].read_text(encoding="utf-8").count("scores: how scores go together") > 0
+
+
 def test_json_holds_every_number(call, tmp_path: Path) -> None:
     code, out, _ = call("correlate", str(written(tmp_path)), "--against", "closed", "--json")
     assert code == 0
