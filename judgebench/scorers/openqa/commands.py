@@ -56,30 +56,24 @@ def make(
     rewriting opens, what another answer fits too. Safe to interrupt; rerun to resume.
     """
     from judgebench.cli.writing import the_writer, writing
-    from judgebench.scorers.openqa.questions import read_questions
-    from judgebench.scorers.openqa.rewriting import (
-        KEPT,
-        REPLIES,
-        QuestionWriter,
-        open_questions,
-        write_questions,
-    )
+    from judgebench.scorers.openqa import questions, rewriting
 
-    names = dict(one.partition("=")[::2] for one in called or ())
-    model, of_file = the_writer(backend, local_only), Path(backend).suffix in (".yaml", ".yml")
-    closed = read_questions(file, names, first)[:limit]
-    if of_file and not to.exists():
+    names, replies = dict(one.partition("=")[::2] for one in called or ()), to / rewriting.REPLIES
+    model = the_writer(backend, local_only)
+    closed = questions.read_questions(file, names, first)[:limit]
+    if backend.endswith((".yaml", ".yml")) and not to.exists():
         confirm_keys(Path(backend), [model])
     to.mkdir(parents=True, exist_ok=True)
-    with writing(model, to / REPLIES, budget) as (engine, terms):
-        writer = QuestionWriter(engine, model.decoding, to / REPLIES)
-        found = open_questions(closed, writer, terms)
-        left_out = write_questions(found, writer)
-    kept = sum(bool(one.question and not one.reason) for one in found)
-    typer.echo(f"{kept:,} of {len(found):,} questions can be asked openly: {to / KEPT}")
+    with writing(model, replies, budget) as (engine, terms):
+        writer = rewriting.QuestionWriter(engine, model.decoding, replies)
+        found = rewriting.open_questions(closed, writer, terms)
+        left_out = rewriting.write_questions(found, writer)
+    waiting = sum(not one.question and not one.reason for one in found)
+    kept = len(found) - waiting - sum(left_out.values())
+    typer.echo(f"{kept:,} of {len(found):,} questions can be asked openly: {to / rewriting.KEPT}")
     for reason, n in left_out.items():
         typer.echo(f"  {n:,} left out: {reason}")
-    if waiting := len(found) - kept - sum(left_out.values()):
+    if waiting:
         typer.echo(f"  {waiting:,} wait for a reply that failed: rerun to ask again")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from exam_case import ROWS, but, exam, kind_of, model
-from loopback import Loopback, said
+from loopback import Loopback, said, status
 from scripted_judges import ScriptedBackend
 
 from judgebench.backends.contract import Message, Reply, Request
@@ -180,6 +180,16 @@ def test_the_command_asks_a_server_and_says_what_became_of_each(
         "  1 left out: another answer may be right too",
         "  1 left out: a rewriting gives the answer away",
     ]
+
+
+def test_a_server_that_fails_leaves_questions_that_wait(call: Any, tmp_path: Path) -> None:
+    with Loopback([status(400)]) as server:
+        by = writer_file(tmp_path, f"openai-compatible:x@{server.base_url}")
+        to = tmp_path / "open"
+        code, out, _ = call("openqa", "make", exam(tmp_path), "--backend", by, "--to", to)
+    assert code == 0
+    assert "0 of 6 questions can be asked openly" in out
+    assert "  5 wait for a reply that failed: rerun to ask again" in out.splitlines()
 
 
 def test_a_model_elsewhere_is_refused_where_all_must_stay_here(call: Any, tmp_path: Path) -> None:
