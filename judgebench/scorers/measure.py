@@ -8,12 +8,13 @@ of the others, and the median of all annotators. Rows `difference` hold a scorer
 their p values, Holm's over scorers and metrics. Rows `count` say how many answers have which
 `reason`, and whether there is a `score` all the same; `steady` describes the rows `repeated`.
 
-A scorer whose direction nobody declared is, beside another, turned so that its rho over all answers
-is positive, which favours it; so are the controls.
+A scorer whose direction nobody declared is, beside another, turned so that its coefficient is
+positive, which favours it; so are the controls.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,7 +23,6 @@ import numpy as np
 
 from judgebench.align.differences import corrected
 from judgebench.records import Estimate, is_slot
-from judgebench.results.part import LaneKind
 from judgebench.results.rows import Results, Row
 from judgebench.scorers.candidates import (
     Candidate,
@@ -34,7 +34,7 @@ from judgebench.scorers.candidates import (
 )
 from judgebench.scorers.reading import ScorerRun, ScorersRead
 from judgebench.scorers.redundant import redundancy_rows
-from judgebench.scorers.result import BESIDE, MAIN, MEDIAN, TESTED, TESTS, BesideHumans
+from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans
 from judgebench.scorers.steady_study import steady_rows
 from judgebench.stats.association import Level, Rated, associations, difference
 from judgebench.stats.coefficients import Coefficient
@@ -42,17 +42,25 @@ from judgebench.stats.resample import Resampling
 from judgebench.study.study import Study
 
 _NO_TEST = "both order all these answers alike, or there are too few"
+_SHUFFLED = "the mean over shuffled scores, or by count"
 NOT_YET = "not scored yet"
 Place = tuple[Level, Coefficient]
 
 
 class _Side(NamedTuple):
-    """Numbers beside the humans, in the direction in which they go with them where nobody declared
-    one, and what they reach at each place."""
+    """A candidate's numbers beside the humans, and its coefficients."""
 
-    kind: LaneKind
+    candidate: Candidate
     rated: Rated
-    reached: Mapping[Place, float]
+    values: Mapping[Place, float | None]
+
+    def forward(self, place: Place) -> tuple[float, Rated]:
+        """The coefficient, -inf where undefined, and the numbers; turned where nobody declared a
+        direction and the coefficient is negative."""
+        value = self.values[place]
+        if self.candidate.turned == "undeclared" and (value or 0.0) < 0:
+            return -(value or 0.0), replace(self.rated, scores=-self.rated.scores)
+        return -math.inf if value is None else value, self.rated
 
 
 def measure_scorers(study: Study) -> BesideHumans | None:
@@ -95,21 +103,18 @@ def _of_metric(
     metric: str, humans: Severities, candidates: Sequence[Candidate], resampling: Resampling
 ) -> Iterator[Row]:
     """Each candidate beside the humans, an annotator in its place, and the differences."""
-    sides: dict[str, _Side] = {}
+    sides = []
     for c in candidates:
-        found = associations(humans.beside(c.x), resampling)
-        values = {place: one.estimate.value for place, one in found.items()}
-        sign = -1 if c.turned == "undeclared" and (values[MAIN] or 0.0) < 0 else 1
-        reached = {place: sign * v for place, v in values.items() if v is not None}
-        sides[c.name] = _Side(c.kind, humans.beside(sign * c.x), reached)
+        rated = humans.beside(c.x)
+        found = associations(rated, resampling)
+        sides.append(_Side(c, rated, {key: one.estimate.value for key, one in found.items()}))
         for one in (one for one in found.values() if one.level in humans.levels):
             keys = {"level": one.level, "kind": c.kind, "turned": c.turned}
             row = Row("association", one.coefficient, one.estimate, c.name, metric, keys)
             yield row
             if one.chance is not None:
-                yield replace(
-                    row, analysis="chance", estimate=Estimate(one.chance, n=one.estimate.n)
-                )
+                chance = Estimate(one.chance, n=one.estimate.n, reason=_SHUFFLED)
+                yield replace(row, analysis="chance", estimate=chance)
     yield from _ceiling(metric, humans, resampling)
     for level in humans.levels:
         yield from _differences(metric, sides, (level, TESTED[level]), resampling)
@@ -131,21 +136,18 @@ def _ceiling(metric: str, humans: Severities, resampling: Resampling) -> Iterato
 
 
 def _differences(
-    metric: str, sides: Mapping[str, _Side], place: Place, resampling: Resampling
+    metric: str, sides: Sequence[_Side], place: Place, resampling: Resampling
 ) -> Iterator[Row]:
     """Each scorer beside the best of the controls, and beside the best of the scorers."""
     for kind, beside in zip(("control", "judge"), BESIDE, strict=True):
-        reached = {
-            name: s.reached[place]
-            for name, s in sides.items()
-            if s.kind == kind and place in s.reached
-        }
-        best = max(reached, key=lambda name: reached[name], default="")
-        for name, side in sides.items() if best else ():
-            if side.kind == "control" or name == best:
+        rivals = [side for side in sides if side.candidate.kind == kind]
+        best = max(rivals, key=lambda side: side.forward(place)[0], default=None)
+        for side in sides if best and best.values[place] is not None else ():
+            name = side.candidate.name
+            if best is None or side is best or side.candidate.kind == "control":
                 continue
-            found = difference(sides[best].rated, side.rated, *place, resampling)
-            about = {"level": place[0], "beside": beside, "who": best}
+            found = difference(best.forward(place)[1], side.forward(place)[1], *place, resampling)
+            about = {"level": place[0], "beside": beside, "who": best.candidate.name}
             yield Row("difference", place[1], found.estimate, name, metric, about)
             for test, p in zip(TESTS[place[0]], (found.p, found.williams), strict=False):
                 said = Estimate(p, n=found.estimate.n, reason="" if p is not None else _NO_TEST)

@@ -10,10 +10,9 @@ from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number
 from judgebench.scorers.redundant import redundancy_block
-from judgebench.scorers.result import BESIDE, MAIN, MEDIAN, TESTED, TESTS, BesideHumans
+from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans
 from judgebench.scorers.steady_part import steady_blocks
 from judgebench.stats.association import Level
-from judgebench.stats.coefficients import Coefficient
 from judgebench.stats.few_systems import critical_r, shows_nothing
 
 TITLES: Mapping[str, str] = {
@@ -25,7 +24,7 @@ _LEVELS: Mapping[Level, str] = {
     "within": "Within questions: the mean over those whose answers differ",
     "system": "Over systems: mean scores and mean severities",
 }
-_FIRST = (TITLES[MAIN[1]], f"Minus the {BESIDE[0]}", f"{BESIDE[0]}: permutation p")
+_FIRST = (TITLES["spearman"], f"Minus the {BESIDE[0]}", f"{BESIDE[0]}: permutation p")
 CEILING = "The median annotator beside the others"
 _TURNED = (
     "Scores that are better when higher are turned: a positive coefficient means that the scorer "
@@ -50,10 +49,11 @@ def scorers_part(found: BesideHumans) -> Part:
     levels = [level for level in _LEVELS if found.rows.select("association", level=level)]
     tables = tuple(_level(found, level) for level in levels)
     brief = tuple(map(_brief, tables[:1]))  # none where there are no human labels
+    figures = tuple(_figures(found))
     same, steady = redundancy_block(found.rows), steady_blocks(found.rows, found.titles)
     blocks = (
-        Block("Scorers beside humans", sentences, brief, _figures(found), on_screen=True),
-        Block("At each level", tables=tables),
+        Block("Scorers beside humans", sentences, brief, figures[:1], on_screen=True),
+        Block("At each level", tables=tables, figures=figures[1:]),
         same,
         *steady,
         Block("What could not be scored", tables=(_counts(found),), on_screen=True),
@@ -70,7 +70,7 @@ def scorers_part(found: BesideHumans) -> Part:
 
 def _sentences(found: BesideHumans) -> Iterator[str]:
     for metric, title in found.titles.items():
-        yield _worth(found, metric, title)
+        yield from _worth(found, metric, title)
     systems = {len(humans.systems) for humans in found.humans.values() if "system" in humans.levels}
     yield from map(shows_nothing, sorted(systems))
     if not found.humans:
@@ -79,72 +79,86 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
         yield "Each answer has one annotator's label: there is no human ceiling to compare with."
 
 
-def _worth(found: BesideHumans, metric: str, title: str) -> str:
-    """What the scorers of one metric are good for, in a sentence."""
-    scorers, controls = found.main(metric, "judge"), found.main(metric, "control")
-    groups = found.humans[metric].mean.groups.n
-    line = critical_r(groups)
+def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
+    """What the scorers of one metric are good for."""
+    scorers, groups = found.held(metric, "judge"), found.humans[metric].mean.groups.n
     if not scorers or scorers[0].estimate.value is None:
         reason = scorers[0].estimate.reason if scorers else "there is no scorer but controls"
-        return f"{title}: nothing can be said; {reason}."
-    most = max(scorers, key=lambda row: abs(row.estimate.value or 0.0))
-    beside = f"{controls[0].judge} ({_rho(controls[0])})" if controls else ""
-    same = found.rows.values("judge", "function")
+        yield f"{title}: nothing can be said; {reason}."
+        return
+    best, control = scorers[0], _best_control(found, metric, "pooled")
+    same, line = found.rows.values("judge", "function"), critical_r(groups)
     better = [row for row in scorers if found.beats_controls(row.judge, metric)]
     better = [row for row in better if row.judge not in same] or better
+    most = max(scorers, key=lambda row: abs(row.estimate.value or 0.0))
     if better:
-        names = listed([f"{row.judge} ({_rho(row)})" for row in better])
         verb = "goes" if len(better) == 1 else "go"
-        return f"{title}: {names} {verb} with the humans more than the best control, {beside}."
-    if line is not None and abs(most.estimate.value or 0.0) < line:
-        return (
+        names = listed([_with_rho(row) for row in better])
+        yield f"{title}: {names} {verb} with the humans more than the best control, {control}."
+    elif line is not None and abs(most.estimate.value or 0.0) < line:
+        yield (
             f"No scorer tells {title}: every |rho| is below {format_number(line)}, which chance "
             f"alone can reach with {counted(groups, 'question')}. The largest is that of "
-            f"{most.judge} ({_rho(most)})."
+            f"{_with_rho(most)}."
         )
-    if not controls:
-        return f"{title}: {most.judge} goes with the humans most ({_rho(most)}), without controls."
-    return (
-        f"{title}: no scorer is shown to go with the humans more than the best control, {beside}; "
-        f"the strongest is {scorers[0].judge} ({_rho(scorers[0])})."
-    )
+    elif control:
+        yield (
+            f"{title}: no scorer is shown to go with the humans more than the best control, "
+            f"{control}; the strongest is {_with_rho(best)}."
+        )
+    else:
+        yield f"{title}: {_with_rho(best)} goes with the humans most; there is no control."
+    within = _best_control(found, metric, "within")
+    lost = [row.judge for row in better if not found.beats_controls(row.judge, metric, "within")]
+    if within and lost:
+        yield (
+            f"{title}: within questions, which is where systems are compared, {listed(lost)} "
+            f"{'is' if len(lost) == 1 else 'are'} not shown to beat the best control, {within}."
+        )
 
 
-def _rho(row: Row) -> str:
-    return f"rho {Cell(estimate=row.estimate).value} {Cell(estimate=row.estimate).interval}".strip()
+def _best_control(found: BesideHumans, metric: str, level: Level) -> str:
+    return next((_with_rho(row) for row in found.held(metric, "control", level)), "")
+
+
+def _with_rho(row: Row) -> str:
+    cell = Cell(estimate=row.estimate)
+    return f"{row.judge} (rho {f'{cell.value} {cell.interval}'.strip()})"
 
 
 def _level(found: BesideHumans, level: Level) -> Table:
     """Every coefficient at one level, and one of them beside the best control and scorer."""
-    rows: list[tuple[Cell, ...]] = []
-    for metric, title in found.titles.items():
-        about = {"metric": metric, "level": level}
-        for first in (row for kind in ("judge", "control") for row in found.main(metric, kind)):
-            of = found.rows.select("association", judge=first.judge, **about)
-            of += found.rows.select("chance", judge=first.judge, **about)
-            name = f"{first.judge} (control)" if first["kind"] == "control" else first.judge
-            cells = [_cell(row) for row in of] + [Cell(DASH)] * (len(TITLES) + 1 - len(of))
-            rows.append((Cell(title), Cell(name), *cells, *_compared(found, first.judge, about)))
-        if ceiling := found.rows.select("ceiling", who=MEDIAN, **about):
-            dashes = [Cell(DASH)] * (1 + len(_compared(found, "", about)))
-            rows.append((Cell(title), Cell(CEILING), *map(_cell, ceiling), *dashes))
     compared = [
         heading for beside in BESIDE
         for heading in (f"Minus the {beside}", *(f"{beside}: {test} p" for test in TESTS[level]))
     ]  # fmt: skip
+    rows: list[tuple[Cell, ...]] = []
+    for metric, title in found.titles.items():
+        about = {"metric": metric, "level": level}
+        for first in (
+            row for kind in ("judge", "control") for row in found.held(metric, kind, level)
+        ):
+            of = found.rows.select("association", judge=first.judge, **about)
+            of += found.rows.select("chance", judge=first.judge, **about)
+            name = f"{first.judge} (control)" if first["kind"] == "control" else first.judge
+            cells = [_cell(row) for row in of] + [Cell(DASH)] * (len(TITLES) + 1 - len(of))
+            rows.append((Cell(title), Cell(name), *cells, *_compared(found, first, level)))
+        if ceiling := found.rows.select("ceiling", who=MEDIAN, **about):
+            dashes = [Cell(DASH)] * (1 + len(compared))
+            rows.append((Cell(title), Cell(CEILING), *map(_cell, ceiling), *dashes))
     columns = ("Metric", "Scorer", *TITLES.values(), "By chance", *compared)
     notes = (_TURNED, _PAIRS, _DIFFERENCES.format(TITLES[TESTED[level]]))
     return Table(f"scorers_{level}", _LEVELS[level], columns, tuple(rows), notes, stubs=2)
 
 
-def _compared(found: BesideHumans, judge: str, about: Mapping[str, str]) -> list[Cell]:
+def _compared(found: BesideHumans, of: Row, level: Level) -> list[Cell]:
     """What it is minus the best control and minus the best scorer, with p values."""
     cells = []
     for beside in BESIDE:
-        keys = {**about, "judge": judge, "beside": beside}
+        keys = {"judge": of.judge, "metric": of.metric, "level": level, "beside": beside}
         row = next(iter(found.rows.select("difference", **keys)), None)
-        tests = [found.rows.find("p_holm", test=test, **keys) for test in TESTS[about["level"]]]
-        best = bool(row) and beside == BESIDE[0] and found.beats_controls(judge, about["metric"])
+        tests = [found.rows.find("p_holm", test=test, **keys) for test in TESTS[level]]
+        best = beside == BESIDE[0] and found.beats_controls(of.judge, of.metric, level)
         cells += [
             Cell(estimate=row.estimate, remark=f"beside {row['who']}", signed=True, best=best)
             if row else Cell(DASH),
@@ -190,23 +204,27 @@ def _signatures(found: BesideHumans) -> Table:
     return Table("scorers_signatures", "Signatures", columns, tuple(rows), stubs=4)
 
 
-def _figures(found: BesideHumans) -> tuple[Intervals, ...]:
-    return tuple(_intervals(found, *place) for place in (MAIN,))
-
-
-def _intervals(found: BesideHumans, level: Level, coefficient: Coefficient) -> Intervals:
-    """Each scorer's coefficient beside the controls and the annotators."""
-    lines = []
-    for metric, title in found.titles.items():
-        lanes = [
-            Lane(row.judge, "control" if row["kind"] == "control" else "judge", row.estimate)
-            for row in found.rows.select("association", coefficient, metric=metric, level=level)
-        ]
-        ceiling = found.rows.select("ceiling", coefficient, metric=metric, level=level, who=MEDIAN)
-        lanes += [Lane(CEILING, "human", row.estimate) for row in ceiling]
-        lines.append((title, tuple(lanes)))
-    title = f"{TITLES[coefficient]} of scorers with the humans' severities"
-    return Intervals(
-        f"scorers_{level}_{coefficient}", title, tuple(lines), TITLES[coefficient],
-        {"nothing in common": 0.0}, (-1.02, 1.02),
-    )  # fmt: skip
+def _figures(found: BesideHumans) -> Iterator[Intervals]:
+    """At each level the scorers beside the controls and the annotators; over systems also what so
+    few could show."""
+    for level, coefficient in TESTED.items():
+        lines = []
+        for metric, title in found.titles.items():
+            about = {"metric": metric, "level": level}
+            scored = found.rows.select("association", coefficient, **about)
+            lanes = [
+                Lane(row.judge, "control" if row["kind"] == "control" else "judge", row.estimate)
+                for row in scored
+            ]
+            ceiling = found.rows.select("ceiling", coefficient, who=MEDIAN, **about)
+            lanes += [Lane(CEILING, "human", row.estimate) for row in ceiling]
+            lines += [(title, tuple(lanes))] if lanes else []
+        n = {
+            len(h.systems) for h in found.humans.values() if level == "system" and level in h.levels
+        }
+        needed = {f"needed with {k} systems": critical_r(k) or 1.0 for k in n}
+        heading = f"{_LEVELS[level]}: {TITLES[coefficient]} with the humans' severities"
+        bounds, key = {"nothing in common": 0.0, **needed}, f"scorers_{level}_{coefficient}"
+        axis, limits = TITLES[coefficient], (-1.02, 1.02)
+        if lines:
+            yield Intervals(key, heading, tuple(lines), axis, bounds, limits)

@@ -14,11 +14,10 @@ from judgebench.scorers.reading import ScorerRun
 from judgebench.stats.association import Level
 from judgebench.stats.coefficients import Coefficient
 
-MAIN: tuple[Level, Coefficient] = ("pooled", "spearman")  # what the sentences are about
 TESTED: Mapping[Level, Coefficient] = {
     "pooled": "spearman", "within": "spearman", "system": "pearson",
 }  # fmt: skip
-TESTS: Mapping[str, tuple[str, ...]] = {
+TESTS: Mapping[Level, tuple[str, ...]] = {
     "pooled": ("permutation",), "within": ("permutation",), "system": ("permutation", "Williams"),
 }  # fmt: skip
 BESIDE = ("best control", "best scorer")
@@ -47,18 +46,17 @@ class BesideHumans(Shown):
 
         return incomplete(scorers_part(self), self.gaps)
 
-    def main(self, metric: str, kind: str) -> list[Row]:
-        """Spearman's rho of all of a kind over all answers, the strongest first."""
-        level, coefficient = MAIN
-        rows = self.rows.select("association", coefficient, metric=metric, level=level, kind=kind)
+    def held(self, metric: str, kind: str, level: Level = "pooled") -> list[Row]:
+        """The coefficient of that level, of all of a kind, the strongest first."""
+        about = {"metric": metric, "level": level, "kind": kind}
+        rows = self.rows.select("association", TESTED[level], **about)
         return sorted(rows, key=strength, reverse=True)
 
-    def beats_controls(self, judge: str, metric: str) -> bool:
+    def beats_controls(self, judge: str, metric: str, level: Level = "pooled") -> bool:
         """Whether it is shown to go with the humans more than the best control does."""
-        level, coefficient = MAIN
-        about = {"judge": judge, "metric": metric, "level": level, "beside": "best control"}
-        low = self.rows.find(coefficient, "difference", **about).low
-        p = self.rows.find("p_holm", of=coefficient, **about).value
+        about = {"judge": judge, "metric": metric, "level": level, "beside": BESIDE[0]}
+        low = self.rows.find(TESTED[level], "difference", **about).low
+        p = self.rows.find("p_holm", test=TESTS[level][0], **about).value
         return low is not None and low > 0 and p is not None and p <= SIGNIFICANT
 
 

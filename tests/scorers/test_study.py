@@ -146,6 +146,27 @@ def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
     assert "With 4 systems, |r| below .95 shows nothing." in joined(text)
 
 
+def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Path) -> None:
+    """Some questions have long answers; to one question, the answer that omits more is shorter."""
+    bench, columns = write_notes(
+        tmp_path, SCORERS.replace("  - {scorer: column, name: gappy", "# ")
+    )
+    with (tmp_path / "answers.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    for i, row in enumerate(rows):
+        words = 40 * (i // 4 * 7 % 30) + round(3 * (3 - columns["omission"][i].mean()))
+        row[header.index("text")] = "word " * (1 + words) + str(i)
+    with (tmp_path / "answers.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
+    first, second, *_ = found.part.screen[0].text
+    assert first.startswith("Omission: good (rho 0.585 [0.464, 0.711]) goes with the humans more")
+    assert second.startswith(
+        "Omission: within questions, which is where systems are compared, good is not shown to "
+        "beat the best control, length (rho -"
+    )
+
+
 def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
     _, found, _ = ran
     about = {"test": "permutation", "level": "pooled", "beside": "best control"}
@@ -199,7 +220,11 @@ def test_a_judge_alone_stands_there_with_its_score(tmp_path: Path) -> None:
     ("drop", "more", "said"),
     [
         ("BC", "", "Each answer has one annotator's label: there is no human ceiling"),
-        ("", "controls: false", "Omission: gappy goes with the humans most (rho 1.000)"),
+        (
+            "",
+            "controls: false",
+            "Omission: gappy (rho 1.000) goes with the humans most; there is no control.",
+        ),
     ],
 )
 def test_what_is_lacking_is_said(tmp_path: Path, drop: str, more: str, said: str) -> None:
