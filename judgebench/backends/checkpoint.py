@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from judgebench.backends.contract import Reply, Request
+from judgebench.backends.contract import Message, Reply, Request
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import sha256_of
 from judgebench.errors import Problem, SetupError
@@ -148,6 +148,28 @@ class ChatEncoder:
         """The same prompt as text, its control tokens written out."""
         return str(self._applied(request, tokenize=False))
 
+    def chat(self, messages: tuple[Message, ...]) -> str:
+        """As `text`, of messages alone."""
+        return self.text(Request("", messages))
+
+    @property
+    def prefix(self) -> int:
+        """The token that stands before a plain text: BOS, or EOS where the model has none. Raises
+        SetupError where it has neither."""
+        known = (self._tokenizer.bos_token_id, self._tokenizer.eos_token_id)
+        found = next((token for token in known if token is not None), None)
+        if found is None:
+            raise SetupError(f"{self._model}: its tokenizer has no token that begins a text")
+        return int(found)
+
+    def ids(self, text: str) -> list[int]:
+        """The tokens of a text in which control tokens are written out."""
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def disarmed(self, text: str) -> str:
+        """A text whose control tokens are broken up."""
+        return break_up(text, self.control_tokens)
+
     def control_tokens(self, text: str) -> list[tuple[int, int]]:
         """Where the tokenizer finds control tokens: it may also fold case or width to find them."""
         if not getattr(self._tokenizer, "is_fast", False):
@@ -157,10 +179,7 @@ class ChatEncoder:
         return [(start, end) for id_, (start, end) in places if id_ in self._ids and start < end]
 
     def _applied(self, request: Request, **how: bool) -> Any:
-        messages = [
-            {"role": m.role, "content": break_up(m.content, self.control_tokens)}
-            for m in request.messages
-        ]
+        messages = [{"role": m.role, "content": self.disarmed(m.content)} for m in request.messages]
         try:
             return self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, **how)
         except Exception as error:  # a template is a program and raises what it likes

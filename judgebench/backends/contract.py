@@ -6,10 +6,11 @@ meaning: parsing, and asking again when a reply cannot be read, belong to the ju
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Lookup, Usage
 
 Role = Literal["system", "user", "assistant"]
@@ -127,3 +128,80 @@ def wind_down(backend: Backend) -> None:
     act = getattr(backend, "wind_down", None)
     if act is not None:
         act()
+
+
+# What stands before a text: a chat's turns, plain text, or nothing where that is empty.
+Before = str | tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The natural log-probability of each token of a text, in order, or the `reason` why there is
+    none. The last `unseen` tokens were read in a later window, so without all that stands before
+    the text."""
+
+    log_p: Sequence[float] = ()
+    unseen: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """How completions are drawn, and where targets are weighed in them: behind the first 0,
+    `stride`, 2 * `stride`, ... tokens; with `spread`, from another offset below `stride` in each
+    completion, the first of which follows from the `seed`, so that over seeds every place is
+    met equally often."""
+
+    count: int
+    max_tokens: int
+    temperature: float
+    top_p: float
+    stride: int
+    seed: int
+    spread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A completion without the token that ended it: `log_p` of each of its `tokens`, whatever the
+    temperature and top-p that they were drawn with, the `places` where targets were weighed, and
+    each target's log-probability there: (targets, places)."""
+
+    tokens: Sequence[int]
+    log_p: Sequence[float]
+    places: Sequence[int]
+    targets: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """Completions that were drawn, and each target's tokens; or the `reason` why there are none."""
+
+    drawn: Sequence[Drawn] = ()
+    targets: Sequence[Sequence[int]] = ()
+    reason: str = ""
+
+
+class Weigher(Protocol):
+    """Says how likely given texts are. A backend with a method `weigher` gives one."""
+
+    def weigh(self, texts: Sequence[tuple[Before, str]]) -> Sequence[Weighed]:
+        """One for each text behind what stands before it. Behind nothing it is read from the
+        model's first token on (BOS, else EOS), in windows where it is longer than one. Raises
+        SetupError where the engine cannot, EndpointDown where it has stopped answering."""
+        ...
+
+    def draw(self, before: Before, targets: Sequence[str], draws: Draws) -> Completions:
+        """Completions, and how likely each target was at places in them. Raises SetupError."""
+        ...
+
+
+def weigher_of(backend: Backend, spec: str) -> Weigher:
+    """What weighs texts with the model of a backend. Raises SetupError where it cannot."""
+    make = getattr(backend, "weigher", None)
+    if make is None:
+        message = "does not say how likely a given text is"
+        allowed = "transformers:, vllm:, llamacpp:, openai-compatible: where the server echoes"
+        raise SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
+    weigher: Weigher = make()
+    return weigher

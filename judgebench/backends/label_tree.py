@@ -1,9 +1,10 @@
-"""All labels of all metrics as one tree of tokens behind a prompt, for one forward pass.
+"""Texts that begin alike as one tree of tokens, for one forward pass: all labels of all metrics
+behind a prompt, or what could have come instead at any place of a text.
 
 Branches that begin alike share their first tokens; what all begin with is the trunk. Each token
-attends to the trunk and to its own ancestors alone, and its position is its depth, so that the
-pass computes for each branch what a pass of its own would compute. (Tree attention is known from
-speculative decoding: Miao et al., SpecInfer, ASPLOS 2024, section 4.2.)
+attends to the trunk before its branch and to its own ancestors alone, and its position is its
+depth, so that the pass computes for each branch what a pass of its own would compute. (Tree
+attention is known from speculative decoding: Miao et al., SpecInfer, ASPLOS 2024, section 4.2.)
 
 `label_texts` and `ReplyTokens` make the replies whose probabilities are asked for. Tokens are those
 of the real text, also where prompt and reply meet. What closes a label is its quote, which
@@ -17,11 +18,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +35,22 @@ Floats = NDArray[np.float64]
 Tokens = Sequence[int]
 
 
-@dataclass(frozen=True)
-class LabelTree:
-    """A trunk, and below it nodes of one token each; a parent stands before its children.
+class Branch(NamedTuple):
+    """Tokens that could stand behind the first `place` of the trunk; those before `weighed` are
+    read, and their own probability is not asked."""
 
-    The last token of a branch is only predicted, never read, and so is no node. Steps are what
-    the labels differ by: that `step_token` follows `step_node`, on the way to the option
-    `step_option` (counted through all fields). A node or parent of -1 is the trunk's last token.
+    place: int
+    tokens: Tokens
+    weighed: int = 0
+
+
+@dataclass(frozen=True)
+class TokenTree:
+    """A trunk, and nodes of one token each; a parent stands before its children.
+
+    The last token of a branch is only predicted, never read, and so is no node. Steps are what is
+    asked: how likely `step_token` follows `step_node`, on the way to the end of the branch
+    `step_branch`. A node or parent of -1 is the trunk's last token, -2 the one before it.
     """
 
     trunk: Ints  # (trunk,)
@@ -48,15 +58,14 @@ class LabelTree:
     parents: Ints  # (nodes,)
     step_node: Ints  # (steps,)
     step_token: Ints  # (steps,)
-    step_option: Ints  # (steps,)
-    options: tuple[int, ...]  # how many options each field has
+    step_branch: Ints  # (steps,)
 
     @property
     def depths(self) -> Ints:
-        """How many tokens behind the trunk each node stands, 0 for its children. (nodes,)"""
+        """How many tokens behind the trunk's end each node stands, 0 for its children. (nodes,)"""
         depths = np.zeros(len(self.parents), np.int64)
         for node, parent in enumerate(self.parents):
-            depths[node] = depths[parent] + 1 if parent >= 0 else 0
+            depths[node] = 1 + (depths[parent] if parent >= 0 else parent)
         return depths
 
     def unread(self, known: int) -> Ints:
@@ -74,64 +83,61 @@ class LabelTree:
         seen = np.zeros((length - known + nodes, length + nodes), np.bool_)
         seen[: length - known, :length] = np.tri(length - known, length, known, np.bool_)
         own = seen[length - known :]
-        own[:, :length] = True
         for node, parent in enumerate(self.parents):
             if parent >= 0:
                 own[node] = own[parent]
+            else:
+                own[node, : length + parent + 1] = True
             own[node, length + node] = True
         return seen
 
-    def log_probabilities(self, step_log_p: Floats) -> list[Floats]:
-        """Each field's options' log-probabilities, normalised over the options.
-
-        `step_log_p` (steps,) holds each step's log-probability over the whole vocabulary. An
-        option's is the sum over its branch; what all options of a field share cancels out.
-        """
-        totals = np.bincount(self.step_option, step_log_p, sum(self.options))
-        fields = np.split(totals, np.cumsum(self.options)[:-1])
-        return [field - np.logaddexp.reduce(field) for field in fields]
+    def totals(self, step_log_p: Floats) -> Floats:
+        """Each branch's log-probability: the sum over its steps' (steps,). (branches,)"""
+        return np.asarray(np.bincount(self.step_branch, step_log_p), np.float64)
 
 
-def label_tree(branches: Sequence[Sequence[Tokens]]) -> LabelTree:
-    """The tree of `branches`: for each field, for each of its options, the whole text's tokens.
+def normalised(totals: Floats, options: Sequence[int]) -> list[Floats]:
+    """Each field's options' log-probabilities, normalised over them, from those of all branches:
+    what all options of a field share cancels out. `options` counts each field's."""
+    fields = np.split(totals, np.cumsum(options)[:-1])
+    return [field - np.logaddexp.reduce(field) for field in fields]
+
+
+def token_tree(trunk: Tokens, branches: Iterable[Branch]) -> TokenTree:
+    """The tree of `trunk` and `branches`.
+
+    >>> tree = token_tree([1, 2, 3], [Branch(1, (7, 8)), Branch(3, (7, 8)), Branch(3, (7, 9))])
+    >>> tree.tokens.tolist(), tree.parents.tolist(), tree.positions(2).tolist()
+    ([7, 7], [-3, -1], [2, 1, 3])
+    """
+    grown: dict[tuple[int, int], int] = {}  # (parent, token) -> node
+    steps: list[tuple[int, int, int]] = []
+    for number, branch in enumerate(branches):
+        at = branch.place - len(trunk) - 1
+        for i, token in enumerate(branch.tokens):
+            if i >= branch.weighed:
+                steps.append((at, token, number))
+            if i < len(branch.tokens) - 1:
+                at = grown.setdefault((at, token), len(grown))
+    parents, tokens = np.array(list(grown) or np.empty((0, 2)), np.int64).T
+    return TokenTree(np.array(trunk, np.int64), tokens, parents, *np.array(steps, np.int64).T)
+
+
+def label_tree(fields: Sequence[Sequence[Tokens]]) -> TokenTree:
+    """The tree of `fields`: for each, for each of its options, the whole text's tokens.
 
     Raises ValueError where a field has one option only, or one branch is the beginning of
     another of its field: its label could not be distinguished from the other.
     """
-    trunk = common_prefix([option for field in branches for option in field])
-    grown: dict[tuple[int, int], int] = {}  # (parent, token) -> node
-    parents: list[int] = []
-    tokens: list[int] = []
-    steps: list[tuple[int, int, int]] = []
-    option = 0
-    for field in branches:
+    trunk = common_prefix([option for field in fields for option in field])
+    branches = []
+    for field in fields:
         shared = len(common_prefix(field))
         if shared == min(map(len, field)):
             raise ValueError("two labels cannot be told apart by their tokens")
-        for branch in field:
-            at = -1
-            for place in range(len(trunk), len(branch)):
-                token = branch[place]
-                if place >= shared:
-                    steps.append((at, token, option))
-                if place == len(branch) - 1:
-                    break
-                if (at, token) not in grown:
-                    grown[at, token] = len(parents)
-                    parents.append(at)
-                    tokens.append(token)
-                at = grown[at, token]
-            option += 1
-    nodes, followers, ends = np.array(steps, np.int64).T
-    return LabelTree(
-        trunk=np.array(trunk, np.int64),
-        tokens=np.array(tokens, np.int64),
-        parents=np.array(parents, np.int64),
-        step_node=nodes,
-        step_token=followers,
-        step_option=ends,
-        options=tuple(map(len, branches)),
-    )
+        place, weighed = len(trunk), shared - len(trunk)
+        branches += [Branch(place, option[place:], weighed) for option in field]
+    return token_tree(trunk, branches)
 
 
 def common_prefix(sequences: Sequence[Tokens]) -> list[int]:

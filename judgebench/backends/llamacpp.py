@@ -29,15 +29,17 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from http.client import HTTPConnection, HTTPException
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import numpy as np
 
 from judgebench.backends.chat import (
     Completion,
@@ -50,7 +52,9 @@ from judgebench.backends.chat import (
     read_chat,
 )
 from judgebench.backends.checkpoint import break_up, enforces_schema
-from judgebench.backends.contract import LabelsAsked, Reply, Request
+from judgebench.backends.contract import Draws, LabelsAsked, Message, Reply, Request, Weigher
+from judgebench.backends.label_tree import Branch, Floats
+from judgebench.backends.likelihood import TokenWeigher
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.token_log_probabilities import LabelsRead, Place, Token, read_labels
 from judgebench.backends.weights import fetch, is_fetchable, sha256_of
@@ -125,6 +129,13 @@ class LlamaCpp:
             error=done.error,
             log_probabilities=done.log_probabilities,
         )
+
+    def weigher(self) -> Weigher:
+        """Loads the model."""
+        if not self._idle:
+            self._idle.append(LlamaEngine(self._path, self._threads, self._context))
+        tokens = LlamaTokens(self._idle[0], self._context)
+        return TokenWeigher(tokens, tokens)
 
     def _completed(self, engine: LlamaEngine, request: Request) -> Completion:
         texts = [replace(m, content=engine.disarmed(m.content)) for m in request.messages]
@@ -244,12 +255,13 @@ def load(path: Path, threads: int, context: int, slots: int = 1, key: str = "") 
         ) from None
 
 
-def post(server: Any, key: str, path: str, body: Mapping[str, Any]) -> Any:
-    """What the engine tells only over its loopback port."""
+def post(server: Any, key: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    """What the engine tells only over its loopback port; without a body it is asked by GET."""
     connection = HTTPConnection(urlsplit(server.listening_address).netloc, timeout=_PATIENCE_S)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
     try:
-        connection.request("POST", path, json.dumps(body), headers)
+        sent = None if body is None else json.dumps(body)
+        connection.request("GET" if body is None else "POST", path, sent, headers)
         response = connection.getresponse()
         raw = response.read()
     except (OSError, HTTPException) as error:
@@ -297,6 +309,7 @@ WITH_TOKEN_IDS = {"logprobs": True, "top_logprobs": 1, "post_sampling_probs": Tr
 
 _LISTED = 64  # tokens that a probe lists; labels seldom begin in more ways
 _CERTAIN = 1000.0  # a logit above all others
+_EVERY = 1 << 30  # lists the whole vocabulary
 _NEVER_IN_JSON = "\x01"
 _PATIENCE_S = 60.0
 
@@ -361,3 +374,82 @@ class Probes:
 
 def _token(entry: Mapping[str, Any]) -> Token:
     return Token(bytes(entry["bytes"]), math.log(entry["prob"]), int(entry["id"]))
+
+
+class LlamaTokens:
+    """What an engine says of given texts. A `TokenModel` and its `Texts`.
+
+    llama.cpp tells no probabilities of a prompt. So it writes the text token by token: each is made
+    certain to be drawn, and is told with its probability from before any sampler.
+    """
+
+    def __init__(self, engine: LlamaEngine, context: int) -> None:
+        self._engine, self.window = engine, context - 1
+        self.disarmed = engine.disarmed
+
+    @cached_property
+    def prefix(self) -> int:
+        """BOS, or EOS where there is none. Raises SetupError where there is neither."""
+        said = post(self._engine.server, self._engine.key, "/props", None)
+        found = self.ids(said.get("bos_token") or said.get("eos_token") or "")
+        if len(found) != 1:
+            raise SetupError("llama.cpp: this model has no token that begins a text")
+        return found[0]
+
+    def ids(self, text: str) -> list[int]:
+        asked = {"content": text, "add_special": False, "parse_special": True}
+        return list(post(self._engine.server, self._engine.key, "/tokenize", asked)["tokens"])
+
+    def chat(self, messages: tuple[Message, ...]) -> str:
+        texts = [replace(m, content=self.disarmed(m.content)) for m in messages]
+        body = chat_body(Request("", tuple(texts)), "none")
+        return str(post(self._engine.server, self._engine.key, "/apply-template", body)["prompt"])
+
+    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
+        return [self._read(ids, start, reuse=False) for ids, start in texts]
+
+    def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
+        """Each from a seed of its own."""
+        found = []
+        for i in range(draws.count):
+            how = {"temperature": draws.temperature, "top_p": draws.top_p, "seed": draws.seed + i}
+            how |= {"n_predict": draws.max_tokens, "return_tokens": True, **PLAIN_SAMPLING}
+            done = self._written(prompt, how, reuse=i > 0)
+            found.append(done["tokens"][:-1] if done["stop_type"] == "eos" else done["tokens"])
+        return found
+
+    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
+        """Branch by branch: what the text begins with stays evaluated."""
+        asked = [(text, branch) for text, branches in texts for branch in branches]
+        sums = [
+            self._read([*text[: at.place], *at.tokens], at.place, reuse=i > 0).sum()
+            for i, (text, at) in enumerate(asked)
+        ]
+        return np.split(np.array(sums), list(accumulate(len(b) for _, b in texts))[:-1])
+
+    def _read(self, ids: Sequence[int], start: int, reuse: bool) -> Floats:
+        """The log-probabilities of the tokens from `start` on. What is reused was evaluated for
+        the same answer, or numbers would depend on what was asked before."""
+        every = range(start, len(ids))
+        return np.array([self._next(ids[:i], ids[i], reuse or i > start) for i in every])
+
+    def _next(self, ids: Sequence[int], token: int, reuse: bool) -> float:
+        told = self._told(ids, token, 1, reuse)
+        if told is None:  # a part of a character; so all are told beside one that is drawn whole
+            told = self._told(ids, self.prefix, _EVERY, True) or {}
+        if token not in told:
+            raise RunError("llama.cpp does not say how likely a part of a character is")
+        return told[token]
+
+    def _told(
+        self, ids: Sequence[int], drawn: int, listed: int, reuse: bool
+    ) -> dict[int, float] | None:
+        how = {"n_predict": 1, "n_probs": listed, "logit_bias": [[drawn, _CERTAIN]]}
+        steps = self._written(ids, how, reuse).get("completion_probabilities")
+        if not steps:
+            return None
+        return {one["id"]: one["logprob"] for one in (*steps[0]["top_logprobs"], steps[0])}
+
+    def _written(self, prompt: Sequence[int], how: Mapping[str, Any], reuse: bool) -> Any:
+        asked = {"prompt": list(prompt), "cache_prompt": reuse, **how}
+        return post(self._engine.server, self._engine.key, "/completion", asked)

@@ -10,20 +10,23 @@ import gc
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
 from judgebench.backends.adapter import check_base, identify_adapter, with_adapter
 from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, load, too_long
-from judgebench.backends.contract import Reply, Request
+from judgebench.backends.contract import Draws, Reply, Request, Weigher
 from judgebench.backends.label_scorer import LabelScorer
+from judgebench.backends.label_tree import Branch, Floats
+from judgebench.backends.likelihood import TokenWeigher, passes_of
 from judgebench.backends.settings import BackendSettings
+from judgebench.backends.tree_reader import Prefix, TreeReader, plain_log_p, reach_of, rounding
 from judgebench.errors import MissingExtra, RunError, SetupError
 from judgebench.records import Usage
 
@@ -92,6 +95,11 @@ class TransformersBackend:
             for rows in groups.values():
                 yield from engine.generate(rows)
 
+    def weigher(self) -> Weigher:
+        """Loads the model."""
+        engine = self._engine = self._engine or self._load()
+        return TokenWeigher(engine.encode, engine)
+
     def _load(self) -> _LoadedModel:
         import torch
 
@@ -137,6 +145,7 @@ class _LoadedModel:
         self._compiled = lru_cache(maxsize=16)(self._compile)
         self.encode = ChatEncoder(self._tokenizer, model)
         self._scorer: LabelScorer | None = None
+        self._tree_reach: int | None = None
         config = self._model.config.get_text_config()
         self.context: int = getattr(config, "max_position_embeddings", None) or _UNBOUNDED
 
@@ -168,6 +177,61 @@ class _LoadedModel:
         )
         with _memory_errors():
             return self._scorer.reply(request)
+
+    @property
+    def window(self) -> int:
+        """The most tokens that one pass reads."""
+        return self.context
+
+    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
+        """By a plain pass for each text."""
+        with _memory_errors():
+            return [plain_log_p(self._model, ids, start) for ids, start in texts]
+
+    def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
+        """All computed together, from one seed."""
+        import torch
+
+        ids, mask = self._pad_left([list(prompt)])
+        torch.manual_seed(draws.seed)
+        with _memory_errors(), torch.inference_mode():
+            output = self._model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=draws.max_tokens,
+                num_return_sequences=draws.count,
+                **_decoding(draws),
+            )
+        drawn = output[:, ids.shape[1] :].tolist()
+        return [list(takewhile(lambda t: t not in self._ends, one)) for one in drawn]
+
+    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
+        """A pass over each text with all its branches, if a first one says what plain passes say
+        and the model takes the mask of a tree; else a pass for each branch."""
+        import torch
+
+        longest = max(b.place + len(b.tokens) for _, branches in texts for b in branches)
+        if self._tree_reach is None:
+            self._tree_reach = self._checked(*texts[0])
+        if longest > self._tree_reach:
+            return passes_of(self, texts)
+        reader = TreeReader(self._model, Prefix([], []))  # what texts begin with is read once
+        with _memory_errors(), torch.inference_mode():
+            return [reader.hung(text, branches) for text, branches in texts]
+
+    def _checked(self, text: Sequence[int], branches: Sequence[Branch]) -> int:
+        """How long the texts of trees may be; 0 where the model cannot read any."""
+        import torch
+
+        some = [branches[0], branches[len(branches) // 2], branches[-1]]
+        try:
+            reach = reach_of(self._model)
+        except SetupError:
+            return 0
+        with _memory_errors(), torch.inference_mode():
+            found = TreeReader(self._model, Prefix([], [])).hung(text, some)
+        apart = abs(found - passes_of(self, [(text, some)])[0]).max()
+        return reach if apart <= rounding(self._model) else 0
 
     def _pad_left(self, prompts: list[list[int]]) -> tuple[Any, Any]:
         """Token ids and attention mask, each (prompts, longest prompt)."""
@@ -265,7 +329,7 @@ def _forget_sampling(model: Any, tokenizer: Any) -> frozenset[int]:
     return frozenset(ends)
 
 
-def _decoding(request: Request) -> dict[str, Any]:
+def _decoding(request: Request | Draws) -> dict[str, Any]:
     if not request.temperature:  # transformers is greedy of its own accord
         return {"do_sample": False}
     return {

@@ -17,11 +17,15 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import count
+from itertools import count, cycle
 from typing import Any
 
+import numpy as np
+
 from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, too_long
-from judgebench.backends.contract import Finish, LabelsAsked, Reply, Request
+from judgebench.backends.contract import Draws, Finish, LabelsAsked, Reply, Request, Weigher
+from judgebench.backends.label_tree import Branch, Floats
+from judgebench.backends.likelihood import TokenWeigher, passes_of
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.token_log_probabilities import (
     LabelsRead,
@@ -109,13 +113,18 @@ class VllmBackend:
             if sent and self._engine:
                 self._engine.abort(list(sent))
 
+    def weigher(self) -> Weigher:
+        """Loads the model."""
+        engine = self._engine = self._engine or _VllmEngine(self._model, self._description)
+        return TokenWeigher(engine.encode, engine)
+
     def _step(self, sent: _Sent) -> list[Reply]:
         """Replies that are finished; whose labels are not known yet are asked about further."""
         engine, replies = self._engine, []
         assert engine is not None
-        for name, output in engine.step():
+        for name, done in engine.step():
             work, place = sent.pop(name)
-            for missing in work.take(engine, place, output):
+            for missing in work.take(engine, place, done.outputs[0]):
                 sent[engine.probe(work, missing)] = work, missing
             if not work.open:
                 replies.append(work.reply())
@@ -210,11 +219,57 @@ class _VllmEngine:
         )
 
     def step(self) -> list[tuple[str, Any]]:
-        """Compute one token of every prompt under way; names and outputs of the finished ones."""
+        """Compute one token of every prompt under way; the names and outputs of finished ones."""
         try:
-            return [(done.request_id, done.outputs[0]) for done in self._engine.step()]
+            return [(done.request_id, done) for done in self._engine.step()]
         except Exception as error:
             raise RunError(f"vllm stopped working: {error}") from error
+
+    @property
+    def window(self) -> int:
+        """The most tokens that one pass reads: its text and one token more fit the context."""
+        return self.context - 2
+
+    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
+        """As the engine tells them of a prompt."""
+        done = self._answered([list(ids) for ids, _ in texts], {"prompt_logprobs": 0}, 1, [0])
+        return [
+            np.array([told[id_].logprob for told, id_ in rows])
+            for (ids, start), one in zip(texts, done, strict=True)
+            for rows in [list(zip(one.prompt_logprobs, ids, strict=True))[start:]]
+        ]
+
+    def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
+        """Each from a seed of its own."""
+        how = {"temperature": draws.temperature, "top_p": draws.top_p}
+        seeds = [draws.seed + i for i in range(draws.count)]
+        done = self._answered([list(prompt)] * draws.count, how, draws.max_tokens, seeds)
+        stopped = [one.outputs[0].finish_reason == "stop" for one in done]
+        drawn = [list(one.outputs[0].token_ids) for one in done]
+        return [ids[:-1] if cut else ids for ids, cut in zip(drawn, stopped, strict=True)]
+
+    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
+        """By a pass for each branch."""
+        return passes_of(self, texts)
+
+    def _answered(
+        self, prompts: list[list[int]], how: Mapping[str, Any], tokens: int, seeds: Sequence[int]
+    ) -> list[Any]:
+        """The engine's outputs, in the order of the prompts."""
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+        whole = RequestOutputKind.FINAL_ONLY
+        names = {next(self._names): i for i in range(len(prompts))}
+        for (name, i), seed in zip(names.items(), cycle(seeds), strict=False):
+            asked = SamplingParams(max_tokens=tokens, seed=seed, output_kind=whole, **how)
+            try:
+                self._engine.add_request(name, {"prompt_token_ids": prompts[i]}, asked)
+            except Exception as error:
+                raise RunError(f"vllm says nothing of given texts: {error}") from error
+        found: dict[int, Any] = {}
+        while len(found) < len(prompts):
+            found |= {names[name]: done for name, done in self.step()}
+        return [found[i] for i in range(len(prompts))]
 
     def abort(self, names: list[str]) -> None:
         self._engine.abort_request(names)

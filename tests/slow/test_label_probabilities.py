@@ -24,9 +24,10 @@ from judgebench.backends.contract import (
     Reply,
     Request,
 )
-from judgebench.backends.label_scorer import LabelScorer, reach_of
+from judgebench.backends.label_scorer import LabelScorer
 from judgebench.backends.label_tree import CLOSE as CLOSE_TOKEN
 from judgebench.backends.label_tree import ReplyTokens, label_texts
+from judgebench.backends.tree_reader import reach_of
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import SetupError
 
