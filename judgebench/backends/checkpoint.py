@@ -162,6 +162,11 @@ class ChatEncoder:
             raise SetupError(f"{self._model}: its tokenizer has no token that begins a text")
         return int(found)
 
+    @property
+    def opening(self) -> list[int]:
+        """What the tokenizer puts before every text: BOS, or nothing."""
+        return [i for i in self._tokenizer("")["input_ids"] if i == self._tokenizer.bos_token_id]
+
     def ids(self, text: str) -> list[int]:
         """The tokens of a text in which control tokens are written out."""
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])

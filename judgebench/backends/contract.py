@@ -6,7 +6,7 @@ meaning: parsing, and asking again when a reply cannot be read, belong to the ju
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -186,9 +186,9 @@ class Weigher(Protocol):
     """Says how likely given texts are. A backend with a method `weigher` gives one."""
 
     def weigh(self, texts: Sequence[tuple[Before, str]]) -> Sequence[Weighed]:
-        """One for each text behind what stands before it. Behind nothing it is read from the
-        model's first token on (BOS, else EOS), in windows where it is longer than one. Raises
-        SetupError where the engine cannot, EndpointDown where it has stopped answering."""
+        """One for each text behind what stands before it; behind nothing, from BOS on, or EOS where
+        there is no BOS. Raises SetupError where the engine cannot, EndpointDown where it has
+        stopped answering."""
         ...
 
     def draw(self, before: Before, targets: Sequence[str], draws: Draws) -> Completions:
@@ -196,12 +196,12 @@ class Weigher(Protocol):
         ...
 
 
-def weigher_of(backend: Backend, spec: str) -> Weigher:
-    """What weighs texts with the model of a backend. Raises SetupError where it cannot."""
-    make = getattr(backend, "weigher", None)
+def weigher_of(backend: Backend, spec: str) -> Callable[[], Weigher]:
+    """What opens the weigher of a backend, which may load a model. Raises SetupError where it has
+    none."""
+    make: Callable[[], Weigher] | None = getattr(backend, "weigher", None)
     if make is None:
         message = "does not say how likely a given text is"
-        allowed = "transformers:, vllm:, llamacpp:, openai-compatible: where the server echoes"
+        allowed = "transformers:, vllm:, llamacpp:, openai-compatible: of a server that echoes"
         raise SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
-    weigher: Weigher = make()
-    return weigher
+    return make

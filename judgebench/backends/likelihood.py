@@ -6,7 +6,7 @@ An engine is a `TokenModel` with `Texts`; `TokenWeigher` makes a `Weigher` of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -23,11 +23,14 @@ from judgebench.backends.label_tree import Branch, Floats, Tokens, common_prefix
 
 
 class Texts(Protocol):
-    """Texts as a model's tokens. `prefix` stands before plain ones: BOS, or EOS where there is
-    none."""
+    """Texts as a model's tokens. `prefix` stands before a plain text with nothing before it: BOS,
+    or EOS where there is none. `opening` is what the tokenizer itself puts before every text."""
 
     @property
     def prefix(self) -> int: ...
+
+    @property
+    def opening(self) -> list[int]: ...
 
     def ids(self, text: str) -> list[int]:
         """The tokens of a text in which control tokens are written out."""
@@ -64,10 +67,29 @@ class TokenModel(Protocol):
 def passes_of(
     model: TokenModel, texts: Sequence[tuple[Tokens, Sequence[Branch]]]
 ) -> Sequence[Floats]:
-    """What `TokenModel.hung` says, by a pass for each branch."""
-    asked = [([*text[: b.place], *b.tokens], b.place) for text, branches in texts for b in branches]
-    sums = np.array([found.sum() for found in model.log_p(asked)])
-    return np.split(sums, list(accumulate(len(branches) for _, branches in texts))[:-1])
+    """What `TokenModel.hung` says, by a pass over each text, which tells what of it was its own
+    way, and one for each other branch."""
+    asked: list[tuple[Tokens, int]] = []
+    for text, branches in texts:
+        asked.append((text, min(branch.place for branch in branches)))
+        others = (b for b in branches if not _own(b, text))
+        asked += [([*text[: b.place], *b.tokens], b.place) for b in others]
+    told = iter(model.log_p(asked))
+    found = []
+    for text, branches in texts:
+        along, first = next(told), min(branch.place for branch in branches)
+        parts = [
+            along[b.place - first :][: len(b.tokens)] if _own(b, text) else next(told)
+            for b in branches
+        ]
+        found.append(np.array([part.sum() for part in parts]))
+    return found
+
+
+def _own(branch: Branch, text: Tokens) -> bool:
+    """Whether the text itself goes on as the branch does."""
+    end = branch.place + len(branch.tokens)
+    return list(text[branch.place : end]) == list(branch.tokens)
 
 
 def windows(start: int, end: int, window: int) -> Iterator[tuple[int, int, int]]:
@@ -151,7 +173,8 @@ class TokenWeigher:
         """The tokens of both, and where those of the text begin."""
         of, text = self._texts, self._texts.disarmed(text)
         if isinstance(before, str):
-            said, first = of.disarmed(before), [of.prefix]
+            said = of.disarmed(before)
+            first = of.opening if said else [of.prefix]
         else:
             said, first = of.chat(before), []
         alone, whole = of.ids(said), of.ids(said + text)

@@ -396,8 +396,12 @@ class LlamaTokens:
             raise SetupError("llama.cpp: this model has no token that begins a text")
         return found[0]
 
-    def ids(self, text: str) -> list[int]:
-        asked = {"content": text, "add_special": False, "parse_special": True}
+    @cached_property
+    def opening(self) -> list[int]:
+        return [token for token in self.ids("", add_special=True) if token == self.prefix]
+
+    def ids(self, text: str, add_special: bool = False) -> list[int]:
+        asked = {"content": text, "add_special": add_special, "parse_special": True}
         return list(post(self._engine.server, self._engine.key, "/tokenize", asked)["tokens"])
 
     def chat(self, messages: tuple[Message, ...]) -> str:

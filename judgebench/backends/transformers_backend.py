@@ -27,6 +27,7 @@ from judgebench.backends.label_tree import Branch, Floats
 from judgebench.backends.likelihood import TokenWeigher, passes_of
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.tree_reader import Prefix, TreeReader, plain_log_p, reach_of, rounding
+from judgebench.backends.weights import WEIGHTS, fetch
 from judgebench.errors import MissingExtra, RunError, SetupError
 from judgebench.records import Usage
 
@@ -34,7 +35,8 @@ _UNBOUNDED = 1 << 30
 
 
 class TransformersBackend:
-    """The model of a GGUF file, a local folder or a hub name; loaded for the first request.
+    """The model of a GGUF file, a local folder, a name in WEIGHTS or a hub name; loaded for the
+    first request.
 
     `settings.concurrency` is how many prompts are computed side by side. `settings.context`
     bounds prompt and reply together; without it the model's own does. `adapter` is the folder of an
@@ -50,6 +52,7 @@ class TransformersBackend:
 
     def __init__(self, model: str, settings: BackendSettings, adapter: Path | None = None) -> None:
         model, enforced = os.path.expanduser(model), enforces_schema(settings)
+        model = str(fetch(model)) if model in WEIGHTS else model
         torch, base = _import_torch(), identify(model)
         if adapter:
             check_base(adapter, base)

@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import count, cycle
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -232,7 +232,8 @@ class _VllmEngine:
 
     def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
         """As the engine tells them of a prompt."""
-        done = self._answered([list(ids) for ids, _ in texts], {"prompt_logprobs": 0}, 1, [0])
+        how = {"prompt_logprobs": 0, "temperature": 0.0, "max_tokens": 1}
+        done = self._answered([(list(ids), how) for ids, _ in texts])
         return [
             np.array([told[id_].logprob for told, id_ in rows])
             for (ids, start), one in zip(texts, done, strict=True)
@@ -241,9 +242,11 @@ class _VllmEngine:
 
     def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
         """Each from a seed of its own."""
-        how = {"temperature": draws.temperature, "top_p": draws.top_p}
-        seeds = [draws.seed + i for i in range(draws.count)]
-        done = self._answered([list(prompt)] * draws.count, how, draws.max_tokens, seeds)
+        how = {
+            "temperature": draws.temperature, "top_p": draws.top_p, "max_tokens": draws.max_tokens,
+        }  # fmt: skip
+        seeds = range(draws.seed, draws.seed + draws.count)
+        done = self._answered([(list(prompt), {**how, "seed": seed}) for seed in seeds])
         stopped = [one.outputs[0].finish_reason == "stop" for one in done]
         drawn = [list(one.outputs[0].token_ids) for one in done]
         return [ids[:-1] if cut else ids for ids, cut in zip(drawn, stopped, strict=True)]
@@ -252,24 +255,22 @@ class _VllmEngine:
         """By a pass for each branch."""
         return passes_of(self, texts)
 
-    def _answered(
-        self, prompts: list[list[int]], how: Mapping[str, Any], tokens: int, seeds: Sequence[int]
-    ) -> list[Any]:
-        """The engine's outputs, in the order of the prompts."""
+    def _answered(self, asked: Sequence[tuple[list[int], Mapping[str, Any]]]) -> list[Any]:
+        """The engine's outputs for prompts, each with its sampling, in their order."""
         from vllm.sampling_params import RequestOutputKind, SamplingParams
 
-        whole = RequestOutputKind.FINAL_ONLY
-        names = {next(self._names): i for i in range(len(prompts))}
-        for (name, i), seed in zip(names.items(), cycle(seeds), strict=False):
-            asked = SamplingParams(max_tokens=tokens, seed=seed, output_kind=whole, **how)
+        names = {next(self._names): i for i in range(len(asked))}
+        for name, i in names.items():
+            prompt, how = asked[i]
+            sampling = SamplingParams(output_kind=RequestOutputKind.FINAL_ONLY, **how)
             try:
-                self._engine.add_request(name, {"prompt_token_ids": prompts[i]}, asked)
+                self._engine.add_request(name, {"prompt_token_ids": prompt}, sampling)
             except Exception as error:
                 raise RunError(f"vllm says nothing of given texts: {error}") from error
         found: dict[int, Any] = {}
-        while len(found) < len(prompts):
+        while len(found) < len(asked):
             found |= {names[name]: done for name, done in self.step()}
-        return [found[i] for i in range(len(prompts))]
+        return [found[i] for i in range(len(asked))]
 
     def abort(self, names: list[str]) -> None:
         self._engine.abort_request(names)

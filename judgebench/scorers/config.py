@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field, RootModel, field_validator
 
+from judgebench.backends.hosts import hosts_of
+from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
 from judgebench.runner.bench import BenchConfig
@@ -31,6 +33,11 @@ class ScorerConfig(Strict):
     def weights(self) -> dict[str, str]:
         """The weights that it loads, by the key that names them."""
         return {key: getattr(self, key) for key in ("encoder", "model") if hasattr(self, key)}
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts that it contacts."""
+        return []
 
 
 class ColumnConfig(ScorerConfig):
@@ -138,6 +145,63 @@ class RadGraphConfig(PairsConfig):
     level: Literal["simple", "partial", "complete"] = "partial"
 
 
+class WeighedConfig(ScorerConfig):
+    """What scorers have in common that ask a model (`backend`, with `settings`) how likely a text
+    is: `of` the answer, of its reference, or of a column that the data keeps; of each text of a
+    JSON list there, and their mean. `given` is what stands before it: nothing, the question as the
+    turn of a chat, or any text with {question} in the question's place."""
+
+    backend: str
+    settings: BackendSettings = BackendSettings()
+    of: str = Field(default="answer", min_length=1)
+    given: str = "nothing"
+
+    @field_validator("given")
+    @classmethod
+    def _known(cls, given: str) -> str:
+        if given in ("nothing", "question") or "{question}" in given:
+            return given
+        raise ValueError("is 'nothing', 'question', or a text that holds {question}")
+
+    @property
+    def hosts(self) -> list[str]:
+        return hosts_of(self.backend, self.settings)
+
+
+class PerplexityConfig(WeighedConfig):
+    """How likely a text is, per byte or word of it."""
+
+    scorer: Literal["bits-per-byte", "byte-perplexity", "word-perplexity"]
+
+
+class DrawnConfig(WeighedConfig):
+    """What the model's own completions say of a text: `samples` of up to `max_tokens` are drawn
+    with the `seed`, and behind every `stride` tokens it is asked whether the text comes next."""
+
+    of: str = Field(default="reference", min_length=1)
+    given: str = "question"
+    samples: int = Field(default=10, ge=1, le=1000)
+    max_tokens: int = Field(default=256, ge=1)
+    stride: int = Field(default=8, ge=1)
+    seed: int = 0
+
+
+class RelaxedConfig(DrawnConfig):
+    """Relaxed Perplexity, or the sum in its exponent: the likeliest `best` of the samples count,
+    drawn with `top_p`; with `weighted`, in proportion to their own probability."""
+
+    scorer: Literal["relaxed-perplexity", "relaxed-cross-entropy"]
+    best: int = Field(default=5, ge=1)
+    top_p: float = Field(default=0.9, gt=0, le=1)
+    weighted: bool = False
+
+
+class OccurrencesConfig(DrawnConfig):
+    """How often the text is expected in a completion that is drawn freely."""
+
+    scorer: Literal["expected-occurrences"]
+
+
 SIMPLE = ("length", "random-number", "question-overlap")
 MODELS: Mapping[str, type[ScorerConfig]] = {
     "column": ColumnConfig,
@@ -148,6 +212,9 @@ MODELS: Mapping[str, type[ScorerConfig]] = {
     "moverscore": MoverScoreConfig,
     "learned": LearnedConfig,
     "radgraph": RadGraphConfig,
+    **dict.fromkeys(("bits-per-byte", "byte-perplexity", "word-perplexity"), PerplexityConfig),
+    **dict.fromkeys(("relaxed-perplexity", "relaxed-cross-entropy"), RelaxedConfig),
+    "expected-occurrences": OccurrencesConfig,
     **dict.fromkeys(SIMPLE, SimpleConfig),
 }
 ABOUT: Mapping[str, str] = {
@@ -164,6 +231,12 @@ ABOUT: Mapping[str, str] = {
     "moverscore": "MoverScore: 1 minus the least effort to turn the answer into the reference",
     "learned": "any classifier or regressor of texts, by folder (BLEURT, NLI, quality)",
     "radgraph": "F1-RadGraph: clinical entities and relations shared (0 to 1); package radgraph",
+    "bits-per-byte": "how unlikely a model finds the text, in bits per byte; needs a backend",
+    "byte-perplexity": "the same as 2 to the power of the bits per byte",
+    "word-perplexity": "the same per word",
+    "relaxed-perplexity": "Relaxed Perplexity: does the text come anywhere in completions?",
+    "relaxed-cross-entropy": "the sum in the exponent of Relaxed Perplexity; lower is better",
+    "expected-occurrences": "how often a free completion holds the text, letter by letter",
     "length": "for comparison: how many words the answer has",
     "random-number": "for comparison: a draw that depends on the answer alone",
     "question-overlap": "for comparison: share of the question's words that the answer repeats",
@@ -202,6 +275,10 @@ class ScorerEntry:
     def weights(self) -> Mapping[str, str]:
         return self.how.weights
 
+    @property
+    def hosts(self) -> list[str]:
+        return self.how.hosts
+
 
 @dataclass(frozen=True)
 class FitEntry:
@@ -215,6 +292,10 @@ class FitEntry:
     @property
     def weights(self) -> Mapping[str, str]:
         return self.how.weights
+
+    @property
+    def hosts(self) -> list[str]:
+        return self.how.hosts
 
 
 def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> ScorerConfig:

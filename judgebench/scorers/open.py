@@ -21,7 +21,10 @@ from judgebench.scorers.config import (
     LearnedConfig,
     MeteorConfig,
     MoverScoreConfig,
+    OccurrencesConfig,
+    PerplexityConfig,
     RadGraphConfig,
+    RelaxedConfig,
     RougeConfig,
     SacrebleuConfig,
     ScorerConfig,
@@ -32,6 +35,7 @@ from judgebench.scorers.embedding import bertscore, moverscore
 from judgebench.scorers.fit import check_fits, fitted_judges
 from judgebench.scorers.kept import KeptScores
 from judgebench.scorers.learned import learned, radgraph
+from judgebench.scorers.likelihood import Completed, Perplexity
 from judgebench.scorers.ngram import Ngram
 from judgebench.scorers.scorer import Scorer
 from judgebench.scorers.simple import Column, Simple
@@ -62,6 +66,10 @@ def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -
             return learned(config, answers, beside)
         case RadGraphConfig():
             return radgraph(config, answers, beside)
+        case PerplexityConfig():
+            return Perplexity(config, answers, beside)
+        case RelaxedConfig() | OccurrencesConfig():
+            return Completed(config, answers, beside)
     raise TypeError(type(config))
 
 

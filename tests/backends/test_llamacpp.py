@@ -23,7 +23,15 @@ from gguf_server import serve_gguf
 
 from judgebench.backends import open_backend
 from judgebench.backends.chat import chat_body
-from judgebench.backends.contract import Backend, LabelField, LabelsAsked, Message, Request
+from judgebench.backends.contract import (
+    Backend,
+    Draws,
+    LabelField,
+    LabelsAsked,
+    Message,
+    Request,
+    weigher_of,
+)
 from judgebench.backends.llamacpp import (
     PLAIN_SAMPLING,
     WITH_TOKEN_IDS,
@@ -258,3 +266,34 @@ def test_several_independent_labels_are_refused(backend: Backend) -> None:
     fields = tuple(LabelField(metric, tuple(LABELS)) for metric in METRICS)
     with pytest.raises(SetupError, match="one metric a request"):
         replies_of(backend, [ask("Rest.", labels_asked=LabelsAsked(fields, "independent"))])
+
+
+def test_texts_are_weighed_with_the_models_own_probabilities(backend: Backend) -> None:
+    """Held against what the engine tells of tokens that it writes of its own accord."""
+    weigher = weigher_of(backend, "llamacpp:")()
+    prompt = "The capital of France is"
+    engine = backend._idle[0]  # type: ignore[attr-defined]
+    asked = {"prompt": prompt, "n_predict": 8, "temperature": 0, "n_probs": 1}
+    written = post(engine.server, engine.key, "/completion", asked)
+    told = [step["logprob"] for step in written["completion_probabilities"]]
+    found = weigher.weigh([(prompt, written["content"])])[0].log_p
+    assert found == pytest.approx(told, abs=1e-2)
+    # Parts of characters are told too, and the same text says the same beside others.
+    odd, again = weigher.weigh(
+        [(prompt, " caf\u00e9 \U0001f600 \u4e2d"), (prompt, written["content"])]
+    )
+    assert len(odd.log_p) > 4
+    assert max(odd.log_p) < 0
+    assert again.log_p == found
+
+
+def test_completions_and_targets_in_them(backend: Backend) -> None:
+    weigher = weigher_of(backend, "llamacpp:")()
+    asked = (Message("user", "What is the capital of France?"),)
+    draws = Draws(2, 16, 1.0, 0.9, 8, 3)
+    told = weigher.draw(asked, ["the city of Paris"], draws)
+    expected = math.fsum(weigher.weigh([(asked, "the city of Paris")])[0].log_p)
+    for one in told.drawn:
+        assert one.targets[0][0] == pytest.approx(expected, abs=0.1)
+        assert len(one.log_p) == len(one.tokens) <= 16
+    assert weigher.draw(asked, ["the city of Paris"], draws) == told

@@ -27,8 +27,8 @@ from judgebench.backends.contract import (
 from judgebench.backends.label_scorer import LabelScorer
 from judgebench.backends.label_tree import CLOSE as CLOSE_TOKEN
 from judgebench.backends.label_tree import ReplyTokens, label_texts
-from judgebench.backends.tree_reader import reach_of
 from judgebench.backends.settings import BackendSettings
+from judgebench.backends.tree_reader import reach_of
 from judgebench.errors import SetupError
 
 pytestmark = [

@@ -1,0 +1,237 @@
+"""Likelihoods of a model whose probabilities are all known."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markov import LETTERS, NEXT, Chain, completions
+
+from judgebench.backends.contract import Draws, Message
+from judgebench.backends.likelihood import TokenWeigher, windows
+from judgebench.errors import SetupError
+from judgebench.records import Answer, Status
+from judgebench.scorers.config import scorer_config
+from judgebench.scorers.kept import KeptScores, signature_of
+from judgebench.scorers.likelihood import LONG, expected_occurrences, relaxed_cross_entropy
+from judgebench.scorers.open import open_scorer
+from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scored, Scorer
+
+CHAIN = {"backend": "python:markov:backend"}
+ASKED = (Message("user", "a"),)
+
+
+def opened(scorer: str, answers: list[Answer] | None = None, **how: Any) -> Scorer:
+    return open_scorer(scorer_config({"scorer": scorer, **CHAIN, **how}), answers or [], Path())
+
+
+def of(scorer: str, answer: Answer, **how: Any) -> Scored:
+    return opened(scorer, [answer], **how).score([answer])[0]
+
+
+def weigher(**how: Any) -> TokenWeigher:
+    chain = Chain(**how)
+    return TokenWeigher(chain, chain)
+
+
+def log_p(text: str) -> float:
+    """Of a text behind the first letter, by hand."""
+    ids = [LETTERS.index(letter) for letter in "^" + text]
+    return sum(math.log(NEXT[a, b]) for a, b in pairwise(ids))
+
+
+def test_perplexities_are_one_number_in_three_units() -> None:
+    answer = Answer("1", "ab b", question="ba")
+    bits = of("bits-per-byte", answer).value
+    assert bits == pytest.approx(-log_p("ab b") / math.log(2) / 4)
+    assert of("byte-perplexity", answer).value == pytest.approx(2**bits)
+    assert of("word-perplexity", answer).value == pytest.approx(2 ** (bits * 4 / 2))
+
+
+def test_what_is_given_stands_before_the_text() -> None:
+    answer = Answer("1", "ab", question="b")
+    for how, before in (("question", "b"), ("b {question}", "b b")):
+        bits = of("bits-per-byte", answer, given=how).value
+        expected = -(log_p(before + "ab") - log_p(before)) / math.log(2) / 2
+        assert bits == pytest.approx(expected)
+
+
+def test_a_reference_or_a_column_is_weighed_in_the_answers_place() -> None:
+    answer = Answer("1", "b", reference='["a", "ab"]', metadata={"must_have": "bb"})
+    bits = [of("bits-per-byte", Answer("1", text)).value for text in ("a", "ab", "bb")]
+    assert of("bits-per-byte", answer, of="reference").value == pytest.approx(np.mean(bits[:2]))
+    assert of("bits-per-byte", answer, of="must_have").value == pytest.approx(bits[2])
+
+
+def test_what_cannot_be_scored_says_why_and_changes_no_neighbour() -> None:
+    answers = [Answer("1", "ab"), Answer("2", " "), Answer("3", "ba")]
+    found = opened("bits-per-byte").score(answers)
+    assert found[1] == Scored.none(EMPTY_ANSWER)
+    assert [found[0], found[2]] == opened("bits-per-byte").score([answers[0], answers[2]])
+    assert of("bits-per-byte", answers[0], of="reference") == Scored.none(NO_REFERENCE)
+    asked = of("bits-per-byte", answers[0], given="question")
+    assert asked == Scored.none("the question is empty", Status.SKIPPED)
+    blank = Answer("4", "ab", metadata={"must_have": ""})
+    assert of("bits-per-byte", blank, of="must_have").reason == "the column must_have is blank"
+
+
+def test_an_unlikely_text_of_many_bytes_has_no_word_perplexity() -> None:
+    long = of("word-perplexity", Answer("1", "ab" * 500))
+    assert long == Scored.none("the perplexity is larger than any number")
+    assert of("byte-perplexity", Answer("1", "ab" * 500)).reason == LONG
+
+
+@given(before=st.integers(1, 9), text=st.integers(0, 40), window=st.integers(1, 12))
+def test_windows_predict_every_token_once(before: int, text: int, window: int) -> None:
+    if before > window:
+        return
+    plan = list(windows(before, before + text, window))
+    predicted = [token for _, since, to in plan for token in range(since, to)]
+    assert predicted == list(range(before, before + text))
+    for number, (first, since, to) in enumerate(plan):
+        read = to - 1 - first
+        assert 1 <= read <= window
+        assert first < since
+        assert number == len(plan) - 1 or read == window or first == 0
+    assert not plan or plan[0][0] == 0
+    assert all(to - 1 - first == window for first, _, to in plan[1:])
+
+
+def test_a_long_text_is_read_in_windows_and_says_so() -> None:
+    text = "ab b" * 5
+    one = weigher(window=8).weigh([("", text)])[0]
+    # The chain remembers one letter, so windows change nothing.
+    assert sum(one.log_p) == pytest.approx(log_p(text))
+    assert (len(one.log_p), one.unseen) == (20, 12)
+    assert weigher().weigh([("", text)])[0].unseen == 0
+
+
+def test_a_question_that_fills_the_window_is_refused() -> None:
+    long, short = weigher(window=8).weigh([((Message("user", "a" * 9),), "b"), ("", "b")])
+    assert long.reason == "what stands before it has 10 tokens, and the model reads 8"
+    assert short.log_p
+    draws = Draws(2, 8, 1.0, 1.0, 1, 0)
+    told = weigher(window=8).draw(ASKED, ["b"], draws)
+    assert told.reason == "prompt, completion and target has 11 tokens, and the model reads 8"
+
+
+def test_a_control_token_in_a_text_is_text() -> None:
+    assert of("bits-per-byte", Answer("1", "a^b")).value == pytest.approx(
+        -log_p("ab") / math.log(2) / 3
+    )
+
+
+@pytest.mark.parametrize("target", ["ab", " a", "b"])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_expected_occurrences_are_those_of_all_completions(target: str, stride: int) -> None:
+    """The estimate from each possible completion, times its probability, sums up to the expected
+    count: it is without bias. Every offset of the stride is as likely as any other."""
+    most, ids = 6, [LETTERS.index(letter) for letter in target]
+    every = list(completions(LETTERS.index("a"), most))
+    assert sum(p for _, p in every) == pytest.approx(1)
+    counted = sum(
+        p * sum(one[i : i + len(ids)] == ids for i in range(len(one))) for one, p in every
+    )
+    texts = [one for one, _ in every]
+    estimates = np.zeros(len(every))
+    for seed in range(stride):
+        for i, text in enumerate(texts):
+            draws = Draws(1, most, 1.0, 1.0, stride, seed, spread=True)
+            told = weigher(fixed=[text]).draw(ASKED, [target], draws)
+            estimates[i] += expected_occurrences(told.drawn, {0: len(ids)}, draws) / stride
+    assert float(estimates @ [p for _, p in every]) == pytest.approx(counted)
+
+
+def test_expected_occurrences_from_samples_come_near_the_count() -> None:
+    answer = Answer("1", "", question="a", reference="ab")
+    found = of("expected-occurrences", answer, samples=900, max_tokens=7, stride=1).value
+    counted = sum(
+        p * "".join(LETTERS[i] for i in one).count("ab")
+        for one, p in completions(LETTERS.index("a"), 7)
+    )
+    assert found == pytest.approx(counted, abs=0.05)
+
+
+def test_relaxed_perplexity_is_the_formula_of_the_paper() -> None:
+    """Two completions, places 0 and 2, one of which is behind two different beginnings."""
+    draws = Draws(2, 4, 1.0, 0.9, 2, 0)
+    told = weigher(fixed=[[1, 2, 1], [2, 2]]).draw(ASKED, ["ab"], draws)
+    p = NEXT
+    at_0 = p[1, 1] * p[1, 2]  # one beginning, that of no token
+    at_2 = [p[2, 1] * p[1, 2], p[2, 1] * p[1, 2]]  # both stand behind a b
+    found, last = relaxed_cross_entropy(told.drawn, [0], best=2, weighted=False)
+    assert (found, last) == (pytest.approx(-math.log(at_0) - math.log(sum(at_2))), 2)
+    best, _ = relaxed_cross_entropy(told.drawn, [0], best=1, weighted=False)
+    assert best == pytest.approx(-math.log(at_0) - math.log(at_2[0]))
+    beginnings = [p[1, 1] * p[1, 2], p[1, 2] * p[2, 2]]
+    weighted, _ = relaxed_cross_entropy(told.drawn, [0], best=2, weighted=True)
+    shares = sum(a * b for a, b in zip(beginnings, at_2, strict=True))
+    assert weighted == pytest.approx(-math.log(at_0) - math.log(shares))
+
+
+def test_the_sum_without_weights_can_exceed_one() -> None:
+    """Three different beginnings, behind each of which the target is likely."""
+    told = weigher(fixed=[[2, 1], [1, 1], [3, 1]]).draw(ASKED, ["b"], Draws(3, 2, 1.0, 0.9, 2, 0))
+    assert relaxed_cross_entropy(told.drawn, [0], 3, False)[0] < -math.log(0.6)  # 3 * 0.6 at 2
+    assert relaxed_cross_entropy(told.drawn, [0], 3, True)[0] > -math.log(0.6)
+
+
+def test_the_exponent_is_divided_by_the_last_place_and_the_targets_length() -> None:
+    answer = Answer("1", "", question="a", reference="ab")
+    how = {"samples": 20, "max_tokens": 8, "stride": 4, "best": 5}
+    entropy = of("relaxed-cross-entropy", answer, **how).value
+    perplexity = of("relaxed-perplexity", answer, **how).value
+    assert perplexity == pytest.approx(math.exp(entropy / (8 + 2)))
+
+
+def test_statements_count_one_by_one() -> None:
+    listed = Answer("1", "", question="a", metadata={"must_have": '["ab", "b"]'})
+    parts = [Answer("1", "", question="a", metadata={"must_have": text}) for text in ("ab", "b")]
+    how = {"of": "must_have", "max_tokens": 8}
+    values = [of("relaxed-cross-entropy", one, **how).value for one in (listed, *parts)]
+    assert values[0] == pytest.approx(np.mean(values[1:]))
+
+
+def test_scores_repeat_and_depend_on_the_seed() -> None:
+    answer = Answer("1", "", question="a", reference="ab")
+    how = {"samples": 3, "max_tokens": 8, "stride": 1}
+    first = of("relaxed-perplexity", answer, **how)
+    assert of("relaxed-perplexity", answer, **how) == first
+    assert of("relaxed-perplexity", answer, seed=1, **how) != first
+
+
+def test_the_signature_holds_what_numbers_depend_on() -> None:
+    plain = opened("bits-per-byte")
+    assert plain.about["prefix"] == (
+        "before a text alone BOS, else EOS; before a text given what the tokenizer puts there"
+    )
+    assert plain.about["model"] == {"engine": "chain"}
+    ways = ({}, {"stride": 16}, {"best": 10}, {"samples": 100}, {"given": "nothing"})
+    made = {signature_of(opened("relaxed-perplexity", **how)) for how in ways}
+    assert len(made) == 5
+    same = opened("relaxed-perplexity", name="other")
+    assert signature_of(same) in made
+
+
+def test_a_question_is_asked_once_for_all_its_answers(tmp_path: Path) -> None:
+    kept = KeptScores(opened("relaxed-perplexity", max_tokens=8), tmp_path)
+    answers = [Answer(str(i), "x", question="a", reference="ab") for i in range(4)]
+    assert len(set(kept.of(answers))) == 1
+    assert len((tmp_path / f"{kept.signature}.jsonl").read_text().splitlines()) == 1
+
+
+def test_settings_that_mean_nothing_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="'nothing', 'question', or a text that holds"):
+        opened("bits-per-byte", given="the question")
+    with pytest.raises(SetupError, match="is no column that the data keeps"):
+        opened("bits-per-byte", of="must_have")
+    (tmp_path / "replies.jsonl").write_text('{"text": "Yes."}\n')
+    mute = {"scorer": "bits-per-byte", "backend": f"scripted:{tmp_path / 'replies.jsonl'}"}
+    with pytest.raises(SetupError, match="does not say how likely a given text is"):
+        open_scorer(scorer_config(mute), [], Path())
