@@ -163,7 +163,9 @@ class TokenWeigher:
             for tokens, here in zip(sampled, places, strict=True)
         ]
         drawn = []
-        for tokens, here, logs in zip(sampled, places, self._model.hung(asked), strict=True):
+        told = iter(self._model.hung([one for one in asked if one[1]]))
+        for tokens, here, (_, branches) in zip(sampled, places, asked, strict=True):
+            logs = next(told) if branches else np.empty(0)
             own, behind = logs[: len(tokens)].tolist(), logs[len(tokens) :]
             weighed = behind.reshape(len(spelt), len(here)).tolist()
             drawn.append(Drawn(tokens, own, here, weighed))

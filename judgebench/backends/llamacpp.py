@@ -380,7 +380,7 @@ class LlamaTokens:
     """What an engine says of given texts. A `TokenModel` and its `Texts`.
 
     llama.cpp tells no probabilities of a prompt. So it writes the text token by token: each is made
-    certain to be drawn, and is told with its probability from before any sampler.
+    certain to be drawn, and is reported with its probability from before any sampler.
     """
 
     def __init__(self, engine: LlamaEngine, context: int) -> None:
@@ -439,7 +439,7 @@ class LlamaTokens:
 
     def _next(self, ids: Sequence[int], token: int, reuse: bool) -> float:
         told = self._told(ids, token, 1, reuse)
-        if told is None:  # a part of a character; so all are told beside one that is drawn whole
+        if told is None:  # a part of a character; so all are listed beside one that is drawn whole
             told = self._told(ids, self.prefix, _EVERY, True) or {}
         if token not in told:
             raise RunError("llama.cpp does not say how likely a part of a character is")
