@@ -20,6 +20,7 @@ from judgebench.runner.bench import BenchConfig
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 KEY = "scorers"
+_RADGRAPH = r"^(.*/)?(radgraph|radgraph-xl|modern-radgraph-xl|echograph)$"
 _FIELD = re.compile(r"{(\w+)}")
 
 
@@ -141,7 +142,7 @@ class RadGraphConfig(PairsConfig):
     `level`: entities, with `partial` also whether they have relations, with `complete` which."""
 
     scorer: Literal["radgraph"]
-    model: str = "modern-radgraph-xl"
+    model: str = Field(default="modern-radgraph-xl", pattern=_RADGRAPH)
     level: Literal["simple", "partial", "complete"] = "partial"
 
 

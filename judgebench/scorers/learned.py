@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from importlib.util import find_spec
 from io import StringIO
@@ -14,7 +14,7 @@ from typing import Any
 
 from judgebench.backends.weights import sha256_of
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer
+from judgebench.records import Answer, Status
 from judgebench.retrieval.encoder import (
     Encoder,
     config_of,
@@ -100,7 +100,10 @@ def radgraph(config: RadGraphConfig, answers: Sequence[Answer], beside: Path) ->
     Raises SetupError where package or weights cannot be had, and what `about_of` raises."""
     about = about_of(config, answers)
     if find_spec("radgraph") is None:
-        message = f"needs the package radgraph and its weights: pip install radgraph; {_ELSEWHERE}"
+        message = (
+            "needs the package radgraph, its weights and transformers below 5: "
+            f"pip install radgraph 'transformers<5'; {_ELSEWHERE}"
+        )
         raise SetupError(Problem(message, field="scorer", found="radgraph"))
     held: list[Any] = []
 
@@ -109,18 +112,17 @@ def radgraph(config: RadGraphConfig, answers: Sequence[Answer], beside: Path) ->
             held.append(_radgraph(config, beside))
         return held[0]
 
-    def scored(pairs: Sequence[Pair]) -> Sequence[Scored]:
-        if not pairs:
-            return []
-        model, _ = opened()
-        _, values, _, found = model(
-            hyps=[answer.text for answer, _ in pairs], refs=[true for _, true in pairs]
-        )
-        bare = ["" if one["entities"] else "the reference holds no entity" for one in found]
-        return [Scored(float(v), reason=why) for v, why in zip(values, bare, strict=True)]
+    def one(answer: Answer, true: str) -> Scored:
+        """Each pair on its own: a text that the package cannot read stops all of its call."""
+        try:
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                _, (value,), _, (found,) = opened()[0](hyps=[answer.text], refs=[true])
+        except KeyError:  # it prints the error and leaves the text out
+            return Scored.none("radgraph cannot read the answer or the reference", Status.FAILED)
+        return Scored(value, reason="" if found["entities"] else "no entity in the reference")
 
     about |= {"level": config.level, "radgraph": version("radgraph"), "model": opened()[1]}
-    return PairScorer(config, about, scored, held.clear)
+    return PairScorer(config, about, lambda pairs: [one(*pair) for pair in pairs], held.clear)
 
 
 def _radgraph(config: RadGraphConfig, beside: Path) -> tuple[Any, Any]:
@@ -137,5 +139,6 @@ def _radgraph(config: RadGraphConfig, beside: Path) -> tuple[Any, Any]:
         return model, [folder.name, sha256_of(folder / "weights.th", remember=True)]
     except Exception as error:  # the package raises what it meets, and asserts
         said = " ".join(str(error).split())[:200]
-        message = f"the package radgraph cannot open its weights: {said}; {_ELSEWHERE}"
+        message = f"cannot be opened by radgraph, which needs transformers below 5: {said}"
+        message += f"; {_ELSEWHERE}"
         raise SetupError(Problem(message, field="model", found=config.model)) from error

@@ -46,8 +46,9 @@ def test_the_extra_that_is_missing_is_named(
 def test_radgraph_may_be_computed_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "radgraph", None)
     message = (
-        "needs the package radgraph and its weights: pip install radgraph; or compute it elsewhere "
-        "and name its column: {scorer: column, name: …, from: …}"
+        "needs the package radgraph, its weights and transformers below 5: pip install radgraph "
+        "'transformers<5'; or compute it elsewhere and name its column: {scorer: column, name: …, "
+        "from: …}"
     )
     with pytest.raises(SetupError, match=re.escape(message)):
         opened("radgraph")
@@ -69,6 +70,7 @@ def test_radgraph_may_be_computed_elsewhere(monkeypatch: pytest.MonkeyPatch) -> 
             {"scorer": "learned", "model": "m", "reads": ["{answer} {text}"]},
             r"reads: must hold \{answer\}, and may hold \{question\} and \{reference\}",
         ),
+        ({"scorer": "radgraph", "model": "radgraf"}, "model: .*radgraph-xl.*found 'radgraf'"),
         ({"scorer": "radgraph", "level": "all"}, "level: .*found 'all'"),
     ],
 )
