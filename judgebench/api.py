@@ -270,8 +270,8 @@ def consistency(
     standard_error: float | None = None,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Shown:
-    """How much of the scores in a table is noise: several rows are runs of the same `group` (the
-    question) and `system`, in their order. Without these, columns are known by their names.
+    """How much of the scores in a table is noise: rows of the same `group` (the question) and
+    `system` are runs, in their order. Where these are not given, columns are known by their names.
 
     `scores` are the columns to look at, by default all that hold numbers; those of `ratio` have a
     true zero, so that a coefficient of variation means something. With a `standard_error` it is
@@ -285,12 +285,12 @@ def consistency(
     """
     _need("scorers")
     from judgebench.data.columns import read_columns
-    from judgebench.scorers.steady import TableOrder, table_rows
+    from judgebench.scorers.steady import table_rows
     from judgebench.scorers.steady_part import Consistency
 
-    order = TableOrder(group, system, scores, ratio, standard_error)
     columns = read_columns(table, filter(None, [group, system, *scores, *ratio]))
-    return Consistency(Results(tuple(table_rows(columns, order, resampling))))
+    rows = table_rows(columns, (group, system), scores, ratio, standard_error, resampling)
+    return Consistency(Results(tuple(rows)))
 
 
 def correlate(

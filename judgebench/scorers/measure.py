@@ -35,7 +35,7 @@ from judgebench.scorers.candidates import (
 from judgebench.scorers.reading import ScorerRun, ScorersRead
 from judgebench.scorers.redundant import redundancy_rows
 from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans
-from judgebench.scorers.steady_study import steady_rows
+from judgebench.scorers.steady import steady_rows
 from judgebench.stats.association import Level, Rated, associations, difference
 from judgebench.stats.coefficients import Coefficient
 from judgebench.stats.resample import Resampling

@@ -2,13 +2,13 @@
 
 Rows `repeated` hold a scorer's or judge's numbers on answers whose runs are of one kind (`runs`):
 `answers`, several of one system to one question; the name of a recipe, an answer beside versions
-that say the same.
+that say the same. `units` and `most` count what was repeated, and its runs.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,22 +16,13 @@ import numpy as np
 
 from judgebench.data.columns import Columns
 from judgebench.data.guess import roles_by_name
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
+from judgebench.scorers.candidates import severity_of
+from judgebench.scorers.reading import ScorerRun, ScorersRead
+from judgebench.stats import repeated
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.repeated import (
-    BETWEEN_SD,
-    ICC,
-    ORDER_FLIPS,
-    RUNS,
-    WITHIN_SD,
-    coefficient_of_variation,
-    order_sums,
-    runs_for,
-    spread_sums,
-    variance_over_range,
-)
 from judgebench.stats.resample import (
     ClusterCounts,
     Resampling,
@@ -39,9 +30,11 @@ from judgebench.stats.resample import (
     grouping_told,
     random_groups,
 )
+from judgebench.study.answers import IndexedAnswers
+from judgebench.study.study import Study
+from judgebench.study.verdicts import scores
 
 ANALYSIS, ANSWERS = "repeated", "answers"
-WANTED = "runs_for_"  # begins what is wanted for a standard error
 MOST_SYSTEMS = 20
 ONE_SYSTEM = "only one system is named"
 TOO_MANY_SYSTEMS = f"there are more than {MOST_SYSTEMS} systems"
@@ -51,6 +44,7 @@ RATIO_SCALES = frozenset((
     "relaxed-perplexity", "expected-occurrences",
 ))  # fmt: skip
 """Scorers whose 0 is a true zero and whose numbers are never below it."""
+_NO_SCORES = ("row", "repeat", "run", "seed")
 
 Unit = tuple[str, str, str]  # system, question, group
 
@@ -58,14 +52,13 @@ Unit = tuple[str, str, str]  # system, question, group
 @dataclass(frozen=True)
 class Repeats:
     """What was scored several times. `rows` (units, runs) are those of the texts, -1 for none;
-    `systems` and `questions` (units,) are codes; of `same` units all texts are equal."""
+    `systems` and `questions` (units,) are codes."""
 
     runs: str
     rows: IntArray
     systems: IntArray
     questions: IntArray
     clusters: Clusters
-    same: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,21 +71,18 @@ class Scores:
     is_ratio: bool = False
 
 
-def repeats_of(runs: str, units: Iterable[tuple[Unit, Sequence[int]]], same: int = 0) -> Repeats:
+def repeats_of(runs: str, units: Iterable[tuple[Unit, Sequence[int]]]) -> Repeats:
     """Of the units, each with the rows of its texts, those with two texts or more."""
     several = [(unit, rows) for unit, rows in units if len(rows) > 1]
     table = np.full((len(several), max((len(rows) for _, rows in several), default=0)), -1)
-    for place, (_, rows) in enumerate(several):
+    seen, questions = Counter[tuple[str, str]](), []
+    for place, ((system, question, _), rows) in enumerate(several):
         table[place, : len(rows)] = rows
-    seen: Counter[tuple[str, str]] = Counter()
-    questions = []
-    for (system, question, _), _ in several:
         seen[system, question] += 1  # a question that a system has twice is two questions
         questions.append((question, seen[system, question]))
-    groups = _codes(group for (_, _, group), _ in several)
+    systems, groups = (_codes(unit[i] for unit, _ in several) for i in (0, 2))
     clusters = Clusters(groups, int(groups.max(initial=-1)) + 1)
-    systems = _codes(system for (system, _, _), _ in several)
-    return Repeats(runs, table, systems, _codes(questions), clusters, same)
+    return Repeats(runs, table, systems, _codes(questions), clusters)
 
 
 def _codes(names: Iterable[Hashable]) -> IntArray:
@@ -100,100 +90,121 @@ def _codes(names: Iterable[Hashable]) -> IntArray:
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
 
 
-def counts(repeats: Repeats) -> Iterator[Row]:
-    """How many units there are, and how many runs the smallest and the largest of them have."""
-    sizes = (repeats.rows >= 0).sum(axis=1)
-    told = {"units": len(sizes), "same": repeats.same, "least": sizes.min(), "most": sizes.max()}
-    for key, value in told.items():
-        yield Row(ANALYSIS, key, Estimate(int(value)), keys={"runs": repeats.runs})
-
-
 def repeated_rows(
-    repeats: Repeats, scores: Scores, resampling: Resampling, standard_error: float | None = None
-) -> Iterator[Row]:
-    """The numbers of one scorer on one kind of runs."""
+    repeats: Repeats, found: Iterable[Scores], resampling: Resampling,
+    standard_error: float | None = None,
+) -> Iterator[Row]:  # fmt: skip
+    """The numbers of every scorer on one kind of runs; nothing where nothing was repeated."""
+    if not len(repeats.rows):
+        return
+    keys = {"runs": repeats.runs}
+    for key, count in zip(("units", "most"), repeats.rows.shape, strict=True):
+        yield Row(ANALYSIS, key, Estimate(count), keys=keys)
+    for one in found:
+        for key, estimate in _numbers(repeats, one, resampling, standard_error).items():
+            told = grouping_told(estimate, repeats.clusters.n)
+            yield Row(ANALYSIS, key, told, one.name, one.metric, keys)
+
+
+def _numbers(
+    repeats: Repeats, scores: Scores, resampling: Resampling, standard_error: float | None
+) -> Mapping[str, Estimate]:
     x = np.where(repeats.rows >= 0, np.append(scores.x, np.nan)[repeats.rows], np.nan)
-    used = (~np.isnan(x)).sum(axis=1) >= 2
-    clusters = random_groups(repeats.clusters)
-    sums = ClusterCounts(spread_sums(x, clusters))
-    spread = float(np.nanmax(x, initial=-np.inf) - np.nanmin(x, initial=np.inf))
+    used, clusters = (~np.isnan(x)).sum(axis=1) >= 2, random_groups(repeats.clusters)
     named, systems = np.unique(repeats.systems[used], return_inverse=True)
-    n, of_a_system = int(used.sum()), max(1, round(used.sum() / max(1, len(named))))
+    n = int(used.sum())
+    spread = float(np.ptp(x[~np.isnan(x)])) if n else 0.0
     statistics = {
-        "within_sd": WITHIN_SD, "between_sd": BETWEEN_SD, "icc": ICC, "runs": RUNS,
-        "cv": coefficient_of_variation(scores.is_ratio),
-        "variance_over_range": variance_over_range(max(spread, 0.0)),
+        "within_sd": repeated.WITHIN_SD, "between_sd": repeated.BETWEEN_SD, "icc": repeated.ICC,
+        "runs": repeated.RUNS, "cv": repeated.coefficient_of_variation(scores.is_ratio),
+        "variance_over_range": repeated.variance_over_range(spread),
     }  # fmt: skip
     if standard_error is not None:
-        statistics[f"{WANTED}answer"] = runs_for(standard_error)
-        statistics[f"{WANTED}system"] = runs_for(standard_error, of_a_system)
+        of_a_system = max(1, round(n / max(1, len(named))))
+        statistics["runs_for_answer"] = repeated.runs_for(standard_error)
+        statistics["runs_for_system"] = repeated.runs_for(standard_error, of_a_system)
     estimate = partial(cluster_bootstrap, resampling=resampling, n=n, n_missing=len(used) - n)
+    sums = ClusterCounts(repeated.spread_sums(x, clusters))
     found = {key: estimate(sums, one) for key, one in statistics.items()}
-    if 2 <= len(named) <= MOST_SYSTEMS:
-        order = order_sums(x[used], systems, repeats.questions[used], clusters[used])
-        found["flips"] = estimate(order, ORDER_FLIPS)
-    else:
-        found["flips"] = Estimate(None, reason=TOO_MANY_SYSTEMS if len(named) > 1 else ONE_SYSTEM)
-    for key, one in found.items():
-        told = grouping_told(one, repeats.clusters.n)
-        keys: dict[str, str | float] = {"runs": repeats.runs}
-        if standard_error is not None and key.startswith(WANTED):
-            keys["standard_error"] = standard_error
-        yield Row(ANALYSIS, key, told, scores.name, scores.metric, keys)
+    if not 2 <= len(named) <= MOST_SYSTEMS:
+        reason = TOO_MANY_SYSTEMS if len(named) > 1 else ONE_SYSTEM
+        return {**found, "flips": Estimate(None, reason=reason)}
+    order = repeated.order_sums(x[used], systems, repeats.questions[used], clusters[used])
+    return {**found, "flips": estimate(order, repeated.ORDER_FLIPS)}
 
 
-# --- of a table ----------------------------------------------------------------------------------
+def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
+    """Where systems of a study answered several times, and where a stress test wrote answers
+    anew."""
+    held: dict[Hashable, list[int]] = {}
+    if study.clusters.n < len(study.answers):  # otherwise they need not be gone through
+        for row, answer in enumerate(study.answers):
+            if answer.system and answer.kind == "answer":
+                held.setdefault((answer.system, answer.question or answer.group), []).append(row)
+    again = _repeats(ANSWERS, study.answers, held.values())
+    yield from repeated_rows(again, _scores(study, read.runs), study.resampling)
+    if (reworded := read.reworded) is None:
+        return
+    texts, found = reworded.study.answers, list(_scores(reworded.study, reworded.runs))
+    for recipe, by_parent in reworded.versions.items():
+        rows = ([*map(texts.row, ids)] for ids in by_parent.values())
+        yield from repeated_rows(_repeats(recipe, texts, rows), found, study.resampling)
 
-_NO_SCORES = ("row", "repeat", "run", "seed")
+
+def _repeats(runs: str, answers: IndexedAnswers, held: Iterable[Sequence[int]]) -> Repeats:
+    several = [(answers[rows[0]], rows) for rows in held if len(rows) > 1 and min(rows) >= 0]
+    units = (((a.system, a.question or a.group, a.group), rows) for a, rows in several)
+    return repeats_of(runs, units)
 
 
-@dataclass(frozen=True)
-class TableOrder:
-    """What a table holds: the columns of the question and the system, by default those that are
-    called so, the `scores` (by default all numeric columns), those with a true zero, and which
-    standard error is wanted."""
+def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
+    """Every scorer as it scores, and every judge's severities on each ordinal metric: expected
+    ones, where each label has a probability; those of its labels, where it follows from a score."""
+    for run in runs:
+        is_ratio = run.about.get("scorer") in RATIO_SCALES
+        yield Scores(run.name, "", scores(run.judged.verdicts, study.answers), is_ratio)
+    for metric in study.rubric.metrics:
+        for judge in study.judges if metric.kind == "ordinal" else ():
+            if judge.kind != "control" and judge.judges(metric):
+                x, labels = severity_of(study, judge, metric), study.judged(judge, metric)
+                if "of" in (judge.about or {}):
+                    x = np.where(labels >= 0, np.array(metric.severities, float)[labels], np.nan)
+                yield Scores(judge.name, metric.id, x)
 
-    group: str = ""
-    system: str = ""
-    scores: Sequence[str] = ()
-    ratio: Sequence[str] = ()
-    standard_error: float | None = None
 
-
-def table_rows(columns: Columns, order: TableOrder, resampling: Resampling) -> Iterator[Row]:
-    """All of these of rows that are one scored answer each, runs in their order.
+def table_rows(
+    columns: Columns, of: tuple[str, str], chosen: Sequence[str], ratio: Sequence[str],
+    standard_error: float | None, resampling: Resampling,
+) -> Iterator[Row]:  # fmt: skip
+    """Of a table whose rows are one scored answer each, runs in their order: the scores `chosen`,
+    else every column of numbers but ids. The columns of the question and the system, `of`, are
+    known by their names where they are empty; those of `ratio` have a true zero.
 
     Raises SetupError where columns do not hold what is said, or nothing was scored twice.
     """
     roles, file = roles_by_name(columns.cells), columns.file
-    group = order.group or roles.get("group") or roles.get("question") or ""
-    system = order.system or roles.get("system", "")
+    group = of[0] or roles.get("group") or roles.get("question") or ""
+    system = of[1] or roles.get("system", "")
     aside = (*_NO_SCORES, group, system, *(roles.get(role) for role in ("item_id", "question")))
-    chosen = [*(order.scores or (c for c in columns.numeric() if c not in aside))]
-    problems = []
+    names = [*chosen] or [column for column in columns.numeric() if column not in aside]
+    lacking = [] if names else [Problem("no column holds numbers", file)]
     if not group:
         message = "no column is called `group`, `question` or alike"
-        problems.append(Problem(message, file, 1, "group", allowed=", ".join(columns.cells)))
-    if not chosen:
-        problems.append(Problem("no column holds numbers", file))
-    if problems:
-        raise SetupError(problems)
-    x = dict(zip(chosen, columns.numbers(*chosen).T, strict=True))
-    for column in order.ratio:
-        if column in x and np.nanmin(x[column], initial=0) < 0:
-            problems.append(Problem("is below 0 somewhere: no ratio scale", file, None, column))
+        lacking.append(Problem(message, file, 1, "group", allowed=some(columns.cells)))
+    if lacking:
+        raise SetupError(lacking)
     held: dict[Unit, list[int]] = {}
-    groups = columns.cells[group]
-    systems = columns.cells.get(system, [""] * len(groups))
-    for row, (who, asked) in enumerate(zip(systems, groups, strict=True)):
+    systems = columns.cells.get(system, [""] * len(columns.lines))
+    for row, (who, asked) in enumerate(zip(systems, columns.cells[group], strict=True)):
         held.setdefault((who, asked, asked), []).append(row)
-    repeats = repeats_of(ANSWERS, held.items())
+    repeats, x = repeats_of(ANSWERS, held.items()), columns.numbers(*names)
+    negative = [c for c, one in zip(names, x.T, strict=True) if c in ratio and (one < 0).any()]
+    wrong = [Problem("is below 0 somewhere: no ratio scale", file, None, c) for c in negative]
     if not len(repeats.rows):
-        by = " and ".join(repr(c) for c in (group, system) if c)
-        problems.append(Problem(f"no two rows have the same {by}: nothing was repeated", file))
-    if problems:
-        raise SetupError(problems)
-    yield from counts(repeats)
-    for name, numbers in x.items():
-        scores = Scores(name, "", numbers, name in order.ratio or name in RATIO_SCALES)
-        yield from repeated_rows(repeats, scores, resampling, order.standard_error)
+        by = " and ".join(repr(column) for column in (group, system) if column)
+        wrong.append(Problem(f"no two rows have the same {by}: nothing was repeated", file))
+    if wrong:
+        raise SetupError(wrong)
+    positive = {*RATIO_SCALES, *ratio}
+    found = [Scores(c, "", one, c in positive) for c, one in zip(names, x.T, strict=True)]
+    yield from repeated_rows(repeats, found, resampling, standard_error)

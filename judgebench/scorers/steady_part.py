@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from judgebench.records import Estimate
 from judgebench.report.words import counted, listed
@@ -31,7 +32,7 @@ _NOTES = (
 )
 _WANTED = (
     "Runs for an answer, for a system: until the mean score of an answer, or of a system over its "
-    "questions, has a standard error of {}."
+    "questions, has the standard error that was asked for."
 )
 _EDGE = 0.1
 
@@ -44,13 +45,13 @@ class Consistency(Shown):
 
     @property
     def part(self) -> Part:
-        blocks = steady_blocks(self.rows)
+        blocks = steady_blocks(self.rows, {})
         return Part("consistency", "how steady are the scores?", self.rows, blocks)
 
 
-def steady_blocks(rows: Results, titles: Mapping[str, str] | None = None) -> tuple[Block, ...]:
+def steady_blocks(rows: Results, titles: Mapping[str, str]) -> tuple[Block, ...]:
     """A block for each kind of runs; `titles` are those of metrics by id."""
-    return tuple(_block(rows, runs, titles or {}) for runs in rows.values("runs", ANALYSIS))
+    return tuple(_block(rows, runs, titles) for runs in rows.values("runs", ANALYSIS))
 
 
 def _block(rows: Results, runs: str, titles: Mapping[str, str]) -> Block:
@@ -59,68 +60,61 @@ def _block(rows: Results, runs: str, titles: Mapping[str, str]) -> Block:
         name = row.judge + (f": {titles.get(row.metric, row.metric)}" if row.metric else "")
         numbers.setdefault(name, {})[row.statistic] = row.estimate
     columns = [key for key in _COLUMNS if any(key in by for by in numbers.values())]
-    cells = tuple(
-        (Cell(name), *(_cell(key, by[key]) for key in columns)) for name, by in numbers.items()
-    )
-    again = "Several answers of a system to a question"
-    title = again if runs == ANSWERS else f"Answers beside versions of them: {runs}"
+    cells = ((Cell(name), *(_cell(k, by[k]) for k in columns)) for name, by in numbers.items())
+    units, most = (int(rows.find(k, ANALYSIS, runs=runs).value or 0) for k in ("units", "most"))
+    pairs = counted(units, "pair of system and question", "pairs of system and question")
+    if runs == ANSWERS:
+        heading, title = "Is one answer enough?", "Several answers of a system to a question"
+        said = f"{pairs} with up to {most} answers each."
+    else:
+        heading, title = f"Robust to {runs}?", f"Answers beside versions of them: {runs}"
+        said = f"{counted(units, 'answer')} with up to {counted(most - 1, 'version')} each."
     headings = ("Score", *(_COLUMNS[key] for key in columns))
-    wanted = (_WANTED.format(x) for x in rows.values("standard_error", ANALYSIS) if x)
-    table = Table(f"steady_{runs}", title, headings, cells, (*_NOTES, *wanted))
-    heading = "Is one answer enough?" if runs == ANSWERS else f"Robust to {runs}?"
-    said = (*_counted(rows, runs), *_conclusions(numbers))
-    return Block(heading, said, (table,), on_screen=True)
+    notes = (*_NOTES, *([_WANTED] if "runs_for_answer" in columns else ()))
+    table = Table(f"steady_{runs}", title, headings, tuple(cells), notes)
+    return Block(heading, (said, *_conclusions(numbers)), (table,), on_screen=True)
 
 
 def _cell(key: str, estimate: Estimate) -> Cell:
     """Numbers of runs are whole."""
     if not key.startswith("runs") or estimate.value is None:
         return Cell(estimate=estimate)
-    interval = "" if estimate.low is None else f" [{estimate.low:,.0f}, {estimate.high:,.0f}]"
-    return Cell(f"{estimate.value:,.0f}{interval}", remark=estimate.reason)
-
-
-def _counted(rows: Results, runs: str) -> Iterator[str]:
-    units, same, least, most = (
-        int(rows.find(key, ANALYSIS, runs=runs).value or 0)
-        for key in ("units", "same", "least", "most")
-    )
-    times = f"{least} to {most}" if least < most else f"{most}"
-    what = "pair of system and question", "pairs of system and question"
-    if runs == ANSWERS:
-        yield f"{counted(units, *what)} with {times} answers each."
-    else:
-        yield f"{counted(units, 'answer')}, each in {times} versions, the answer itself among them."
-    if same:
-        yield (
-            f"In {same:,} of them all texts are the same: what differs there is noise of the judge."
-        )
+    return Cell(format(estimate, ",.0f"), remark=estimate.reason)
 
 
 def _conclusions(numbers: Mapping[str, Mapping[str, Estimate]]) -> Iterator[str]:
-    """What a reader may do, and where the two ways to see it disagree."""
-
-    def values(key: str) -> dict[str, float]:
-        return {k: v for k, by in numbers.items() if key in by and (v := by[key].value) is not None}
-
-    flips = values("flips")
-    if unsure := [name for name, value in flips.items() if value > _EDGE]:
+    """What a reader may do, as far as the intervals bear it out, and where the two ways to see
+    noise disagree."""
+    ends = {name: {k: _ends(e) for k, e in by.items()} for name, by in numbers.items()}
+    if unsure := [name for name, by in ends.items() if by["flips"][0] > _EDGE]:
         yield (
             f"Do not rank systems by one run of {listed(unsure)}: two runs put two systems in "
             f"opposite order in more than {_EDGE:.0%} of cases."
         )
-    if constant := [name for name, value in values("within_sd").items() if value == 0]:
+    if constant := [name for name, by in numbers.items() if by["within_sd"].value == 0]:
         yield f"{listed(constant)}: every run of an answer has the same score."
-    over, icc = values("variance_over_range"), values("icc")
-    if noisy := [name for name, value in icc.items() if value < 0.5]:
+    if noisy := [name for name, by in ends.items() if by["icc"][1] < 0.5]:
         yield f"{listed(noisy)}: more than half of the variance of scores is noise (ICC < 0.5)."
     odd = [
-        (icc[b] - icc[a], a, b) for a in icc for b in icc if over[a] < over[b] and icc[a] < icc[b]
+        (ends[b]["icc"][0] - ends[a]["icc"][1], a, b)
+        for a, of in numbers.items()
+        for b, to in numbers.items()
+        if (of["variance_over_range"].value or 0) < (to["variance_over_range"].value or 0)
     ]
-    if odd:
+    if odd and max(odd)[0] > 0:
         _, a, b = max(odd)
+        (u, i), (v, j) = ([numbers[c][k] for k in ("variance_over_range", "icc")] for c in (a, b))
         yield (
-            f"Divided by its range, {a} looks steadier than {b} ({over[a]:.3g} against "
-            f"{over[b]:.3g}); beside the differences between answers it is noisier (ICC "
-            f"{icc[a]:.3f} against {icc[b]:.3f})."
+            f"Divided by its range, {a} looks steadier than {b} ({u.value:.3g} against "
+            f"{v.value:.3g}); beside the differences between answers it is noisier (ICC {i} "
+            f"against {j})."
         )
+
+
+def _ends(estimate: Estimate) -> tuple[float, float]:
+    """The interval, the value alone where it has none, and what bears nothing out where it is
+    undefined."""
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:
+        return (-inf, inf) if estimate.value is None else (estimate.value, estimate.value)
+    return low, high

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.resample import Statistic
@@ -134,11 +133,11 @@ def coefficient_of_variation(ratio_scale: bool) -> Statistic:
 
 
 def variance_over_range(spread: float) -> Statistic:
-    """The mean variance within units over the range of all scores, which resamples keep.
+    """The mean variance within units over the range of all scores, which resamples keep: the same
+    paper, appendix C.1.
 
-    The same paper, appendix C.1. Not free of units: scores a hundred times as large give a hundred
-    times as much. A metric whose scores are near to its lowest but for a few has a wide range and
-    looks steady whatever its noise.
+    It has the unit of the score, and a metric whose scores are low but for a few has a wide range
+    and so looks steady whatever its noise.
     """
     return _of(lambda sums: ratio(sums[..., _VARIANCE], spread * sums[..., _n]), CONSTANT, 1)
 
@@ -165,22 +164,18 @@ def order_sums(
 
 
 def _flips(sums: FloatArray) -> FloatArray:
-    """Of two runs and two systems, drawn at random: how often do the runs put the systems in
-    opposite order; a tie in one of them counts half."""
     means = ratio(sums[..., :-1, :], sums[..., -1:, :])
-    S = means.shape[-2]
-    a, b = np.triu_indices(S, 1)
-    d = means[..., a, :] - means[..., b, :]  # (..., pairs, runs)
+    a, b = np.triu_indices(means.shape[-2], 1)
+    d = means[..., a, :] - means[..., b, :]  # (..., pairs, runs), NaN where a run is missing
     near = _ROUNDING * (np.abs(means[..., a, :]) + np.abs(means[..., b, :]))
-    up, down, level = (_count(flags) for flags in (d > near, d < -near, np.abs(d) <= near))
+    up, down, level = (
+        flags.sum(axis=-1, dtype=np.float64) for flags in (d > near, d < -near, np.abs(d) <= near)
+    )
     runs = up + down + level
-    flipped = (up * down + level * (up + down) / 2).sum(axis=-1)
-    return ratio(flipped, (runs * (runs - 1) / 2).sum(axis=-1))
+    flipped = up * down + level * (up + down) / 2
+    return ratio(flipped.sum(axis=-1), (runs * (runs - 1) / 2).sum(axis=-1))
 
 
-def _count(flags: NDArray[np.bool_]) -> FloatArray:
-    return np.asarray(flags.sum(axis=-1), dtype=np.float64)
-
-
-# Of `order_sums`; 0 where every run orders the systems alike, 0.5 where runs say nothing.
+# Of `order_sums`: of two runs and two systems, drawn at random, how often the runs put the systems
+# in opposite order; a tie in one of the runs counts half. 0.5 where runs say nothing.
 ORDER_FLIPS = Statistic(_flips, lambda sums: TOO_FEW_RUNS if np.isnan(_flips(sums)) else "")

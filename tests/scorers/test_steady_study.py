@@ -30,12 +30,12 @@ def write_runs(folder: Path) -> Path:
                 item = f"q{q}-{s}-{r}"
                 rows.append([item, f"What is {q}?", system, text])
                 if r == 0:
-                    for version in range(2):
+                    for version in range(3):  # the last changes a number, and is left out
                         altered.append(
                             {
                                 "item_id": f"{item}~{version}", "parent_id": item, "parent": text,
                                 "question": f"What is {q}?", "system": system,
-                                "text": f"Briefly: {text}" + " and more" * version,
+                                "text": f"Briefly: {text}" + ["", " and more", " 99 mg"][version],
                                 "must_not_change": True, "recipe": "rephrase",
                             }
                         )  # fmt: skip
@@ -73,8 +73,8 @@ def find(found: Results, statistic: str, runs: str, judge: str, metric: str = ""
 def test_scorers_and_judges_are_measured_on_both_kinds_of_runs(shown) -> None:
     rows = shown.results
     assert rows.values("runs", "repeated") == ["answers", "rephrase", "bullets"]
-    assert [find(rows, key, "answers", "") for key in ("units", "least", "most")] == [24, 3, 3]
-    assert [find(rows, key, "rephrase", "") for key in ("units", "least", "most")] == [24, 3, 3]
+    assert [find(rows, key, "answers", "") for key in ("units", "most")] == [24, 3]
+    assert [find(rows, key, "rephrase", "") for key in ("units", "most")] == [24, 3]
     # Of each question 0, 1 and 0 odd words more, or 0, 1 and 2 words.
     within = (QUESTIONS * (2 / 3) + QUESTIONS * 2) / (2 * 24)
     assert find(rows, "within_sd", "answers", "length") == pytest.approx(within**0.5)
@@ -90,9 +90,10 @@ def test_scorers_and_judges_are_measured_on_both_kinds_of_runs(shown) -> None:
 
 def test_the_report_says_so(shown) -> None:
     said = {block.heading: " ".join(block.text) for block in shown.part.blocks}
-    assert "24 pairs of system and question with 3 answers each." in said["Is one answer enough?"]
+    again = said["Is one answer enough?"]
+    assert "24 pairs of system and question with up to 3 answers each." in again
     robust = said["Robust to rephrase?"]
-    assert "24 answers, each in 3 versions, the answer itself among them." in robust
+    assert "24 answers with up to 2 versions each." in robust
     assert "m: omission: more than half of the variance of scores is noise (ICC < 0.5)." in robust
 
 
