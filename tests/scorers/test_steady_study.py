@@ -37,6 +37,7 @@ def write_runs(folder: Path) -> Path:
                                 "question": f"What is {q}?", "system": system,
                                 "text": f"Briefly: {text}" + ["", " and more", " 99 mg"][version],
                                 "must_not_change": True, "recipe": "rephrase",
+                                "generator": "m:1a2b",
                             }
                         )  # fmt: skip
     with (folder / "answers.csv").open("w", newline="") as file:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from judgebench.rubric import normalise
-from judgebench.stress.probes.altered import AlteredAnswer
+from judgebench.stress.probes.altered import BY_HAND, BY_RULE, AlteredAnswer
 from judgebench.stress.probes.text import asserts, content_words, facts, words
 
 SHORTEST, LONGEST = 0.5, 2.0  # lengths of an altered answer, as shares of its parent's
@@ -66,15 +66,19 @@ def check_same_meaning(
 ) -> list[AlteredAnswer]:
     """The items that must not change a verdict, with their checks recorded.
 
-    Where the parent stands in the text word for word, all of it is kept whatever is added.
+    Where the parent stands in the text word for word, all of it is kept, whatever a rule or a
+    person adds. A model that is to say the same in other words must use others, and add nothing.
     """
     return [replace(item, checks={**item.checks, **_of_rewording(item, names)}) for item in items]
 
 
 def _of_rewording(item: AlteredAnswer, names: Collection[str]) -> dict[str, str]:
-    same = item.text == item.parent.text
-    differs = {"differs": "it is its parent, letter for letter" if same else ""}
-    if item.parent.text in item.text:
+    if by_model := item.generator not in (BY_RULE, BY_HAND):
+        reason = _says_the_same(item)
+    else:
+        reason = "it is its parent, letter for letter" if item.text == item.parent.text else ""
+    differs = {"differs": reason}
+    if item.parent.text in item.text and not by_model:
         return differs
     return {**differs, "length": _length(item), "keeps_facts": _keeps_facts(item, names)}
 

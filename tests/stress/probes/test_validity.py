@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from judgebench.records import Answer
-from judgebench.stress.probes.altered import AlteredAnswer, span_diff
+from judgebench.stress.probes.altered import BY_RULE, AlteredAnswer, span_diff
 from judgebench.stress.probes.validity import CHECKS, check_same_meaning, check_violations
 
 SOUND = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
@@ -100,8 +100,8 @@ def test_a_second_models_opinion_is_kept() -> None:
     assert checked.failed_checks == {"second_opinion": "no"}
 
 
-def reworded(parent: str, text: str) -> dict[str, str]:
-    item = AlteredAnswer("i", Answer("p", parent), text, "r", "1", "h")
+def reworded(parent: str, text: str, by: str = BY_RULE) -> dict[str, str]:
+    item = AlteredAnswer("i", Answer("p", parent), text, "r", "1", "h", generator=by)
     (checked,) = check_same_meaning([item], {"amoxicillin"})
     return dict(checked.failed_checks)
 
@@ -121,3 +121,13 @@ def test_what_stands_around_the_whole_parent_keeps_all_of_it() -> None:
 
 def test_an_unchanged_text_is_no_rewording() -> None:
     assert "differs" in reworded("Rest.", "Rest.")
+
+
+def test_a_model_that_is_to_say_the_same_uses_other_words_and_adds_nothing() -> None:
+    model = "m:1a2b"
+    copied = reworded("Take 5 mg.", "Take 5 mg! ", by=model)
+    assert copied == {"differs": "it has the words of its parent, in their order"}
+    more = "Take 5 mg. Do not worry."
+    assert reworded("Take 5 mg.", more) == {}
+    assert "adds" in reworded("Take 5 mg.", more, by=model)["keeps_facts"]
+    assert reworded("Take 5 mg.", "Please have 5 mg.", by=model) == {}
