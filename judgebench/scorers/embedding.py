@@ -47,18 +47,19 @@ class TokenVectors:
     1 GiB."""
 
     def __init__(
-        self, name: str, beside: Path, layers: Callable[[int], Sequence[int]],
-        made: Callable[[FloatArray], FloatArray],
+        self, config: BertScoreConfig | MoverScoreConfig, beside: Path,
+        layers: Callable[[int], Sequence[int]], made: Callable[[FloatArray], FloatArray],
     ) -> None:  # fmt: skip
         """`layers` are chosen by how many there are. Raises what finding an encoder raises, and
         SetupError for a layer that it lacks."""
-        self._name = find_beside(name, beside)
+        self._name = find_beside(config.encoder, beside)
         folder = find_encoder(self._name)
         depth = config_of(folder).num_hidden_layers
         self._layers, self._made = list(layers(depth)), made
-        if wrong := [layer for layer in self._layers if not 0 <= layer <= depth]:
-            message = f"is no layer of the encoder {name}"
-            raise SetupError(Problem(message, "", None, "layer", str(wrong[0]), f"0 to {depth}"))
+        if min(self._layers) < 0 or max(self._layers) > depth:
+            field = "layer" if isinstance(config, BertScoreConfig) else "layers"
+            message = f"the encoder {config.encoder} has {depth} layers"
+            raise SetupError(Problem(message, field=field, found=str(getattr(config, field))))
         self.about = weights_of(folder) | {"layers": self._layers}
         self._encoder: Encoder | None = None
         self._held: dict[str, Tokens] = {}
@@ -132,7 +133,7 @@ def bertscore(config: BertScoreConfig, answers: Sequence[Answer], beside: Path) 
     def layers(depth: int) -> Sequence[int]:
         return [_RECOMMENDED.get(config.encoder, depth) if layer is None else layer]
 
-    vectors = TokenVectors(config.encoder, beside, layers, lambda states: unit(states[0]))
+    vectors = TokenVectors(config, beside, layers, lambda states: unit(states[0]))
 
     def compare(said: Tokens, true: Tokens) -> Scored:
         ends, similar = vectors.encoder.ends, said.states @ true.states.T
@@ -156,7 +157,7 @@ def moverscore(config: MoverScoreConfig, answers: Sequence[Answer], beside: Path
     def layers(depth: int) -> Sequence[int]:
         return range(depth + 1 - config.layers, depth + 1)
 
-    vectors = TokenVectors(config.encoder, beside, layers, power_means)
+    vectors = TokenVectors(config, beside, layers, power_means)
     columns = config.reference_columns
     corpora = {
         "answer": sorted({answer.text for answer in answers if answer.text.strip()}),

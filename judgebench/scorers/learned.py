@@ -56,7 +56,7 @@ def learned(config: LearnedConfig, answers: Sequence[Answer], beside: Path) -> P
         texts = [one[0] if len(one) == 1 else tuple(one) for one in inputs]
         for places, batch in held[0].batches(texts):
             with torch.inference_mode():
-                values = weigh(held[0].model(**batch).logits.double()).tolist()
+                values = weigh(held[0].model(**batch).logits.cpu().double()).tolist()
             for place, value, read in zip(places, values, batch.encodings, strict=True):
                 one = Scored(value, reason=_CUT if read.overflowing else "")
                 found[asked[place]] = one if math.isfinite(value) else _INFINITE
@@ -89,7 +89,7 @@ def _weighed(config: LearnedConfig, model: Any) -> Any:
         return lambda logits: logits[:, 0]
     if config.label is None:
         places = torch.arange(len(labels), dtype=torch.float64)
-        return lambda logits: logits.softmax(dim=-1).cpu() @ places
+        return lambda logits: logits.softmax(dim=-1) @ places
     place = labels.index(config.label)
     return lambda logits: (logits.sigmoid() if each else logits.softmax(dim=-1))[:, place]
 
