@@ -798,10 +798,6 @@ class Graded:
     good: bool = False
 
 
-_AT_MARGIN = Graded(
-    "just too poor, 7 labels", "label", (1 / 7,) * 7, 0.87, (0, 1, 2, 3, 4, 5, 9), annotators=12,
-    noise=0.35,
-)  # fmt: skip
 GRADED = (
     Graded("noise", "nothing", _two(0.5)),
     Graded("noise, 10 % severe", "nothing", _two(0.1)),
@@ -810,7 +806,8 @@ GRADED = (
     Graded("omissions, asked for hallucinations", "another", _two(0.1), 0.3, items=500),
     Graded("poor", "label", _two(0.5), 0.5),
     Graded("poor, noisy annotators", "label", _two(0.5), 0.8, annotators=5, noise=0.2),
-    _AT_MARGIN,
+    Graded("just too poor, 14 labels", "label", (*(0.85 / 13,) * 13, 0.15), 0.93, (*range(13), 16),
+           annotators=20, noise=0.4),
     Graded("good", "label", _two(0.5), 0.2, good=True),
     Graded("good, 4 labels", "label", (0.4, 0.2, 0.2, 0.2), 0.2, (0, 1, 2, 3), 500, noise=0.1,
            good=True),

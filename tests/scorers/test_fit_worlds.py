@@ -11,8 +11,8 @@ from decision_worlds import decisions
 
 from judgebench.stats.monotone import best_cuts
 
-LIMIT, MANY = 0.025, 60
-POOR = "just too poor, 7 labels"
+LIMIT, MANY = 0.025, 40
+POOR = "just too poor, 14 labels"
 
 
 @pytest.fixture(scope="module")
