@@ -300,15 +300,17 @@ def correlate(
     group: str = "",
     system: str = "",
     flip: Sequence[str] = (),
+    scores: Sequence[str] = ("*",),
     more: Mapping[str, Any] = {},
 ) -> Correlations:
     """Which columns of scores go together, and which say the same.
 
     The table has a row for each `system`, or for each item where `group` names the column of its
-    question; blank cells are gaps. All columns of numbers are held `against` those named, those of
-    `flip` (`*` fits anything) with the sign changed. `more` are new columns by name: the weights of
-    the columns that they average, or a table of pairs of systems (`first`, `second`, `winner`),
-    which gives Bradley-Terry strengths and Elo ratings. An average is not held against its parts.
+    question; blank cells are gaps. The columns of `scores` are held `against` those named, those of
+    `flip` with the sign changed (`*` fits anything in both). `more` are new columns by name: the
+    weights of the columns that they average, or a table of pairs of systems (`first`, `second`,
+    `winner`), which gives Bradley-Terry strengths and Elo ratings. An average is not held against
+    its parts.
     Raises SetupError with every problem of the tables.
 
     >>> import judgebench as jb
@@ -321,7 +323,7 @@ def correlate(
     _need("scorers")
     from judgebench.scorers.correlate import Roles, correlate_table
 
-    return correlate_table(table, Roles(against, group, system, flip), more)
+    return correlate_table(table, Roles(against, group, system, flip, scores), more)
 
 
 def stress(study: Study) -> Shown:

@@ -143,6 +143,7 @@ def correlate(
     ] = None,
     group: GroupColumn = None,
     system: SystemColumn = None,
+    column: ScoreColumns = None,
     flip: FlippedColumns = None,
     weights: Annotated[
         list[str] | None,
@@ -171,8 +172,9 @@ def correlate(
     more: dict[str, Mapping[str, float] | Path] = {**parse_weights(weights or ())}
     more |= {path.stem: path for path in pairs or ()}
     found = api.correlate(
-        file, against or (), group=group or "", system=system or "", flip=flip or (), more=more
-    )
+        file, against or (), group=group or "", system=system or "", flip=flip or (),
+        scores=column or ("*",), more=more,
+    )  # fmt: skip
     written = api.report(found, to) if to else {}
     show({"correlate": found}, found.name, output, written)
 

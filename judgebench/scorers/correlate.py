@@ -7,10 +7,10 @@ values of a table of systems, Holm's over the columns. `redundant` describes the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -60,12 +60,14 @@ class Correlations(Shown):
 @dataclass(frozen=True)
 class Roles:
     """Which columns are which: those that all others are held `against`, those that name the
-    `group` and the `system` of an item, and those that are better when lower, to `flip`."""
+    `group` and the `system` of an item, those that are better when lower, to `flip`, and the scores
+    to look at, by default all numbers. In the last two `*` fits anything."""
 
     against: Sequence[str] = ()
     group: str = ""
     system: str = ""
     flip: Sequence[str] = ()
+    scores: Sequence[str] = ("*",)
 
 
 def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any]) -> Correlations:
@@ -75,41 +77,41 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     outcomes of pairs of systems, which gives Bradley-Terry strengths and Elo ratings. Raises
     SetupError with every problem of the tables.
     """
-    named = [column for column in (roles.group, roles.system) if column]
     averages = {name: of for name, of in more.items() if isinstance(of, Mapping)}
-    made = {f"{name}{end}" for name in more if name not in averages for end in _RATINGS}
-    against = [column for column in roles.against if column not in {*averages, *made}]
-    needed = dict.fromkeys([*against, *(column for of in averages.values() for column in of)])
     if nothing := [name for name, of in averages.items() if not sum(of.values())]:
         raise SetupError(Problem("the weights add up to 0", field=", ".join(nothing)))
+    made = {f"{name}{end}" for name in more if name not in averages for end in _RATINGS}
+    parts = [column for of in averages.values() for column in of]
+    needed = [*(column for column in roles.against if column not in {*averages, *made}), *parts]
+    named = [column for column in (roles.group, roles.system) if column]
     read = read_columns(table, [*named, *needed])
-    names = [c for c in read.cells if c in {*read.numeric(), *needed} and c not in named]
-    own = dict(zip(names, read.numbers(*names).T, strict=True))
+    numeric = [column for column in read.numeric() if column not in named]
+    shown = {*_fitting(roles.scores, numeric, "column", read.file), *made, *roles.against}
+    names = [column for column in read.cells if column in {*shown, *needed}]
+    numbers = dict(zip(names, read.numbers(*names).T, strict=True))
     systems = _systems(read, roles)
-    for name, pairs in more.items():
-        own |= {} if name in averages else _ratings(name, pairs, systems)
-    means = {
-        name: sum((w * own[c] for c, w in of.items()), np.zeros(len(systems))) / sum(of.values())
-        for name, of in averages.items()
-    }
-    numbers = _flipped({**own, **means}, roles.flip, read.file)
-    if len(numbers) < 2:
+    for name in (name for name in more if name not in averages):
+        numbers |= _ratings(name, more[name], systems)
+    for name in _fitting(roles.flip, numbers, "flip", read.file):
+        numbers[name] = -numbers[name]
+    own = [name for name in numbers if name in shown]
+    for name, of in averages.items():
+        numbers[name] = sum(w * numbers[c] for c, w in of.items()) / sum(of.values())
+    if len({*own, *averages}) < 2:
         raise SetupError(Problem("needs two columns of numbers", read.file))
-    pairs_of = [
+    pairs = [
         (one, other)
         for one in roles.against
-        for other in numbers
+        for other in (*own, *averages)
         if other not in (*roles.against, *averages.get(one, ()))
     ]
     groups = _codes(read.cells[roles.group]) if roles.group else np.arange(len(systems))
-    clusters = Clusters(groups, int(groups.max(initial=-1)) + 1)
-    rows = (
-        [*_over_items(numbers, pairs_of, clusters, _codes(systems) if roles.system else None)]
-        if roles.group
-        else _over_systems(numbers, pairs_of)
-    )
-    x, ranked = np.stack([numbers[name] for name in own], axis=1), bool(roles.group)
-    rows += redundancy_rows([*own], x, clusters, DEFAULT_RESAMPLING, ranked=ranked)
+    clusters, ranked = Clusters(groups, int(groups.max(initial=-1)) + 1), bool(roles.group)
+    codes = _codes(systems) if roles.system else None
+    of_items = partial(_over_items, groups=clusters, systems=codes)
+    rows = [*(of_items if ranked else _over_systems)(numbers, pairs)]
+    x = np.stack([numbers[name] for name in own], axis=1)
+    rows += redundancy_rows(own, x, clusters, DEFAULT_RESAMPLING, ranked=ranked)
     return Correlations(Path(read.file).stem, Results(tuple(rows)), len(systems))
 
 
@@ -149,14 +151,12 @@ def _codes(cells: Sequence[str]) -> IntArray:
     return np.array([number.get(cell, -1) for cell in cells], dtype=np.int64)
 
 
-def _flipped(numbers: Numbers, flip: Sequence[str], file: str) -> Numbers:
-    """Columns that one of the names or patterns fits, times -1."""
-    for pattern in flip:
-        if not any(name == pattern or fnmatchcase(name, pattern) for name in numbers):
-            allowed = ", ".join(numbers)
-            raise SetupError(Problem("fits no column", file, None, "flip", pattern, allowed))
-    flipped = {n for n in numbers for pattern in flip if n == pattern or fnmatchcase(n, pattern)}
-    return {name: -x if name in flipped else x for name, x in numbers.items()}
+def _fitting(wanted: Sequence[str], names: Collection[str], field: str, file: str) -> set[str]:
+    """The names that one of the names or patterns fits. Raises SetupError where one fits none."""
+    found = {w: {n for n in names if n == w or fnmatchcase(n, w)} for w in wanted}
+    if nothing := ", ".join(pattern for pattern, fits in found.items() if not fits):
+        raise SetupError(Problem("fits no column", file, None, field, nothing, ", ".join(names)))
+    return set().union(*found.values())
 
 
 def _ratings(name: str, pairs: Any, systems: Sequence[str]) -> dict[str, FloatArray]:

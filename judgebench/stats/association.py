@@ -262,7 +262,8 @@ def difference(
     both at once. For the permutation test the two change places at random in every group, once both
     are standardized, or ranked: PERM-INPUTS of Deutsch, Dror and Roth (2021), "A Statistical
     Analysis of Summarization Evaluation Metrics Using Resampling Methods"; within groups the signs
-    of the groups' differences are flipped.
+    of the groups' differences are flipped. Both are about these systems; that the scorers differ on
+    systems like these is for Williams' test to say.
     """
     both = ~(np.isnan(first.scores) | np.isnan(second.scores))
     sides = [replace(r, scores=np.where(both, r.scores, np.nan)) for r in (first, second)]

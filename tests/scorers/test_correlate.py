@@ -123,6 +123,16 @@ def pairs() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["first", "second", "winner"])
 
 
+def test_only_some_columns_are_looked_at(call, tmp_path: Path) -> None:
+    found = jb.correlate(TABLE, ["closed"], scores=["*i*"])
+    assert found.results.values("judge", "correlation") == ["bits", "perplexity"]
+    given = ("--against", "closed", "--column", "open", "--json")
+    code, out, _ = call("correlate", str(written(tmp_path)), *given)
+    assert code == 0
+    rows = json.loads(out)["correlations"]
+    assert {row["judge"] for row in rows if row["analysis"] == "correlation"} == {"open"}
+
+
 def test_pairs_give_bradley_terry_and_elo_as_columns(call, tmp_path: Path) -> None:
     played = pairs()
     wins = np.zeros((9, 9))
@@ -170,6 +180,7 @@ def test_items_are_looked_at_at_three_levels() -> None:
         ({"against": ["close"]}, "close: the column is missing"),
         ({"against": ["note"]}, "note: is no number"),
         ({"flip": ["x*"]}, "flip: fits no column; found x\\*; allowed: closed"),
+        ({"scores": ["o*", "x*"]}, "column: fits no column; found x\\*; allowed: closed"),
         ({"more": {"m": {"clozed": 1}}}, "clozed: the column is missing"),
         ({"group": "question"}, "question: the column is missing"),
         ({"more": {"m": {"open": 1, "closed": -1}}}, "m: the weights add up to 0"),
