@@ -191,6 +191,9 @@ def table_rows(
     if not group:
         message = "no column is called `group`, `question` or alike"
         lacking.append(Problem(message, file, 1, "group", allowed=some(columns.cells)))
+    if standard_error is not None and standard_error <= 0:
+        found = str(standard_error)
+        lacking.append(Problem("must be above 0", field="standard_error", found=found))
     if lacking:
         raise SetupError(lacking)
     held: dict[Unit, list[int]] = {}
@@ -206,5 +209,5 @@ def table_rows(
     if wrong:
         raise SetupError(wrong)
     positive = {*RATIO_SCALES, *ratio}
-    found = [Scores(c, "", one, c in positive) for c, one in zip(names, x.T, strict=True)]
-    yield from repeated_rows(repeats, found, resampling, standard_error)
+    scored = [Scores(c, "", one, c in positive) for c, one in zip(names, x.T, strict=True)]
+    yield from repeated_rows(repeats, scored, resampling, standard_error)

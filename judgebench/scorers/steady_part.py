@@ -8,7 +8,7 @@ from math import inf
 
 from judgebench.records import Estimate
 from judgebench.report.words import counted, listed
-from judgebench.results.part import Block, Part
+from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table
@@ -72,7 +72,10 @@ def _block(rows: Results, runs: str, titles: Mapping[str, str]) -> Block:
     headings = ("Score", *(_COLUMNS[key] for key in columns))
     notes = (*_NOTES, *([_WANTED] if "runs_for_answer" in columns else ()))
     table = Table(f"steady_{runs}", title, headings, tuple(cells), notes)
-    return Block(heading, (said, *_conclusions(numbers)), (table,), on_screen=True)
+    lines = tuple((name, (Lane("ICC", "judge", by["icc"]),)) for name, by in numbers.items())
+    axis = "ICC: share of the variance that lies between answers"
+    figure = Intervals(f"steady_{runs}", heading, lines, axis, down="Score")
+    return Block(heading, (said, *_conclusions(numbers)), (table,), (figure,), on_screen=True)
 
 
 def _cell(key: str, estimate: Estimate) -> Cell:

@@ -58,6 +58,13 @@ def test_both_ways_to_see_it_stand_side_by_side_and_disagree(found) -> None:
     assert "has the standard error that was asked for." in flat
 
 
+def test_a_figure_shows_how_much_lies_between_answers(found) -> None:
+    (figure,) = found.part.blocks[0].figures
+    assert figure.axis == "ICC: share of the variance that lies between answers"
+    shown = {name: lane.estimate for name, (lane,) in figure.lines}
+    assert shown == {name: found.results.find("icc", judge=name) for name in ("chrf", "bleu", "ppl")}
+
+
 def test_a_share_of_the_mean_is_for_scales_with_a_true_zero(found) -> None:
     assert found.results.find("cv", judge="chrf").value == pytest.approx(0.01, abs=0.002)
     assert "not known to have a true zero" in found.results.find("cv", judge="ppl").reason
@@ -80,6 +87,8 @@ def test_what_keeps_a_table_from_being_measured() -> None:
         jb.consistency(scores.assign(chrf="much"), group="question", scores=["chrf"])
     with pytest.raises(jb.SetupError, match="no column is called `group`, `question` or alike"):
         jb.consistency(scores[["chrf"]])
+    with pytest.raises(jb.SetupError, match="standard_error: must be above 0; found 0"):
+        jb.consistency(table(), standard_error=0)
 
 
 def test_gaps_are_left_out_and_counted() -> None:
