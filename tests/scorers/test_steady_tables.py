@@ -62,7 +62,8 @@ def test_a_figure_shows_how_much_lies_between_answers(found) -> None:
     (figure,) = found.part.blocks[0].figures
     assert figure.axis == "ICC: share of the variance that lies between answers"
     shown = {name: lane.estimate for name, (lane,) in figure.lines}
-    assert shown == {name: found.results.find("icc", judge=name) for name in ("chrf", "bleu", "ppl")}
+    names = ("chrf", "bleu", "ppl")
+    assert shown == {name: found.results.find("icc", judge=name) for name in names}
 
 
 def test_a_share_of_the_mean_is_for_scales_with_a_true_zero(found) -> None:
