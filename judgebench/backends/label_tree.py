@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from judgebench.errors import SetupError
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Tokens = Sequence[int]
+Token = TypeVar("Token")
 
 
 class Branch(NamedTuple):
@@ -140,7 +141,7 @@ def label_tree(fields: Sequence[Sequence[Tokens]]) -> TokenTree:
     return token_tree(trunk, branches)
 
 
-def common_prefix(sequences: Sequence[Tokens]) -> list[int]:
+def common_prefix(sequences: Sequence[Sequence[Token]]) -> list[Token]:
     """The longest beginning that all have."""
     together = takewhile(lambda column: len(set(column)) == 1, zip(*sequences, strict=False))
     return [column[0] for column in together]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -27,7 +27,8 @@ from judgebench.backends.chat import (
     read_json,
     retry_after,
 )
-from judgebench.backends.contract import LabelsAsked, Reply, Request
+from judgebench.backends.contract import LabelsAsked, Message, Reply, Request, Weigher
+from judgebench.backends.echo import EchoWeigher
 from judgebench.backends.hosts import proxy_of
 from judgebench.backends.settings import PACE, BackendSettings
 from judgebench.backends.transport import DEFAULT_WAITS, Transport, Waits
@@ -79,21 +80,55 @@ class OpenAICompatible:
     def close(self) -> None:
         self._transport.close()
 
+    def weigher(self) -> Weigher:
+        """Asks the server nothing yet."""
+        return EchoWeigher(self._model, self.posted)
+
+    def posted(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Sequence[Reply]:
+        """What the server says to each path and body, as JSON in the reply's text."""
+
+        async def attempt(session: aiohttp.ClientSession, request: Request) -> Completion:
+            path, body = calls[int(request.key)]
+            found = await self._post(session, f"{self._base_url}{path}", _json(body))
+            said = self._sound(*found)
+            return said if isinstance(said, Completion) else Completion(json.dumps(said), "stop")
+
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[Attempt]:
+            async with self._session() as session:
+                yield partial(attempt, session)
+
+        asked = [
+            Request(str(i), (Message("user", json.dumps(body)),), max_tokens=1)
+            for i, (_, body) in enumerate(calls)
+        ]
+        replies = {reply.key: reply for reply in self._transport.stream(opened, asked)}
+        return [replies[request.key] for request in asked]
+
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        async with aiohttp.ClientSession(
+        async with self._session() as session:
+            yield partial(self._attempt, session)
+
+    def _session(self) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._settings.concurrency),
             timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
             headers={"Content-Type": "application/json", **self._authorization()},
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=proxy_of(self._base_url),
-        ) as session:
-            yield partial(self._attempt, session)
+        )
 
     async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Completion:
-        body = self._encoded(request)
+        status, raw, after = await self._post(session, self._url, self._encoded(request))
+        return self._read(status, raw, request.labels_asked, after)
+
+    async def _post(
+        self, session: aiohttp.ClientSession, url: str, data: bytes
+    ) -> tuple[int, bytes, float | None]:
+        """Status, body and the seconds that the server asks for. Raises TransientError."""
         try:
-            async with session.post(self._url, data=body, allow_redirects=False) as response:
+            async with session.post(url, data=data, allow_redirects=False) as response:
                 raw = await _whole(response)
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
@@ -103,8 +138,7 @@ class OpenAICompatible:
             # Its repr may hold the headers that were sent, and so the key.
             name = type(error).__name__
             raise TransientError(f"the connection broke: {name}: {error}") from None
-        after = retry_after(response.headers.get("Retry-After"))
-        return self._read(response.status, raw, request.labels_asked, after)
+        return response.status, raw, retry_after(response.headers.get("Retry-After"))
 
     def written(self, request: Request) -> Sent:
         """What a call sends."""
@@ -135,6 +169,16 @@ class OpenAICompatible:
     def _read(
         self, status: int, raw: bytes, asked: LabelsAsked | None, after: float | None = None
     ) -> Completion:
+        body = self._sound(status, raw, after)
+        if isinstance(body, Completion):
+            return body
+        try:
+            return read_chat(body, asked)
+        except UnreadableBodyError as error:
+            raise TransientError(str(error)) from None
+
+    def _sound(self, status: int, raw: bytes, after: float | None) -> Any:
+        """The body as JSON, or a Completion that says what is wrong. Raises as `failure` does."""
         body = read_json(raw)
         if status < 300 and isinstance(body, str):
             raise TransientError(f"the body is not JSON: {error_text(body)}")
@@ -144,10 +188,7 @@ class OpenAICompatible:
             status = error_status(code) or 500
         if status >= 300:
             return failure(status, error_text(body), self._about(status), self._lane, after)
-        try:
-            return read_chat(body, asked)
-        except UnreadableBodyError as error:
-            raise TransientError(str(error)) from None
+        return body
 
     def _about(self, status: int) -> str:
         key, hint = self._settings.api_key_env, self._settings.hint(status, self._base_url)
