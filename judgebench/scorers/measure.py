@@ -142,11 +142,14 @@ def _differences(
     for kind, beside in zip(("control", "judge"), BESIDE, strict=True):
         rivals = [side for side in sides if side.candidate.kind == kind]
         best = max(rivals, key=lambda side: side.forward(place)[0], default=None)
-        for side in sides if best and best.values[place] is not None else ():
+        if best is None or best.values[place] is None:
+            continue
+        rival = best.forward(place)[1]
+        for side in sides:
             name = side.candidate.name
-            if best is None or side is best or side.candidate.kind == "control":
+            if side is best or side.candidate.kind == "control":
                 continue
-            found = difference(best.forward(place)[1], side.forward(place)[1], *place, resampling)
+            found = difference(rival, side.forward(place)[1], *place, resampling)
             about = {"level": place[0], "beside": beside, "who": best.candidate.name}
             yield Row("difference", place[1], found.estimate, name, metric, about)
             for test, p in zip(TESTS[place[0]], (found.p, found.williams), strict=False):

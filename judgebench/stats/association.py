@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -64,6 +65,11 @@ class Rated:
     human: FloatArray
     groups: Clusters
     systems: IntArray | None = None
+
+    @cached_property
+    def kept(self) -> dict[Any, Association]:
+        """What was computed of it, for several differences to share."""
+        return {}
 
     def at(self, level: Level) -> Rated:
         """The items that the level is about and that have both, on standardized scales; their
@@ -134,6 +140,15 @@ def association(
     scores for which it is chosen likewise; resamples keep it. Over systems nothing is calibrated:
     Kocmi et al. (2021), "To Ship or Not to Ship", section 4.
     """
+    key = level, coefficient, resampling
+    if key not in rated.kept:
+        rated.kept[key] = _computed(rated, level, coefficient, resampling)
+    return rated.kept[key]
+
+
+def _computed(
+    rated: Rated, level: Level, coefficient: Coefficient, resampling: Resampling
+) -> Association:
     whole = rated.at(level)
     lacking = FEW_SYSTEMS if level == "system" else NO_PAIR
     if not len(whole.scores) or (level == "system" and whole.systems is None):
@@ -265,8 +280,10 @@ def difference(
     of the groups' differences are flipped. Both are about these systems; that the scorers differ on
     systems like these is for Williams' test to say.
     """
-    both = ~(np.isnan(first.scores) | np.isnan(second.scores))
-    sides = [replace(r, scores=np.where(both, r.scores, np.nan)) for r in (first, second)]
+    one, other = np.isnan(first.scores), np.isnan(second.scores)
+    sides = [first, second]
+    if (one != other).any():
+        sides = [replace(r, scores=np.where(one | other, np.nan, r.scores)) for r in sides]
     a, b = (association(side, level, coefficient, resampling) for side in sides)
     reason = a.estimate.reason or b.estimate.reason
     if a.estimate.value is None or b.estimate.value is None or not len(a.replicates):
@@ -294,15 +311,17 @@ def _changing_places(
     wholes: Sequence[Rated], level: Level, coefficient: Coefficient, resampling: Resampling
 ) -> float | None:
     """Two-sided p of the difference when two scorers change places in every group at random."""
-    scores = [whole.scores for whole in wholes]
+    scores, human = [whole.scores for whole in wholes], wholes[0].human
     if level == "pooled" and coefficient != "pearson":
         scores = [item_ranks(x) for x in scores]
+    if level == "pooled" and coefficient == "spearman":  # r of the ranks that change places
+        human, coefficient = item_ranks(human), "pearson"
     if np.array_equal(scores[0], scores[1]):
         return None
     groups, systems = wholes[0].groups, wholes[0].systems
     codes = np.concatenate([groups.codes, groups.codes + groups.n])
     stacked = Rated(
-        np.concatenate(scores), np.tile(wholes[0].human, 2), Clusters(codes, 2 * groups.n),
+        np.concatenate(scores), np.tile(human, 2), Clusters(codes, 2 * groups.n),
         None if systems is None else np.tile(systems, 2),
     )  # fmt: skip
     of = _READY[level](stacked, coefficient).of
