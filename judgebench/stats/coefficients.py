@@ -143,7 +143,7 @@ def calibrated(
         return np.concatenate([(v[r[:, i]] - v[r[:, j]]).ravel() for r, (i, j) in parts])
 
     def best(dx: FloatArray) -> tuple[float, float]:
-        order = np.argsort(np.abs(dx), kind="stable")
+        order = np.argsort(np.abs(dx))
         size, w = np.abs(dx)[order].round(_DIGITS), weight[order]
         level, right = (dy == 0)[order], (dx * dy > 0)[order] & (size > 0)
         as_it_is = w @ (right | level & (size == 0))
