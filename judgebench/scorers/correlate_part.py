@@ -19,6 +19,10 @@ _LEVELS = {
     "pooled": "over all items", "within": "within groups, the mean of those that vary",
     "system": "over systems",
 }  # fmt: skip
+_THESE = (
+    "Intervals are about these systems. What would hold for systems like these depends on how many "
+    "they are."
+)
 _MANY = 50  # systems show also what is weak
 _STRONGEST = 12  # columns on a screen
 
@@ -84,7 +88,8 @@ def _table(found: Correlations, against: str, level: str) -> Table:
         cells += [Cell(_plain(one.value)) for one in beside]
         lines.append((Cell(row.judge), *cells))
     key, title = f"correlations_{level}_{against}", f"Columns beside {against}, {_LEVELS[level]}"
-    return Table(key, title, ("Column", *headings), tuple(lines))
+    notes = (_THESE,) if level == "system" and not tested else ()
+    return Table(key, title, ("Column", *headings), tuple(lines), notes)
 
 
 def _plain(value: float | None) -> str:

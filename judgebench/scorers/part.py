@@ -36,6 +36,10 @@ _CONTROLS = (
     "and a scorer whose direction nobody declared, counts in the direction in which it does best."
 )
 _DIFFERENCES = "Differences are those of {}, on the answers that both scored; p values are Holm's."
+_THESE = (
+    "Intervals and permutation tests are about these systems. Whether it holds for systems like "
+    "these is asked by Williams' test, and by the |r| that so many systems need."
+)
 _PAIRS = (
     "Pairwise accuracy: of two answers, how often both humans and scores say the same of which is "
     "worse, or that they are level; scores that differ little count as level, by a threshold that "
@@ -147,7 +151,8 @@ def _level(found: BesideHumans, level: Level) -> Table:
             dashes = [Cell(DASH)] * (1 + len(compared))
             rows.append((Cell(title), Cell(CEILING), *map(_cell, ceiling), *dashes))
     columns = ("Metric", "Scorer", *TITLES.values(), "By chance", *compared)
-    notes = (_TURNED, _PAIRS, _DIFFERENCES.format(TITLES[TESTED[level]]))
+    said = _DIFFERENCES.format(TITLES[TESTED[level]])
+    notes = (_TURNED, _PAIRS, said, *((_THESE,) if level == "system" else ()))
     return Table(f"scorers_{level}", _LEVELS[level], columns, tuple(rows), notes, stubs=2)
 
 

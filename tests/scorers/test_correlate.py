@@ -172,6 +172,7 @@ def test_items_are_looked_at_at_three_levels() -> None:
     text = joined(str(found))
     assert "Columns beside human, within groups, the mean of those that vary" in text
     assert "With 6 systems, |r| below .81 shows nothing." in text
+    assert "Intervals are about these systems." in text
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,8 @@ def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
     assert "No scorer tells Hallucination: every |rho| is below 0.361" in joined(text)
     assert "which chance alone can reach with 30 questions" in joined(text)
     assert "With 4 systems, |r| below .95 shows nothing." in joined(text)
+    notes = [note for block in found.part.blocks for t in block.tables for note in t.notes]
+    assert any("tests are about these systems. Whether it holds" in note for note in notes)
 
 
 def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Path) -> None:
