@@ -97,8 +97,10 @@ class Encoder:
             for row, (place, read) in enumerate(zip(places, inputs.encodings, strict=True)):
                 real = np.array(read.attention_mask, dtype=bool)
                 own = states[row].numpy()[:, real]
-                ids = np.array(read.ids)[real]
-                begins = word_begins(read)[real] & ~np.isin(ids, self.ends)
+                ids, special = np.array(read.ids)[real], -1
+                words = np.array([special if w is None else w for w in read.word_ids])[real]
+                begins = (np.diff(words, prepend=special) != 0) & (words != special)
+                begins &= ~np.isin(ids, self.ends)  # which a text may hold
                 found[place] = Tokens(ids, begins, own, bool(read.overflowing))
         return [found[place] for place in range(len(texts))]
 
@@ -117,15 +119,6 @@ class Encoder:
                 [texts[i] for i in places], padding=size > 1, truncation=True,
                 max_length=self.max_tokens, return_tensors="pt",
             ).to(self.device)  # fmt: skip
-
-
-def word_begins(read: Any) -> NDArray[np.bool_]:
-    """(tokens,): whether a word begins at each token of an encoding; at special ones none does."""
-    import numpy as np
-
-    words = np.array([-1 if word is None else word for word in read.word_ids], dtype=np.int64)
-    begins: NDArray[np.bool_] = (words >= 0) & (np.diff(words, prepend=-1) != 0)
-    return begins
 
 
 def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
@@ -169,7 +162,7 @@ def open_encoder(
     """
     torch = import_torch()
     folder = find_encoder(name)
-    model, tokenizer = _load_head(folder) if head else _load(folder, bare=bare)
+    model, tokenizer = _load(folder, bare=bare, head=head)
     limit = token_limit(model.base_model)
     if max_tokens is not None and limit is not None and max_tokens > limit:
         message, allowed = f"is more than the encoder {name} takes", f"16 to {limit}"
@@ -263,46 +256,36 @@ def _loading(folder: Path, field: str = "encoder") -> Iterator[None]:
         raise SetupError(Problem(f"cannot be loaded: {said}", str(folder), field=field)) from error
 
 
-def _load(folder: Path, *, bare: bool = False) -> tuple[Any, Any]:
-    """Model and tokenizer; a bare model's weights are drawn and not read."""
-    from transformers import AutoModel, AutoTokenizer
+def _load(folder: Path, *, bare: bool = False, head: bool = False) -> tuple[Any, Any]:
+    """Model and tokenizer; a bare model's weights are drawn and not read. A head whose weights are
+    not in the folder is refused: transformers would draw them."""
+    from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-    config = config_of(folder)
+    field = "model" if head else "encoder"
+    config, lacking = config_of(folder, field), ""
     for name in _ATTENTION_DROPOUT:
         if hasattr(config, name):
             setattr(config, name, 0.0)
-    with _loading(folder):
+    kind = AutoModelForSequenceClassification if head else AutoModel
+    with _loading(folder, field):
         if bare:
-            model = AutoModel.from_config(config)
+            model = kind.from_config(config)
         else:
-            model = AutoModel.from_pretrained(folder, config=config, local_files_only=True)
+            how = {"config": config, "local_files_only": True, "output_loading_info": True}
+            model, told = kind.from_pretrained(folder, **how)
+            lacking = ", ".join(sorted(told["missing_keys"])[:3]) if head else ""
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     unfit = ""
-    if not tokenizer.is_fast or tokenizer.pad_token_id is None:
+    if lacking:
+        unfit = "holds no classifier or regressor: weights are missing"
+    elif not tokenizer.is_fast or (tokenizer.pad_token_id is None and not head):
         unfit = "its tokenizer has no fast form or no padding token"
-    elif model.config.is_encoder_decoder:
+    elif model.config.is_encoder_decoder and not head:
         unfit = "is an encoder with a decoder; BERT, RoBERTa, MPNet or DeBERTa would do"
     if unfit:
-        raise SetupError(Problem(unfit, str(folder), field="encoder"))
-    return model.float(), tokenizer
-
-
-def _load_head(folder: Path) -> tuple[Any, Any]:
-    """Classifier or regressor and tokenizer. One whose head is not in the folder is refused:
-    transformers would draw its weights at random."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    with _loading(folder, "model"):
-        model, told = AutoModelForSequenceClassification.from_pretrained(
-            folder, local_files_only=True, output_loading_info=True
-        )
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    if missing := sorted(told["missing_keys"]):
-        message = "holds no classifier or regressor: weights are missing"
-        raise SetupError(Problem(message, str(folder), None, "model", ", ".join(missing[:3])))
-    if not tokenizer.is_fast:
-        raise SetupError(Problem("its tokenizer has no fast form", str(folder), field="model"))
-    model.config.pad_token_id = tokenizer.pad_token_id
+        raise SetupError(Problem(unfit, str(folder), field=field, found=lacking))
+    if head:
+        model.config.pad_token_id = tokenizer.pad_token_id
     return model.float(), tokenizer
 
 
