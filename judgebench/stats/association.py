@@ -159,7 +159,8 @@ def _computed(
     missing = len(rated.scores) - found.n if level == "pooled" else found.n_missing
     replicates = np.empty(0)
     if np.isnan(value):
-        estimate = Estimate(None, reason=found.undefined)
+        constant = FEW_SYSTEMS if level == "system" and found.n < 3 else CONSTANT
+        estimate = Estimate(None, reason=NO_GROUP if level == "within" else constant)
     elif found.clusters < 2:
         estimate = Estimate(value, reason=ONE_GROUP)
     else:
@@ -182,7 +183,6 @@ class _Ready:
     n_missing: int = 0
     chance: float | None = None
     tie: float | None = None
-    undefined: str = CONSTANT
     told: str = ""
 
 
@@ -204,10 +204,8 @@ def _within(rated: Rated, coefficient: Coefficient) -> _Ready:
     clusters = random_groups(Clusters(np.arange(len(values)), len(values)))
     defined = ~np.isnan(values)
     sums, n = clusters.sums(np.where(defined, values, 0), defined), int(defined.sum())
-    return _Ready(
-        lambda w: ratio(w @ sums[:, 0], w @ sums[:, 1]),
-        clusters.n, n, len(values) - n, chance, tie, NO_GROUP,
-    )  # fmt: skip
+    beside = (clusters.n, n, len(values) - n, chance, tie)
+    return _Ready(lambda w: ratio(w @ sums[:, 0], w @ sums[:, 1]), *beside)
 
 
 def _of_groups(
@@ -238,13 +236,12 @@ def _over_systems(rated: Rated, coefficient: Coefficient) -> _Ready:
         lacking = np.isnan(x).any(axis=-1) | (S < 3)
         return np.where(lacking, np.nan, of_rows(np.nan_to_num(x), np.nan_to_num(y), coefficient))
 
-    G, undefined = rated.groups.n, CONSTANT if S > 2 else FEW_SYSTEMS
     chance = None
     if coefficient == "pairwise" and S > 2:
-        sample = means(np.ones((1, G)))[:, 0]
+        sample = means(np.ones((1, rated.groups.n)))[:, 0]
         q, t = (float((v[:, None] != v).sum() / (S * (S - 1))) for v in sample)
         chance = (1 - q) * (1 - t) + q * t / 2
-    return _Ready(of, G, S, 0, chance, undefined=undefined)
+    return _Ready(of, rated.groups.n, S, 0, chance)
 
 
 def _system_means(rated: Rated) -> tuple[Callable[[FloatArray], FloatArray], int]:
@@ -312,13 +309,17 @@ def _changing_places(
 ) -> float | None:
     """Two-sided p of the difference when two scorers change places in every group at random."""
     scores, human = [whole.scores for whole in wholes], wholes[0].human
+    groups, systems = wholes[0].groups, wholes[0].systems
     if level == "pooled" and coefficient != "pearson":
         scores = [item_ranks(x) for x in scores]
     if level == "pooled" and coefficient == "spearman":  # r of the ranks that change places
         human, coefficient = item_ranks(human), "pearson"
+    if level == "pooled" and coefficient == "kendall":  # of so many that all pairs are compared
+        some = np.random.default_rng(0).permutation(len(human))[: _PAIRED // 2]
+        scores, human, groups = [x[some] for x in scores], human[some], groups[some]
+        systems = None
     if np.array_equal(scores[0], scores[1]):
         return None
-    groups, systems = wholes[0].groups, wholes[0].systems
     codes = np.concatenate([groups.codes, groups.codes + groups.n])
     stacked = Rated(
         np.concatenate(scores), np.tile(human, 2), Clusters(codes, 2 * groups.n),

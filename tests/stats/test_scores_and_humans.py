@@ -366,3 +366,13 @@ def test_of_very_many_items_the_pairs_of_some_are_compared(
     assert found.value == pytest.approx(stats.kendalltau(x, y)[0], abs=0.02)
     assert found.n == 1500
     assert found.method.endswith("of the pairs of 1,000 random items")
+
+
+def test_two_scorers_of_very_many_items_change_places_on_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = better(0, 2.0)
+    monkeypatch.setattr("judgebench.stats.association._PAIRED", 80)
+    assert difference(first, second, "pooled", "kendall", FEW).p < 0.05
+    ps = [difference(*better(seed, 0.0), "pooled", "kendall", FEW).p for seed in range(60)]
+    assert sum(p <= 0.05 for p in ps) <= 8
