@@ -29,7 +29,7 @@ FAMILY = 0.8
 _RESAMPLES = 300
 _N, _SUM, _SQUARES, _PRODUCTS = range(4)
 _ROUNDING = 1e-9
-_DECIMALS = 9  # with more, numbers count as unrounded
+_DECIMALS, _UNROUNDED = 7, 1e-6  # with more decimals, numbers count as unrounded
 _FIT, _MONOTONE = 5, 30  # distinct values for a formula, and for mere equality of ranks
 _ORDERED = 0.95  # |rho| of what may be a function, but for rounding
 _WIDE = 50  # a range of values is this many times what rounding explains
@@ -70,7 +70,7 @@ def redundancy(
     first takes part, so that they do not count as agreement; the others join its family.
     Stability is the mean over resampled clusters of the largest Jaccard similarity of the family to
     one found there: Hennig (2007), "Cluster-wise Assessment of Cluster Stability"; below 0.6 a
-    family is not to be trusted. Resamples keep the ranks of the sample.
+    family is not to be trusted. Ranks are those in the whole column, in resamples too.
     """
     x = np.stack(
         [item_ranks(column) if ranked else standardized(column) for column in scores.T], axis=1
@@ -197,11 +197,11 @@ def _formula(x: FloatArray, y: FloatArray) -> str:
 
 
 def _unit(x: FloatArray) -> float:
-    """The unit of the last decimal in use; of unrounded numbers, what rounding in sums makes."""
+    """The unit of the last decimal in use; of unrounded numbers, what a float32 model leaves."""
     for decimals in range(_DECIMALS):
         if np.allclose(x, np.round(x, decimals), rtol=0, atol=_ROUNDING * 10**-decimals):
             return float(10**-decimals)
-    return float(np.abs(x).max() * _ROUNDING)
+    return float(np.abs(x).max() * _UNROUNDED)
 
 
 def _told(a: float, b: float, log_y: bool, log_x: bool, slack: float) -> str:

@@ -91,6 +91,13 @@ def test_formulas_hold_up_to_rounding(y: np.ndarray, formula: str) -> None:
     ]
 
 
+def test_single_precision_hides_no_function() -> None:
+    x = RNG.uniform(0.7, 0.9, 200).astype(np.float32)
+    rescaled = ((x - np.float32(0.83)) / np.float32(0.17)).astype(np.float64)
+    (found,) = twins(np.column_stack([x.astype(np.float64), rescaled]))
+    assert found.formula == "y = -4.882 + 5.882 x"
+
+
 def test_the_other_way_round() -> None:
     (found,) = twins(np.column_stack([(2**BITS).round(3), BITS]))
     assert found.formula == "x = 2^y"
