@@ -65,6 +65,11 @@ class AlteredAnswer:
         return f"altered by {self.generator.removeprefix('by ')}"
 
     @property
+    def by_model(self) -> bool:
+        """Whether a model wrote it."""
+        return self.generator not in (BY_RULE, BY_HAND)
+
+    @property
     def failed_checks(self) -> Mapping[str, str]:
         """Check -> reason, for the checks that failed. An item with any is never counted."""
         return {check: reason for check, reason in self.checks.items() if reason}

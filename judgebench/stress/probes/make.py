@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -194,9 +193,10 @@ def _by_rule(making: _Making, name: str) -> Yield:
 
 
 def _ask_second(making: _Making, second: JudgeConfig, found: Yield) -> None:
-    """Ask about every violation of the file that no second model has judged yet."""
+    """Ask about every violation and every rephrasing of the file that no second model has judged
+    yet."""
     file = making.file
-    asked = (item for item in file.accepted if item.must_worsen)
+    asked = (item for item in file.accepted if item.must_worsen or item.by_model)
     unchecked = [item for item in asked if "second_opinion" not in item.checks]
     if not unchecked:
         return
@@ -334,18 +334,27 @@ def _shape(draft: Draft) -> type[BaseModel]:
     return _FalseAnswer if isinstance(draft.recipe.edit, Write) else _Rephrased
 
 
-_AGREES, _CANNOT_TELL = "contradicts", "cannot tell"
-_OPINIONS = [_AGREES, "does not contradict", _CANNOT_TELL]
-_SECOND_INSTRUCTIONS = (
-    "You check medical texts. You are given an answer to a question and one claim that is true. "
-    "Say whether the answer contradicts that claim. The claim stands between such tags too. "
-    + FENCED
-)
+_CANNOT_TELL = "cannot tell"
+_YOU_CHECK = "You check medical texts. You are given an answer to a question and "
+# Of violations and of other items: what is asked, what agrees, what disagrees, and with what.
+_SECOND = {
+    True: (
+        f"{_YOU_CHECK}one claim that is true. Say whether the answer contradicts that claim. The "
+        "claim stands between such tags too. ",
+        "contradicts", "does not contradict", "the true claim",
+    ),
+    False: (
+        f"{_YOU_CHECK}an original that it words anew. Say whether the answer says the same as the "
+        "original: nothing added, nothing left out, nothing changed in what it means or in how "
+        "sure it is. The original stands between such tags too. ",
+        "says the same as", "does not say the same as", "its parent",
+    ),
+}  # fmt: skip
 
 
 class _Opinion(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
-    the_answer: Literal["contradicts", "does not contradict", "cannot tell"]
+    the_answer: str
 
 
 def second_opinions(
@@ -355,14 +364,17 @@ def second_opinions(
     keep: Callable[[AlteredAnswer], None],
     terms: WritingTerms,
 ) -> Written:
-    """Ask another model about violations: `keep` gets each with the check `second_opinion`, or
-    unchecked where the reply cannot be read. The name in `terms` is that of the model."""
+    """Ask another model whether violations contradict the true claim and whether others say the
+    same as their parents: `keep` gets each with the check `second_opinion`, or unchecked where the
+    reply cannot be read. The name in `terms` is that of the model."""
 
     def ask(key: str, item: AlteredAnswer) -> Request:
-        question, text, claim = item.parent.question, item.text, item.true_claim
-        user = fenced(question, text, claim=claim)
-        messages = (Message("system", _SECOND_INSTRUCTIONS), Message("user", user))
-        schema = schema_of(_Opinion, the_answer=_OPINIONS)
+        worse, parent = bool(item.must_worsen), item.parent
+        beside = {"claim": item.true_claim} if worse else {"original": parent.text}
+        instructions, agrees, differs, _ = _SECOND[worse]
+        user = fenced(parent.question, item.text, **beside)
+        messages = (Message("system", instructions + FENCED), Message("user", user))
+        schema = schema_of(_Opinion, the_answer=[agrees, differs, _CANNOT_TELL])
         return Request(key, messages, schema, max_tokens=60, seed=seed)
 
     def read(item: AlteredAnswer, reply: Reply) -> None:
@@ -370,11 +382,15 @@ def second_opinions(
             said = read_shape(reply, _Opinion).the_answer if reply.finish == "stop" else None
         except ValueError:
             said = None
-        if said is None:
+        _, agrees, differs, what = _SECOND[bool(item.must_worsen)]
+        told = {
+            agrees: "",
+            differs: f"{terms.name} says that it {differs} {what}",
+            _CANNOT_TELL: f"{terms.name} cannot tell whether it {agrees} {what}",
+        }
+        if said not in told:
             return keep(item)
-        reason = "" if said == _AGREES else f"{terms.name} says that it {said} the true claim"
-        if said == _CANNOT_TELL:
-            reason = f"{terms.name} cannot tell whether it contradicts the true claim"
+        reason = told[said]
         return keep(replace(item, checks={**item.checks, "second_opinion": reason}))
 
     by_key = {str(number): item for number, item in enumerate(items)}

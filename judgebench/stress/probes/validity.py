@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from judgebench.rubric import normalise
-from judgebench.stress.probes.altered import BY_HAND, BY_RULE, AlteredAnswer
+from judgebench.stress.probes.altered import AlteredAnswer
 from judgebench.stress.probes.text import asserts, content_words, facts, words
 
 SHORTEST, LONGEST = 0.5, 2.0  # lengths of an altered answer, as shares of its parent's
+FEWEST_WORDS = 0.2  # share of its parent's content words that a rephrasing keeps
 NEAR_DUPLICATE = 0.9  # share of content words that two violations have in common
 
 CHECKS: Mapping[str, str] = {
@@ -25,9 +26,10 @@ CHECKS: Mapping[str, str] = {
     "unannounced": "it does not announce itself as false",
     "no_duplicate": "it is no near-duplicate of another item",
     "keeps_facts": "it keeps all numbers, units, names and negations of its parent",
+    "keeps_words": "it keeps a fifth of the words of its parent that carry meaning",
     "reply": "the attacker's reply can be read",
     "area": "it is of the error area that was asked for",
-    "second_opinion": "a second model agrees that it violates the true claim",
+    "second_opinion": "a second model agrees that it violates the true claim, or says the same",
 }
 
 _ANNOUNCES = re.compile(
@@ -73,14 +75,15 @@ def check_same_meaning(
 
 
 def _of_rewording(item: AlteredAnswer, names: Collection[str]) -> dict[str, str]:
-    if by_model := item.generator not in (BY_RULE, BY_HAND):
+    if item.by_model:
         reason = _says_the_same(item)
     else:
         reason = "it is its parent, letter for letter" if item.text == item.parent.text else ""
     differs = {"differs": reason}
-    if item.parent.text in item.text and not by_model:
+    if item.parent.text in item.text and not item.by_model:
         return differs
-    return {**differs, "length": _length(item), "keeps_facts": _keeps_facts(item, names)}
+    found = {**differs, "length": _length(item), "keeps_facts": _keeps_facts(item, names)}
+    return {**found, "keeps_words": _keeps_words(item)} if item.by_model else found
 
 
 def _says_the_same(item: AlteredAnswer) -> str:
@@ -139,6 +142,12 @@ def _duplicate(item: AlteredAnswer, others: Sequence[AlteredAnswer]) -> str:
         if len(mine & theirs) >= NEAR_DUPLICATE * max(1, len(mine | theirs)):
             return f"it is nearly {other.item_id}"
     return ""
+
+
+def _keeps_words(item: AlteredAnswer) -> str:
+    before = content_words(item.parent.text)
+    share = len(before & content_words(item.text)) / max(1, len(before))
+    return "" if share >= FEWEST_WORDS or not before else f"it keeps only {share:.0%} of its words"
 
 
 def _keeps_facts(item: AlteredAnswer, names: Collection[str]) -> str:

@@ -182,6 +182,26 @@ def test_a_second_model_may_disagree(said: str, failed: str | None) -> None:
     assert GOOD["true_claim"] in backend.requests[0].messages[1].content
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("says the same as", ""),
+        ("does not say the same as", "other says that it does not say the same as its parent"),
+        ("cannot tell", "other cannot tell whether it says the same as its parent"),
+    ],
+)
+def test_a_second_model_says_whether_a_rephrasing_means_the_same(said: str, reason: str) -> None:
+    (draft,) = drafts(load_recipe("rephrase"), answers(1), 0)[:1]
+    reply = Reply("k", json.dumps({"answer": f"In short: {draft.parent.text}"}))
+    item = ATTACKER.read(draft, reply)
+    backend = ScriptedBackend(lambda request: json.dumps({"the_answer": said}))
+    (asked,) = opinions(item, backend)
+    assert asked.checks["second_opinion"] == reason
+    system, user = (message.content for message in backend.requests[0].messages)
+    assert "Say whether the answer says the same as the original" in system
+    assert draft.parent.text in user
+
+
 @pytest.mark.parametrize("reply", ["nonsense", '{"the_answer": "banana"}', "[]", "{}"])
 def test_an_unreadable_second_opinion_leaves_the_item_unchecked(reply: str) -> None:
     item = only(lambda request: json.dumps(GOOD))

@@ -131,3 +131,12 @@ def test_a_model_that_is_to_say_the_same_uses_other_words_and_adds_nothing() -> 
     assert reworded("Take 5 mg.", more) == {}
     assert "adds" in reworded("Take 5 mg.", more, by=model)["keeps_facts"]
     assert reworded("Take 5 mg.", "Please have 5 mg.", by=model) == {}
+
+
+def test_a_rephrasing_of_a_model_is_about_the_same() -> None:
+    parent = "A migraine is a strong headache that often comes with nausea. Rest in a dark room."
+    model = "m:1a2b"
+    other = reworded(parent, "Miracle of the Mind, a fine novel by a writer of the north", by=model)
+    assert other == {"keeps_words": "it keeps only 0% of its words"}
+    same = "Migraine means a severe headache, frequently along with nausea. Lie down in the dark."
+    assert reworded(parent, same, by=model) == {}
