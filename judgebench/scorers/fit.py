@@ -36,7 +36,7 @@ _CUTS = "cuts.json"
 
 class Cuts:
     """Labels by cuts on a score, for each metric in its own direction. The score of a verdict is
-    turned so that more is more severe on the first of the metrics. A `Learner`."""
+    turned so that more is more severe on the rubric's first of them. A `Learner`."""
 
     needs: Sequence[str] = ()
 
@@ -65,13 +65,11 @@ class Cuts:
             label, k = train.labels[metric.id][rows], len(metric.labels)
             rho = rises(given[rows], label)
             sign = math.copysign(1, rho or usual)
-            cuts, rise = (
-                best_cuts(sign * given[rows], label, k),
-                rising(sign * given[rows], label, k),
-            )
+            knots, above = rising(sign * given[rows], label, k)
             found[metric.id] = {
-                "n": len(rows), "rho": rho, "sign": sign, "cuts": cuts.tolist(),
-                **{name: values.tolist() for name, values in rise._asdict().items()},
+                "n": len(rows), "rho": rho, "sign": sign,
+                "cuts": best_cuts(sign * given[rows], label, k).tolist(),
+                "knots": knots.tolist(), "above": above.tolist(),
             }  # fmt: skip
         write_atomically(folder / _CUTS, to_json(found).encode())
         told = ("n", "rho", "sign", "cuts")
@@ -152,12 +150,12 @@ def _materials(
     """What each entry learns from; why some cannot learn is kept in `gather`. Texts are
     compared once for all entries with the same folds."""
     whole = bench.rubric.of_kind("answer")
-    answers = indexed([answer for answer in bench.answers if answer.kind == "answer"])
     held: dict[tuple[int, int], Material | None] = {}
     for entry in entries:
         where, folds = f"judges.{entry.name}.fit", (entry.fit.folds, entry.fit.seed)
         rubric = gather(where, _rubric, entry, bench)
         if rubric and whole and folds not in held:
+            answers = indexed([answer for answer in bench.answers if answer.kind == "answer"])
             how = (whole, answers, bench.dataset.labels, bench.config.truth)
             held[folds] = gather(where, material_of, *how, *folds)
         if rubric and (found := held[folds]):

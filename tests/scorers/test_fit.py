@@ -222,6 +222,22 @@ def _label(cuts: dict, score: float) -> str:
     return ["None", "Some", "Much", "Most"][above]
 
 
+def test_a_column_is_fitted_where_no_text_is_given(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, GOOD, questions=10)
+    (tmp_path / "data.yaml").write_text(
+        "files:\n"
+        "  - path: answers.csv\n"
+        "    items: [{item_id: item_id, question: question, metadata: [good]}]\n"
+        "  - path: labels.csv\n"
+        "    labels: {item_id: item_id, annotator: annotator, metrics: {omission: omission}}\n"
+    )
+    text = bench.read_text().replace("[answers.csv, labels.csv]", "data.yaml\nmetrics: [omission]")
+    bench.write_text(text)
+    found = judges_of(jb.run(bench, tmp_path / "run"))
+    assert all(verdict.labels for verdict in found["judge"].verdicts.values())
+    assert not FITTED & set(found)  # nothing that they could read
+
+
 def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     judges = """
 judges:
