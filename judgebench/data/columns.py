@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from judgebench.data.findings import Findings
+from judgebench.data.guess import roles_by_name
 from judgebench.data.open_table import frame_table, open_table
 from judgebench.data.spreadsheet import filled_rows, missing_columns
 from judgebench.errors import Problem, SetupError
 from judgebench.stats.arrays import FloatArray
+
+_NO_SCORES = ("row", "repeat", "run", "seed")  # numbers that stand beside scores
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,11 @@ class Columns:
     def numeric(self) -> list[str]:
         """The columns that hold numbers and blanks alone, one number at least."""
         return [c for c, cells in self.cells.items() if any(cells) and all(map(_fits, cells))]
+
+    def scores(self, *aside: str | None) -> list[str]:
+        """The columns of numbers that may be scores: neither ids nor those named `aside`."""
+        ids = [*_NO_SCORES, *aside, roles_by_name(self.cells).get("item_id")]
+        return [column for column in self.numeric() if column not in ids]
 
     def numbers(self, *columns: str) -> FloatArray:
         """(rows, columns), NaN where a cell is blank or `nan`. Raises SetupError with every cell

@@ -85,8 +85,8 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     needed = [*(column for column in roles.against if column not in {*averages, *made}), *parts]
     named = [column for column in (roles.group, roles.system) if column]
     read = read_columns(table, [*named, *needed])
-    numeric = [column for column in read.numeric() if column not in named]
-    shown = {*_fitting(roles.scores, numeric, "column", read.file), *made, *roles.against}
+    shown = _fitting(roles.scores, read.scores(*named), "column", read.file)
+    shown |= {*made, *roles.against}
     names = [column for column in read.cells if column in {*shown, *needed}]
     numbers = dict(zip(names, read.numbers(*names).T, strict=True))
     systems = _systems(read, roles)

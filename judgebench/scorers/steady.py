@@ -44,7 +44,6 @@ RATIO_SCALES = frozenset((
     "relaxed-perplexity", "expected-occurrences",
 ))  # fmt: skip
 """Scorers whose 0 is a true zero and whose numbers are never below it."""
-_NO_SCORES = ("row", "repeat", "run", "seed")
 
 Unit = tuple[str, str, str]  # system, question, group
 
@@ -185,8 +184,7 @@ def table_rows(
     roles, file = roles_by_name(columns.cells), columns.file
     group = of[0] or roles.get("group") or roles.get("question") or ""
     system = of[1] or roles.get("system", "")
-    aside = (*_NO_SCORES, group, system, *(roles.get(role) for role in ("item_id", "question")))
-    names = [*chosen] or [column for column in columns.numeric() if column not in aside]
+    names = [*chosen] or columns.scores(group, system, roles.get("question"))
     lacking = [] if names else [Problem("no column holds numbers", file)]
     if not group:
         message = "no column is called `group`, `question` or alike"

@@ -35,3 +35,8 @@ def test_columns_that_are_missing_and_files_that_are(tmp_path) -> None:
         read_columns(path, ["system", "question"])
     with pytest.raises(SetupError, match="cannot be read"):
         read_columns(tmp_path / "none.csv")
+
+
+def test_ids_and_what_counts_runs_are_no_scores() -> None:
+    frame = pd.DataFrame({"row": [2, 3], "item_id": [1, 2], "seed": [0, 1], "x": [0.5, 1], "y": 1})
+    assert read_columns(frame).scores("y") == ["x"]

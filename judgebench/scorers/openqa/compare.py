@@ -12,7 +12,6 @@ from judgebench.scorers.correlate import Correlations, Roles, correlate_table
 
 CLOSED = "closed accuracy"
 _SAYS = {"true": "1", "yes": "1", "correct": "1", "false": "0", "no": "0", "wrong": "0"}
-_NO_SCORES = ("row", "repeat")  # numbers that stand beside scores
 
 
 def open_against_closed(
@@ -34,7 +33,7 @@ def open_against_closed(
     said = {correct: [_SAYS.get(cell.lower(), cell) for cell in chosen.cells[correct]]}
     right = pd.DataFrame({key: chosen.cells[key] for key in keys})
     right[CLOSED] = replace(chosen, cells=said).numbers(correct)[:, 0]
-    names = scores or [c for c in answers.numeric() if c not in (*keys, *_NO_SCORES)]
+    names = scores or answers.scores(*keys)
     table = pd.DataFrame({key: answers.cells[key] for key in keys})
     table[list(names)] = answers.numbers(*names)
     joined = table.merge(right.groupby(keys, as_index=False).mean(), on=keys, how="left")
