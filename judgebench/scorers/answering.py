@@ -110,7 +110,8 @@ def _row(question: Mapping[str, str], n: int, system: str, reply: Reply) -> dict
         text = without_reasoning(reply.text)
     except ValueError:  # cut off while it thought, say: what it would have said is not known
         text, finish = "", "unclear"
-    own = {"item_id": f"{question['item_id']}~{n}", "system": system, "repeat": str(n)}
+    item = f"{question['item_id']}~{system}~{n}"  # so that tables of several systems fit together
+    own = {"item_id": item, "system": system, "repeat": str(n)}
     return {**question, **own, "text": text, "finish": finish}
 
 

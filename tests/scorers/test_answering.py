@@ -53,7 +53,7 @@ def test_every_question_is_answered_by_different_seeds_and_keeps_its_columns(tmp
     assert {request.seed for request in asked} == {1, 2, 3}
     assert {(r.temperature, r.top_p, r.schema) for r in asked} == {(1.0, 0.9, None)}
     found = pd.read_csv(to)
-    assert list(found["item_id"]) == ["a~1", "a~2", "a~3", "b~1", "b~2", "b~3"]
+    assert list(found["item_id"]) == [f"{q}~m~{n}" for q in "ab" for n in (1, 2, 3)]
     assert list(found["group"].unique()) == ["a", "b"]  # a question that is there twice is one
     assert list(found["gold"].unique()) == ["Because.", "She"]
     assert found["text"][4] == 'Who, "then"? 2\nyes'
