@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,30 +17,29 @@ from judgebench.stats.association import LEVELS, Level, Rated
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.verdicts import scores
 
-Turned = Literal["as is", "turned", "undeclared"]
-_TURNED: Mapping[Better, Turned] = {"higher": "turned", "lower": "as is", "": "undeclared"}
-
 
 @dataclass(frozen=True)
 class Candidate:
-    """Numbers of one scorer or judge, NaN where there is none: `x` (answers,), turned so that more
-    is more severe, unless nobody said in which direction the scorer goes."""
+    """Numbers of one scorer or judge, NaN where there is none: `x` (answers,) as they are, and
+    `severity`, turned so that more is more severe, unless nobody said which way is better."""
 
     name: str
     kind: LaneKind
     x: FloatArray
-    turned: Turned = "as is"
+    better: Better = "lower"
+
+    @property
+    def severity(self) -> FloatArray:
+        return -self.x if self.better == "higher" else self.x
 
 
 def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate]:
-    """The scorers of a run, controls last."""
-    found = []
-    for run in sorted(runs, key=lambda run: run.is_control):
-        x = scores(run.judged.verdicts, study.answers)
-        turned = _TURNED[run.better]
-        kind: LaneKind = "control" if run.is_control else "judge"
-        found.append(Candidate(run.name, kind, -x if turned == "turned" else x, turned))
-    return found
+    """The scorers of a run."""
+    kinds: list[LaneKind] = ["control" if run.is_control else "judge" for run in runs]
+    return [
+        Candidate(run.name, kind, scores(run.judged.verdicts, study.answers), run.better)
+        for run, kind in zip(runs, kinds, strict=True)
+    ]
 
 
 def judge_candidates(
@@ -76,19 +75,6 @@ def severity_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArra
     return np.where(labels >= 0, severities[labels], np.nan)
 
 
-def columns(
-    study: Study, scorers: Sequence[Candidate], runs: Sequence[ScorerRun]
-) -> Iterator[tuple[str, FloatArray]]:
-    """Each scorer's numbers as they are, and each judge's mean severity over metrics, by name
-    (answers,)."""
-    yield from ((c.name, -c.x if c.turned == "turned" else c.x) for c in scorers)
-    said: dict[str, list[FloatArray]] = {}
-    for metric in (m for m in study.rubric.metrics if m.of == "answer" and m.kind == "ordinal"):
-        for c in judge_candidates(study, metric, runs):
-            said.setdefault(c.name, []).append(c.x)
-    yield from ((name, mean_of_defined(np.stack(x, axis=1))) for name, x in said.items())
-
-
 @dataclass(frozen=True)
 class Severities:
     """Human severities of one metric, of the answers at `rows` (rated,), which have any: `each`
@@ -102,9 +88,8 @@ class Severities:
     mean: Rated
     systems: tuple[str, ...]
 
-    def beside(self, x: FloatArray) -> Rated:
-        """Numbers for all answers of the study (answers,) beside the humans."""
-        return replace(self.mean, scores=x[self.rows])
+    def beside(self, candidate: Candidate) -> Rated:
+        return replace(self.mean, scores=candidate.severity[self.rows])
 
     def annotators(self) -> Iterator[tuple[str, Rated]]:
         """Each maker's severities beside the mean of the others', of the answers that have both."""

@@ -183,7 +183,7 @@ def _brief(whole: Table) -> Table:
 
 
 def _cell(row: Row) -> Cell:
-    remark = "its direction was not declared" if row["turned"] == "undeclared" else ""
+    remark = "its direction was not declared" if row["kind"] and not row["better"] else ""
     return Cell(estimate=row.estimate, remark=remark)
 
 

@@ -65,4 +65,4 @@ def strength(row: Row) -> float:
     value = row.estimate.value
     if value is None:
         return -1.0
-    return abs(value) if row["turned"] == "undeclared" else value
+    return abs(value) if not row["better"] else value

@@ -91,7 +91,7 @@ def test_coefficients_are_those_of_scipy(ran: Ran) -> None:
             value = expected(sign * columns[name][known], human[known]).statistic
             assert row.estimate.value == pytest.approx(value, abs=1e-9)
             assert (row.estimate.n, row.estimate.n_missing) == (known.sum(), (~known).sum())
-            assert row["turned"] == ("turned" if sign < 0 else "as is")
+            assert row["better"] == ("higher" if sign < 0 else "lower")
 
 
 def test_systems_are_compared_by_their_means(ran: Ran) -> None:
@@ -196,7 +196,10 @@ def test_a_judge_with_labels_is_a_scorer_too(tmp_path: Path) -> None:
     about = {"judge": "llm", "metric": "omission", "level": "pooled"}
     rho = stats.spearmanr(said, columns["omission"].mean(axis=1)).statistic
     assert found.results.find("spearman", "association", **about).value == pytest.approx(rho)
-    assert found.results.find("spearman", "redundancy", judge="llm", who="good").value is not None
+    assert (
+        found.results.find("spearman", "redundancy", judge="llm: Omission", who="good").value
+        is not None
+    )
 
 
 FITTED = "judges: [{name: judge, scorer: column, from: good, fit: {metric: omission}}]"
