@@ -125,9 +125,10 @@ def _ceiling(metric: str, humans: Severities, resampling: Resampling) -> Iterato
 def _differences(
     rivals: Mapping[str, Rated], judges: Mapping[str, Rated], place: Place, resampling: Resampling
 ) -> Iterator[Row]:
-    """Each of the judges beside the best of the rivals."""
-    found = {who: association(one, *place, resampling) for who, one in rivals.items()}
-    reached = {who: v for who, one in found.items() if (v := one.estimate.value) is not None}
+    """Each of the judges beside the best of the rivals that are not defined on a few alone."""
+    found = {who: association(one, *place, resampling).estimate for who, one in rivals.items()}
+    n = max((e.n for e in found.values()), default=0)
+    reached = {w: e.value for w, e in found.items() if e.value is not None and 2 * e.n >= n}
     best = max(reached, key=lambda who: reached[who], default="")
     for name, side in judges.items() if best else ():
         if name != best:

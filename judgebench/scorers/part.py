@@ -24,14 +24,13 @@ _LEVELS: Mapping[Level, str] = {
     "within": "Within questions: the mean over those whose answers differ",
     "system": "Over systems: mean scores and mean severities",
 }
-_FIRST = (TITLES["spearman"], f"Minus the {BESIDE[0]}", f"{BESIDE[0]}: permutation p")
-CEILING = "The median annotator beside the others"
+CEILING = "Median annotator beside the others"
 _TURNED = (
     "Scores that are better when higher are turned: a positive coefficient means that the scorer "
     "goes with the humans, who are taken by the mean severity of those who make the truth."
 )
 _CONTROLS = (
-    "A scorer beats the controls where the interval of the difference to the best of them lies "
+    "A scorer beats the controls (bold) where the interval of the difference to the best one lies "
     "above 0 and a permutation test (Holm, over scorers and metrics) is significant. A control, "
     "and a scorer whose direction nobody declared, counts in the direction in which it does best."
 )
@@ -122,7 +121,11 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
 
 
 def _best_control(found: BesideHumans, metric: str, level: Level) -> str:
-    return next((_with_rho(row) for row in found.held(metric, "control", level)), "")
+    """The one that the scorers were held against."""
+    about = {"metric": metric, "level": level}
+    names = {row["who"] for row in found.rows.select("difference", beside=BESIDE[0], **about)}
+    controls = found.held(metric, "control", level)
+    return next((_with_rho(row) for row in controls if row.judge in names), "")
 
 
 def _with_rho(row: Row) -> str:
@@ -134,7 +137,7 @@ def _level(found: BesideHumans, level: Level) -> Table:
     """Every coefficient at one level, and one of them beside the best control and scorer."""
     compared = [
         heading for beside in BESIDE
-        for heading in (f"Minus the {beside}", *(f"{beside}: {test} p" for test in TESTS[level]))
+        for heading in (f"Minus the {beside}", *(f"{test}, {beside}" for test in TESTS[level]))
     ]  # fmt: skip
     rows: list[tuple[Cell, ...]] = []
     for metric, title in found.titles.items():
@@ -174,7 +177,8 @@ def _compared(found: BesideHumans, of: Row, level: Level) -> list[Cell]:
 
 def _brief(whole: Table) -> Table:
     """Of the table over all answers, what is to be read first."""
-    places = [whole.columns.index(name) for name in ("Metric", "Scorer", *_FIRST)]
+    difference = f"Minus the {BESIDE[0]}"
+    places = [0, 1, whole.columns.index(TITLES["spearman"]), whole.columns.index(difference)]
     rows = tuple(tuple(row[place] for place in places) for row in whole.rows)
     columns = tuple(whole.columns[place] for place in places)
     notes = (_TURNED, _CONTROLS)

@@ -18,7 +18,7 @@ TESTED: Mapping[Level, Coefficient] = {
     "pooled": "spearman", "within": "spearman", "system": "pearson",
 }  # fmt: skip
 TESTS: Mapping[Level, tuple[str, ...]] = {
-    "pooled": ("permutation",), "within": ("permutation",), "system": ("permutation", "Williams"),
+    "pooled": ("p",), "within": ("p",), "system": ("p", "Williams' p"),
 }  # fmt: skip
 BESIDE = ("best control", "best scorer")
 MEDIAN = "the median annotator"

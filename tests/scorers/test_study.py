@@ -171,7 +171,7 @@ def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Pat
 
 def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
     _, found, _ = ran
-    about = {"test": "permutation", "level": "pooled", "beside": "best control"}
+    about = {"test": "p", "level": "pooled", "beside": "best control"}
     plain, corrected = (found.results.select("test", p, **about) for p in ("p", "p_holm"))
     assert len(plain) == 8  # four scorers, two metrics
     assert [r.estimate.value for r in corrected] == holm([r.estimate.value for r in plain])
