@@ -19,7 +19,10 @@ ESTIMATE_COLUMNS = ("value", "low", "high", "level", "n", "n_missing", "method",
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number. `keys` holds whatever else identifies it, such as `failures` or `annotator`."""
+    """One number. `keys` holds whatever else identifies it, such as `failures` or `annotator`.
+
+    Raises ValueError for keys that the estimate's columns would hide.
+    """
 
     analysis: str
     statistic: str
@@ -27,6 +30,10 @@ class Row:
     judge: str = ""
     metric: str = ""
     keys: Mapping[str, str | float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if hidden := self.keys.keys() & set(ESTIMATE_COLUMNS):
+            raise ValueError(f"the estimate has columns of these names: {', '.join(hidden)}")
 
     def __getitem__(self, key: str) -> str:
         """One of the keys; empty where the row has no such key."""

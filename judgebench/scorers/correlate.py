@@ -187,7 +187,7 @@ def _over_items(
 ) -> Iterator[Row]:
     for one, other in pairs:
         for found in associations(Rated(numbers[other], numbers[one], groups, systems)).values():
-            about = {"level": found.level}
+            about = {"scope": found.level}
             row = Row("correlation", found.coefficient, found.estimate, other, one, about)
             yield row
             if found.chance is not None:
@@ -199,7 +199,7 @@ def _over_systems(numbers: Numbers, pairs: Pairs) -> list[Row]:
     rows = []
     for (one, other), coefficient in product(pairs, COEFFICIENTS[:3]):
         estimate, p = between_columns(numbers[other], numbers[one], coefficient)
-        rows.append(Row("correlation", coefficient, estimate, other, one, {"level": "system"}))
+        rows.append(Row("correlation", coefficient, estimate, other, one, {"scope": "system"}))
         said = replace(estimate, value=p, low=None, high=None, method="")
         rows.append(Row("test", "p", said, other, one, {"of": coefficient}))
     return [*rows, *corrected(rows, ("test", "metric", "of"))]

@@ -30,7 +30,7 @@ _STRONGEST = 12  # columns on a screen
 def correlations_part(found: Correlations) -> Part:
     """The part; its CSV file is correlations.csv."""
     against = found.rows.values("metric", "correlation")
-    levels = found.rows.values("level", "correlation")
+    levels = found.rows.values("scope", "correlation")
     tables = [_table(found, one, level) for one in against for level in levels]
     figures = tuple(_figure(found, one) for one in against)
     sentences = tuple(_sentences(found))
@@ -51,7 +51,7 @@ def _brief(table: Table) -> Table:
 def _sentences(found: Correlations) -> Iterator[str]:
     """What so few systems can show, and how many columns show it."""
     systems = {
-        row.estimate.n for row in found.rows.select("correlation", "pearson", level="system")
+        row.estimate.n for row in found.rows.select("correlation", "pearson", scope="system")
     }
     yield from map(shows_nothing, sorted(n for n in systems if n < _MANY))
     for one in found.rows.values("metric", "test"):
@@ -70,7 +70,7 @@ def _sentences(found: Correlations) -> Iterator[str]:
 
 def _table(found: Correlations, against: str, level: str) -> Table:
     """A row for each column, the strongest first."""
-    about = {"metric": against, "level": level}
+    about = {"metric": against, "scope": level}
     rows = sorted(found.rows.select("correlation", "pearson", **about), key=_strength)
     statistics = [c for c in COEFFICIENTS if found.rows.select("correlation", c, **about)]
     chance = bool(found.rows.select("chance", **about))
@@ -107,11 +107,11 @@ def _figure(found: Correlations, against: str) -> Intervals:
     for row in rows:
         by_column.setdefault(row.judge, []).append(row)
     lines = tuple(
-        (column, tuple(Lane(_LEVELS[row["level"]], "judge", row.estimate) for row in of))
+        (column, tuple(Lane(_LEVELS[row["scope"]], "judge", row.estimate) for row in of))
         for column, of in by_column.items()
     )
     bounds = {"no correlation": 0.0}
-    n = max((row.estimate.n for row in rows if row["level"] == "system"), default=0)
+    n = max((row.estimate.n for row in rows if row["scope"] == "system"), default=0)
     if least := critical_r(n):
         bounds |= {f"needed with {n} systems": least, "the same, negative": -least}
     title = f"Pearson's r of every column with {against}"

@@ -59,7 +59,7 @@ def measure_scorers(study: Study) -> BesideHumans | None:
         columns |= {f"{c.name}: {metric.title}": c.x for c in judges}
         found = sorted([*scorers, *judges], key=lambda c: c.kind == "control")
         rows += _of_metric(metric.id, humans, found, study.resampling) if humans else ()
-    rows += corrected(rows, ("test", "of", "level", "beside"))
+    rows += corrected(rows, ("test", "of", "scope", "beside"))
     x = np.stack(list(columns.values()), axis=1)
     rows += redundancy_rows(list(columns), x, study.clusters, study.resampling)
     rows += steady_rows(study, read) if read else ()
@@ -74,7 +74,7 @@ def _counts(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Row]:
     for run in runs:
         not_yet = {(NOT_YET, False): n - len(run.judged.verdicts)}
         for (reason, scored), count in {**run.remarks, **not_yet}.items():
-            keys = {"reason": reason, "score": "yes" if scored else "no"}
+            keys = {"why": reason, "score": "yes" if scored else "no"}
             if count:
                 yield Row("count", "answers", Estimate(count, n=n), run.name, "", keys)
 
@@ -87,7 +87,7 @@ def _of_metric(
     for c in candidates:
         found = associations(sides[c.name], resampling)
         for one in (one for one in found.values() if one.level in humans.levels):
-            keys = {"level": one.level, "kind": c.kind, "better": c.better}
+            keys = {"scope": one.level, "kind": c.kind, "better": c.better}
             row = Row("association", one.coefficient, one.estimate, c.name, metric, keys)
             yield row
             if one.chance is not None:
@@ -118,7 +118,7 @@ def _ceiling(metric: str, humans: Severities, resampling: Resampling) -> Iterato
         people = {who: estimate for who, estimate in each.items() if not is_slot(who)}
         for who, estimate in {**people, MEDIAN: median}.items():
             if place[0] in humans.levels:
-                keys = {"level": place[0], "who": who}
+                keys = {"scope": place[0], "who": who}
                 yield Row("ceiling", place[1], estimate, "", metric, keys)
 
 
@@ -133,7 +133,7 @@ def _differences(
     for name, side in judges.items() if best else ():
         if name != best:
             apart = difference(rivals[best], side, *place, resampling)
-            about = {"level": place[0], "who": best}
+            about = {"scope": place[0], "who": best}
             yield Row("difference", place[1], apart.estimate, name, keys=about)
             for test, p in zip(TESTS[place[0]], (apart.p, apart.williams), strict=False):
                 said = Estimate(p, n=apart.estimate.n, reason="" if p is not None else _NO_TEST)

@@ -49,7 +49,7 @@ _PAIRS = (
 def scorers_part(found: BesideHumans) -> Part:
     """The part; its CSV file is scorers.csv."""
     sentences = tuple(_sentences(found))
-    levels = [level for level in _LEVELS if found.rows.select("association", level=level)]
+    levels = [level for level in _LEVELS if found.rows.select("association", scope=level)]
     tables = tuple(_level(found, level) for level in levels)
     brief = tuple(map(_brief, tables[:1]))  # none where there are no human labels
     figures = tuple(_figures(found))
@@ -122,7 +122,7 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
 
 def _best_control(found: BesideHumans, metric: str, level: Level) -> str:
     """The one that the scorers were held against."""
-    about = {"metric": metric, "level": level}
+    about = {"metric": metric, "scope": level}
     names = {row["who"] for row in found.rows.select("difference", beside=BESIDE[0], **about)}
     controls = found.held(metric, "control", level)
     return next((_with_rho(row) for row in controls if row.judge in names), "")
@@ -141,7 +141,7 @@ def _level(found: BesideHumans, level: Level) -> Table:
     ]  # fmt: skip
     rows: list[tuple[Cell, ...]] = []
     for metric, title in found.titles.items():
-        about = {"metric": metric, "level": level}
+        about = {"metric": metric, "scope": level}
         for first in (
             row for kind in ("judge", "control") for row in found.held(metric, kind, level)
         ):
@@ -163,7 +163,7 @@ def _compared(found: BesideHumans, of: Row, level: Level) -> list[Cell]:
     """What it is minus the best control and minus the best scorer, with p values."""
     cells = []
     for beside in BESIDE:
-        keys = {"judge": of.judge, "metric": of.metric, "level": level, "beside": beside}
+        keys = {"judge": of.judge, "metric": of.metric, "scope": level, "beside": beside}
         row = next(iter(found.rows.select("difference", **keys)), None)
         tests = [found.rows.find("p_holm", test=test, **keys) for test in TESTS[level]]
         best = beside == BESIDE[0] and found.beats_controls(of.judge, of.metric, level)
@@ -195,7 +195,7 @@ def _counts(found: BesideHumans) -> Table:
     """Answers without a score, and scores with a remark."""
     rows = []
     for row in found.rows.select("count"):
-        cells = (row.judge, row["reason"], f"{row.estimate.value:,.0f}", f"{row.estimate.n:,}")
+        cells = (row.judge, row["why"], f"{row.estimate.value:,.0f}", f"{row.estimate.n:,}")
         rows.append((*map(Cell, cells), Cell("scored" if row["score"] == "yes" else "no score")))
     columns = ("Scorer", "Reason", "Answers", "Of", "Outcome")
     return Table("scorers_counts", "Reasons, counted", columns, tuple(rows), stubs=2)
@@ -219,7 +219,7 @@ def _figures(found: BesideHumans) -> Iterator[Intervals]:
     for level, coefficient in TESTED.items():
         lines = []
         for metric, title in found.titles.items():
-            about = {"metric": metric, "level": level}
+            about = {"metric": metric, "scope": level}
             scored = found.rows.select("association", coefficient, **about)
             lanes = [
                 Lane(row.judge, "control" if row["kind"] == "control" else "judge", row.estimate)

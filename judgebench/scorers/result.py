@@ -48,13 +48,13 @@ class BesideHumans(Shown):
 
     def held(self, metric: str, kind: str, level: Level = "pooled") -> list[Row]:
         """The coefficient of that level, of all of a kind, the strongest first."""
-        about = {"metric": metric, "level": level, "kind": kind}
+        about = {"metric": metric, "scope": level, "kind": kind}
         rows = self.rows.select("association", TESTED[level], **about)
         return sorted(rows, key=strength, reverse=True)
 
     def beats_controls(self, judge: str, metric: str, level: Level = "pooled") -> bool:
         """Whether it is shown to go with the humans more than the best control does."""
-        about = {"judge": judge, "metric": metric, "level": level, "beside": BESIDE[0]}
+        about = {"judge": judge, "metric": metric, "scope": level, "beside": BESIDE[0]}
         low = self.rows.find(TESTED[level], "difference", **about).low
         p = self.rows.find("p_holm", test=TESTS[level][0], **about).value
         return low is not None and low > 0 and p is not None and p <= SIGNIFICANT

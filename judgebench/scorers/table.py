@@ -79,7 +79,7 @@ class Scores(Shown):
             cells.append((Cell(name), Cell(estimate=mean), *(Cell(str(text)) for text in texts)))
             said.append(f"{name} is {'|'.join(f'{k}:{v}' for k, v in about.items())}.")
             for row in found.select(statistic="reason", judge=name):
-                said.append(f"{name}: {counted(row.estimate.n, 'answer')}: {row['reason']}.")
+                said.append(f"{name}: {counted(row.estimate.n, 'answer')}: {row['why']}.")
         table = Table("scores", "Scores", _HEADINGS, tuple(cells))
         block = Block("What was scored", tuple(said), (table,), lead=True, on_screen=True)
         return Part("scores", "scores of answers", found, (block,))
@@ -94,7 +94,7 @@ class Scores(Shown):
             found = Estimate(value, n=mean.n, n_missing=mean.n_missing, reason=why)
             yield Row("scores", statistic, found, name)
         for reason, n in Counter(s.reason for s in self.scored[name] if s.reason).items():
-            yield Row("scores", "reason", Estimate(n, n=n), name, keys={"reason": reason})
+            yield Row("scores", "reason", Estimate(n, n=n), name, keys={"why": reason})
 
 
 def score_table(

@@ -43,7 +43,7 @@ def test_a_table_of_systems_has_fishers_intervals_and_holms_correction() -> None
     ps = []
     for column, sign in (("open", 1), ("bits", 1), ("perplexity", -1)):
         whole = stats.pearsonr(sign * TABLE[column], TABLE["closed"])
-        one = found.find("pearson", "correlation", judge=column, level="system")
+        one = found.find("pearson", "correlation", judge=column, scope="system")
         interval = whole.confidence_interval()
         expected = (whole.statistic, interval.low, interval.high)
         assert (one.value, one.low, one.high) == pytest.approx(expected)
@@ -163,11 +163,11 @@ def test_items_are_looked_at_at_three_levels() -> None:
         }
     )  # fmt: skip
     found = jb.correlate(items, ["human"], group="question", system="system")
-    assert found.results.values("level", "correlation") == ["pooled", "within", "system"]
-    one = found.results.find("kendall", "correlation", judge="score", level="pooled")
+    assert found.results.values("scope", "correlation") == ["pooled", "within", "system"]
+    one = found.results.find("kendall", "correlation", judge="score", scope="pooled")
     assert one.value == pytest.approx(stats.kendalltau(items["human"], items["score"])[0])
     assert "20 clusters" in one.method
-    chance = found.results.find("pairwise", "chance", judge="score", level="pooled").value
+    chance = found.results.find("pairwise", "chance", judge="score", scope="pooled").value
     assert chance < found.results.find("pairwise", "correlation", judge="score").value
     text = joined(str(found))
     assert "Columns beside human, within groups, the mean of those that vary" in text

@@ -86,7 +86,7 @@ def test_coefficients_are_those_of_scipy(ran: Ran) -> None:
     for name, sign in (("good", -1), ("noise", 1), ("gappy", 1)):
         known = ~np.isnan(columns[name])
         for key, expected in scipy.items():
-            about = {"judge": name, "metric": "omission", "level": "pooled"}
+            about = {"judge": name, "metric": "omission", "scope": "pooled"}
             (row,) = found.results.select("association", key, **about)
             value = expected(sign * columns[name][known], human[known]).statistic
             assert row.estimate.value == pytest.approx(value, abs=1e-9)
@@ -98,7 +98,7 @@ def test_systems_are_compared_by_their_means(ran: Ran) -> None:
     _, found, columns = ran
     mean = [columns[name].reshape(-1, 4, *columns[name].shape[1:]) for name in ("good", "omission")]
     x, y = mean[0].mean(axis=0), mean[1].mean(axis=(0, 2))
-    about = {"judge": "good", "metric": "omission", "level": "system"}
+    about = {"judge": "good", "metric": "omission", "scope": "system"}
     (row,) = found.results.select("association", "pearson", **about)
     assert row.estimate.value == pytest.approx(stats.pearsonr(-x, y).statistic)
     assert row.estimate.n == 4
@@ -108,7 +108,7 @@ def test_within_questions_it_is_the_mean_over_those_that_differ(ran: Ran) -> Non
     _, found, columns = ran
     x, y = -columns["good"].reshape(-1, 4), columns["omission"].mean(axis=1).reshape(-1, 4)
     each = [stats.spearmanr(a, b).statistic for a, b in zip(x, y, strict=True) if np.ptp(b)]
-    about = {"judge": "good", "metric": "omission", "level": "within"}
+    about = {"judge": "good", "metric": "omission", "scope": "within"}
     (row,) = found.results.select("association", "spearman", **about)
     assert row.estimate.value == pytest.approx(np.mean(each))
     assert row.estimate.n == len(each)
@@ -121,7 +121,7 @@ def test_the_ceiling_is_an_annotator_beside_the_mean_of_the_others(ran: Ran) -> 
         stats.spearmanr(labels[:, a], np.delete(labels, a, axis=1).mean(axis=1)).statistic
         for a in range(3)
     ]
-    about = {"metric": "omission", "level": "pooled"}
+    about = {"metric": "omission", "scope": "pooled"}
     rows = found.results.select("ceiling", "spearman", **about)
     told = {row["who"]: row.estimate for row in rows}
     assert [told[who].value for who in "ABC"] == pytest.approx(each)
@@ -171,7 +171,7 @@ def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Pat
 
 def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
     _, found, _ = ran
-    about = {"test": "p", "level": "pooled", "beside": "best control"}
+    about = {"test": "p", "scope": "pooled", "beside": "best control"}
     plain, corrected = (found.results.select("test", p, **about) for p in ("p", "p_holm"))
     assert len(plain) == 8  # four scorers, two metrics
     assert [r.estimate.value for r in corrected] == holm([r.estimate.value for r in plain])
@@ -179,7 +179,7 @@ def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
 
 def names_of(found: Shown, metric: str) -> dict[str, str]:
     """Who is held against the humans -> its kind."""
-    rows = found.results.select("association", "spearman", metric=metric, level="pooled")
+    rows = found.results.select("association", "spearman", metric=metric, scope="pooled")
     return {row.judge: row["kind"] for row in rows}
 
 
@@ -193,7 +193,7 @@ def test_a_judge_with_labels_is_a_scorer_too(tmp_path: Path) -> None:
     found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
     assert names_of(found, "omission")["llm"] == "judge"
     assert "llm" not in names_of(found, "hallucination")
-    about = {"judge": "llm", "metric": "omission", "level": "pooled"}
+    about = {"judge": "llm", "metric": "omission", "scope": "pooled"}
     rho = stats.spearmanr(said, columns["omission"].mean(axis=1)).statistic
     assert found.results.find("spearman", "association", **about).value == pytest.approx(rho)
     assert (
@@ -216,7 +216,7 @@ def test_a_judge_alone_stands_there_with_its_score(tmp_path: Path) -> None:
     found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
     fitted = {f"{name}-fitted": "control" for name in CONTROLS}
     assert names_of(found, "omission") == {"judge": "judge", **fitted}
-    about = {"judge": "judge", "metric": "omission", "level": "pooled"}
+    about = {"judge": "judge", "metric": "omission", "scope": "pooled"}
     rho = stats.spearmanr(-columns["good"], columns["omission"].mean(axis=1)).statistic
     assert found.results.find("spearman", "association", **about).value == pytest.approx(rho)
 

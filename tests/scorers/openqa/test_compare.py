@@ -40,7 +40,7 @@ def test_pearson_over_items_is_the_point_biserial_correlation() -> None:
 
     opened, closed = tables()
     found = open_against_closed(opened, closed.sample(frac=1, random_state=1), WHERE).results
-    pooled = found.select("correlation", "pearson", metric=CLOSED, level="pooled")
+    pooled = found.select("correlation", "pearson", metric=CLOSED, scope="pooled")
     assert [row.judge for row in pooled] == ["chrf", "draw"]
     right = closed["correct"] == "yes"
     for row in pooled:
@@ -107,5 +107,5 @@ def test_from_an_exam_to_the_comparison(call: Any, tmp_path: Path) -> None:
     right = closed["exam_id"].map({"antidote": "no", "case": "yes"})
     found = open_against_closed(opened, closed.assign(correct=right), WHERE).results
     assert {row.judge for row in found.select("correlation", metric=CLOSED)} == {"length"}
-    pooled = found.find("pearson", judge="length", metric=CLOSED, level="pooled")
+    pooled = found.find("pearson", judge="length", metric=CLOSED, scope="pooled")
     assert (pooled.n, round(pooled.value, 9)) == (8, 1)  # the question on a case is longer
