@@ -13,13 +13,19 @@ from study_case import LABELS, SCORERS, write_notes
 
 import judgebench as jb
 from judgebench.features import analyses
+from judgebench.records import Status, Verdict
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
+from judgebench.scorers.candidates import Severities
 from judgebench.scorers.part import CEILING
+from judgebench.scorers.reading import ScorerRun
 from judgebench.scorers.redundant import redundancy_block, redundancy_rows
 from judgebench.scorers.result import MEDIAN, BesideHumans
+from judgebench.scorers.scorer import NO_REFERENCE
+from judgebench.stats.association import Rated
 from judgebench.stats.paired import holm
 from judgebench.stats.resample import Resampling
+from judgebench.study.study import JudgeVerdicts
 
 Ran = tuple[jb.Study, Shown, dict[str, np.ndarray]]
 
@@ -67,6 +73,29 @@ def test_why_there_is_no_score_is_counted(tmp_path: Path) -> None:
     told = {run.name: run.remarks for run in study.beside["scorers"].runs}
     assert told["gappy"] == {("the column gappy is blank", False): 4}
     assert told["good"] == {}
+
+
+def test_a_remark_beside_a_score_is_counted() -> None:
+    said = [(0.5, Status.OK, "its tail was cut"), (None, Status.SKIPPED, NO_REFERENCE), (1.0,)]
+    verdicts = {}
+    for i, (score, *why) in enumerate(said):
+        status, reason = why or (Status.OK, "")
+        verdicts[f"{i}"] = Verdict(f"{i}", "h", "s", "s", status, reason=reason, score=score)
+    run = ScorerRun("s", "higher", JudgeVerdicts("s", "judge", "s", verdicts))
+    assert run.remarks == {("its tail was cut", True): 1, (NO_REFERENCE, False): 1}
+
+
+def test_an_annotator_is_held_against_those_who_labelled_the_same() -> None:
+    nan = np.nan
+    each = np.array([[0.0, 2.0, nan], [1.0, nan, nan], [2.0, 2.0, 5.0]])
+    mean = Rated(np.full(3, nan), np.zeros(3), apart(3))
+    found = dict(Severities(("A", "B", "C"), np.arange(3), each, mean, ()).annotators())
+    assert {who: one.scores.tolist() for who, one in found.items()} == {
+        "A": [0.0, 2.0], "B": [2.0, 2.0], "C": [5.0],
+    }  # fmt: skip
+    assert {who: one.human.tolist() for who, one in found.items()} == {
+        "A": [2.0, 3.5], "B": [0.0, 3.5], "C": [2.0],
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
