@@ -70,7 +70,9 @@ def measure_scorers(study: Study) -> BesideHumans | None:
 
 def _counts(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Row]:
     """How many answers have which reason, instead of a score or beside it."""
-    n = sum(answer.kind == "answer" for answer in study.answers)
+    n = len(study.answers)
+    if study.rubric.kinds != {"answer"}:
+        n = sum(answer.kind == "answer" for answer in study.answers)
     for run in runs:
         not_yet = {(NOT_YET, False): n - len(run.judged.verdicts)}
         for (reason, scored), count in {**run.remarks, **not_yet}.items():
