@@ -135,7 +135,7 @@ class LlamaCpp:
         if not self._idle:
             self._idle.append(LlamaEngine(self._path, self._threads, self._context))
         tokens = LlamaTokens(self._idle[0], self._context)
-        return TokenWeigher(tokens, tokens)
+        return TokenWeigher(tokens, tokens, tokens.hung)
 
     def _completed(self, engine: LlamaEngine, request: Request) -> Completion:
         texts = [replace(m, content=engine.disarmed(m.content)) for m in request.messages]

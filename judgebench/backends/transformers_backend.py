@@ -101,7 +101,7 @@ class TransformersBackend:
     def weigher(self) -> Weigher:
         """Loads the model."""
         engine = self._engine = self._engine or self._load()
-        return TokenWeigher(engine.encode, engine)
+        return TokenWeigher(engine.encode, engine, engine.hung)
 
     def _load(self) -> _LoadedModel:
         import torch

@@ -24,8 +24,8 @@ import numpy as np
 
 from judgebench.backends.checkpoint import ChatEncoder, enforces_schema, identify, too_long
 from judgebench.backends.contract import Draws, Finish, LabelsAsked, Reply, Request, Weigher
-from judgebench.backends.label_tree import Branch, Floats
-from judgebench.backends.likelihood import TokenWeigher, passes_of
+from judgebench.backends.label_tree import Floats
+from judgebench.backends.likelihood import TokenWeigher
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.token_log_probabilities import (
     LabelsRead,
@@ -250,10 +250,6 @@ class _VllmEngine:
         stopped = [one.outputs[0].finish_reason == "stop" for one in done]
         drawn = [list(one.outputs[0].token_ids) for one in done]
         return [ids[:-1] if cut else ids for ids, cut in zip(drawn, stopped, strict=True)]
-
-    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
-        """By a pass for each branch."""
-        return passes_of(self, texts)
 
     def _answered(self, asked: Sequence[tuple[list[int], Mapping[str, Any]]]) -> list[Any]:
         """The engine's outputs for prompts, each with its sampling, in their order."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from judgebench.cli.consent import confirm_keys
+from judgebench.cli.consent import confirm_keys, models_of
 from judgebench.cli.options import INTERRUPTED
 from judgebench.cli.score import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, show_problems
@@ -66,7 +66,7 @@ def benchmark(asked: Asked, extend: Extend | None = None, sharing: Sharing | Non
         if asked.batch:
             bench = batched(bench, folder, asked.budget, sharing)
         if not folder.manifest():
-            confirm_keys(bench.file, [judge.config for judge in bench.judges])
+            confirm_keys(bench.file, models_of(bench))
         _judge(console, bench, folder, asked.budget, sharing)
     except JudgesStopped as error:  # the others have earned their report
         stopped = error

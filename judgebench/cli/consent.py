@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import typer
 
@@ -15,8 +15,10 @@ from judgebench.shipped import shipped_folder
 
 if TYPE_CHECKING:
     from judgebench.backends.settings import BackendSettings
+    from judgebench.runner.bench import Bench
 
 
+@runtime_checkable
 class Model(Protocol):
     """A judge or a writer as a file names it."""
 
@@ -51,7 +53,14 @@ def confirm_keys_of(files: Iterable[Path], data_folder: Path | None) -> None:
         with suppress(SetupError):  # another kind of file, or one whose errors are reported later
             bench = load_bench(file, data_folder=data_folder)
             bench.close()
-            confirm_keys(file, [judge.config for judge in bench.judges])
+            confirm_keys(file, models_of(bench))
+
+
+def models_of(bench: Bench) -> list[Model]:
+    """The models that judges and scorers of a benchmark ask."""
+    hows = [getattr(entry, "how", None) for entry in bench.learning]
+    found: list[Model] = [judge.config for judge in bench.judges]
+    return found + [how for how in hows if isinstance(how, Model)]
 
 
 def _sent(models: Iterable[Model]) -> Iterator[str]:

@@ -367,9 +367,10 @@ def check_local(path: Path, *, on_ray: bool = False) -> None:
         if isinstance(s, JudgeConfig) and s.knowledge and s.knowledge.embedder != WORDS
     }
     for entry in (s for s in specs if not isinstance(s, CORE_ENTRIES)):
-        far(f"judges.{entry.name}", check_hosts, getattr(entry, "hosts", ()))
+        where = f"{'judges' if is_judge(entry) else 'scorers'}.{entry.name}"
+        far(where, check_hosts, getattr(entry, "hosts", ()))
         found = getattr(entry, "weights", {})
-        weights |= {f"judges.{entry.name}.{key}": name for key, name in found.items()}
+        weights |= {f"{where}.{key}": name for key, name in found.items()}
     for where, name in weights.items():
         field, _, key = where.rpartition(".")
         far(field, check_hosts, [] if (file.parent / name).exists() else weights_hosts(name), key)

@@ -9,10 +9,11 @@ Expected occurrences are an expectation, and estimated without bias.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -32,74 +33,16 @@ from judgebench.scorers.config import (
     OccurrencesConfig,
     PerplexityConfig,
     RelaxedConfig,
-    WeighedConfig,
 )
 from judgebench.scorers.references import references_of, require_columns
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, Scored
 
+LikelyConfig = PerplexityConfig | RelaxedConfig | OccurrencesConfig
 LONG = "longer than the model reads at once: the end was read without the beginning"
 TOO_LARGE = "the perplexity is larger than any number"
+_LACKING = {"answer": EMPTY_ANSWER, "reference": NO_REFERENCE}
 # Which tokens these are follows from the weights.
 _PREFIX = "before a text alone BOS, else EOS; before a text given what the tokenizer puts there"
-
-
-class _Asked:
-    """What is read of answers, and the model that is asked about it."""
-
-    def __init__(self, config: WeighedConfig, answers: Sequence[Answer], beside: Path) -> None:
-        """Raises SetupError for a backend that cannot be asked, and a column that the data lack."""
-        named = () if config.of in ("answer", "reference") else (config.of,)
-        require_columns(answers, named, "of")
-        self._config = config
-        self._backend = open_backend(config.backend, config.settings, beside)
-        self._open = weigher_of(self._backend, config.backend)
-        self._weigher: Weigher | None = None
-
-    @cached_property
-    def about(self) -> Mapping[str, Any]:
-        told = {k: v for k, v in self._backend.describe().items() if k != "structured"}
-        rest = {"runtime": told.pop("runtime")} if "runtime" in told else {}
-        return {"model": told, "prefix": _PREFIX, **rest}
-
-    @property
-    def weigher(self) -> Weigher:
-        self._weigher = self._weigher or self._open()
-        return self._weigher
-
-    def before(self, answer: Answer) -> Before:
-        match self._config.given:
-            case "nothing":
-                return ""
-            case "question":
-                return (Message("user", answer.question),)
-            case text:
-                return text.replace("{question}", answer.question)
-
-    def texts(self, answer: Answer) -> Sequence[str]:
-        match self._config.of:
-            case "answer":
-                return [answer.text] if answer.text.strip() else []
-            case "reference":
-                return references_of(answer)
-            case column:
-                return references_of(replace(answer, reference=answer.metadata.get(column, "")))
-
-    def key(self, answer: Answer) -> Any:
-        asked = answer.question if self._config.given != "nothing" else ""
-        return [asked, list(self.texts(answer))]
-
-    def lacking(self, answer: Answer) -> str:
-        """Why an answer cannot be scored; empty where it can."""
-        if not self.texts(answer):
-            known = {"answer": EMPTY_ANSWER, "reference": NO_REFERENCE}
-            return known.get(self._config.of, f"the column {self._config.of} is blank")
-        if self._config.given != "nothing" and not answer.question.strip():
-            return "the question is empty"
-        return ""
-
-    def close(self) -> None:
-        self._weigher = None
-        self._backend.close()
 
 
 # From a text's log-probability, the natural one, and the text. Words are what white space parts.
@@ -110,116 +53,131 @@ PERPLEXITY: Mapping[str, Callable[[float, str], float]] = {
 }
 
 
-class Perplexity:
-    """Bits per byte, byte perplexity (2 to their power) or word perplexity of a text, conditional
-    or not. A `Scorer`."""
+class Likelihood:
+    """How likely a text is as it stands (bits per byte, byte perplexity, which is 2 to their power,
+    word perplexity), or what the model's own completions say of it. A `Scorer`.
 
-    better: Better = "lower"
-    at_once = 16
-
-    def __init__(self, config: PerplexityConfig, answers: Sequence[Answer], beside: Path) -> None:
-        """Raises SetupError."""
-        self._asked = _Asked(config, answers, beside)
-        self._of = PERPLEXITY[config.scorer]
-        self._name = {"scorer": config.scorer, "of": config.of, "given": config.given}
-        self.key, self.close = self._asked.key, self._asked.close
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {**self._name, **self._asked.about}
-
-    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
-        lacking = [self._asked.lacking(answer) for answer in answers]
-        asked = [
-            (self._asked.before(answer), text)
-            for answer, why in zip(answers, lacking, strict=True)
-            for text in (() if why else self._asked.texts(answer))
-        ]
-        weighed = iter(self._asked.weigher.weigh(asked) if asked else ())
-        found = []
-        for answer, why in zip(answers, lacking, strict=True):
-            if why:
-                found.append(Scored.none(why))
-                continue
-            texts = self._asked.texts(answer)
-            told = [next(weighed) for _ in texts]
-            if reason := next((one.reason for one in told if one.reason), ""):
-                found.append(Scored.none(reason))
-                continue
-            sums = [math.fsum(one.log_p) for one in told]
-            try:
-                values = [self._of(log_p, text) for log_p, text in zip(sums, texts, strict=True)]
-            except OverflowError:
-                found.append(Scored.none(TOO_LARGE))
-                continue
-            remark = LONG if any(one.unseen for one in told) else ""
-            found.append(Scored(float(np.mean(values)), reason=remark))
-        return found
-
-
-class Completed:
-    """What a model's completions say of a text. A `Scorer`.
-
-    A text counts as it is spelt with a space before it and without, in the tokens that it has
-    alone: other spellings, and other tokens of the same letters, do not.
+    In completions a text counts as it is spelt with a space before it and without, in the tokens
+    that it has alone: other spellings, and other tokens of the same letters, do not.
     """
 
-    at_once = 1  # a score takes seconds, and is kept at once
+    def __init__(self, config: LikelyConfig, answers: Sequence[Answer], beside: Path) -> None:
+        """Raises SetupError for a backend that cannot be asked, and a column that the data lack."""
+        require_columns(answers, [config.of] if config.of not in _LACKING else [], "of")
+        self._config = config
+        self.better: Better = "higher" if isinstance(config, OccurrencesConfig) else "lower"
+        # Completions take seconds: each score is kept at once.
+        self.at_once = 16 if isinstance(config, PerplexityConfig) else 1
+        self._backend = open_backend(config.backend, config.settings, beside)
+        self._open = weigher_of(self._backend, config.backend)
+        self._opened: Weigher | None = None
 
-    def __init__(
-        self, config: RelaxedConfig | OccurrencesConfig, answers: Sequence[Answer], beside: Path
-    ) -> None:
-        """Raises SetupError."""
-        self._config, self._asked = config, _Asked(config, answers, beside)
-        self.better: Better = "higher" if config.scorer == "expected-occurrences" else "lower"
-        left_out = {"name", "backend", "settings"}
-        self._settings = config.model_dump(exclude=left_out)
-        self.key, self.close = self._asked.key, self._asked.close
+    @cached_property
+    def about(self) -> Mapping[str, Any]:
+        told = {k: v for k, v in self._backend.describe().items() if k != "structured"}
+        rest = {"runtime": told.pop("runtime")} if "runtime" in told else {}
+        settings = self._config.model_dump(exclude={"name", "backend", "settings"})
+        return {**settings, **told, "prefix": _PREFIX, **rest}
 
     @property
-    def about(self) -> Mapping[str, Any]:
-        return {**self._settings, **self._asked.about}
+    def _weigher(self) -> Weigher:
+        self._opened = self._opened or self._open()
+        return self._opened
+
+    def close(self) -> None:
+        self._opened = None
+        self._backend.close()
+
+    def key(self, answer: Answer) -> Any:
+        asked = answer.question if self._config.given != "nothing" else ""
+        return [asked, list(self._texts(answer))]
+
+    def _before(self, answer: Answer) -> Before:
+        match self._config.given:
+            case "nothing":
+                return ""
+            case "question":
+                return (Message("user", answer.question),)
+            case text:
+                return text.replace("{question}", answer.question)
+
+    def _texts(self, answer: Answer) -> Sequence[str]:
+        match self._config.of:
+            case "answer":
+                return [answer.text] if answer.text.strip() else []
+            case "reference":
+                return references_of(answer)
+            case column:
+                return references_of(replace(answer, reference=answer.metadata.get(column, "")))
+
+    def _lacking(self, answer: Answer) -> str:
+        """Why an answer cannot be scored; empty where it can."""
+        if not self._texts(answer):
+            return _LACKING.get(self._config.of, f"the column {self._config.of} is blank")
+        asked = self._config.given == "nothing" or answer.question.strip()
+        return "" if asked else "the question is empty"
 
     def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
-        return [self._one(answer) for answer in answers]
+        lacking = [self._lacking(answer) for answer in answers]
+        whole = [answer for answer, why in zip(answers, lacking, strict=True) if not why]
+        if isinstance(config := self._config, PerplexityConfig):
+            found = iter(self._as_they_stand(whole, PERPLEXITY[config.scorer]))
+        else:
+            found = iter([self._in_completions(answer, config) for answer in whole])
+        return [Scored.none(why) if why else next(found) for why in lacking]
 
-    def _one(self, answer: Answer) -> Scored:
-        if why := self._asked.lacking(answer):
-            return Scored.none(why)
-        config, free = self._config, isinstance(self._config, OccurrencesConfig)
-        before, texts = self._asked.before(answer), self._asked.texts(answer)
-        seed = int(content_hash([config.seed, self._asked.key(answer)[0]]), 16) % 2**31
-        top_p = config.top_p if isinstance(config, RelaxedConfig) else 1.0
+    def _as_they_stand(
+        self, answers: Sequence[Answer], of: Callable[[float, str], float]
+    ) -> Iterator[Scored]:
+        asked = [(self._before(a), text) for a in answers for text in self._texts(a)]
+        weighed = iter(self._weigher.weigh(asked) if asked else ())
+        for answer in answers:
+            told = [(next(weighed), text) for text in self._texts(answer)]
+            if reason := next((one.reason for one, _ in told if one.reason), ""):
+                yield Scored.none(reason)
+                continue
+            remark = LONG if any(one.unseen for one, _ in told) else ""
+            yield _mean((of(math.fsum(one.log_p), text) for one, text in told), remark)
+
+    def _in_completions(self, answer: Answer, config: RelaxedConfig | OccurrencesConfig) -> Scored:
+        free = isinstance(config, OccurrencesConfig)
+        seed = int(content_hash([config.seed, self.key(answer)[0]]), 16) % 2**31
+        top_p = 1.0 if isinstance(config, OccurrencesConfig) else config.top_p
         draws = Draws(config.samples, config.max_tokens, 1.0, top_p, config.stride, seed, free)
-        spelt = [form for text in texts for form in (f" {text.strip()}", text.strip())]
-        told = self._asked.weigher.draw(before, spelt, draws)
+        texts = [text.strip() for text in self._texts(answer)]
+        spelt = [form for text in texts for form in (f" {text}", text)]
+        told = self._weigher.draw(self._before(answer), spelt, draws)
         if told.reason:
             return Scored.none(told.reason)
-        try:
-            values = [self._of(told, _forms(told, 2 * i), draws) for i in range(len(texts))]
-        except OverflowError:
-            return Scored.none(TOO_LARGE)
-        return Scored(float(np.mean(values)))
-
-    def _of(self, told: Completions, forms: Sequence[int], draws: Draws) -> float:
-        config = self._config
-        sizes = {form: len(told.targets[form]) for form in forms}
+        forms = (_forms(told, 2 * i) for i in range(len(texts)))
         if isinstance(config, OccurrencesConfig):
-            return expected_occurrences(told.drawn, sizes, draws)
-        entropy, last = relaxed_cross_entropy(told.drawn, forms, config.best, config.weighted)
-        if config.scorer == "relaxed-cross-entropy":
-            return entropy
-        return math.exp(entropy / (last + sizes[forms[0]]))
+            return _mean(expected_occurrences(told.drawn, sizes, draws) for sizes in forms)
+        return _mean(_relaxed(told, sizes, config) for sizes in forms)
 
 
-def _forms(told: Completions, first: int) -> list[int]:
-    """The spellings `first` and the one behind it, or one of them where its tokens stand in the
-    other's: it would be counted twice."""
-    long, short = sorted((first, first + 1), key=lambda i: -len(told.targets[i]))
-    a, b = tuple(told.targets[long]), tuple(told.targets[short])
+def _mean(values: Iterable[float], remark: str = "") -> Scored:
+    try:
+        return Scored(fmean(values), reason=remark)
+    except OverflowError:
+        return Scored.none(TOO_LARGE)
+
+
+def _relaxed(told: Completions, sizes: Mapping[int, int], config: RelaxedConfig) -> float:
+    entropy, last = relaxed_cross_entropy(told.drawn, list(sizes), config.best, config.weighted)
+    if config.scorer == "relaxed-cross-entropy":
+        return entropy
+    return math.exp(entropy / (last + next(iter(sizes.values()))))
+
+
+def _forms(told: Completions, first: int) -> dict[int, int]:
+    """How many tokens the spellings `first` and the one behind it have; one of them alone where its
+    tokens stand in the other's: it would be counted twice."""
+    sizes = {i: len(told.targets[i]) for i in (first, first + 1)}
+    long, short = sorted(sizes, key=lambda i: -sizes[i])
+    a, b = (tuple(told.targets[i]) for i in (long, short))
     if any(a[i : i + len(b)] == b for i in range(len(a) - len(b) + 1)):
-        return [short]
-    return [first, first + 1]
+        return {short: sizes[short]}
+    return sizes
 
 
 def relaxed_cross_entropy(
@@ -237,16 +195,12 @@ def relaxed_cross_entropy(
     for i, place in enumerate(longest):
         behind: dict[tuple[int, ...], tuple[float, float]] = {}
         for one in (one for one in drawn if len(one.places) > i):
-            own, target = math.fsum(one.log_p[:place]), _total(one, forms, i)
-            behind[tuple(one.tokens[:place])] = own, target
+            target = np.logaddexp.reduce([one.targets[form][i] for form in forms])
+            behind[tuple(one.tokens[:place])] = math.fsum(one.log_p[:place]), float(target)
         chosen = sorted(behind.values(), reverse=True)[:best]
         logs = [target + (own if weighted else 0.0) for own, target in chosen]
         entropy, last = entropy - float(np.logaddexp.reduce(logs)), place
     return entropy, last
-
-
-def _total(one: Drawn, forms: Sequence[int], place: int) -> float:
-    return float(np.logaddexp.reduce([one.targets[form][place] for form in forms]))
 
 
 def expected_occurrences(drawn: Sequence[Drawn], sizes: Mapping[int, int], draws: Draws) -> float:

@@ -35,7 +35,7 @@ from judgebench.scorers.embedding import bertscore, moverscore
 from judgebench.scorers.fit import check_fits, fitted_judges
 from judgebench.scorers.kept import KeptScores
 from judgebench.scorers.learned import learned, radgraph
-from judgebench.scorers.likelihood import Completed, Perplexity
+from judgebench.scorers.likelihood import Likelihood
 from judgebench.scorers.ngram import Ngram
 from judgebench.scorers.scorer import Scorer
 from judgebench.scorers.simple import Column, Simple
@@ -66,10 +66,8 @@ def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -
             return learned(config, answers, beside)
         case RadGraphConfig():
             return radgraph(config, answers, beside)
-        case PerplexityConfig():
-            return Perplexity(config, answers, beside)
-        case RelaxedConfig() | OccurrencesConfig():
-            return Completed(config, answers, beside)
+        case PerplexityConfig() | RelaxedConfig() | OccurrencesConfig():
+            return Likelihood(config, answers, beside)
     raise TypeError(type(config))
 
 
@@ -113,7 +111,7 @@ def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
         return opened[key]
 
     listed = [entry for entry in _entries(bench) if isinstance(entry, ScorerEntry)]
-    scorings = [Scoring(entry.name, kept(entry.how)) for entry in listed]
+    scorings = [Scoring(entry.name, kept(entry.how), entry.hosts) for entry in listed]
     return [*scorings, *fitted_judges(bench, folder.path / FOLDER, kept)]
 
 
@@ -125,8 +123,9 @@ class Scoring:
     needs: Sequence[str] = ()
     notes: Sequence[str] = ()
 
-    def __init__(self, name: str, kept: KeptScores) -> None:
+    def __init__(self, name: str, kept: KeptScores, hosts: Sequence[str] = ()) -> None:
         self.name, self._kept, self.signature = name, kept, kept.signature
+        self.hosts = hosts  # that it contacts
         self.more: Mapping[str, Any] = {"better": kept.scorer.better}
 
     def describe(self) -> Mapping[str, Any]:

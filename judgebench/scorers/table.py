@@ -77,7 +77,8 @@ class Scores(Shown):
             mean, *ends = (found.find(s, judge=name) for s in ("mean", "lowest", "highest"))
             texts = (*(format_number(end.value) for end in ends), mean.n, mean.n_missing)
             cells.append((Cell(name), Cell(estimate=mean), *(Cell(str(text)) for text in texts)))
-            said.append(f"{name} is {'|'.join(f'{k}:{v}' for k, v in about.items())}.")
+            told = "|".join(f"{k}:{v}" for k, v in about.items() if k != "runtime")
+            said.append(f"{name} is {told}.")
             for row in found.select(statistic="reason", judge=name):
                 said.append(f"{name}: {counted(row.estimate.n, 'answer')}: {row['why']}.")
         table = Table("scores", "Scores", _HEADINGS, tuple(cells))

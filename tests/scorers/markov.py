@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from judgebench.backends.contract import Draws, Message, Reply, Request, Weigher
-from judgebench.backends.label_tree import Branch, Floats
-from judgebench.backends.likelihood import TokenWeigher, passes_of
+from judgebench.backends.label_tree import Floats
+from judgebench.backends.likelihood import TokenWeigher
 
 LETTERS = "^ab ."  # the first begins every text; the last ends a completion
 END = LETTERS.index(".")
@@ -65,9 +65,6 @@ class Chain:
         while len(found) < most and (last := int(rng.choice(len(LETTERS), p=NEXT[last]))) != END:
             found.append(last)
         return found
-
-    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
-        return passes_of(self, texts)
 
 
 def completions(last: int, most: int) -> Iterator[tuple[list[int], float]]:

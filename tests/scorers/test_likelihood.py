@@ -211,7 +211,7 @@ def test_the_signature_holds_what_numbers_depend_on() -> None:
     assert plain.about["prefix"] == (
         "before a text alone BOS, else EOS; before a text given what the tokenizer puts there"
     )
-    assert plain.about["model"] == {"engine": "chain"}
+    assert plain.about["engine"] == "chain"
     ways = ({}, {"stride": 16}, {"best": 10}, {"samples": 100}, {"given": "nothing"})
     made = {signature_of(opened("relaxed-perplexity", **how)) for how in ways}
     assert len(made) == 5

@@ -1,0 +1,106 @@
+"""What does it save to weigh a target at every place of a completion in one forward pass?
+
+A model, run by transformers in this process, draws completions of a question. A target is then
+weighed behind every `--stride` tokens of each: once by the tree whose branches hang at all places
+(`backends/tree_reader.py`), once by a plain pass over the whole text for each place, as an engine
+without such trees does it (and one more that tells the completion's own probabilities). Both are
+timed in turn on the same completions, in seconds of processor time; they must say the same.
+
+    pip install 'judgebench[transformers]'
+    python benchmarks/likelihood.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from statistics import median
+
+from judgebench.backends.checkpoint import ChatEncoder, load
+from judgebench.backends.contract import Message
+from judgebench.backends.label_tree import Branch
+from judgebench.backends.likelihood import passes_of
+from judgebench.backends.tree_reader import Prefix, TreeReader, plain_log_p
+from judgebench.backends.weights import fetch
+
+QUESTION = "What is the likely diagnosis behind kidney stones after high doses of vitamin D?"
+TARGET = "Vitamin D toxicity"
+
+Hung = tuple[list[int], list[Branch]]  # a text, and what is weighed in it
+
+
+class PlainPasses:
+    """Reads every text whole."""
+
+    window = 1 << 30
+
+    def __init__(self, model: object) -> None:
+        self.model = model
+
+    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> list[object]:
+        return [plain_log_p(self.model, ids, start) for ids, start in texts]
+
+
+def main() -> None:
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", help="GGUF file, folder or hub name (default: SmolLM2)")
+    parser.add_argument("--tokens", type=int, default=256, help="of a completion")
+    parser.add_argument("--stride", type=int, nargs="*", default=[8, 16])
+    parser.add_argument("--completions", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="a smoke test")
+    asked = parser.parse_args()
+    tokens, count = (32, 1) if asked.quick else (asked.tokens, asked.completions)
+    torch.set_num_threads(asked.threads)
+    name = asked.model or str(fetch("smollm2"))
+    model, tokenizer = load(name, dtype="float32")
+    encoder = ChatEncoder(tokenizer, name)
+    prompt = encoder.ids(encoder.chat((Message("user", QUESTION),)))
+    torch.manual_seed(0)
+    with torch.inference_mode():
+        drawn = model.generate(
+            torch.tensor([prompt] * count), do_sample=True, min_new_tokens=tokens,
+            max_new_tokens=tokens, attention_mask=torch.ones((count, len(prompt))),
+        ).tolist()  # fmt: skip
+    target = tuple(encoder.ids(f" {TARGET}"))
+    print(f"{count} completions of {tokens} tokens, prompt {len(prompt)}, target {len(target)}")
+    print("stride  places  plain passes s  one pass s  ratio  furthest apart")
+    for stride in asked.stride:
+        texts = [(text, hung(text, len(prompt), target, stride)) for text in drawn]
+        slow, fast, apart = compared(model, texts)
+        places = tokens // stride + 1
+        print(
+            f"{stride:6}  {places:6}  {slow:14.2f}  {fast:10.2f}  {slow / fast:5.1f}  {apart:.1e}"
+        )
+
+
+def hung(text: list[int], start: int, target: tuple[int, ...], stride: int) -> list[Branch]:
+    """The completion's own tokens, and the target behind every `stride` of them."""
+    own = [Branch(i, (text[i],)) for i in range(start, len(text))]
+    return own + [Branch(place, target) for place in range(start, len(text) + 1, stride)]
+
+
+def compared(model: object, texts: Sequence[Hung]) -> tuple[float, float, float]:
+    """Median seconds of a completion in both ways, and how far the two are apart at most."""
+    import torch
+
+    slow, fast, apart = [], [], 0.0
+    reader = TreeReader(model, Prefix([], []))
+    with torch.inference_mode():
+        reader.hung(*texts[0])  # the prompt is read once, outside the clock of both
+        for text, branches in texts:
+            began = time.process_time()
+            plain = passes_of(PlainPasses(model), [(text, branches)])[0]
+            slow.append(time.process_time() - began)
+            began = time.process_time()
+            found = reader.hung(text, branches)
+            fast.append(time.process_time() - began)
+            apart = max(apart, float(abs(found - plain).max()))
+    return median(slow), median(fast), apart
+
+
+if __name__ == "__main__":
+    main()
