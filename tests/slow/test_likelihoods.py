@@ -143,6 +143,14 @@ def test_completions_are_weighed_as_whole_texts_are(weigher: Weigher) -> None:
     again = weigher.draw(asked, [" Paris", "the city of Paris"], draws)
     assert [one.tokens for one in again.drawn] == [one.tokens for one in told.drawn]
     assert len({tuple(one.tokens) for one in told.drawn}) == 3
+    engine = weigher._model  # type: ignore[attr-defined]
+    assert engine._tree_reach > 0
+    engine._tree_reach = 0  # as of a model that takes no mask of a tree
+    plain = weigher.draw(asked, [" Paris", "the city of Paris"], draws)
+    for one, other in zip(told.drawn, plain.drawn, strict=True):
+        assert one.tokens == other.tokens
+        assert one.log_p == pytest.approx(other.log_p, abs=1e-3)
+        assert np.array(one.targets) == pytest.approx(np.array(other.targets), abs=1e-3)
     at_0 = {round(one.targets[1][0], 3) for one in told.drawn}
     assert at_0 == {round(sums(weigher, [(asked, "the city of Paris")])[0], 3)}
 
