@@ -43,8 +43,6 @@ class PlainPasses:
 
 
 def main() -> None:
-    import torch
-
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", help="GGUF file, folder or hub name (default: SmolLM2)")
     parser.add_argument("--tokens", type=int, default=256, help="of a completion")
@@ -53,6 +51,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="a smoke test")
     asked = parser.parse_args()
+    import torch
+
     tokens, count = (32, 1) if asked.quick else (asked.tokens, asked.completions)
     torch.set_num_threads(asked.threads)
     name = asked.model or str(fetch("smollm2"))
