@@ -34,9 +34,11 @@ class Columns:
         return [c for c, cells in self.cells.items() if any(cells) and all(map(_fits, cells))]
 
     def scores(self, *aside: str | None) -> list[str]:
-        """The columns of numbers that may be scores: neither ids nor those named `aside`."""
+        """The columns that may be scores: neither ids nor those named `aside`, and most of what
+        they hold is numbers, so that a slip in a cell is reported and does not hide a column."""
         ids = [*_NO_SCORES, *aside, roles_by_name(self.cells).get("item_id")]
-        return [column for column in self.numeric() if column not in ids]
+        held = {c: [*map(_fits, filter(None, cells))] for c, cells in self.cells.items()}
+        return [c for c, fits in held.items() if 2 * sum(fits) > len(fits) and c not in ids]
 
     def numbers(self, *columns: str) -> FloatArray:
         """(rows, columns), NaN where a cell is blank or `nan`. Raises SetupError with every cell

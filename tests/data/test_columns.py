@@ -40,3 +40,11 @@ def test_columns_that_are_missing_and_files_that_are(tmp_path) -> None:
 def test_ids_and_what_counts_runs_are_no_scores() -> None:
     frame = pd.DataFrame({"row": [2, 3], "item_id": [1, 2], "seed": [0, 1], "x": [0.5, 1], "y": 1})
     assert read_columns(frame).scores("y") == ["x"]
+
+
+def test_a_slip_in_a_cell_is_reported_and_hides_no_column() -> None:
+    frame = pd.DataFrame({"system": ["a", "b", "c"], "x": ["1", "2", "2,5"], "y": [1, 2, 3]})
+    found = read_columns(frame)
+    assert found.scores() == ["x", "y"]
+    with pytest.raises(SetupError, match="x: is no number; found 2,5"):
+        found.numbers(*found.scores())
