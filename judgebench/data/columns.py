@@ -40,6 +40,13 @@ class Columns:
         held = {c: [*map(_fits, filter(None, cells))] for c, cells in self.cells.items()}
         return [c for c, fits in held.items() if 2 * sum(fits) > len(fits) and c not in ids]
 
+    def filled(self, column: str) -> Sequence[str]:
+        """The texts (rows,) of a column. Raises SetupError with every cell that is blank."""
+        cells = list(zip(self.lines, self.cells[column], strict=True))
+        if wrong := [Problem("is blank", self.file, n, column) for n, cell in cells if not cell]:
+            raise SetupError(wrong)
+        return self.cells[column]
+
     def numbers(self, *columns: str) -> FloatArray:
         """(rows, columns), NaN where a cell is blank or `nan`. Raises SetupError with every cell
         that holds no finite number."""

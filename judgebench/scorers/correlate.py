@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from itertools import product
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,9 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     SetupError with every problem of the tables.
     """
     averages = {name: of for name, of in more.items() if isinstance(of, Mapping)}
-    if nothing := [name for name, of in averages.items() if not sum(of.values())]:
-        raise SetupError(Problem("the weights add up to 0", field=", ".join(nothing)))
+    totals = {name: sum(of.values()) for name, of in averages.items()}
+    if nothing := [name for name, total in totals.items() if not total or not isfinite(total)]:
+        raise SetupError(Problem("the weights add up to 0 or no number", field=", ".join(nothing)))
     made = {f"{name}{end}" for name in more if name not in averages for end in _RATINGS}
     parts = [column for of in averages.values() for column in of]
     needed = [*(column for column in roles.against if column not in {*averages, *made}), *parts]
@@ -96,7 +98,7 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
         numbers[name] = -numbers[name]
     own = [name for name in numbers if name in shown]
     for name, of in averages.items():
-        numbers[name] = sum(w * numbers[c] for c, w in of.items()) / sum(of.values())
+        numbers[name] = sum(w * numbers[c] for c, w in of.items()) / totals[name]
     if len({*own, *averages}) < 2:
         raise SetupError(Problem("needs two columns of numbers", read.file))
     pairs = [
@@ -104,8 +106,9 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
         for one in roles.against
         for other in (*own, *averages)
         if other not in (*roles.against, *averages.get(one, ()))
+        and one not in averages.get(other, ())
     ]
-    groups = _codes(read.cells[roles.group]) if roles.group else np.arange(len(systems))
+    groups = _codes(read.filled(roles.group)) if roles.group else np.arange(len(systems))
     clusters, ranked = Clusters(groups, int(groups.max(initial=-1)) + 1), bool(roles.group)
     codes = _codes(systems) if roles.system else None
     of_items = partial(_over_items, groups=clusters, systems=codes)

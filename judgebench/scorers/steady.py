@@ -196,7 +196,7 @@ def table_rows(
         raise SetupError(lacking)
     held: dict[Unit, list[int]] = {}
     systems = columns.cells.get(system, [""] * len(columns.lines))
-    for row, (who, asked) in enumerate(zip(systems, columns.cells[group], strict=True)):
+    for row, (who, asked) in enumerate(zip(systems, columns.filled(group), strict=True)):
         held.setdefault((who, asked, asked), []).append(row)
     repeats, x = repeats_of(ANSWERS, held.items()), columns.numbers(*names)
     negative = [c for c, one in zip(names, x.T, strict=True) if c in ratio and (one < 0).any()]

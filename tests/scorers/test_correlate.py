@@ -104,6 +104,8 @@ def test_an_average_is_not_held_against_its_parts(call, tmp_path: Path) -> None:
     mean = (3 * TABLE["closed"] + TABLE["open"]) / 4
     assert one == pytest.approx(stats.pearsonr(mean, TABLE["bits"])[0])
     assert "all" not in found.results.values("judge", "redundancy")
+    turned = jb.correlate(TABLE, ["closed"], more=more).results
+    assert turned.values("judge", "correlation") == ["open", "bits", "perplexity"]
     weights = ("--weights", "all=closed:3, open:1")
     code, out, _ = call("correlate", str(written(tmp_path)), "--against", "all", *weights, "--json")
     rows = json.loads(out)["correlations"]
@@ -184,7 +186,8 @@ def test_items_are_looked_at_at_three_levels() -> None:
         ({"scores": ["o*", "x*"]}, "column: fits no column; found x\\*; allowed: closed"),
         ({"more": {"m": {"clozed": 1}}}, "clozed: the column is missing"),
         ({"group": "question"}, "question: the column is missing"),
-        ({"more": {"m": {"open": 1, "closed": -1}}}, "m: the weights add up to 0"),
+        ({"more": {"m": {"open": 1, "closed": -1}}}, "m: the weights add up to 0 or no number"),
+        ({"more": {"m": {"open": float("nan")}}}, "m: the weights add up to 0 or no number"),
     ],
 )
 def test_what_is_wrong_is_said(given: dict[str, object], message: str) -> None:
@@ -196,6 +199,14 @@ def test_a_system_with_two_rows_needs_a_group(tmp_path: Path) -> None:
     path = written(tmp_path, pd.concat([TABLE, TABLE.head(1)]))
     with pytest.raises(jb.SetupError, match="the system has two rows; --group names the items"):
         jb.correlate(path)
+
+
+def test_every_item_has_a_question() -> None:
+    some = TABLE.assign(question=["a", "", "a", "b", " ", *"bccc"[: len(TABLE) - 5]])
+    with pytest.raises(jb.SetupError, match=r"(?s)3: question: is blank.*6: question: is blank"):
+        jb.correlate(some, group="question")
+    with pytest.raises(jb.SetupError, match=r"(?s)3: question: is blank.*6: question: is blank"):
+        jb.consistency(some, group="question")
 
 
 def test_a_winner_who_did_not_play(tmp_path: Path) -> None:
