@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from judgebench.results.shown import Shown
     from judgebench.runner.bench import Bench
     from judgebench.scorers.correlate import Correlations
+    from judgebench.scorers.steady_part import Consistency
     from judgebench.scorers.table import Scores
 
 Given: TypeAlias = "pd.DataFrame | str | Path"
@@ -269,7 +270,7 @@ def consistency(
     ratio: Sequence[str] = (),
     standard_error: float | None = None,
     resampling: Resampling = DEFAULT_RESAMPLING,
-) -> Shown:
+) -> Consistency:
     """How much of the scores in a table is noise: rows of the same `group` (the question) and
     `system` are runs, in their order. Where these are not given, columns are known by their names.
 
@@ -290,7 +291,7 @@ def consistency(
 
     columns = read_columns(table, filter(None, [group, system, *scores, *ratio]))
     rows = table_rows(columns, (group, system), scores, ratio, standard_error, resampling)
-    return Consistency(Results(tuple(rows)))
+    return Consistency(Path(columns.file).stem, Results(tuple(rows)), len(columns.lines))
 
 
 def correlate(
@@ -461,12 +462,12 @@ def analyse(study: Study, rule: DecisionRule | str | Path | None = None) -> dict
 
 
 def report(
-    study: Study | Comparison | Correlations,
+    study: Study | Comparison | Correlations | Consistency,
     folder: str | Path,
     rule: DecisionRule | str | Path | None = None,
 ) -> Mapping[str, Path]:
-    """Write the report of a study, of a comparison or of correlations: one HTML page, Markdown,
-    LaTeX, CSV and figures.
+    """Write the report of a study, a comparison, correlations or consistency: one HTML page,
+    Markdown, LaTeX, CSV and figures.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one

@@ -66,16 +66,14 @@ def consistency(
 ) -> None:
     """How much of a score is noise? Rows of one question and system are runs of the same."""
     from judgebench import api
-    from judgebench.report.place import write_in_place
 
     output = Output(verbose, quiet, as_json)
     found = api.consistency(
         file, group=group or "", system=system or "", scores=column or (),
         ratio=ratio or (), standard_error=standard_error,
     )  # fmt: skip
-    n = int(found.results.find("units").value or 0)
-    written = write_in_place([found.part], to, name=file.stem, answers=n)[0] if to else {}
-    show({"consistency": found}, file.stem, output, written)
+    written = api.report(found, to) if to else {}
+    show({"consistency": found}, found.name, output, written)
 
 
 def answers(

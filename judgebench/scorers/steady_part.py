@@ -39,9 +39,11 @@ _EDGE = 0.1
 
 @dataclass(frozen=True, repr=False)
 class Consistency(Shown):
-    """How steady the scores of a table are; `steady` describes the rows."""
+    """How steady the scores of a table with so many answers are; `steady` describes the rows."""
 
+    name: str
     rows: Results
+    n_answers: int
 
     @property
     def part(self) -> Part:

@@ -115,6 +115,11 @@ def test_the_command_prints_and_writes_the_same(call, tmp_path) -> None:
     assert (code, err) == (0, "")
     assert "Is one answer enough?" in out
     assert (tmp_path / "out" / "report.html").is_file()
+    first = jb.consistency(table().head(60), group="question")
+    with pytest.warns(
+        UserWarning, match="holds the report of 450 answers .* of 60, is in .*out-60"
+    ):
+        jb.report(first, tmp_path / "out")
     code, out, _ = call(*asked, "--json")
     rows = json.loads(out)["consistency"]
     assert {row["judge"] for row in rows} == {"", "chrf", "bleu"}
