@@ -32,7 +32,8 @@ class Learner(Protocol):
     taken along."""
 
     needs: Sequence[str]  # judges whose verdicts it reads
-    # Where it calls models, it has `calls`: how often at most to learn once, and for each answer.
+    # Where it calls models, it has `calls`: how often at most to learn once, and for each answer;
+    # and the `hosts` that it contacts, where they are not those of other judges.
 
     def describe(self) -> Mapping[str, Any]:
         """What its verdicts depend on besides what it learns from: recipe, base weights, the
@@ -93,7 +94,6 @@ class LearntJudge:
     """Meets `runner.extension.LearntJudge`: a learner in cells, each in a folder of its own below
     `home`. An altered answer is judged by the cell of what it was made of."""
 
-    parse_retries = 0
     notes: Sequence[str] = ()
 
     def __init__(
@@ -102,7 +102,8 @@ class LearntJudge:
     ) -> None:  # fmt: skip
         self.name, self.kind, self.more, self.needs = name, kind, more, learner.needs
         self.learner, self._material, self._cells = learner, material, cells
-        self.parse_retries = getattr(learner, "parse_retries", 0)
+        self.parse_retries: int = getattr(learner, "parse_retries", 0)
+        self.hosts: Sequence[str] = getattr(learner, "hosts", ())
         self._cell_of = np.full(len(material.answers), -1, dtype=np.int64)
         self._trained: list[TrainingSet] = [
             material.training(cell.train, cell.judged) for cell in cells
@@ -154,7 +155,7 @@ class LearntJudge:
             return folder
         assert self._work is not None
         for metric, labels in train.labels.items():
-            if len(set(labels[labels >= 0].tolist())) < 1:
+            if not (labels >= 0).any():
                 raise SetupError(f"{self.name}: no label of {metric} to learn from in {cell.name}")
         folder.mkdir(parents=True, exist_ok=True)
         self._work.progress.say(f"{self.name}: learns from {len(train):,} answers ({cell.name})")
@@ -174,7 +175,9 @@ class LearntJudge:
         """What it has yet to learn and to judge, in words."""
         cells = zip(self._cells, self._trained, strict=True)
         left = [len(t) for c, t in cells if not (self._home / c.name / LEARNT).exists()]
-        sizes = f" from {min(left):,} to {max(left):,} answers" if left else ""
+        least, most = min(left, default=0), max(left, default=0)
+        sizes = f"{least:,} to " if least < most else ""
+        sizes = f" from {sizes}{counted(most, 'answer')}" if left else ""
         n = int((self._cell_of >= 0).sum())
         to_learn, an_answer = getattr(self.learner, "calls", (0, 0))
         calls = len(left) * to_learn + n * an_answer

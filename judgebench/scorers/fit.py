@@ -40,8 +40,8 @@ class Cuts:
 
     needs: Sequence[str] = ()
 
-    def __init__(self, kept: KeptScores, rubric: Rubric) -> None:
-        self._kept, self._rubric = kept, rubric
+    def __init__(self, kept: KeptScores, rubric: Rubric, hosts: Sequence[str] = ()) -> None:
+        self._kept, self._rubric, self.hosts = kept, rubric, hosts
 
     def describe(self) -> Mapping[str, Any]:
         about = dict(self._kept.scorer.about)
@@ -105,7 +105,7 @@ def fitted_judges(
     gather = Gathered(str(bench.file))
     judges = [
         LearntJudge(
-            entry.name, Cuts(kept(entry.how), own.rubric), own, cells, home,
+            entry.name, Cuts(kept(entry.how), own.rubric, entry.hosts), own, cells, home,
             kind="control" if isinstance(entry.how, SimpleConfig) else "judge",
             more={"folds": folds_told(own, cells)},
         )

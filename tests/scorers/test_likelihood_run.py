@@ -48,6 +48,25 @@ def test_a_run_scores_by_a_server_and_asks_nothing_twice(tmp_path: Path) -> None
     assert scores(run.judged.verdicts, study.answers) == pytest.approx(expected)
 
 
+def test_the_hosts_of_a_judge_that_follows_from_a_score_are_noted(tmp_path: Path) -> None:
+    with Completions(server("prompt_logprobs")) as at:
+        url = {"base_url": at.base_url}
+        bench = bench_of(tmp_path, backend="openai-compatible:m", settings=url)
+        told = json.loads(bench.read_text())
+        fit = {"metric": "politeness", "folds": 3}
+        told["judges"] = [{"name": "fitted", "fit": fit, **told.pop("scorers")[0]}]
+        bench.write_text(json.dumps(told))
+        texts = [f"i{i},{'ab'[: i + 1] * (i + 1)},{text}" for i, text in enumerate(TEXTS)]
+        answers = "\n".join(["item_id,question,text", *texts]) + "\n"
+        (tmp_path / "answers.csv").write_text(answers)
+        labels = [f"i{i},x,{label}" for i, label in enumerate(("Polite", "Impolite", "Polite"))]
+        rows = ["item_id,annotator,politeness", *labels]
+        (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n")
+        jb.run(bench, tmp_path / "run")
+        manifest = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert manifest["hosts"] == [host_of(at.base_url)]
+
+
 def test_a_scorer_that_asks_another_machine_is_refused_with_the_judges(tmp_path: Path) -> None:
     bench = bench_of(tmp_path, backend="openai-compatible:m@http://192.0.2.1:8000/v1")
     with pytest.raises(SetupError) as refused:

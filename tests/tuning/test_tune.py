@@ -286,8 +286,8 @@ def test_a_dry_run_says_what_would_be_learnt(call, tmp_path: Path) -> None:  # t
     bench = write_bench(tmp_path, SYS, more="tuning: {folds: 4}")
     code, out, _ = call("tune", bench, "--run", tmp_path / "run", "--dry-run")
     assert code == 0
-    assert "who-wrote-it: learns 4 times from 30 to 30 answers, judges 40 answers." in out
-    assert "who-wrote-it~in-sample: learns 1 time from 40 to 40 answers, judges 40 answers." in out
+    assert "who-wrote-it: learns 4 times from 30 answers, judges 40 answers." in out
+    assert "who-wrote-it~in-sample: learns 1 time from 40 answers, judges 40 answers." in out
     assert not (tmp_path / "run").exists()
 
 
@@ -342,9 +342,7 @@ def test_a_dry_run_counts_the_calls_of_judges_that_ask_models(call, tmp_path: Pa
     bench = write_bench(tmp_path, judges)
     _, out, _ = call("run", bench, "--run", tmp_path / "run", "--dry-run")
     said = " ".join(out.split())
-    learns = (
-        "shots: learns 5 times from 32 to 32 answers, judges 40 answers, with up to 40 calls of"
-    )
+    learns = "shots: learns 5 times from 32 answers, judges 40 answers, with up to 40 calls of"
     assert f"{learns} a model." in said
 
 
