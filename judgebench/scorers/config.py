@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import Field, RootModel, field_validator
@@ -62,17 +62,22 @@ class SimpleConfig(ScorerConfig):
 
 class ReferencesConfig(ScorerConfig):
     """What scorers have in common that compare an answer with references: its reference, or each
-    text of a list in its place, and those in `reference_columns`. `references` says what the
-    score against several is: `max` (the best of their scores) or `mean`."""
+    text of a list in its place, and those in `reference_columns`."""
 
     reference_columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
 
 
-class RougeConfig(ReferencesConfig):
+class PairsConfig(ReferencesConfig):
+    """What scorers have in common that read an answer with each reference in turn: `references`
+    says what the score against several is, `max` (the best of their scores) or `mean`."""
+
+    references: Literal["max", "mean"] = "max"
+
+
+class RougeConfig(PairsConfig):
     """ROUGE, F1. With `stemmer` words are compared by their stems."""
 
     scorer: Literal["rouge-1", "rouge-2", "rouge-l"]
-    references: Literal["max", "mean"] = "max"
     stemmer: bool = False
 
 
@@ -84,18 +89,11 @@ class SacrebleuConfig(ReferencesConfig):
     references: Literal["joint", "max", "mean"] = "joint"
 
 
-class MeteorConfig(ReferencesConfig):
+class MeteorConfig(PairsConfig):
     """METEOR; its synonyms need the data of WordNet."""
 
     scorer: Literal["meteor"]
-    references: Literal["max", "mean"] = "max"
     synonyms: bool = True
-
-
-class PairsConfig(ReferencesConfig):
-    """What scorers have in common that read an answer with each reference in turn."""
-
-    references: Literal["max", "mean"] = "max"
 
 
 class BertScoreConfig(PairsConfig):
@@ -203,21 +201,14 @@ class OccurrencesConfig(DrawnConfig):
     scorer: Literal["expected-occurrences"]
 
 
-SIMPLE = ("length", "random-number", "question-overlap")
+_FAMILIES = (
+    ColumnConfig, RougeConfig, SacrebleuConfig, MeteorConfig, BertScoreConfig, MoverScoreConfig,
+    LearnedConfig, RadGraphConfig, PerplexityConfig, RelaxedConfig, OccurrencesConfig, SimpleConfig,
+)  # fmt: skip
 MODELS: Mapping[str, type[ScorerConfig]] = {
-    "column": ColumnConfig,
-    **dict.fromkeys(("rouge-1", "rouge-2", "rouge-l"), RougeConfig),
-    **dict.fromkeys(("bleu", "chrf", "chrf++", "ter"), SacrebleuConfig),
-    "meteor": MeteorConfig,
-    "bertscore": BertScoreConfig,
-    "moverscore": MoverScoreConfig,
-    "learned": LearnedConfig,
-    "radgraph": RadGraphConfig,
-    **dict.fromkeys(("bits-per-byte", "byte-perplexity", "word-perplexity"), PerplexityConfig),
-    **dict.fromkeys(("relaxed-perplexity", "relaxed-cross-entropy"), RelaxedConfig),
-    "expected-occurrences": OccurrencesConfig,
-    **dict.fromkeys(SIMPLE, SimpleConfig),
+    name: model for model in _FAMILIES for name in get_args(model.model_fields["scorer"].annotation)
 }
+SIMPLE = tuple(name for name, model in MODELS.items() if model is SimpleConfig)
 ABOUT: Mapping[str, str] = {
     "column": "numbers of a column of the data, computed elsewhere",
     "rouge-1": "ROUGE: words shared with the reference (F1, 0 to 1)",

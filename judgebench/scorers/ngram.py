@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.records import Answer
 from judgebench.scorers.config import MeteorConfig, RougeConfig, SacrebleuConfig
-from judgebench.scorers.references import about_columns, over_references, references_of
-from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, Scored
+from judgebench.scorers.pairs import PairScorer, about_of
+from judgebench.scorers.references import references_of
+from judgebench.scorers.scorer import Scored
 
 _ROUGE = {"rouge-1": ("rouge1", 1), "rouge-2": ("rouge2", 2), "rouge-l": ("rougeL", 1)}
 _UNREAD = "the {} has {} of a-z and 0-9, which alone ROUGE reads"
@@ -28,54 +29,38 @@ class _Measure(NamedTuple):
     least: int = 1
 
 
-class Ngram:
+def ngram(
+    config: RougeConfig | SacrebleuConfig | MeteorConfig, answers: Sequence[Answer]
+) -> PairScorer:
     """ROUGE (Lin 2004; F1), BLEU (Papineni et al. 2002), chrF and chrF++ (Popovic 2015, 2017), TER
     (Snover et al. 2006) or METEOR (Lavie and Agarwal 2007), as their libraries compute them for a
-    single text. A `Scorer`."""
+    single text.
 
-    def __init__(
-        self, config: RougeConfig | SacrebleuConfig | MeteorConfig, answers: Sequence[Answer]
-    ) -> None:
-        """Raises MissingExtra without the library, and SetupError for a column of references that
-        the data lacks and for METEOR's synonyms without WordNet."""
-        columns = about_columns(answers, config.reference_columns)
-        self._columns, self._rule = config.reference_columns, config.references
-        package = "sacrebleu" if isinstance(config, SacrebleuConfig) else "rouge-score"
-        try:
-            self._measure = _measure(config)
-        except ImportError as error:
-            raise MissingExtra(f"the scorer {config.scorer}", "scorers", package) from error
-        self.better: Better = "lower" if config.scorer == "ter" else "higher"
-        self.at_once = 8 if config.scorer == "ter" else 256  # TER may take seconds for long texts
-        self.about: Mapping[str, Any] = {
-            "scorer": config.scorer, "signature": self._measure.signature,
-            "references": self._rule, **columns,
-        }  # fmt: skip
+    Raises MissingExtra without the library, and SetupError for a column of references that the data
+    lacks and for METEOR's synonyms without WordNet."""
+    about = about_of(config, answers)
+    package = "sacrebleu" if isinstance(config, SacrebleuConfig) else "rouge-score"
+    try:
+        score, signature, n_words, least = _measure(config)
+    except ImportError as error:
+        raise MissingExtra(f"the scorer {config.scorer}", "scorers", package) from error
+    few = "no word" if least == 1 else f"fewer than {least} words"
 
-    def key(self, answer: Answer) -> Any:
-        return [answer.text, references_of(answer, self._columns)]
-
-    def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
-        return [self._one(a.text, references_of(a, self._columns)) for a in answers]
-
-    def _one(self, text: str, references: Sequence[str]) -> Scored:
-        score, _, n_words, least = self._measure
-        read = [reference for reference in references if n_words(reference) >= least]
-        if not text.strip():
-            return Scored.none(EMPTY_ANSWER)
-        if not references:
-            return Scored.none(NO_REFERENCE)
-        if not n_words(text):
+    def one(answer: Answer, reference: str) -> Scored:
+        if not n_words(answer.text):
             return Scored.none(_UNREAD.format("answer", "no word"))
-        if not read:
-            few = "no word" if least == 1 else f"fewer than {least} words"
+        if n_words(reference) < least:
             return Scored.none(_UNREAD.format("reference", few))
-        if self._rule == "joint":
-            return Scored(score(text, read))
-        return Scored(over_references([score(text, [r]) for r in read], self._rule, self.better))
+        joint = config.references == "joint"
+        all_of_them = references_of(answer, config.reference_columns) if joint else [reference]
+        return Scored(score(answer.text, all_of_them))
 
-    def close(self) -> None:
-        """Nothing to give back."""
+    return PairScorer(
+        config, {"scorer": config.scorer, "signature": signature, **about},
+        lambda pairs: [one(*pair) for pair in pairs], lambda: None,
+        "lower" if config.scorer == "ter" else "higher",
+        8 if config.scorer == "ter" else 256,  # TER may take seconds for long texts
+    )  # fmt: skip
 
 
 def _measure(config: RougeConfig | SacrebleuConfig | MeteorConfig) -> _Measure:

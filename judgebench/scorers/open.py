@@ -36,7 +36,7 @@ from judgebench.scorers.fit import check_fits, fitted_judges
 from judgebench.scorers.kept import KeptScores
 from judgebench.scorers.learned import learned, radgraph
 from judgebench.scorers.likelihood import Likelihood
-from judgebench.scorers.ngram import Ngram
+from judgebench.scorers.ngram import ngram
 from judgebench.scorers.scorer import Scorer
 from judgebench.scorers.simple import Column, Simple
 from judgebench.stats.arrays import IntArray
@@ -57,7 +57,7 @@ def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -
         case SimpleConfig():
             return Simple(config)
         case RougeConfig() | SacrebleuConfig() | MeteorConfig():
-            return Ngram(config, answers)
+            return ngram(config, answers)
         case BertScoreConfig():
             return bertscore(config, answers, beside)
         case MoverScoreConfig():

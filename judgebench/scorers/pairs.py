@@ -12,7 +12,7 @@ from typing import Any
 from judgebench.backends.checkpoint import identify
 from judgebench.errors import MissingExtra
 from judgebench.records import Answer
-from judgebench.scorers.config import PairsConfig
+from judgebench.scorers.config import PairsConfig, SacrebleuConfig
 from judgebench.scorers.references import about_columns, over_references, references_of
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, Scored
 
@@ -23,9 +23,10 @@ _PACKAGES = {"ot": "POT"}  # by the module to import
 @dataclass(frozen=True)
 class PairScorer:
     """A `Scorer` of pairs. Pairs without a score are passed over where another has one. Where it
-    `reads` no reference, each answer is one pair, with an empty text."""
+    `reads` no reference, each answer is one pair, with an empty text; where all references count
+    `joint`, with the first."""
 
-    config: PairsConfig
+    config: PairsConfig | SacrebleuConfig
     about: Mapping[str, Any]
     scored: Callable[[Sequence[Pair]], Sequence[Scored]]
     close: Callable[[], None]
@@ -38,11 +39,12 @@ class PairScorer:
         return [answer.text, self._references(answer), *asked]
 
     def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
+        most = 1 if self.config.references == "joint" else None
         places = [
             (row, (answer, reference))
             for row, answer in enumerate(answers)
             if answer.text.strip()
-            for reference in self._references(answer)
+            for reference in self._references(answer)[:most]
         ]
         own: list[list[Scored]] = [[] for _ in answers]
         scored = self.scored([pair for _, pair in places])
@@ -65,7 +67,9 @@ class PairScorer:
         return Scored(value, reason=max((reason for _, reason in had), key=len))
 
 
-def about_of(config: PairsConfig, answers: Sequence[Answer], *modules: str) -> dict[str, Any]:
+def about_of(
+    config: PairsConfig | SacrebleuConfig, answers: Sequence[Answer], *modules: str
+) -> dict[str, Any]:
     """What the scorers of pairs have in common. Raises MissingExtra where one of the `modules` is
     not installed, and SetupError for a column of references that the data lacks."""
     if lacking := [_PACKAGES.get(m, m) for m in modules if find_spec(m) is None]:
