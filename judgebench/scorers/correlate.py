@@ -47,10 +47,6 @@ class Correlations(Shown):
     rows: Results
     n_answers: int
 
-    @property
-    def results(self) -> Results:
-        return self.rows
-
     @cached_property
     def part(self) -> Part:
         from judgebench.scorers.correlate_part import correlations_part

@@ -36,10 +36,6 @@ class BesideHumans(Shown):
     humans: Mapping[str, Severities]
     gaps: tuple[str, ...] = ()
 
-    @property
-    def results(self) -> Results:
-        return self.rows
-
     @cached_property
     def part(self) -> Part:
         from judgebench.scorers.part import scorers_part

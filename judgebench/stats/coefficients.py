@@ -44,20 +44,14 @@ def of_rows(x: FloatArray, y: FloatArray, coefficient: Coefficient, tie: float =
     >>> of_rows(np.array([[0.0, 1, 2]]), np.array([[0.0, 2, 1]]), "pairwise").round(3).tolist()
     [0.667]
     """
-    if coefficient == "kendall":
-        return ranks.tau_b(x, y)
-    if coefficient == "spearman":
-        return ranks.spearman(x, y)
-    if coefficient == "pairwise":
-        i, j = np.triu_indices(x.shape[-1], 1)
-        level = ranks.levels(y)
-        dx = x[..., i] - x[..., j]
-        correct = _is_correct(dx, level[..., i] - level[..., j], max(tie, ranks.TIE))
-        return ratio(correct.sum(axis=-1), len(i))
-    dx, dy = (v - v.mean(axis=-1, keepdims=True) for v in (x, y))
-    varies = (np.ptp(x, axis=-1) > ranks.TIE) & (np.ptp(y, axis=-1) > ranks.TIE)
-    spread = np.sqrt((dx**2).sum(axis=-1) * (dy**2).sum(axis=-1))
-    return np.clip(ratio((dx * dy).sum(axis=-1), np.where(varies, spread, 0)), -1, 1)
+    if coefficient != "pairwise":
+        of = {"pearson": ranks.pearson, "spearman": ranks.spearman, "kendall": ranks.tau_b}
+        return of[coefficient](x, y)
+    i, j = np.triu_indices(x.shape[-1], 1)
+    level = ranks.levels(y)
+    dx = x[..., i] - x[..., j]
+    correct = _is_correct(dx, level[..., i] - level[..., j], max(tie, ranks.TIE))
+    return ratio(correct.sum(axis=-1), len(i))
 
 
 def weighted_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judgebench.stats.arrays import FloatArray, IntArray, check_codes
+from judgebench.stats.ranks import item_ranks, pearson
 
 
 def rises(score: FloatArray, label: IntArray) -> float:
@@ -20,11 +21,7 @@ def rises(score: FloatArray, label: IntArray) -> float:
     >>> rises(np.array([0.9, 0.5, 0.1]), np.array([0, 1, 1])).__round__(3)
     -0.866
     """
-    ranks = [
-        np.searchsorted(ordered, x) + np.searchsorted(ordered, x, "right")
-        for x, ordered in ((score, np.sort(score)), (label, np.sort(label)))
-    ]
-    return 0.0 if any(np.ptp(x) == 0 for x in ranks) else float(np.corrcoef(ranks)[0, 1])
+    return float(np.nan_to_num(pearson(item_ranks(score), item_ranks(label))))
 
 
 def best_cuts(score: FloatArray, label: IntArray, k: int) -> FloatArray:

@@ -12,12 +12,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc, ndtr
+from scipy.special import chdtrc
 
-from judgebench.stats.arrays import FloatArray, ratio
-
-_Z = np.linspace(-10, 10, 1001)  # where the normal density is not 0
-_HALVINGS = 50
+from judgebench.stats.arrays import FloatArray, IntArray, ratio
 
 
 @dataclass(frozen=True)
@@ -69,28 +66,10 @@ def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -
     >>> round(nemenyi_critical_difference(4, 14), 2)
     1.25
     """
-    low, high = 0.0, 1.0
-    while studentized_range_tail(np.array(high), judges) > 1 - level:
-        low, high = high, 2 * high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        beyond = studentized_range_tail(np.array(middle), judges) > 1 - level
-        low, high = (middle, high) if beyond else (low, middle)
-    return high / math.sqrt(2) * math.sqrt(judges * (judges + 1) / (6 * blocks))
+    from scipy.stats import studentized_range
 
-
-def studentized_range_tail(q: FloatArray, k: int) -> FloatArray:
-    """P(Q >= q) for the range Q of k standard normal values, of any shape of q >= 0.
-
-        1 - k integral phi(z) (Phi(z) - Phi(z - q))^(k - 1) dz
-
-    The studentized range with infinite degrees of freedom. Tippett (1925); Hartley (1942), "The
-    Range in Random Samples". By the trapezoid rule, which is exact to rounding for so smooth an
-    integrand.
-    """
-    phi = np.exp(-(_Z**2) / 2) / math.sqrt(2 * math.pi)
-    inside = (ndtr(_Z) - ndtr(_Z - q[..., None])) ** (k - 1)
-    return np.asarray(np.clip(1 - k * (phi * inside).sum(axis=-1) * (_Z[1] - _Z[0]), 0, 1))
+    q = float(studentized_range.ppf(level, judges, math.inf)) / math.sqrt(2)
+    return q * math.sqrt(judges * (judges + 1) / (6 * blocks))
 
 
 def groups(average_ranks: FloatArray, critical_difference: float) -> list[str]:
@@ -122,18 +101,15 @@ def mid_ranks(scores: FloatArray) -> FloatArray:
     return np.asarray(1 + above + (level - 1) / 2)
 
 
-def item_ranks(x: FloatArray) -> FloatArray:
+def item_ranks(x: FloatArray | IntArray) -> FloatArray:
     """Ranks of many items (items,) from the middle, the lowest first, NaN where there is nothing.
 
     >>> item_ranks(np.array([3.0, np.nan, 1, 3])).tolist()
     [0.5, nan, -1.0, 0.5]
     """
-    there = ~np.isnan(x)
-    kind = np.unique(x[there], return_inverse=True)[1]
-    held = np.bincount(kind)
-    found = np.full(len(x), np.nan)
-    found[there] = (np.cumsum(held) - held / 2)[kind] - len(kind) / 2
-    return found
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(x, nan_policy="omit") - ((~np.isnan(x)).sum() + 1) / 2)
 
 
 # A float32 model gives the same text a probability that changes by 1e-7 with its batch.
@@ -176,19 +152,23 @@ def tau_b(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.clip(tau, -1, 1)
 
 
-def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Spearman's rho of each row (...,): Pearson's r of the places, sum dx dy / sqrt(sum dx2 dy2).
+def pearson(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Pearson's r of each row (...,), sum dx dy / sqrt(sum dx2 dy2); NaN where one varies by no
+    more than `TIE`."""
+    dx, dy = (v - v.mean(axis=-1, keepdims=True) for v in (x, y))
+    varies = (np.ptp(x, axis=-1) > TIE) & (np.ptp(y, axis=-1) > TIE)
+    spread = np.sqrt((dx**2).sum(axis=-1) * (dy**2).sum(axis=-1))
+    return np.clip(ratio((dx * dy).sum(axis=-1), np.where(varies, spread, 0)), -1, 1)
 
-    The deviations are from the mean place (k + 1) / 2. NaN where a row is level throughout.
-    Spearman (1904); ties as in Kendall (1945).
+
+def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Spearman's rho of each row (...,): Pearson's r of the places. NaN where a row is level
+    throughout. Spearman (1904); ties as in Kendall (1945).
 
     >>> spearman(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])).item()
     0.5
     """
-    middle = (x.shape[-1] + 1) / 2
-    dx, dy = places(x) - middle, places(y) - middle
-    spread = np.sqrt((dx**2).sum(axis=-1) * (dy**2).sum(axis=-1))
-    return np.clip(ratio((dx * dy).sum(axis=-1), spread), -1, 1)
+    return pearson(places(x), places(y))
 
 
 def top_match(x: FloatArray, y: FloatArray) -> FloatArray:
