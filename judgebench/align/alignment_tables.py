@@ -25,7 +25,7 @@ from judgebench.align.statistics import (
 )
 from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.rows import NOT_COMPUTED, Row
-from judgebench.results.tables import DASH, NO_REASON, Cell, Keys, Table, format_number, pivot
+from judgebench.results.tables import DASH, Cell, Keys, Table, format_number, p_cell, pivot
 from judgebench.stats.means import mean_and_sd
 from judgebench.study.study import backend_fact
 
@@ -641,11 +641,7 @@ def _nearest(found: Sequence[Row], controls: set[str]) -> Iterator[Row]:
 
 
 def _p_cell(a: Alignment, keys: Keys) -> Cell:
-    """A p value, or a dash that says why there is none."""
-    p = a.results.find(analysis="comparison", **keys)
-    if p.value is None:
-        return Cell(DASH, remark=f"undefined: {p.reason or NO_REASON}")
-    return Cell("< 0.001" if p.value < 0.001 else format_number(p.value))
+    return p_cell(a.results.find(analysis="comparison", **keys))
 
 
 def ranking_table(a: Alignment) -> Table:

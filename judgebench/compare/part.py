@@ -15,7 +15,7 @@ from judgebench.records import Estimate
 from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
-from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table, format_number
+from judgebench.results.tables import DASH, Cell, Look, Table, format_number, p_cell
 
 MOST_FLIPS_SHOWN = 50
 _MOST_SETTINGS = 80  # characters
@@ -217,13 +217,6 @@ def _look(statistic: str, e: Estimate) -> Look:
     if best == "zero" or e.low is None or e.high is None or e.low <= 0 <= e.high:
         return ""
     return "good" if (e.low > 0) == (best == "higher") else "bad"
-
-
-def p_cell(p: Estimate) -> Cell:
-    """A p value, or a dash that says why there is none."""
-    if p.value is None:
-        return Cell(DASH, remark=f"undefined: {p.reason or NO_REASON}")
-    return Cell("< 0.001" if p.value < 0.001 else format_number(p.value))
 
 
 def flips_of(c: Comparison, pair: PairSummary, metric: str) -> str:

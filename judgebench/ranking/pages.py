@@ -14,7 +14,7 @@ from judgebench.records import Estimate
 from judgebench.report.words import counted
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Row
-from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_number
+from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_number, p_text
 
 _Cells = tuple[Cell, ...]
 _TRAINED: tuple[RankerKind, ...] = ("baseline", "expert-trained", "llm-trained")
@@ -234,11 +234,6 @@ def _friedman(ranking: OneRanking, task: RankedTask) -> _Cells:
         _or_reason(p, p_text),
         _or_reason(distance, format_number),
     )
-
-
-def p_text(p: float) -> str:
-    """`0.031`, `< 0.001`."""
-    return "< 0.001" if p < 0.001 else format_number(p)
 
 
 def _or_reason(e: Estimate, text: Callable[[float], str]) -> Cell:

@@ -127,6 +127,17 @@ def format_number(value: float | None, signed: bool = False) -> str:
     return text[1:] if text in ("-0.000", "+0.000") else text
 
 
+def p_text(p: float | None) -> str:
+    """`0.031`, `< 0.001`, `–` where undefined."""
+    return "< 0.001" if p is not None and p < 0.001 else format_number(p)
+
+
+def p_cell(p: Estimate) -> Cell:
+    """A p value, or a dash that says why there is none."""
+    remark = f"undefined: {p.reason or NO_REASON}" if p.value is None else ""
+    return Cell(p_text(p.value), remark=remark)
+
+
 def _letters(index: int) -> str:
     """a, b, … z, aa, ab, … as in the columns of a spreadsheet."""
     text = ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from judgebench.report.words import counted
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
-from judgebench.results.tables import Cell, Table, format_number
+from judgebench.results.tables import Cell, Table, p_text
 from judgebench.scorers.correlate import Correlations
 from judgebench.scorers.part import TITLES
 from judgebench.scorers.redundant import redundancy_block
@@ -85,15 +85,11 @@ def _table(found: Correlations, against: str, level: str) -> Table:
         ]
         beside = [found.rows.find("pairwise", "chance", judge=row.judge, **about)] * chance
         beside += [found.rows.find("p_holm", "test", of="pearson", **keys)] * tested
-        cells += [Cell(_plain(one.value)) for one in beside]
+        cells += [Cell(p_text(one.value)) for one in beside]
         lines.append((Cell(row.judge), *cells))
     key, title = f"correlations_{level}_{against}", f"Columns beside {against}, {_LEVELS[level]}"
     notes = (_THESE,) if level == "system" and not tested else ()
     return Table(key, title, ("Column", *headings), tuple(lines), notes)
-
-
-def _plain(value: float | None) -> str:
-    return "< 0.001" if value is not None and value < 0.001 else format_number(value)
 
 
 def _strength(row: Row) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
-from judgebench.results.tables import DASH, Cell, Table, format_number
+from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
 from judgebench.scorers.redundant import redundancy_block
 from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans
 from judgebench.scorers.steady_part import steady_blocks
@@ -170,7 +170,7 @@ def _compared(found: BesideHumans, of: Row, level: Level) -> list[Cell]:
         cells += [
             Cell(estimate=row.estimate, remark=f"beside {row['who']}", signed=True, best=best)
             if row else Cell(DASH),
-            *(Cell(format_number(p.value)) for p in tests),
+            *(Cell(p_text(p.value)) for p in tests),
         ]  # fmt: skip
     return cells
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
-from judgebench.results.tables import DASH, Cell, Keys, Table, format_number, pivot
+from judgebench.results.tables import DASH, Cell, Keys, Table, p_text, pivot
 from judgebench.rubric import Metric
 from judgebench.stress.result import EVERY, RecipeSummary, StressResult
 
@@ -236,7 +236,7 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
         def cell(keys: Keys, find: Fill = find) -> Cell:
             found = find(keys)
             value = found.estimate.value if found.estimate else None
-            return Cell(_p(value)) if keys["statistic"] in ("p", "p_holm") else found
+            return Cell(p_text(value)) if keys["statistic"] in ("p", "p_holm") else found
 
         mine = [(r["recipe"], r.metric) for r in stress.rows.select("invariance", "p", **judge)]
         mine.sort(key=lambda one: order.get(one[0], len(order)))
@@ -245,12 +245,6 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
             for probe, m in mine
         ]
         yield pivot(frame, lines, _across("statistic", _ON_PROBES), cell)
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return DASH
-    return "< 0.001" if value < 0.001 else format_number(value)
 
 
 def planted_table(stress: StressResult) -> Table:

@@ -13,11 +13,10 @@ from ranking_case import (
     planted_rankings,
 )
 
-from judgebench.ranking.pages import p_text
 from judgebench.ranking.rankings import Rankings
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
-from judgebench.results.tables import Cell, Table, footnotes
+from judgebench.results.tables import Cell, Table, footnotes, p_text
 
 PAPER_RANKINGS, PLANTED = paper_rankings(), planted_rankings()
 

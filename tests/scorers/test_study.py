@@ -310,10 +310,16 @@ def test_a_family_is_found_with_its_stability() -> None:
 
 
 def test_it_is_read_in_every_format(ran: Ran, tmp_path: Path) -> None:
-    study, _, _ = ran
+    study, found, _ = ran
     jb.report(study, tmp_path)
     assert "gappy" in (tmp_path / "scorers.csv").read_text()
     assert CEILING in (tmp_path / "tables.md").read_text()
+    shown = [cell.value for t in found.part.paper for row in t.rows for cell in row]
+    small = [
+        row for row in found.rows.select("test", "p_holm") if (row.estimate.value or 1) < 0.001
+    ]
+    assert small
+    assert "< 0.001" in shown
     page = (tmp_path / "report.html").read_text()
     for said in (
         "Scorers beside humans", CEILING, "the column gappy is blank",
