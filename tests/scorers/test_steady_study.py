@@ -10,9 +10,11 @@ import pytest
 from study_case import RUBRIC
 
 import judgebench as jb
-from judgebench.features import analyses
+from judgebench.features import WINGS, analyses
 from judgebench.results.rows import Results
 
+# Answers that are written anew are those of a stress test.
+pytestmark = pytest.mark.skipif("stress" not in WINGS, reason="needs the wing `stress`")
 SYSTEMS, QUESTIONS, RUNS = ("ann-net", "bob-net"), 12, 3
 FULL, SPARE = {"omission": "None", "hallucination": "None"}, {"omission": "Most"}
 

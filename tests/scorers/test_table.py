@@ -188,7 +188,7 @@ def test_it_resumes_after_ctrl_c(tmp_path: Path) -> None:
     ]  # fmt: skip
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     kept = tmp_path / "runs" / "scores"
-    while not (kept.is_dir() and any(kept.iterdir())) and process.poll() is None:
+    while not any(f.stat().st_size for f in kept.glob("*")) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(2)
     _, said = process.communicate(timeout=60)
