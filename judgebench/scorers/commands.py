@@ -46,6 +46,14 @@ ModelOption = Annotated[
 ]  # fmt: skip
 
 
+def _check_target(to: Path, table: Path) -> None:
+    """Raises SetupError where nothing can be written there, before any work is done."""
+    if to.resolve() == table.resolve():
+        raise SetupError(Problem("is the table itself: write to another file", str(to)))
+    if not to.parent.is_dir():
+        raise SetupError(Problem("no such folder", str(to.parent), field="--to"))
+
+
 def consistency(
     file: ScoreTable,
     group: GroupColumn = None,
@@ -115,6 +123,7 @@ def answers(
         write_answers,
     )
 
+    _check_target(to, questions)
     model = the_writer(backend, local_only)
     given = {"temperature": temperature, "top_p": top_p, "seed": seed, "max_tokens": max_tokens}
     left_out = model.decoding.left_out  # what the engine takes none of, by its file
@@ -230,8 +239,8 @@ def score(
     asked += scorers_in(scorers) if scorers else []
     if not asked:
         raise SetupError("name a scorer: --scorer rouge-l")
-    if to and to.resolve() == answers.resolve():
-        raise SetupError(Problem("is the table itself: write the scores elsewhere", str(to)))
+    if to:
+        _check_target(to, answers)
     columns = dict(text.partition("=")[::2] for text in role or ())
     try:
         with ProgressDisplay(console) as display:

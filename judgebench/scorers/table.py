@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ class Scores(Shown):
                 frame[f"{name}_reason"] = [one.reason for one in scored]
         return frame
 
-    @property
+    @cached_property
     def part(self) -> Part:
         found = Results(tuple(row for name in self.scored for row in self._rows(name)))
         taken = ", ".join(f"{role} from {column!r}" for role, column in self.roles.items())

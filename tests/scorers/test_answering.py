@@ -160,3 +160,8 @@ def test_from_questions_to_how_steady_scores_are(call, tmp_path, monkeypatch) ->
     code, _, err = call("answers", "questions.csv", "--backend", "gpt", "--to", "c.csv")
     assert code != 0
     assert "is no backend" in err
+    asked = pd.read_csv("questions.csv")
+    for to, said in [("questions.csv", "is the table itself"), ("there/a.csv", "no such folder")]:
+        code, _, err = call("answers", "questions.csv", "--backend", "m.yaml", "--to", to)
+        assert (code, said in err) == (2, True), err
+    assert pd.read_csv("questions.csv").equals(asked)
