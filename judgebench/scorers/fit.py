@@ -80,9 +80,8 @@ class Cuts:
         rise = {m: Rising(np.array(f["knots"]), np.array(f["above"])) for m, f in held.items()}
         first = held[self._rubric.metrics[0].id]["sign"]
         for task, one in self._kept.along(tasks):
-            if one.value is None or not math.isfinite(one.value):
-                none = verdict_of(task, self._rubric, {})
-                yield replace(none, reason=one.reason or "its score is no finite number")
+            if one.value is None:
+                yield replace(verdict_of(task, self._rubric, {}), reason=one.reason)
                 continue
             labels, shares = {}, {}
             for metric in self._rubric.metrics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -17,6 +18,12 @@ from judgebench.store.verdict_file import disk_errors
 def signature_of(scorer: Scorer) -> str:
     """The hash of all that its numbers depend on."""
     return content_hash({k: v for k, v in scorer.about.items() if k != "runtime"})
+
+
+def _finite(one: Scored) -> Scored:
+    """A number that no mean and no rank can take is no score."""
+    whole = one.value is None or math.isfinite(one.value)
+    return one if whole else Scored.none("its score is no finite number")
 
 
 class KeptScores:
@@ -41,7 +48,7 @@ class KeptScores:
         left = list(new.items())
         for start in range(0, len(left), self.scorer.at_once):
             block = left[start : start + self.scorer.at_once]
-            made = self.scorer.score([answer for _, answer in block])
+            made = map(_finite, self.scorer.score([answer for _, answer in block]))
             self._keep({key: one for (key, _), one in zip(block, made, strict=True)})
             advance(sum(times[key] for key, _ in block))
         return [held[key] for key in keys]
