@@ -10,7 +10,6 @@ import numpy as np
 
 from judgebench.judges.judge import Task
 from judgebench.records import Answer, Verdict
-from judgebench.report.words import counted
 from judgebench.runner.bench import Bench, Gathered, no_texts
 from judgebench.runner.extension import LearntJudge
 from judgebench.runner.judging import Work
@@ -75,11 +74,11 @@ def check_scorers(bench: Bench) -> None:
     """Raises SetupError with all that keeps the scorers of a benchmark from scoring."""
     gather = Gathered(str(bench.file))
     for entry in _entries(bench):
+        where = f"{'judges' if isinstance(entry, FitEntry) else 'scorers'}.{entry.name}"
         if bench.dataset.textless and not isinstance(entry.how, ColumnConfig):
-            problem = no_texts("a scorer reads answers", bench.dataset)
-            gather.tell(f"{_where(entry)}.{entry.name}", problem)
-            continue
-        gather(f"{_where(entry)}.{entry.name}", _opened, entry.how, bench)
+            gather.tell(where, no_texts("a scorer reads answers", bench.dataset))
+        else:
+            gather(where, _opened, entry.how, bench)
     check_fits(bench, gather)
     gather.raise_any()
 
@@ -88,10 +87,6 @@ def _entries(bench: Bench) -> list[ScorerEntry | FitEntry]:
     """Where no texts are given, nothing is scored for comparison."""
     entries = [e for e in bench.learning if isinstance(e, ScorerEntry | FitEntry)]
     return [e for e in entries if not (bench.dataset.textless and getattr(e, "beside", False))]
-
-
-def _where(entry: ScorerEntry | FitEntry) -> str:
-    return "judges" if isinstance(entry, FitEntry) else "scorers"
 
 
 def _opened(config: ScorerConfig, bench: Bench) -> Scorer:
@@ -134,9 +129,7 @@ class Scoring:
     @property
     def ahead(self) -> str:
         """What it has yet to do, in words."""
-        return (
-            f"{self.name}: scores answers, {counted(self._kept.scorer.at_once, 'one', 'at a time')}"
-        )
+        return f"{self.name}: scores answers, {self._kept.scorer.at_once:,} at a time"
 
     def begin(self, work: Work) -> None:
         """It has no calls to pay for."""
