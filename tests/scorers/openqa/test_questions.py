@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
+from judgebench.features import WINGS
 from judgebench.scorers.openqa.questions import negative_term, read_questions, unfit
+
+
+of_tasks = pytest.mark.skipif("ranking" not in WINGS, reason="needs the wing `ranking`")
 
 
 def frame(**columns: list[object]) -> pd.DataFrame:
@@ -93,6 +97,7 @@ def test_a_term_in_the_last_sentence_is_always_found(before: str, term: str) -> 
     assert negative_term(f"{before}\n\nWhich one is {term}: a or b?")
 
 
+@of_tasks
 def test_nine_exam_questions_of_casimedicos_ask_for_what_is_wrong(
     call: Any, shared_data: Path, tmp_path: Path
 ) -> None:
@@ -109,6 +114,7 @@ def test_nine_exam_questions_of_casimedicos_ask_for_what_is_wrong(
     assert sum(map(bool, anywhere)) == 20
 
 
+@of_tasks
 def test_a_task_without_options_has_no_questions_to_write(
     call: Any, shared_data: Path, tmp_path: Path
 ) -> None:
