@@ -35,7 +35,7 @@ def correlations_part(found: Correlations) -> Part:
     figures = tuple(_figure(found, one) for one in against)
     sentences = tuple(_sentences(found))
     held = Block("How the columns go together", sentences, tuple(tables), figures, on_screen=True)
-    same = redundancy_block(found.rows)
+    same = replace(redundancy_block(found.rows), on_screen=not against)
     brief = replace(held, tables=tuple(map(_brief, tables)), figures=())
     screen = (brief, replace(same, tables=(), figures=()))
     return Part("correlations", "how scores go together", found.rows, (held, same), screen=screen)

@@ -19,14 +19,15 @@ from judgebench.results.part import Block, Drawing
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Cell, Table
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.redundancy import FAMILY, redundancy
+from judgebench.stats.few_systems import critical_r
+from judgebench.stats.redundancy import FAMILY, LEAST, redundancy
 from judgebench.stats.resample import Resampling
 
-COEFFICIENTS = {True: "spearman", False: "pearson"}
 _TITLES = {"spearman": "Spearman's rho", "pearson": "Pearson's r"}
 _STABLE = 0.6
 _BETWEEN = " | "  # the members of a family
 _NUMBERED = 20  # in a larger matrix no number can be read
+_TOO_FEW = f"fewer than {LEAST} items have both"
 _ONLY_FUNCTIONS = "its scorers are functions of one another"
 
 
@@ -40,21 +41,24 @@ def redundancy_rows(
 ) -> Iterator[Row]:
     """Of scores (items, names), NaN where there is none: `stats.redundancy` as rows."""
     found, there = redundancy(scores, clusters, ranked, resampling), ~np.isnan(scores)
+    shared = there.T.astype(np.int64) @ there
     for i in found.order:
         for j in (j for j in found.order if j != i):
-            n, r = int((there[:, i] & there[:, j]).sum()), float(found.matrix[i, j])
-            reason = "one of the two does not vary" if np.isnan(r) else "no interval is computed"
+            n, r = int(shared[i, j]), float(found.matrix[i, j])
+            undefined = _TOO_FEW if n < LEAST else "one of the two does not vary"
+            reason = undefined if np.isnan(r) else "no interval is computed"
             estimate = Estimate(None if np.isnan(r) else r, n=n, reason=reason)
-            about = {"who": names[j]}
-            yield Row("redundancy", COEFFICIENTS[ranked], estimate, names[i], "", about)
+            coefficient, about = "spearman" if ranked else "pearson", {"who": names[j]}
+            yield Row("redundancy", coefficient, estimate, names[i], "", about)
     for members, stability in zip(found.families, found.stability, strict=True):
         if len(members) > 1:
             reason = "no interval is computed" if stability else _ONLY_FUNCTIONS
             about = {"members": _BETWEEN.join(names[i] for i in members)}
-            yield Row("family", "stability", Estimate(stability, reason=reason), keys=about)
+            n = int(shared[np.ix_(members, members)].min())
+            yield Row("family", "stability", Estimate(stability, n=n, reason=reason), keys=about)
     for twin in found.twins:
         about = {"who": names[twin.first], "formula": twin.formula}
-        one = Estimate(1.0, n=int((there[:, twin.first] & there[:, twin.second]).sum()))
+        one = Estimate(1.0, n=int(shared[twin.first, twin.second]))
         yield Row("function", "formula", one, names[twin.second], "", about)
 
 
@@ -96,13 +100,19 @@ def _said(rows: Results) -> Iterator[str]:
             "the two say the same, and that they agree counts for nothing."
         )
     alike = [row for row in rows.select("family") if row.estimate.value is not None]
-    stable = [row for row in alike if (row.estimate.value or 0.0) >= _STABLE]
+    stable = [
+        row for row in alike
+        if (row.estimate.value or 0.0) >= _STABLE and (critical_r(row.estimate.n) or 1.0) < FAMILY
+    ]  # fmt: skip
     for row in stable:
         how = f"found again in resamples (stability {row.estimate.value:.2f})"
         yield f"{_listed(row)} say nearly the same, {how}; one of them is enough."
     if unsure := len(alike) - len(stable):
         some = counted(unsure, "family looks", "families look")
-        yield f"{some} alike here, but not surely so: stability below {_STABLE}."
+        yield (
+            f"{some} alike here, but not surely so: stability below {_STABLE}, or on so few items "
+            "that chance alone does it."
+        )
     if not alike:
         yield "Beside functions of one another, no two scorers say the same."
 

@@ -26,6 +26,8 @@ from judgebench.stats.resample import (
 
 FAMILY = 0.8
 """Scorers of a family have |r| of at least this, on average."""
+LEAST = 3
+"""Of fewer items any two scorers lie on a line."""
 _RESAMPLES = 300
 _N, _SUM, _SQUARES, _PRODUCTS = range(4)
 _ROUNDING = 1e-9
@@ -113,10 +115,11 @@ def _sums(x: FloatArray, clusters: Clusters) -> FloatArray:
 
 
 def _correlations(sums: FloatArray) -> FloatArray:
-    """Pearson's r of every pair (..., m, m) of sums (..., 4, m, m); NaN where one is constant."""
+    """Pearson's r of every pair (..., m, m) of sums (..., 4, m, m); NaN where one is constant, and
+    of fewer than LEAST items."""
     n, sx, xx, xy = (sums[..., part, :, :] for part in (_N, _SUM, _SQUARES, _PRODUCTS))
     spread = n * xx - sx**2
-    spread = np.where(spread > _ROUNDING * n * xx, spread, 0)
+    spread = np.where((spread > _ROUNDING * n * xx) & (n >= LEAST), spread, 0)
     sy, other = np.swapaxes(sx, -1, -2), np.swapaxes(spread, -1, -2)
     return np.clip(ratio(n * xy - sx * sy, np.sqrt(spread * other)), -1, 1)
 
