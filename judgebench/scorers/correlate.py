@@ -83,6 +83,9 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     needed = [*(column for column in roles.against if column not in {*averages, *made}), *parts]
     named = [column for column in (roles.group, roles.system) if column]
     read = read_columns(table, [*named, *needed])
+    if taken := [name for name in averages if name in ("", *read.cells)]:
+        said = "is a column already, or blank: an average has a name of its own"
+        raise SetupError(Problem(said, read.file, None, "weights", taken[0]))
     shown = _fitting(roles.scores, read.scores(*named), "column", read.file)
     shown |= {*made, *roles.against}
     names = [column for column in read.cells if column in {*shown, *needed}]

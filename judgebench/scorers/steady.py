@@ -183,7 +183,7 @@ def table_rows(
     """
     roles, file = roles_by_name(columns.cells), columns.file
     group = of[0] or roles.get("group") or roles.get("question") or ""
-    system = of[1] or roles.get("system", "")
+    system = of[1] or (roles.get("system", "") if roles.get("system") != group else "")
     names = [*chosen] or columns.scores(group, system, roles.get("question"))
     lacking = [] if names else [Problem("no column holds numbers", file)]
     if not group:

@@ -187,6 +187,8 @@ def test_items_are_looked_at_at_three_levels() -> None:
         ({"more": {"m": {"clozed": 1}}}, "clozed: the column is missing"),
         ({"group": "question"}, "question: the column is missing"),
         ({"more": {"m": {"open": 1, "closed": -1}}}, "m: the weights add up to 0 or no number"),
+        ({"more": {"bits": {"open": 1}}}, "weights: is a column already, or blank: .* found bits"),
+        ({"more": {"": {"open": 1}}}, "weights: is a column already, or blank: an average has a"),
         ({"more": {"m": {"open": float("nan")}}}, "m: the weights add up to 0 or no number"),
     ],
 )
@@ -199,6 +201,17 @@ def test_a_system_with_two_rows_needs_a_group(tmp_path: Path) -> None:
     path = written(tmp_path, pd.concat([TABLE, TABLE.head(1)]))
     with pytest.raises(jb.SetupError, match="the system has two rows; --group names the items"):
         jb.correlate(path)
+
+
+def test_few_systems_make_no_family() -> None:
+    for k, seen in ((2, "no two scorers say the same."), (5, "1 family looks alike here, but not")):
+        few = TABLE.head(k).assign(open=TABLE["closed"] ** 3 + RNG.normal(0, 1e-4, 9))
+        said = joined(str(jb.correlate(few[["model", "closed", "open"]])))
+        assert seen in said
+        assert "one of them is enough" not in said
+    assert "or on so few items that chance alone does it." in said
+    rows = jb.correlate(TABLE.head(2)).results.select("redundancy")
+    assert {row.estimate.reason for row in rows} == {"fewer than 3 items have both"}
 
 
 def test_every_item_has_a_question() -> None:

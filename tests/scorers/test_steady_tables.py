@@ -80,6 +80,8 @@ def test_what_keeps_a_table_from_being_measured() -> None:
     scores = table(runs=1)
     with pytest.raises(jb.SetupError, match="no two rows have the same 'question' and 'model'"):
         jb.consistency(scores, group="question", system="model")
+    with pytest.raises(jb.SetupError, match="no two rows have the same 'model':"):
+        jb.consistency(table(1, 1, 1), group="model")
     with pytest.raises(jb.SetupError, match="modle: the column is missing"):
         jb.consistency(scores, group="question", system="modle")
     with pytest.raises(jb.SetupError, match="no column holds numbers"):
