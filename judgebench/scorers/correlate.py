@@ -21,11 +21,11 @@ import numpy as np
 from judgebench.align.differences import corrected
 from judgebench.data.columns import Columns, read_columns
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Estimate
 from judgebench.results.part import Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.scorers.redundant import redundancy_rows
+from judgebench.scorers.result import with_chance
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.association import COEFFICIENTS, Rated, associations
 from judgebench.stats.few_systems import between_columns
@@ -191,10 +191,7 @@ def _over_items(
         for found in associations(Rated(numbers[other], numbers[one], groups, systems)).values():
             about = {"scope": found.level}
             row = Row("correlation", found.coefficient, found.estimate, other, one, about)
-            yield row
-            if found.chance is not None:
-                chance = Estimate(found.chance, n=found.estimate.n)
-                yield replace(row, analysis="chance", estimate=chance)
+            yield from with_chance(row, found)
 
 
 def _over_systems(numbers: Numbers, pairs: Pairs) -> list[Row]:

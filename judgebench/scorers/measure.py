@@ -31,7 +31,7 @@ from judgebench.scorers.candidates import (
 )
 from judgebench.scorers.reading import ScorerRun, ScorersRead
 from judgebench.scorers.redundant import redundancy_rows
-from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans
+from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans, with_chance
 from judgebench.scorers.steady import steady_rows
 from judgebench.stats.association import Level, Rated, association, associations, difference
 from judgebench.stats.coefficients import Coefficient
@@ -39,7 +39,6 @@ from judgebench.stats.resample import Resampling
 from judgebench.study.study import Study
 
 _NO_TEST = "both order all these answers alike, or there are too few"
-_SHUFFLED = "the mean over shuffled scores, or by count"
 NOT_YET = "not scored yet"
 Place = tuple[Level, Coefficient]
 
@@ -91,10 +90,7 @@ def _of_metric(
         for one in (one for one in found.values() if one.level in humans.levels):
             keys = {"scope": one.level, "kind": c.kind, "better": c.better}
             row = Row("association", one.coefficient, one.estimate, c.name, metric, keys)
-            yield row
-            if one.chance is not None:
-                chance = Estimate(one.chance, n=one.estimate.n, reason=_SHUFFLED)
-                yield replace(row, analysis="chance", estimate=chance)
+            yield from with_chance(row, one)
     yield from _ceiling(metric, humans, resampling)
     for level in humans.levels:
         place = level, TESTED[level]

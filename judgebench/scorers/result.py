@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from judgebench.records import Estimate
 from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.scorers.candidates import Severities
 from judgebench.scorers.reading import ScorerRun
-from judgebench.stats.association import Level
+from judgebench.stats.association import Association, Level
 from judgebench.stats.coefficients import Coefficient
 
 TESTED: Mapping[Level, Coefficient] = {
@@ -23,6 +24,7 @@ TESTS: Mapping[Level, tuple[str, ...]] = {
 BESIDE = ("best control", "best scorer")
 MEDIAN = "the median annotator"
 SIGNIFICANT = 0.05
+_SHUFFLED = "the mean over shuffled scores, or by count"
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +56,14 @@ class BesideHumans(Shown):
         low = self.rows.find(TESTED[level], "difference", **about).low
         p = self.rows.find("p_holm", test=TESTS[level][0], **about).value
         return low is not None and low > 0 and p is not None and p <= SIGNIFICANT
+
+
+def with_chance(row: Row, found: Association) -> Iterator[Row]:
+    """The row of a coefficient and, of pairwise accuracy, one of what is reached by chance."""
+    yield row
+    if found.chance is not None:
+        chance = Estimate(found.chance, n=found.estimate.n, reason=_SHUFFLED)
+        yield replace(row, analysis="chance", estimate=chance)
 
 
 def strength(row: Row) -> float:

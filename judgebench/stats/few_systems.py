@@ -14,15 +14,15 @@ from judgebench.stats.coefficients import CONSTANT, ROUNDING, Coefficient, of_ro
 FEW_SYSTEMS = "fewer than 3 systems have scores and human severities"
 
 
-def critical_r(n: int, level: float = 0.95) -> float | None:
-    """The |r| that n pairs must exceed to differ from 0; None with fewer than 3.
+def critical_r(n: int) -> float | None:
+    """The |r| that n pairs must exceed to differ from 0 at 0.05; None with fewer than 3.
 
     t / sqrt(n - 2 + t^2), t the two-sided quantile of Student's t with n - 2 degrees of freedom.
 
     >>> round(critical_r(9), 3)
     0.666
     """
-    t = float(stdtrit(n - 2, (1 + level) / 2)) if n > 2 else math.nan
+    t = float(stdtrit(n - 2, 0.975)) if n > 2 else math.nan
     return t / math.sqrt(n - 2 + t * t) if n > 2 else None
 
 
@@ -34,7 +34,7 @@ def shows_nothing(systems: int) -> str:
 
 
 def between_columns(
-    x: FloatArray, y: FloatArray, coefficient: Coefficient, level: float = 0.95
+    x: FloatArray, y: FloatArray, coefficient: Coefficient
 ) -> tuple[Estimate, float | None]:
     """A correlation of two columns of a table with a row for each system (systems,), NaN where a
     cell is blank, and its two-sided p value.
@@ -48,29 +48,27 @@ def between_columns(
     >>> round(found.value, 2), round(p, 3)
     (0.8, 0.104)
     """
+    from scipy import stats
+
     both = ~(np.isnan(x) | np.isnan(y))
     n, missing = int(both.sum()), int((~both).sum())
     u, v = standardized(x[both]), standardized(y[both])
     r = float(of_rows(u, v, coefficient)) if n > 2 else math.nan
     if math.isnan(r):
         reason = FEW_SYSTEMS if n < 3 else CONSTANT
-        return Estimate(None, n=n, n_missing=missing, reason=reason, level=level), None
+        return Estimate(None, n=n, n_missing=missing, reason=reason), None
     least, spread = {"pearson": (3, 1.0), "spearman": (3, 1 + r * r / 2)}.get(
         coefficient, (4, 0.437)
     )
     if n <= least or abs(r) > 1 - ROUNDING:
         few = "all systems lie on one line" if n > least else "too few systems for an interval"
-        estimate = Estimate(r, n=n, n_missing=missing, reason=few, level=level)
+        estimate = Estimate(r, n=n, n_missing=missing, reason=few)
     else:
-        half = float(ndtri((1 + level) / 2)) * math.sqrt(spread / (n - least))
+        half = float(ndtri(0.975)) * math.sqrt(spread / (n - least))
         low, high = np.tanh([math.atanh(r) - half, math.atanh(r) + half]).tolist()
-        estimate = Estimate(r, low, high, "Fisher's z over systems", n, missing, level=level)
-    if coefficient == "kendall":
-        from scipy.stats import kendalltau
-
-        return estimate, float(kendalltau(u, v).pvalue)
-    t = float(ratio(r * math.sqrt(n - 2), math.sqrt(max(0.0, 1 - r * r))))
-    return estimate, 0.0 if math.isnan(t) else float(2 * stdtr(n - 2, -abs(t)))
+        estimate = Estimate(r, low, high, "Fisher's z over systems", n, missing)
+    test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+    return estimate, float(test[coefficient](u, v).pvalue)
 
 
 def williams(r12: float, r13: float, r23: float, n: int) -> float | None:

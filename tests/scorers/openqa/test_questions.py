@@ -14,7 +14,6 @@ from judgebench.errors import SetupError
 from judgebench.features import WINGS
 from judgebench.scorers.openqa.questions import negative_term, read_questions, unfit
 
-
 of_tasks = pytest.mark.skipif("ranking" not in WINGS, reason="needs the wing `ranking`")
 
 
