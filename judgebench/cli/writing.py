@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from judgebench.cli.consent import confirm_keys
 from judgebench.cli.options import INTERRUPTED
 from judgebench.cli.show import ONE_SCREEN
 
@@ -19,21 +20,26 @@ if TYPE_CHECKING:
     from judgebench.writer import WritingTerms
 
 
-def the_writer(by: Path | str, local_only: bool = False) -> JudgeConfig:
-    """The model of a judge's YAML file, or a backend such as `llamacpp:smollm2`. Raises SetupError,
-    also where it would contact another machine and must not."""
+def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
+    """The model of a judge's YAML file, or a backend such as `llamacpp:smollm2`. Before the first
+    of the `replies` is asked for, says which keys of this machine somebody else's file sends.
+
+    Raises SetupError, also where it would contact another machine and must not, and typer.Abort.
+    """
     from judgebench.backends import kind_of
     from judgebench.backends.hosts import check_hosts, hosts_of
     from judgebench.judges.config import JudgeConfig
     from judgebench.yaml_file import load_model
 
-    if isinstance(by, Path) or by.endswith((".yaml", ".yml")):
+    if of_file := by.endswith((".yaml", ".yml")):
         model = load_model(Path(by), JudgeConfig)
     else:
         kind_of(by)
         model = JudgeConfig(name="writer", backend=by)
     if local_only:
         check_hosts(hosts_of(model.backend, model.settings))
+    if of_file and not replies.exists():
+        confirm_keys(Path(by), [model])
     return model
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from judgebench.cli.consent import confirm_keys
 from judgebench.cli.options import INTERRUPTED, Limit, LocalOnly, Seed
 from judgebench.cli.options import Budget as BudgetOption
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
@@ -124,17 +123,14 @@ def answers(
     )
 
     _check_target(to, questions)
-    model = the_writer(backend, local_only)
+    rows, replies = questions_of(read_columns(questions))[:limit], replies_path(to)
+    model = the_writer(backend, replies, local_only)
     given = {"temperature": temperature, "top_p": top_p, "seed": seed, "max_tokens": max_tokens}
     left_out = model.decoding.left_out  # what the engine takes none of, by its file
     drawn = {k: v for k, v in given.items() if v is not None and k not in left_out}
     decoding = model.decoding.model_copy(update=drawn)
-    of_file = backend.endswith((".yaml", ".yml"))
-    system = name or (model.name if of_file else backend.partition(":")[2])
-    rows = questions_of(read_columns(questions))[:limit]
-    if of_file and not replies_path(to).exists():
-        confirm_keys(Path(backend), [model])
-    with writing(model, replies_path(to), budget) as (engine, terms):
+    system = name or (backend.partition(":")[2] if backend == model.backend else model.name)
+    with writing(model, replies, budget) as (engine, terms):
         order = AnswerOrder(repeats, system, decoding)
         found = write_answers(rows, order, to, engine, terms)
     typer.echo(f"{found[0]}: {to}")

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.commands import Commands
-from judgebench.cli.consent import confirm_keys
 from judgebench.cli.options import Budget as BudgetOption
 from judgebench.cli.options import Limit, LocalOnly, Seed
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
@@ -59,10 +58,8 @@ def make(
     from judgebench.scorers.openqa import questions, rewriting
 
     names, replies = dict(one.partition("=")[::2] for one in called or ()), to / rewriting.REPLIES
-    model = the_writer(backend, local_only)
     closed = questions.read_questions(file, names, first)[:limit]
-    if backend.endswith((".yaml", ".yml")) and not to.exists():
-        confirm_keys(Path(backend), [model])
+    model = the_writer(backend, replies, local_only)
     to.mkdir(parents=True, exist_ok=True)
     with writing(model, replies, budget) as (engine, terms):
         writer = rewriting.QuestionWriter(engine, model.decoding, replies)
