@@ -16,7 +16,7 @@ from judgebench.backends.hosts import hosts_of
 from judgebench.backends.settings import BackendSettings
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
-from judgebench.runner.bench import BenchConfig
+from judgebench.runner.bench import BenchConfig, Gathered
 from judgebench.yaml_file import Strict, load_with_lines, node_below, validate
 
 KEY = "scorers"
@@ -340,8 +340,12 @@ def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FitEntry:
     if lacking:
         message = "is missing: a judge needs a name, and the metric that it is fitted to"
         raise SetupError([Problem(message, str(file), _line(node), key) for key in lacking])
-    how = scorer_config({k: v for k, v in value.items() if k != "fit"}, str(file), node)
-    fit = validate(value["fit"], FitConfig, str(file), node_below(node, "fit"))
+    gather, scorer = Gathered(str(file)), {k: v for k, v in value.items() if k != "fit"}
+    how = gather("", scorer_config, scorer, str(file), node)
+    fit = gather("fit", validate, value["fit"], FitConfig, "", node_below(node, "fit"))
+    gather.raise_any()
+    assert how is not None
+    assert fit is not None
     return FitEntry(str(how.name), how, fit)
 
 

@@ -264,6 +264,20 @@ judges:
     ]
 
 
+def test_scorer_and_fit_of_a_judge_are_both_read(tmp_path: Path) -> None:
+    judges = """
+judges:
+  - {name: a, scorer: rouge-l, fit: omission}
+  - {name: b, scorer: rouge-l, stem: true, fit: {metric: omission, folds: 1}}
+"""
+    bench, _ = write_notes(tmp_path, judges)
+    said = [str(problem).removeprefix(str(bench)) for problem in jb.check([bench]).errors]
+    assert [problem.split(";")[0].split(": ", 1)[1] for problem in said] == [
+        "fit: must hold a mapping", "stem: is not a known key",
+        "fit.folds: Input should be greater than or equal to 2",
+    ]  # fmt: skip
+
+
 def test_too_few_labels_are_said_before_anything_is_scored(tmp_path: Path) -> None:
     bench, _ = write_notes(tmp_path, GOOD, questions=6)
     text = (tmp_path / "labels.csv").read_text()
