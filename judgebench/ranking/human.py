@@ -12,9 +12,8 @@ from itertools import product
 import numpy as np
 
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.ranking.ranking_folder import clusters_of
 from judgebench.ranking.rankings import RankerScores
-from judgebench.stats.arrays import FloatArray, mean_of_defined
+from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
 
 RANKS = (1, 2, 3, 4, 5)
 HUMANS = "humans"  # the ranker that all experts are together
@@ -111,7 +110,7 @@ def human_scores(
         kind="humans",
         systems=tuple(systems),
         items=items,
-        clusters=clusters_of(groups[i] for i in items),
+        clusters=Clusters.of(groups[i] for i in items).codes,
         values=-mean_of_defined(ranks.array(task, items, systems)),
         n_missing=len(groups) - len(items),
     )

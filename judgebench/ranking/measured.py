@@ -25,7 +25,6 @@ from judgebench.ranking.ranking_folder import (
     KeptTask,
     Trained,
     asked_question,
-    clusters_of,
     read_ranking,
     read_tasks,
     read_trained,
@@ -34,7 +33,7 @@ from judgebench.ranking.rankings import RankerKind, RankerScores, Rankings
 from judgebench.records import Estimate, Verdict, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.resample import Resampling
 from judgebench.store.folder import RunFolder
 from judgebench.store.verdict_file import read_verdicts, verdict_files
@@ -167,7 +166,7 @@ def _scores(
     values: FloatArray,
     correct: FloatArray | None = None,
 ) -> RankerScores:
-    names, clusters = tuple(s.name for s in task.systems), clusters_of(task.groups.values())
+    names, clusters = tuple(s.name for s in task.systems), Clusters.of(task.groups.values()).codes
     return RankerScores(task.name, ranker, kind, names, task.items, clusters, values, correct)
 
 

@@ -33,7 +33,7 @@ from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.proxy.section import EvaluatorKind
 from judgebench.ranking.proxy.task import GOLD
 from judgebench.ranking.rankings import RankedTask, System, SystemKind
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.stats.arrays import FloatArray
 from judgebench.store.verdict_file import disk_errors, verdict_path
 from judgebench.yaml_file import validate
 
@@ -161,12 +161,6 @@ class Trained(_Kept):
     seconds: float
     cut: int
     cut_arguments: int
-
-
-def clusters_of(groups: Iterable[str]) -> IntArray:
-    """(n,), a number for each group, from 0 in the order in which they are met."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(g, len(numbers)) for g in groups], dtype=np.int64)
 
 
 def asked_question(question: str, context: str) -> str:

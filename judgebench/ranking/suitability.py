@@ -20,7 +20,6 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks
-from judgebench.ranking.ranking_folder import clusters_of
 from judgebench.records import Estimate
 from judgebench.report.words import counted, listed
 from judgebench.results.part import Block, Part
@@ -215,7 +214,7 @@ def alpha_of(
     items = tuple(asked)
     values = ranks.array(task, items, ranks.systems(task))
     shared = int(((~np.isnan(values)).any(axis=1).sum(axis=1) >= 2).sum())
-    clusters = clusters_of(asked[i] for i in items)
+    clusters = Clusters.of(asked[i] for i in items).codes
     ratings = np.where(np.isnan(values), 0, values).astype(np.int64) - 1  # 0 is no rank
     ratings = ratings.reshape(-1, ratings.shape[2])
     groups = Clusters(np.repeat(clusters, values.shape[1]), len(set(asked.values())))

@@ -107,8 +107,8 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
         if other not in (*roles.against, *averages.get(one, ()))
         and one not in averages.get(other, ())
     ]
-    groups = _codes(read.filled(roles.group)) if roles.group else np.arange(len(systems))
-    clusters, ranked = Clusters(groups, int(groups.max(initial=-1)) + 1), bool(roles.group)
+    ranked = bool(roles.group)
+    clusters = Clusters.of(read.filled(roles.group) if ranked else read.lines)
     codes = _codes(systems) if roles.system else None
     of_items = partial(_over_items, groups=clusters, systems=codes)
     rows = [*(of_items if ranked else _over_systems)(numbers, pairs)]

@@ -79,14 +79,8 @@ def repeats_of(runs: str, units: Iterable[tuple[Unit, Sequence[int]]]) -> Repeat
         table[place, : len(rows)] = rows
         seen[system, question] += 1  # a question that a system has twice is two questions
         questions.append((question, seen[system, question]))
-    systems, groups = (_codes(unit[i] for unit, _ in several) for i in (0, 2))
-    clusters = Clusters(groups, int(groups.max(initial=-1)) + 1)
-    return Repeats(runs, table, systems, _codes(questions), clusters)
-
-
-def _codes(names: Iterable[Hashable]) -> IntArray:
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+    systems, groups = (Clusters.of(unit[i] for unit, _ in several) for i in (0, 2))
+    return Repeats(runs, table, systems.codes, Clusters.of(questions).codes, groups)
 
 
 def repeated_rows(

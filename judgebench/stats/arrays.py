@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,13 @@ class Clusters:
 
     def __post_init__(self) -> None:
         check_codes(self.codes, self.n, "clusters", least=0)
+
+    @classmethod
+    def of(cls, names: Iterable[Hashable]) -> Clusters:
+        """The clusters that items are in by name, numbered in the order in which they are met."""
+        known: dict[Hashable, int] = {}
+        codes = np.fromiter((known.setdefault(name, len(known)) for name in names), dtype=np.int64)
+        return cls(codes, len(known))
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -199,11 +199,7 @@ class IndexedAnswers(Sequence[Answer]):
         """The groups, numbered in the order in which they occur. Groups that have an answer in
         common, by question and text, are one."""
         joined = joined_groups(self.all, self.repeats)
-        groups: dict[str, int] = {}
-        names = (joined.get(group, group) for _, group in ids_and_groups(self.all))
-        numbers = (groups.setdefault(name, len(groups)) for name in names)
-        codes = np.fromiter(numbers, dtype=np.int64, count=len(self))
-        return Clusters(codes, len(groups))
+        return Clusters.of(joined.get(group, group) for _, group in ids_and_groups(self.all))
 
     def __len__(self) -> int:
         return len(self._hashes)
