@@ -9,10 +9,11 @@ import pytest
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
 from judgebench.ranking.measured import control_scores, evaluator_scores, judge_scores
-from judgebench.ranking.ranking_folder import KeptTask, clusters_of, read_tasks, read_trained
+from judgebench.ranking.ranking_folder import KeptTask, read_tasks, read_trained
 from judgebench.ranking.rankings import RankerScores
 from judgebench.ranking.sheet import items_of_run
 from judgebench.records import Status
+from judgebench.stats.arrays import Clusters
 from judgebench.store.folder import RunFolder
 from judgebench.store.open import open_run
 
@@ -69,7 +70,7 @@ def with_judge(tmp_path: Path) -> RunFolder:
 def test_a_task_has_its_items_systems_groups_and_words(run: RunFolder) -> None:
     task = only_task(run)
     assert task.items == ("a", "b", "c")
-    assert clusters_of(task.groups.values()).tolist() == [0, 1, 0]
+    assert Clusters.of(task.groups.values()).codes.tolist() == [0, 1, 0]
     assert [(s.name, s.kind) for s in task.systems] == [
         ("gold", "gold"), ("m1", "model"), ("noise", "control"),
     ]  # fmt: skip
