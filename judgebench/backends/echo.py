@@ -9,6 +9,7 @@ probability with which the same server lists it as a reply.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ Body = dict[str, Any]
 _PROBE = "The capital of France is"
 _LISTED = 5  # replies that are compared: as many as OpenAI's protocol lists
 _ROUNDING = 0.1  # natural logarithms, between two ways through one engine
+_REFUSED = re.compile("HTTP (400|413|422):")  # for what a text is: asked again, it is the same
 _ABOVE_ANY = 0.01  # a log-probability may pass 0 by rounding
 
 
@@ -120,7 +122,7 @@ class EchoWeigher:
         """Raises RunError for a call that failed after all retries: it is worth another run."""
         replies = self._post(calls)
         for reply in replies:
-            if reply.finish == "failed" and "HTTP 4" not in reply.error:
+            if reply.finish == "failed" and not _REFUSED.match(reply.error):
                 raise RunError(f"the server does not say how likely texts are: {reply.error}")
         return replies
 

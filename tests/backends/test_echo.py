@@ -83,6 +83,15 @@ def test_faults_are_retried_and_then_end_the_work() -> None:
             found.weigh([("ba", "ab")])
 
 
+def test_a_fault_in_one_text_is_no_reason_to_have_no_score() -> None:
+    right, busy = server("echo"), status(408, "come again")
+    with Completions(lambda body, n: busy if len(body["prompt"]) > 99 else right(body, n)) as at:
+        found = weigher(at)
+        found.weigh([("b", "ab")])
+        with pytest.raises((RunError, EndpointDown), match="HTTP 408: come again"):
+            found.weigh([("b", "ab" * 60), ("b", "ab")])
+
+
 def test_a_text_that_is_too_long_changes_no_neighbour() -> None:
     right = server("echo")
     over = status(400, "maximum context length is 8 tokens")
