@@ -131,7 +131,7 @@ class ChatEncoder:
     """Turns a request's messages into the model's token ids with its own chat template."""
 
     def __init__(self, tokenizer: Any, model: str) -> None:
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._model = model
         self.control, self._ids = _control_tokens(tokenizer)
 
@@ -142,21 +142,17 @@ class ChatEncoder:
         an answer could end its own turn and speak for the judge.
         Raises SetupError where the model has no chat template or it refuses these messages.
         """
-        return list(self._applied(request, tokenize=True, return_dict=False))
+        return list(self._applied(request.messages, tokenize=True, return_dict=False))
 
-    def text(self, request: Request) -> str:
+    def chat(self, messages: Sequence[Message]) -> str:
         """The same prompt as text, its control tokens written out."""
-        return str(self._applied(request, tokenize=False))
-
-    def chat(self, messages: tuple[Message, ...]) -> str:
-        """As `text`, of messages alone."""
-        return self.text(Request("", messages))
+        return str(self._applied(messages, tokenize=False))
 
     @property
     def prefix(self) -> int:
         """The token that stands before a plain text: BOS, or EOS where the model has none. Raises
         SetupError where it has neither."""
-        known = (self._tokenizer.bos_token_id, self._tokenizer.eos_token_id)
+        known = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
         found = next((token for token in known if token is not None), None)
         if found is None:
             raise SetupError(f"{self._model}: its tokenizer has no token that begins a text")
@@ -165,11 +161,11 @@ class ChatEncoder:
     @property
     def opening(self) -> list[int]:
         """What the tokenizer puts before every text: BOS, or nothing."""
-        return [i for i in self._tokenizer("")["input_ids"] if i == self._tokenizer.bos_token_id]
+        return [i for i in self.tokenizer("")["input_ids"] if i == self.tokenizer.bos_token_id]
 
     def ids(self, text: str) -> list[int]:
         """The tokens of a text in which control tokens are written out."""
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def disarmed(self, text: str) -> str:
         """A text whose control tokens are broken up."""
@@ -177,16 +173,16 @@ class ChatEncoder:
 
     def control_tokens(self, text: str) -> list[tuple[int, int]]:
         """Where the tokenizer finds control tokens: it may also fold case or width to find them."""
-        if not getattr(self._tokenizer, "is_fast", False):
+        if not getattr(self.tokenizer, "is_fast", False):
             return [match.span() for match in self.control.finditer(text)]
-        read = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        read = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         places = zip(read["input_ids"], read["offset_mapping"], strict=True)
         return [(start, end) for id_, (start, end) in places if id_ in self._ids and start < end]
 
-    def _applied(self, request: Request, **how: bool) -> Any:
-        messages = [{"role": m.role, "content": self.disarmed(m.content)} for m in request.messages]
+    def _applied(self, messages: Sequence[Message], **how: bool) -> Any:
+        turns = [{"role": m.role, "content": self.disarmed(m.content)} for m in messages]
         try:
-            return self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, **how)
+            return self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, **how)
         except Exception as error:  # a template is a program and raises what it likes
             raise SetupError(
                 f"{self._model}: its chat template does not take these messages: {error}"

@@ -47,10 +47,10 @@ class LabelScorer:
     a mask or positions in a way of its own is reported and never gives a wrong number.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, encoder: ChatEncoder, context: int) -> None:
+    def __init__(self, model: Any, encoder: ChatEncoder, context: int) -> None:
         self._model = model
         self._encoder = encoder
-        self._texts = ReplyTokens(tokenizer, encoder.control)
+        self._texts = ReplyTokens(encoder)
         self._context = min(context, reach_of(model))
         self._prefixes: OrderedDict[tuple[Message, ...], Prefix] = OrderedDict()
         self._checked = False
@@ -65,7 +65,7 @@ class LabelScorer:
 
         began = time.perf_counter()
         asked = request.labels_asked
-        prompt = self._encoder.text(request)
+        prompt = self._encoder.chat(request.messages)
         found: dict[str, Floats] = {}
         reader: TreeReader | None = None
         with torch.inference_mode():
@@ -90,7 +90,7 @@ class LabelScorer:
             if not self._checked:
                 self._check(branches[-1], logs[-1])
                 self._checked = True
-        tokens = len(self._texts.ids(prompt))
+        tokens = len(self._encoder.ids(prompt))
         return _as_reply(request, found, tokens, time.perf_counter() - began)
 
     def _prefix_for(self, request: Request, trunk: list[int]) -> Prefix:
@@ -116,27 +116,19 @@ class LabelScorer:
             tuple(m if m.role != "user" else Message("user", text) for m in request.messages)
             for text in ("0", "A")
         ]
-        texts = [self._encoder.text(Request("", messages)) for messages in said]
-        return common_prefix([self._texts.ids(text) for text in texts])[:-1]
+        texts = [self._encoder.chat(messages) for messages in said]
+        return common_prefix([self._encoder.ids(text) for text in texts])[:-1]
 
     def _check(self, field: Sequence[list[int]], logs: Floats) -> None:
         """Whether plain passes over the whole texts of one field's options say the same.
 
         Raises SetupError where they do not.
         """
-        plain = plain_log_probabilities(self._model, field, self._texts.closing)
-        apart = float(np.abs(plain - logs).max())
+        shared, closing = len(common_prefix(field)), self._texts.closing
+        totals = [plain_log_p(self._model, ids, shared, closing).sum() for ids in field]
+        apart = float(np.abs(totals - np.logaddexp.reduce(totals) - logs).max())
         if not apart <= rounding(self._model):
             raise cannot(f"plain passes and the pass over all labels differ by {apart:.3g}")
-
-
-def plain_log_probabilities(
-    model: Any, field: Sequence[list[int]], closing: Sequence[int]
-) -> Floats:
-    """The options' log-probabilities by a plain pass over each one's whole text: (options,)."""
-    shared = len(common_prefix(field))
-    totals = [plain_log_p(model, ids, shared, closing).sum() for ids in field]
-    return np.asarray(np.array(totals) - np.logaddexp.reduce(totals))
 
 
 def _as_reply(request: Request, found: Mapping[str, Floats], tokens: int, seconds: float) -> Reply:

@@ -17,16 +17,16 @@ Arrays and texts alone: no engine is imported here.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from judgebench.backends.checkpoint import ChatEncoder
 from judgebench.backends.contract import LabelsAsked
 from judgebench.errors import SetupError
 
@@ -187,18 +187,13 @@ class ReplyTokens:
     the same.
     """
 
-    def __init__(self, tokenizer: Any, control: re.Pattern[str]) -> None:
-        if not tokenizer.is_fast:
+    def __init__(self, encoder: ChatEncoder) -> None:
+        if not encoder.tokenizer.is_fast:
             why = "its tokenizer does not tell which characters a token stands for"
             raise SetupError(f"transformers: this model cannot weigh labels: {why}")
-        self._tokenizer = tokenizer
-        self._control = control
+        self._encoder, self._tokenizer = encoder, encoder.tokenizer
         self._cuttable: bool | None = None
         self._tail = lru_cache(maxsize=4096)(self._whole)
-
-    def ids(self, text: str) -> list[int]:
-        """The ids of a text that holds its control tokens as strings."""
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def branches(self, prompt: str, fields: Sequence[Sequence[str]]) -> Branches:
         """The ids of the prompt and each reply, CLOSE in the place of the closing quote."""
@@ -209,14 +204,14 @@ class ReplyTokens:
 
     def _cut_tokens(self, prompt: str, fields: Sequence[Sequence[str]]) -> Branches:
         cut = self._cut(prompt)
-        head = self.ids(prompt[:cut])
+        head = self._encoder.ids(prompt[:cut])
         return [[head + self._tail(prompt[cut:], reply) for reply in field] for field in fields]
 
     def _whole_tokens(self, prompt: str, fields: Sequence[Sequence[str]]) -> Branches:
         return [[self._whole(prompt, reply) for reply in field] for field in fields]
 
     def _cut(self, prompt: str) -> int:
-        return max((found.start() for found in self._control.finditer(prompt)), default=0)
+        return max((found.start() for found in self._encoder.control.finditer(prompt)), default=0)
 
     def _whole(self, prompt: str, reply: str) -> list[int]:
         found = self._tokenizer(
@@ -231,7 +226,7 @@ class ReplyTokens:
     def closing(self) -> list[int]:
         """The ids of all tokens that begin with a quote."""
         # Behind another token, or some tokenizers take a token's first space away.
-        before = self.ids("x")[-1]
+        before = self._encoder.ids("x")[-1]
         start = self._tokenizer.decode([before]) + '"'
         every = range(len(self._tokenizer))
         texts = self._tokenizer.batch_decode([[before, token] for token in every])

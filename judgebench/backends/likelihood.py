@@ -41,7 +41,7 @@ class Texts(Protocol):
         """A text whose control tokens are broken up."""
         ...
 
-    def chat(self, messages: tuple[Message, ...]) -> str:
+    def chat(self, messages: Sequence[Message]) -> str:
         """The prompt of a chat, its control tokens written out. Raises SetupError."""
         ...
 

@@ -404,7 +404,7 @@ class LlamaTokens:
         asked = {"content": text, "add_special": add_special, "parse_special": True}
         return list(post(self._engine.server, self._engine.key, "/tokenize", asked)["tokens"])
 
-    def chat(self, messages: tuple[Message, ...]) -> str:
+    def chat(self, messages: Sequence[Message]) -> str:
         texts = [replace(m, content=self.disarmed(m.content)) for m in messages]
         body = chat_body(Request("", tuple(texts)), "none")
         return str(post(self._engine.server, self._engine.key, "/apply-template", body)["prompt"])

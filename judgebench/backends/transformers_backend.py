@@ -175,9 +175,7 @@ class _LoadedModel:
 
     def weigh(self, request: Request) -> Reply:
         """The likeliest labels and the log-probabilities of all; nothing is generated."""
-        self._scorer = self._scorer or LabelScorer(
-            self._model, self._tokenizer, self.encode, self.context
-        )
+        self._scorer = self._scorer or LabelScorer(self._model, self.encode, self.context)
         with _memory_errors():
             return self._scorer.reply(request)
 

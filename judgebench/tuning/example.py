@@ -42,7 +42,7 @@ class Texts:
 
         Raises ValueError where there is nothing to learn.
         """
-        prompt = self._encoder.text(request)
+        prompt = self._encoder.chat(request.messages)
         found = self._tokenizer(
             prompt + reply, add_special_tokens=False, return_offsets_mapping=True
         )

@@ -43,7 +43,7 @@ class Chain:
     def disarmed(self, text: str) -> str:
         return text.replace("^", "")
 
-    def chat(self, messages: tuple[Message, ...]) -> str:
+    def chat(self, messages: Sequence[Message]) -> str:
         return "^" + self.disarmed(messages[-1].content)
 
     def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:

@@ -69,7 +69,8 @@ def engine(smollm2_folder: Path) -> tuple[Any, Any, ChatEncoder]:
 
 
 def scorer(engine: tuple[Any, Any, ChatEncoder], context: int = 8192) -> LabelScorer:
-    return LabelScorer(*engine, context)
+    model, _, encoder = engine
+    return LabelScorer(model, encoder, context)
 
 
 def plainly(engine: tuple[Any, Any, ChatEncoder], text: str, reply: Reply, how: Conditioning):
@@ -80,7 +81,7 @@ def plainly(engine: tuple[Any, Any, ChatEncoder], text: str, reply: Reply, how: 
     import torch
 
     model, tokenizer, encoder = engine
-    prompt = encoder.text(ask(text))
+    prompt = encoder.chat(ask(text).messages)
     quotes = [i for t, i in tokenizer.get_vocab().items() if t.startswith('"')]
     said = json.loads(reply.text)
     for number, field in enumerate(FIELDS):
@@ -186,10 +187,10 @@ def test_one_pass_reads_the_answer_and_the_labels_and_not_the_system_text(
 
 def test_the_trees_tokens_are_those_of_the_whole_text(engine) -> None:
     _, tokenizer, encoder = engine
-    prompt = encoder.text(ask('Say "{}".'))
+    prompt = encoder.chat(ask('Say "{}".').messages)
     assert tokenizer(prompt, add_special_tokens=False)["input_ids"] == encoder(ask('Say "{}".'))
     (fields,) = label_texts(asked("independent"), {})
-    texts = ReplyTokens(tokenizer, encoder.control)
+    texts = ReplyTokens(encoder)
     for field, options in zip(FIELDS, texts.branches(prompt, fields), strict=True):
         for option, ids in zip(field.options, options, strict=True):
             whole = json.dumps({field.key: option}, ensure_ascii=False, separators=(",", ":"))
@@ -217,12 +218,12 @@ def test_a_label_is_written_as_constrained_generation_writes_it(backend) -> None
 
 
 def test_a_prompt_cut_at_its_last_control_token_has_the_tokens_of_the_whole(engine) -> None:
-    _, tokenizer, encoder = engine
-    texts = ReplyTokens(tokenizer, encoder.control)
+    _, _, encoder = engine
+    texts = ReplyTokens(encoder)
     (fields,) = label_texts(asked("independent"), {})
     for text in TEXTS:
-        prompt = encoder.text(ask(text))
-        never = ReplyTokens(tokenizer, encoder.control)
+        prompt = encoder.chat(ask(text).messages)
+        never = ReplyTokens(encoder)
         never._cuttable = False
         assert texts.branches(prompt, fields) == never.branches(prompt, fields)
     assert texts._cuttable

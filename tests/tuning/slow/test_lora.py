@@ -100,9 +100,9 @@ def test_what_is_trained_has_the_tokens_of_what_is_asked(tiny: Path, how: Any) -
     # The label weighed in judging, up to its end, is where the loss is.
     found = {m.id: [float(t == labels[m.id]) for t in m.options] for m in rubric.metrics}
     assert request.labels_asked is not None
-    texts = ReplyTokens(tokenizer, encoder.control)
+    texts = ReplyTokens(encoder)
     for number, fields in enumerate(label_texts(request.labels_asked, found)):  # type: ignore[arg-type]
-        for place, field in enumerate(texts.branches(encoder.text(request), fields)):
+        for place, field in enumerate(texts.branches(encoder.chat(request.messages), fields)):
             metric = rubric.metrics[number + place]
             weighed = field[metric.options.index(labels[metric.id])]
             one = made[number + place] if how == "independent" else made[0]
