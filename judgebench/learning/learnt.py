@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -192,11 +191,6 @@ class LearntJudge:
         costs = getattr(self.learner, "costs", lambda folder: ())
         below = sum(cost for cell in self._cells for cost in costs(self._home / cell.name))
         return float(getattr(self.learner, "spent", 0.0) + below)
-
-    def facts(self) -> Mapping[str, Mapping[str, Any]]:
-        """What was learnt in each cell that is done, by its name."""
-        paths = {cell.name: self._home / cell.name / LEARNT for cell in self._cells}
-        return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
 
     def wind_down(self) -> None:
         """Start no other call."""

@@ -15,7 +15,7 @@ from rounds_case import TONE, Words, World, opinion, panel, proposal, text_in, w
 from judgebench.backends.contract import Request
 from judgebench.errors import BudgetSpent
 from judgebench.judges.judge import Task
-from judgebench.learning.learnt import LearntJudge
+from judgebench.learning.learnt import LEARNT, LearntJudge
 from judgebench.records import content_hash
 from judgebench.runner.judging import Work
 from judgebench.runner.stop import Interrupted
@@ -82,7 +82,8 @@ class Trial:
 
     @property
     def facts(self) -> list[Mapping[str, Any]]:
-        return list(self.judge.facts().values())
+        home = self.folder / "tuning" / self.judge.name / self.judge.signature
+        return [json.loads(path.read_text()) for path in sorted(home.glob(f"*/{LEARNT}"))]
 
     def targets(self, cell: str = "fold-1") -> list[dict[str, Any]]:
         path = self.folder / "tuning" / "j" / self.judge.signature / cell / "targets.jsonl"
