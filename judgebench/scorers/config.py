@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -254,14 +254,10 @@ class FitConfig(Strict):
 
 
 @dataclass(frozen=True)
-class ScorerEntry:
-    """A scorer of the list `scorers`, or one that is scored `beside` them for comparison."""
-
+class _Entry:
     name: str
     how: ScorerConfig
-    beside: bool = False
-    needs: Sequence[str] = ()
-    is_judge: bool = False
+    needs: Sequence[str] = field(default=(), init=False)
 
     @property
     def weights(self) -> Mapping[str, str]:
@@ -273,21 +269,18 @@ class ScorerEntry:
 
 
 @dataclass(frozen=True)
-class FitEntry:
+class ScorerEntry(_Entry):
+    """A scorer of the list `scorers`, or one that is scored `beside` them for comparison."""
+
+    beside: bool = False
+    is_judge: bool = field(default=False, init=False)
+
+
+@dataclass(frozen=True)
+class FitEntry(_Entry):
     """A judge that follows from a scorer."""
 
-    name: str
-    how: ScorerConfig
     fit: FitConfig
-    needs: Sequence[str] = ()
-
-    @property
-    def weights(self) -> Mapping[str, str]:
-        return self.how.weights
-
-    @property
-    def hosts(self) -> list[str]:
-        return self.how.hosts
 
 
 def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> ScorerConfig:

@@ -24,7 +24,8 @@ class Simple:
 
     def __init__(self, config: SimpleConfig) -> None:
         self._of: Callable[[Answer], float] = {
-            "length": _length, "random-number": self._drawn, "question-overlap": _overlap,
+            "length": lambda answer: float(len(answer.text.split())),  # as white space parts them
+            "random-number": self._drawn, "question-overlap": _overlap,
         }[config.scorer]  # fmt: skip
         self._seed = config.seed
         seeded = {"seed": config.seed} if config.scorer == "random-number" else {}
@@ -43,11 +44,6 @@ class Simple:
 
     def close(self) -> None:
         """Nothing to give back."""
-
-
-def _length(answer: Answer) -> float:
-    """Words, as white space parts them."""
-    return float(len(answer.text.split()))
 
 
 def _overlap(answer: Answer) -> float:
