@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from judgebench.errors import Problem, SetupError
+
 INTERRUPTED = 130  # exit code after Ctrl-C
 
 # The same thing has the same name, the same word for its value and the same help everywhere.
@@ -180,3 +182,16 @@ class Files:
 
 
 NO_FILES = Files()
+
+
+def columns_of(given: Sequence[str] | None, option: str) -> dict[str, str]:
+    """The columns by role of texts `ROLE=COLUMN`. Raises SetupError for other texts."""
+    pairs = {text: text.partition("=")[::2] for text in given or ()}
+    problems = [
+        Problem("needs a role and a column", field=option, found=text, allowed="ROLE=COLUMN")
+        for text, pair in pairs.items()
+        if not all(pair)
+    ]
+    if problems:
+        raise SetupError(problems)
+    return dict(pairs.values())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from judgebench.cli.options import INTERRUPTED, Limit, LocalOnly, Seed
+from judgebench.cli.options import INTERRUPTED, Limit, LocalOnly, Seed, columns_of
 from judgebench.cli.options import Budget as BudgetOption
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 from judgebench.errors import Problem, SetupError
@@ -237,7 +237,7 @@ def score(
         raise SetupError("name a scorer: --scorer rouge-l")
     if to:
         _check_target(to, answers)
-    columns = dict(text.partition("=")[::2] for text in role or ())
+    columns = columns_of(role, "--role")
     try:
         with ProgressDisplay(console) as display:
             found = score_table(answers, asked, columns, kept, display)

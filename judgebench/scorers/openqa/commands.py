@@ -9,7 +9,7 @@ import typer
 
 from judgebench.cli.commands import Commands
 from judgebench.cli.options import Budget as BudgetOption
-from judgebench.cli.options import Limit, LocalOnly, Seed
+from judgebench.cli.options import Limit, LocalOnly, Seed, columns_of
 from judgebench.cli.show import AsJson, Output, Quiet, Verbose, show
 from judgebench.scorers.commands import (
     FlippedColumns,
@@ -57,7 +57,7 @@ def make(
     from judgebench.cli.writing import the_writer, writing
     from judgebench.scorers.openqa import questions, rewriting
 
-    names, replies = dict(one.partition("=")[::2] for one in called or ()), to / rewriting.REPLIES
+    names, replies = columns_of(called, "--called"), to / rewriting.REPLIES
     closed = questions.read_questions(file, names, first)[:limit]
     model = the_writer(backend, replies, local_only)
     to.mkdir(parents=True, exist_ok=True)

@@ -130,3 +130,24 @@ def test_a_rewriting_that_points_to_options_or_tells_the_answer_is_unfit() -> No
     assert unfit("What do you know of living?", liver) == ""
     (told,) = read_questions(frame(question=["Is it the liver or the lung?"]))
     assert unfit("Is it the liver?", told) == ""
+
+
+@pytest.mark.parametrize("given", ["key", "key=", "=cop"])
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("openqa", "make", "{file}", "--backend", "echo", "--to", "{file}.d"), "--called"),
+        (("score", "{file}", "--scorer", "length"), "--role"),
+    ],
+)
+def test_a_role_without_a_column_is_said_as_it_was_given(
+    call: Any, command: tuple[str, ...], option: str, given: str, tmp_path: Path
+) -> None:
+    table = tmp_path / "exam.csv"
+    table.write_text("question,option_1,option_2,key\nWhat?,Liver,Lung,1\n")
+    words = [word.format(file=table) for word in command]
+    code, _, err = call(*words, option, given)
+    told = f"{option}: needs a role and a column; found {given}; allowed: ROLE=COLUMN"
+    assert code != 0
+    assert told in " ".join(err.split())
+    assert list(tmp_path.iterdir()) == [table]
