@@ -388,10 +388,8 @@ def second_opinions(
             differs: f"{terms.name} says that it {differs} {what}",
             _CANNOT_TELL: f"{terms.name} cannot tell whether it {agrees} {what}",
         }
-        if said not in told:
-            return keep(item)
-        reason = told[said]
-        return keep(replace(item, checks={**item.checks, "second_opinion": reason}))
+        checks = {"second_opinion": told[said]} if said in told else {}
+        return keep(replace(item, checks={**item.checks, **checks}))
 
     by_key = {str(number): item for number, item in enumerate(items)}
     return write_texts(by_key, backend, ask, read, terms)

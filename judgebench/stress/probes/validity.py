@@ -75,15 +75,11 @@ def check_same_meaning(
 
 
 def _of_rewording(item: AlteredAnswer, names: Collection[str]) -> dict[str, str]:
+    kept = {"length": _length(item), "keeps_facts": _keeps_facts(item, names)}
     if item.by_model:
-        reason = _says_the_same(item)
-    else:
-        reason = "it is its parent, letter for letter" if item.text == item.parent.text else ""
-    differs = {"differs": reason}
-    if item.parent.text in item.text and not item.by_model:
-        return differs
-    found = {**differs, "length": _length(item), "keeps_facts": _keeps_facts(item, names)}
-    return {**found, "keeps_words": _keeps_words(item)} if item.by_model else found
+        return {"differs": _says_the_same(item), **kept, "keeps_words": _keeps_words(item)}
+    same = "it is its parent, letter for letter" if item.text == item.parent.text else ""
+    return {"differs": same, **({} if item.parent.text in item.text else kept)}
 
 
 def _says_the_same(item: AlteredAnswer) -> str:
