@@ -31,10 +31,6 @@ class Preferences(Shown):
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
 
-    @property
-    def results(self) -> Results:
-        return self.rows
-
     @cached_property
     def part(self) -> Part:
         from judgebench.preferences.part import preferences_part

@@ -143,10 +143,6 @@ class Rankings(Shown):
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
 
-    @property
-    def results(self) -> Results:
-        return self.rows
-
     @cached_property
     def part(self) -> Part:
         from judgebench.ranking.pages import rankings_part

@@ -10,8 +10,8 @@ from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import Cell, Table, p_text
 from judgebench.scorers.correlate import Correlations
-from judgebench.scorers.part import TITLES
 from judgebench.scorers.redundant import redundancy_block
+from judgebench.scorers.result import TITLES
 from judgebench.stats.association import COEFFICIENTS
 from judgebench.stats.few_systems import critical_r, shows_nothing
 

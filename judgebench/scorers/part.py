@@ -10,15 +10,11 @@ from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
 from judgebench.scorers.redundant import redundancy_block
-from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans
+from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, TITLES, BesideHumans
 from judgebench.scorers.steady_part import steady_blocks
 from judgebench.stats.association import Level
 from judgebench.stats.few_systems import critical_r, shows_nothing
 
-TITLES: Mapping[str, str] = {
-    "pearson": "Pearson's r", "spearman": "Spearman's rho", "kendall": "Kendall's tau-b",
-    "pairwise": "Pairwise accuracy",
-}  # fmt: skip
 _LEVELS: Mapping[Level, str] = {
     "pooled": "Over all answers",
     "within": "Within questions: the mean over those whose answers differ",

@@ -18,12 +18,12 @@ from judgebench.report.words import counted, listed, wrapped
 from judgebench.results.part import Block, Drawing
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Cell, Table
+from judgebench.scorers.result import TITLES
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.few_systems import critical_r
 from judgebench.stats.redundancy import FAMILY, LEAST, redundancy
 from judgebench.stats.resample import Resampling
 
-_TITLES = {"spearman": "Spearman's rho", "pearson": "Pearson's r"}
 _STABLE = 0.6
 _BETWEEN = " | "  # the members of a family
 _NUMBERED = 20  # in a larger matrix no number can be read
@@ -75,7 +75,7 @@ def redundancy_block(rows: Results) -> Block:
         ))
         for name in names
     )  # fmt: skip
-    title = f"{_TITLES[statistic]} of each two scorers"
+    title = f"{TITLES[statistic]} of each two scorers"
     table = Table("redundancy", title, ("Scorer", *names), matrix)
     families = tuple(
         (Cell(_listed(row)), Cell(estimate=row.estimate)) for row in rows.select("family")

@@ -15,6 +15,10 @@ from judgebench.scorers.reading import ScorerRun
 from judgebench.stats.association import Association, Level
 from judgebench.stats.coefficients import Coefficient
 
+TITLES: Mapping[str, str] = {
+    "pearson": "Pearson's r", "spearman": "Spearman's rho", "kendall": "Kendall's tau-b",
+    "pairwise": "Pairwise accuracy",
+}  # fmt: skip
 TESTED: Mapping[Level, Coefficient] = {
     "pooled": "spearman", "within": "spearman", "system": "pearson",
 }  # fmt: skip

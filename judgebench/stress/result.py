@@ -94,10 +94,6 @@ class StressResult(Shown):
     notes: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
 
-    @property
-    def results(self) -> Results:
-        return self.rows
-
     @cached_property
     def part(self) -> Part:
         from judgebench.stress.part import stress_part

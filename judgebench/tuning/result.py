@@ -24,10 +24,6 @@ class Tuned(Shown):
     rows: Results
     gaps: tuple[str, ...] = ()
 
-    @property
-    def results(self) -> Results:
-        return self.rows
-
     @cached_property
     def part(self) -> Part:
         from judgebench.tuning.part import tuning_part
