@@ -36,7 +36,7 @@ from judgebench.backends.token_log_probabilities import (
     read_labels,
     recorded,
 )
-from judgebench.errors import MissingExtra, RunError, SetupError
+from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.records import Usage
 
 _GPU_IN_FLIGHT = 256
@@ -172,11 +172,18 @@ class _VllmEngine:
 
     def send(self, request: Request, prompt: list[int]) -> str:
         """Queue a prompt; the name under which its output will come."""
-        name, sampling = next(self._names), self._sampling(request)
+        # A schema that no grammar expresses, a sampling out of range.
+        refused = SetupError, f"vllm refuses the request {request.key!r}"
+        return self._queue(prompt, self._sampling(request), *refused)
+
+    def _queue(
+        self, prompt: Sequence[int | None], sampling: Any, kind: type[JudgebenchError], refused: str
+    ) -> str:
+        name = next(self._names)
         try:
             self._engine.add_request(name, {"prompt_token_ids": prompt}, sampling)
-        except Exception as error:  # a schema that no grammar expresses, a sampling out of range
-            raise SetupError(f"vllm refuses the request {request.key!r}: {error}") from error
+        except Exception as error:
+            raise kind(f"{refused}: {error}") from error
         return name
 
     def probe(self, work: _Work, place: Place) -> str:
@@ -184,7 +191,6 @@ class _VllmEngine:
         from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
         assert work.labels is not None
-        name = next(self._names)
         tokens = [*work.prompt, *work.labels.tokens_before(place)]
         sampling = SamplingParams(
             temperature=0.0,
@@ -193,11 +199,7 @@ class _VllmEngine:
             structured_outputs=StructuredOutputsParams(grammar=place.grammar()),
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-        try:
-            self._engine.add_request(name, {"prompt_token_ids": tokens}, sampling)
-        except Exception as error:
-            raise RunError(f"vllm tells no label probabilities: {error}") from error
-        return name
+        return self._queue(tokens, sampling, RunError, "vllm tells no label probabilities")
 
     def _sampling(self, request: Request) -> Any:
         from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
@@ -255,14 +257,11 @@ class _VllmEngine:
         """The engine's outputs for prompts, each with its sampling, in their order."""
         from vllm.sampling_params import RequestOutputKind, SamplingParams
 
-        names = {next(self._names): i for i in range(len(asked))}
-        for name, i in names.items():
-            prompt, how = asked[i]
-            sampling = SamplingParams(output_kind=RequestOutputKind.FINAL_ONLY, **how)
-            try:
-                self._engine.add_request(name, {"prompt_token_ids": prompt}, sampling)
-            except Exception as error:
-                raise RunError(f"vllm says nothing of given texts: {error}") from error
+        kind, refused = RequestOutputKind.FINAL_ONLY, "vllm says nothing of given texts"
+        names = {}
+        for i, (prompt, how) in enumerate(asked):
+            sampling = SamplingParams(output_kind=kind, **how)
+            names[self._queue(prompt, sampling, RunError, refused)] = i
         found: dict[int, Any] = {}
         while len(found) < len(asked):
             found |= {names[name]: done for name, done in self.step()}
