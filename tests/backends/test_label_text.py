@@ -41,6 +41,18 @@ class Words:
         return [self.decode(row) for row in rows]
 
 
+class Encoder:
+    """What is asked of a model's encoder: its tokenizer, and what a control token looks like."""
+
+    control = CONTROL
+
+    def __init__(self, tokenizer: Words) -> None:
+        self.tokenizer = tokenizer
+
+    def ids(self, text: str) -> list[int]:
+        return list(self.tokenizer(text)["input_ids"])
+
+
 def test_independent_labels_each_stand_first_in_a_reply_of_their_own() -> None:
     (texts,) = label_texts(LabelsAsked(FIELDS, "independent"), {})
     assert texts == [
@@ -61,8 +73,8 @@ def test_chained_labels_stand_behind_the_likeliest_ones_before_them() -> None:
 
 def test_a_closing_quote_stands_for_every_token_that_begins_with_one() -> None:
     words = Words()
-    tokens = ReplyTokens(words, CONTROL)
-    real = tokens.ids('<|a|>hi<|b|>\n{"harm":"none","x')
+    tokens = ReplyTokens(Encoder(words))
+    real = Encoder(words).ids('<|a|>hi<|b|>\n{"harm":"none","x')
     ((none, some),) = tokens.branches("<|a|>hi<|b|>\n", [['{"harm":"none"', '{"harm":"some"']])
     assert none[:-1] == some[:-2] + none[-2:-1] == real[: len(none) - 1]
     assert none[-1] == some[-1] == CLOSE
@@ -73,7 +85,7 @@ def test_a_closing_quote_stands_for_every_token_that_begins_with_one() -> None:
 
 def test_a_prompt_is_cut_at_its_last_control_token_and_the_rest_is_remembered() -> None:
     words = Words()
-    tokens = ReplyTokens(words, CONTROL)
+    tokens = ReplyTokens(Encoder(words))
     fields = [['{"harm":"none"', '{"harm":"some"']] * 4
     first = tokens.branches("<|a|>" + "one " * 50 + "<|b|>\n", fields)
     words.read = 0
@@ -82,20 +94,20 @@ def test_a_prompt_is_cut_at_its_last_control_token_and_the_rest_is_remembered() 
     assert [len(ids) for field in second for ids in field] == [
         len(ids) for field in first for ids in field
     ]
-    assert second == ReplyTokens(words, CONTROL).branches("<|a|>" + "two " * 50 + "<|b|>\n", fields)
+    assert second == ReplyTokens(Encoder(words)).branches("<|a|>" + "two " * 50 + "<|b|>\n", fields)
 
 
 @pytest.mark.parametrize("prompt", ["hi there\n", "<|a|>hi<|b|>\n"])
 def test_where_cutting_changes_tokens_the_whole_text_is_read(prompt: str) -> None:
     """One has no control token to cut at; the other's tokenizer looks at where a word stands."""
     words = Words(numbers_by_place="<" in prompt)
-    ((ids,),) = ReplyTokens(words, CONTROL).branches(prompt, [['{"harm":"none"']])
+    ((ids,),) = ReplyTokens(Encoder(words)).branches(prompt, [['{"harm":"none"']])
     assert ids[:-1] == words(prompt + '{"harm":"none"')["input_ids"][:-1]
 
 
 def test_a_quote_joined_to_its_label_stays_as_it_is() -> None:
     words = Words()
-    ((ids,),) = ReplyTokens(words, CONTROL).branches("<|a|>", [['{"harm":"!"']])
+    ((ids,),) = ReplyTokens(Encoder(words)).branches("<|a|>", [['{"harm":"!"']])
     assert words.decode(ids[-1:]) == '":"!"'
 
 
@@ -103,4 +115,4 @@ def test_a_tokenizer_that_does_not_tell_places_is_refused() -> None:
     words = Words()
     words.is_fast = False
     with pytest.raises(SetupError, match="cannot weigh labels"):
-        ReplyTokens(words, CONTROL)
+        ReplyTokens(Encoder(words))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
-import time
+from itertools import count
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from sacrebleu.metrics import CHRF
+from sacrebleu.metrics import CHRF, TER
 
 import judgebench as jb
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE
@@ -177,31 +175,31 @@ def test_the_command_says_what_is_wrong(  # type: ignore[no-untyped-def]
     assert not Path("runs").exists()
 
 
-def test_it_resumes_after_ctrl_c(tmp_path: Path) -> None:
-    """TER of long texts takes seconds; what was scored by then is not scored again."""
-    words = [f"w{i}" for i in range(10)]
-    rows = [
-        f"{' '.join(words[i % 7 :] * 9)} {i},{' '.join(words[: i % 9 + 1] * 9)}" for i in range(80)
-    ]
-    (tmp_path / "answers.csv").write_text("\n".join(["text,reference", *rows]) + "\n")
-    command = [
-        sys.executable, "-m", "judgebench", "score", "answers.csv", "--scorer", "ter", "--to",
-        "scores.csv",
-    ]  # fmt: skip
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    kept = tmp_path / "runs" / "scores"
-    while not any(f.stat().st_size for f in kept.glob("*")) and process.poll() is None:
-        time.sleep(0.02)
-    process.send_signal(2)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+def test_it_resumes_after_ctrl_c(  # type: ignore[no-untyped-def]
+    tmp_path: Path, call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was scored by then is not scored again."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"a word {i},another word {i % 9}" for i in range(80)]
+    Path("answers.csv").write_text("\n".join(["text,reference", *rows]) + "\n")
+    real, calls = TER.sentence_score, count(1)
+
+    def stopped(*given, **named):  # type: ignore[no-untyped-def]
+        if next(calls) == 40:
+            raise KeyboardInterrupt
+        return real(*given, **named)
+
+    monkeypatch.setattr(TER, "sentence_score", stopped)
+    code, _, said = call("score", "answers.csv", "--scorer", "ter", "--to", "scores.csv")
+    assert code == 130
     assert said == "Stopped. Scores so far are kept in runs/scores. To resume, rerun.\n"
-    assert not (tmp_path / "scores.csv").exists()
-    file = next(kept.iterdir())
+    assert not Path("scores.csv").exists()
+    (file,) = Path("runs/scores").iterdir()
     before = file.read_text().splitlines()
-    assert 0 < len(before) < 80
-    found = jb.score(tmp_path / "answers.csv", ["ter"], folder=kept)
+    assert 0 < len(before) < 40
+    found = jb.score("answers.csv", ["ter"], folder="runs/scores")
     after = file.read_text().splitlines()
     assert after[: len(before)] == before
     assert len({json.loads(line)["key"] for line in after}) == len(after) == 80
+    assert next(calls) == 41 + 80 - len(before)
     assert found.to_frame().ter.notna().all()
