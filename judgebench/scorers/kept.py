@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line
 from judgebench.judges.judge import Task
 from judgebench.records import Answer, Status, content_hash
@@ -64,10 +66,8 @@ class KeptScores:
             self._held = {}
             if self._path and self._path.is_file():
                 drop_torn_line(self._path)
-                for _, line in read_lines(self._path):
-                    status = Status(line.get("status", Status.OK))
-                    one = Scored(line.get("value"), status, line.get("reason", ""))
-                    self._held[str(line["key"])] = one
+                for number, line in read_lines(self._path):
+                    self._held |= _scored(line, self._path, number)
         return self._held
 
     def _keep(self, made: dict[str, Scored]) -> None:
@@ -93,3 +93,14 @@ class KeptScores:
         """Give back the scorer's engine and what was read; may be used again."""
         self.scorer.close()
         self._held = None
+
+
+def _scored(line: dict[str, Any], path: Path, number: int) -> dict[str, Scored]:
+    """The score that a line holds, by its key. Raises SetupError where it holds none."""
+    try:
+        status, value = Status(line.get("status", Status.OK)), line.get("value")
+        found = None if value is None else float(value)
+        return {str(line["key"]): Scored(found, status, str(line.get("reason", "")))}
+    except (KeyError, TypeError, ValueError):
+        message = "is no score; delete the line to have it computed again"
+        raise SetupError(Problem(message, str(path), number)) from None

@@ -203,3 +203,15 @@ def test_it_resumes_after_ctrl_c(  # type: ignore[no-untyped-def]
     assert len({json.loads(line)["key"] for line in after}) == len(after) == 80
     assert next(calls) == 41 + 80 - len(before)
     assert found.to_frame().ter.notna().all()
+
+
+@pytest.mark.parametrize(
+    "line", ['{"value": 1}', '{"key": "a", "value": "x"}', '{"key": "a", "status": "?"}']
+)
+def test_a_damaged_line_of_kept_scores_is_named(line: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"text": ["one", "two"]})
+    jb.score(table, ["length"], folder=tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.write_text(file.read_text() + line + "\n")
+    with pytest.raises(jb.SetupError, match=r"jsonl:3: is no score; delete the line to have it"):
+        jb.score(table, ["length"], folder=tmp_path)
