@@ -67,8 +67,8 @@ Hung = Callable[[Sequence[tuple[Tokens, Sequence[Branch]]]], Sequence[Floats]]
 def passes_of(
     model: TokenModel, texts: Sequence[tuple[Tokens, Sequence[Branch]]]
 ) -> Sequence[Floats]:
-    """For each text, the log-probability of each of its branches: by a pass over the text, which
-    tells what of it was its own way, and one for each other branch."""
+    """For each text, the log-probability of each of its branches: by one pass over the text, for
+    the branches that are part of it, and one for each other branch."""
     asked: list[tuple[Tokens, int]] = []
     for text, branches in texts:
         asked.append((text, min(branch.place for branch in branches)))

@@ -1,8 +1,8 @@
 """What a table of scores says: how its columns go together, over systems or over items.
 
 Rows `correlation` hold a coefficient of a column, `judge`, with one that it is held `against`,
-`metric`, at a `level`; rows `chance` what pairwise accuracy reaches by chance, rows `test` the p
-values of a table of systems, Holm's over the columns. `redundant` describes the others.
+`metric`, at a level (`scope`); rows `chance` what pairwise accuracy reaches by chance, rows `test`
+the p values of a table of systems, Holm's over the columns. `redundant` describes the others.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:
 
 def _systems(read: Columns, roles: Roles) -> Sequence[str]:
     """The system of every row: of the column, else of the first that holds texts."""
-    texts = [c for c in read.cells if c not in read.numeric() and c != roles.group]
+    numeric = read.numeric()
+    texts = [c for c in read.cells if c not in numeric and c != roles.group]
     column = roles.system or (texts[0] if texts else "")
     cells = read.cells[column] if column else [str(line) for line in read.lines]
     again = [

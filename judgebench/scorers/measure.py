@@ -1,12 +1,13 @@
 """What scorers are worth beside the humans of a study, metric by metric.
 
 Rows `association` hold a coefficient of a scorer's or judge's numbers with the mean severity of
-those who make the truth, at a `level`; scores of which higher ones are `better` are turned. Rows
-`chance` hold what pairwise accuracy reaches by chance. Rows `ceiling` hold an annotator, `who`,
-beside the mean of the others, and the median of all annotators. Rows `difference` hold a scorer
-minus `who`, the best scorer or the best control (`beside`), on the answers that both scored; rows
-`test` their p values, Holm's over scorers and metrics. Rows `count` say how many answers have which
-`reason`, and whether there is a `score` all the same. `redundant` and `steady` describe the others.
+those who make the truth, at a level (`scope`); scores of which higher ones are `better` are turned.
+Rows `chance` hold what pairwise accuracy reaches by chance. Rows `ceiling` hold an annotator,
+`who`, beside the mean of the others, and the median of all annotators. Rows `difference` hold a
+scorer minus `who`, the best scorer or the best control (`beside`), on the answers that both scored;
+rows `test` their p values, Holm's over scorers and metrics. Rows `count` hold the number of answers
+with a reason, `why`, and whether there is a `score` all the same. `redundant` and `steady` describe
+the others.
 
 A scorer whose direction nobody declared is, beside another, turned so that its coefficient is
 positive, which favours it; so are the controls.

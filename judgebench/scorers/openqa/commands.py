@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -148,12 +149,12 @@ def compare(
     Question and system stand in both tables (default: exam_id and system). Coefficients with
     intervals over all answers, within questions and over systems.
     """
-    from judgebench.report.place import write_in_place
+    from judgebench import api
     from judgebench.scorers.correlate import Roles
     from judgebench.scorers.openqa.compare import open_against_closed
 
     where = Roles((), group or "exam_id", system or "system", flip or ())
     found = open_against_closed(opened, closed, where, correct, column or ())
-    n, output = found.n_answers, Output(verbose, quiet, as_json)
-    written = write_in_place([found.part], to, name=opened.stem, answers=n)[0] if to else {}
-    show({"openqa": found}, opened.stem, output, written)
+    found = replace(found, name=opened.stem)
+    written = api.report(found, to) if to else {}
+    show({"openqa": found}, found.name, Output(verbose, quiet, as_json), written)
