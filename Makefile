@@ -9,7 +9,7 @@ MARK = .judgebench-installed
 # Where Python may not keep what it compiled, every process compiles numpy, pandas and matplotlib anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo stress rank test docs fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
+.PHONY: help demo stress rank browser test docs fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -27,6 +27,7 @@ $(VENV)/$(MARK): $(VENV)/pyvenv.cfg pyproject.toml
 $(VENV)/$(MARK)-dev: $(VENV)/$(MARK)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --no-deps --group axe
 	@touch $@
 
 demo: $(VENV)/$(MARK) ## Judge a synthetic set with a small embedded model and print the tables
@@ -41,10 +42,20 @@ rank: $(SLOW)/$(MARK) ## Rank arguments on a tiny synthetic task with trained ev
 # Some tests wait for servers and processes, so one worker more than there are cores.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
+# Pages are tested in a real browser. Where none can be installed, these tests are skipped.
+AS_ROOT = $(shell [ "$$(id -u)" = 0 ] || echo sudo -n) env DEBIAN_FRONTEND=noninteractive
+browser:
+	@for name in chromium chromium-browser google-chrome chrome; do \
+	  command -v $$name >/dev/null && exit 0; \
+	done; \
+	{ $(AS_ROOT) apt-get update -qq -o Acquire::http::Timeout=20 && \
+	  $(AS_ROOT) apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+	echo "Tests in a browser are skipped: Chromium is not installed, and could not be installed here."
+
 # Each worker has a core: threads of BLAS that wait for work would take it from the others.
 test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
-test: $(VENV)/$(MARK)-dev ## Lint, type-check and test (about 5 minutes on 2 cores)
+test: $(VENV)/$(MARK)-dev browser ## Lint, type-check and test (about 5 minutes on 2 cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import BROWSER, Browser, started
 from hypothesis import settings
 
 from judgebench.backends.weights import fetch
@@ -65,6 +66,15 @@ def minilm() -> Path:
         return fetch("minilm")
     except JudgebenchError as error:
         pytest.skip(f"the weights of minilm cannot be had: {error}")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of a module."""
+    if BROWSER is None:
+        pytest.skip("needs chromium, which is not installed")
+    with started(tmp_path_factory.mktemp("browser")) as running:
+        yield running
 
 
 @pytest.fixture
