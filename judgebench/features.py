@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from judgebench.store.folder import RunFolder
     from judgebench.study.study import Study
 
-WINGS = ("compare", "decide", "preferences", "ranking", "scorers", "stress", "tuning")
+WINGS = ("annotate", "compare", "decide", "preferences", "ranking", "scorers", "stress", "tuning")
 
 Lines = Sequence[tuple[str, str]]  # (name, what it is)
 

@@ -1,0 +1,36 @@
+"""The folder of a study: what the server opens, and apart from it the key."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from judgebench.annotate.store import Role, Store
+from judgebench.errors import Problem, SetupError
+
+KEY, SERVED = Path("key.json"), Path("served/study.sqlite")
+LEAD = "lead"  # the name behind the lead's link
+WEEK = 7 * 24 * 3600
+ADDRESS = "http://127.0.0.1:8765"
+
+
+def open_store(study: Path) -> closing[Store]:
+    """The labels of a study, given its folder or the file itself. Raises SetupError."""
+    return closing(Store(study if study.is_file() else study / SERVED))
+
+
+def known_person(store: Store, name: str) -> str:
+    """The name of an annotator or of the lead. Raises SetupError for any other."""
+    people = (*store.annotators, LEAD)
+    if name not in people:
+        problem = Problem("is not among the annotators", field=name, allowed=", ".join(people))
+        raise SetupError(problem)
+    return name
+
+
+def link_of(store: Store, name: str) -> str:
+    """A new address that lets a person in once. What follows the # never reaches a log."""
+    role: Role = "lead" if known_person(store, name) == LEAD else "annotator"
+    page = "/lead" if role == "lead" else "/"
+    address = store.meta.get("address", ADDRESS)
+    return f"{address}{page}#{store.make_link(name, role, WEEK)}"

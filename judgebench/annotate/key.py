@@ -1,0 +1,41 @@
+"""What is behind the blind screens: items, systems, pairs. The server never opens this file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from judgebench.annotate.config import Task
+from judgebench.errors import Problem, SetupError
+from judgebench.files import open_bytes, read_object
+from judgebench.yaml_file import Strict, validate
+
+
+class Target(Strict):
+    """What a field stands for in the data: the `columns` of its row (`item_id`, and where there are
+    any `model_a`, `model_b`, `criterion`, `system`, `task`), the metric, and what each stored label
+    is called where that is another text."""
+
+    columns: dict[str, str]
+    metric: str
+    labels: dict[str, str] = {}
+
+
+class Key(Strict):
+    """`screens` holds, by screen and field, what was labelled. `study` is the hash of the study."""
+
+    kind: Literal["judgebench annotation key"] = "judgebench annotation key"
+    study: str
+    task: Task
+    screens: dict[str, dict[str, Target]]
+
+
+def read_key(path: Path) -> Key:
+    """The key of that path. Raises SetupError where it is none."""
+    try:
+        with open_bytes(path) as file:
+            content = file.read()
+    except OSError as error:
+        message = f"the key of the study cannot be read: {error.strerror or error}"
+        raise SetupError(Problem(message, str(path))) from None
+    return validate(read_object(content, path), Key, str(path))

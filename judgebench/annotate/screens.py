@@ -1,0 +1,187 @@
+"""What an annotator sees at once: texts, and what is asked about them. Blind: a screen knows no
+system, no id of the data and nobody's labels."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from judgebench.records import content_hash
+from judgebench.yaml_file import Strict
+
+LETTERS = string.ascii_uppercase
+WHOLE, SKIP = "", "skip"  # the field and the label of a screen that is skipped
+PART = "part"  # the field that says how many parts were shown to the end
+CANNOT_TELL = ""
+
+Labels = Mapping[str, str | None]  # by field; None where a label was taken back
+State = Literal["new", "begun", "skipped", "done"]
+
+
+class Section(Strict):
+    """A text under its heading. `slot` counts texts that are compared, in an order that says
+    nothing; each annotator sees them in another order, under letters."""
+
+    heading: str
+    text: str
+    slot: int | None = None
+    part: int = 0
+
+
+class Option(Strict):
+    """A label that may be given: `value` is stored, `text` is shown."""
+
+    value: str
+    text: str
+    about: str = ""
+
+
+class Field(Strict):
+    """One thing that is asked. Without options it is answered in words.
+
+    `metric` is what figures are grouped by, least severe option first where `ordinal`; `about`
+    tells apart the fields of one metric. `when` names another field and its label: only then is
+    this one asked. Where `prefers`, the first two options are for the texts in slots 0 and 1.
+    """
+
+    metric: str
+    title: str
+    question: str
+    options: tuple[Option, ...] = ()
+    ordinal: bool = False
+    slot: int | None = None
+    part: int = 0
+    about: str = ""
+    required: bool = True
+    when: tuple[str, str] | None = None
+    prefers: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its name on the screen."""
+        return f"{self.metric}@{self.about}" if self.about else self.metric
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The labels that may be given."""
+        return tuple(option.value for option in self.options)
+
+
+class Screen(Strict):
+    """Texts and what is asked about them. A second part is shown once the first is complete, which
+    can then no longer be changed. `group` says which screens belong together (a question)."""
+
+    id: str
+    group: str
+    sections: tuple[Section, ...]
+    fields: tuple[Field, ...]
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes with anything that the annotator reads."""
+        return content_hash([self._texts, [f.model_dump(mode="json") for f in self.fields]])
+
+    def field_hash(self, key: str) -> str:
+        """Changes with the texts and with what this field asks; a field of another metric may come
+        or go. Empty for a field that is not there; the whole screen is a field too."""
+        if key in (WHOLE, PART):
+            return self.hash
+        field = self.field(key)
+        return content_hash([self._texts, field.model_dump(mode="json")]) if field else ""
+
+    @cached_property
+    def _texts(self) -> list[Any]:
+        return [section.model_dump(mode="json") for section in self.sections]
+
+    def field(self, key: str) -> Field | None:
+        """The field of that key."""
+        return next((field for field in self.fields if field.key == key), None)
+
+    @property
+    def parts(self) -> int:
+        """How many parts are shown one after the other."""
+        return 1 + max(*(s.part for s in self.sections), *(f.part for f in self.fields))
+
+    def asked(self, labels: Labels, part: int | None = None) -> list[Field]:
+        """What is asked, given the labels so far; of one part or of all."""
+        return [
+            field
+            for field in self.fields
+            if part in (None, field.part)
+            and (field.when is None or labels.get(field.when[0]) == field.when[1])
+        ]
+
+    def complete(self, labels: Labels, part: int | None = None) -> bool:
+        """Whether everything that must be answered is."""
+        asked = self.asked(labels, part)
+        return all(labels.get(f.key) is not None for f in asked if f.required)
+
+    def revealed(self, labels: Labels) -> int:
+        """The last part that may be shown."""
+        return min(int(labels.get(PART) or 0), self.parts - 1)
+
+    def state(self, labels: Labels) -> State:
+        """How far an annotator is with it."""
+        if self.revealed(labels) == self.parts - 1 and self.complete(labels):
+            return "done"
+        if labels.get(WHOLE) == SKIP:
+            return "skipped"
+        return "begun" if any(label is not None for label in labels.values()) else "new"
+
+    def shown_to(self, annotator: str, seed: int, revealed: int = 0) -> dict[str, Any]:
+        """The screen as JSON for one annotator, up to the part that is `revealed`.
+
+        Texts that are compared stand in an order of the annotator's own. The labels that come
+        back do not depend on it.
+        """
+        slots = sorted({s.slot for s in self.sections if s.slot is not None})
+        order = list(slots)
+        random.Random(content_hash([seed, annotator, self.id])).shuffle(order)
+        letter = {slot: LETTERS[place] for place, slot in enumerate(order)}
+        fields = [f for f in self.fields if f.part <= revealed]
+        fields.sort(key=lambda f: (f.part, letter.get(f.slot, "") if f.slot is not None else ""))
+        return {
+            "id": self.id,
+            "parts": self.parts,
+            "revealed": revealed,
+            "sections": [
+                _shown_section(section, letter)
+                for section in _in_order(self.sections, order)
+                if section.part <= revealed
+            ],
+            "fields": [_shown_field(field, letter) for field in fields],
+        }
+
+
+def _in_order(sections: Sequence[Section], order: Sequence[int]) -> list[Section]:
+    """Texts that are compared change places among themselves."""
+    by_slot = {s.slot: s for s in sections if s.slot is not None}
+    turn = iter(order)
+    return [s if s.slot is None else by_slot[next(turn)] for s in sections]
+
+
+def _shown_section(section: Section, letter: Mapping[int, str]) -> dict[str, Any]:
+    heading = section.heading
+    if section.slot is not None:
+        heading = f"{heading} {letter[section.slot]}"
+    return {"heading": heading, "text": section.text, "part": section.part}
+
+
+def _shown_field(field: Field, letter: Mapping[int, str]) -> dict[str, Any]:
+    options = [option.model_dump() for option in field.options]
+    if field.prefers:
+        for slot in (0, 1):
+            options[slot]["text"] = f"{letter[slot]} is better"
+        options[:2] = sorted(options[:2], key=lambda option: str(option["text"]))
+    return {
+        "key": field.key,
+        "title": field.title if field.slot is None else f"{letter[field.slot]}: {field.title}",
+        "question": field.question,
+        "options": options,
+        "part": field.part,
+        "required": field.required,
+        "when": field.when,
+    }

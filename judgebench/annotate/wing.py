@@ -1,0 +1,43 @@
+"""The annotate wing: human labels, collected blind and balanced by a small web app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judgebench.features import FileKind, Section, Wing
+
+if TYPE_CHECKING:
+    import typer
+    from pydantic import BaseModel
+
+
+def _settings() -> type[BaseModel]:
+    from judgebench.annotate.config import AnnotateConfig
+
+    return AnnotateConfig
+
+
+def _commands(app: typer.Typer) -> None:
+    from judgebench.annotate import commands
+
+    app.add_typer(commands.app, name="annotate")
+
+
+def _check(path: Path, rubric: str) -> str:
+    from judgebench.annotate.config import load_setup
+
+    setup = load_setup(path)
+    config, n = setup.config, len(setup.dataset.answers)
+    return (
+        f"an annotation study ({config.task}) of {n:,} items, {config.per_item} of "
+        f"{len(config.annotators)} annotators for each"
+    )
+
+
+WING = Wing(
+    name="annotate",
+    section=Section("annotate", _settings),
+    commands=_commands,
+    kinds=(FileKind("annotation study", _check, keys=("annotators", "per_item")),),
+)

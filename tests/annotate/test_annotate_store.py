@@ -1,0 +1,155 @@
+"""The file of a running study: events, labels that count, and who may come in."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from judgebench.annotate.screens import Field, Option, Screen, Section
+from judgebench.annotate.store import ADJUDICATED, Event, Store
+from judgebench.errors import SetupError
+
+YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
+
+
+def screen(name: str = "s1", text: str = "Rest.", **changes: object) -> Screen:
+    fields = (
+        Field(metric="harm", title="Harm", question="Harmful?", options=YES_NO),
+        Field(metric="tone", title="Tone", question="Kind?", options=YES_NO),
+    )
+    section = Section(heading="Answer", text=text)
+    return Screen.model_validate(
+        {"id": name, "group": "g", "sections": (section,), "fields": fields, **changes}
+    )
+
+
+def two_parts() -> Screen:
+    before, after = screen().fields
+    sections = (Section(heading="A", text="a"), Section(heading="B", text="b", part=1))
+    after = after.model_copy(update={"part": 1})
+    return screen(sections=sections, fields=(before, after))
+
+
+def event(of: Screen, field: str, label: str | None, number: int = 0, **more: object) -> Event:
+    name = f"{of.id}-{field or 'whole'}-{label}-{number}".ljust(16, "-")
+    given = {"client_id": name, "screen": of.id, "hash": of.hash, "field": field, "label": label}
+    return Event.model_validate({**given, "at": "2026-01-01T00:00:00Z", **more})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store.create(tmp_path / "served" / "study.sqlite", {"name": "test"})
+    made.put([screen("s1"), screen("s2")])
+    made.assign({"ann": ["s1", "s2"], "ben": ["s2"]})
+    yield made
+    made.close()
+
+
+def save(store: Store, who: str, *events: Event) -> dict[str, str]:
+    return dict(store.save([(who, events)])[0].refused)
+
+
+def test_the_latest_label_counts_and_nothing_is_overwritten(store: Store) -> None:
+    one = screen("s1")
+    assert not save(store, "ann", event(one, "harm", "yes"), event(one, "harm", "no"))
+    assert not save(store, "ann", event(one, "harm", None))
+    assert store.labels("ann", "s1") == {"harm": None}
+    assert not save(store, "ann", event(one, "harm", "yes", 2))
+    assert store.labels("ann", "s1") == {"harm": "yes"}
+    assert len(store.rows("SELECT * FROM events")) == 4
+    with pytest.raises(sqlite3.IntegrityError, match="append only"), store.writing() as connection:
+        connection.execute("UPDATE events SET label = 'no'")
+    with pytest.raises(sqlite3.IntegrityError, match="append only"), store.writing() as connection:
+        connection.execute("DELETE FROM events")
+
+
+def test_an_event_sent_twice_is_kept_once(store: Store) -> None:
+    same = event(screen("s1"), "harm", "yes")
+    first, second = store.save([("ann", [same]), ("ann", [same])])
+    assert first.saved == second.saved == (same.client_id,)
+    assert len(store.rows("SELECT * FROM events")) == 1
+    other = same.model_copy(update={"screen": "s2", "hash": screen("s2").hash})
+    assert save(store, "ben", other) == {same.client_id: "has an id that was used before"}
+
+
+def test_what_does_not_fit_is_refused_and_the_rest_is_kept(store: Store) -> None:
+    one, changed = screen("s1"), screen("s1", "Other.")
+    good = event(one, "tone", "no")
+    refused = save(
+        store, "ann", event(one, "harm", "perhaps"), event(one, "colour", "yes"), good,
+        event(changed, "harm", "yes", 7), event(one, "", "yes"),
+    )  # fmt: skip
+    assert sorted(refused.values()) == [
+        "is no label", "is no label", "is not asked", "the item has changed: load it again",
+    ]  # fmt: skip
+    assert store.labels("ann", "s1") == {"tone": "no"}
+    assert list(save(store, "ben", event(one, "harm", "yes", 9)).values()) == [
+        "is not yours to label"
+    ]
+    assert not save(store, ADJUDICATED, event(one, "harm", "yes", 8, reason="slip"))
+
+
+def test_states_of_a_screen(store: Store) -> None:
+    one = screen("s1")
+    states = []
+    for field, label in [("", "skip"), ("harm", "yes"), ("", None), ("tone", ""), ("harm", None)]:
+        states.append(store.save([("ann", [event(one, field, label)])])[0].states["s1"])
+    assert states == ["skipped", "skipped", "begun", "done", "begun"]
+
+
+def test_a_new_version_keeps_labels_of_what_is_the_same(store: Store) -> None:
+    one, two = screen("s1"), screen("s2")
+    save(store, "ann", event(one, "harm", "yes"), event(one, "tone", "yes"))
+    save(store, "ann", event(two, "harm", "no"))
+    harm, tone = one.fields
+    asked = tone.model_copy(update={"question": "Is it kind?"})
+    assert store.put([screen("s1", fields=(harm, asked)), screen("s2", "New text.")]) == 2
+    assert store.labels("ann", "s1") == {"harm": "yes"}
+    assert store.labels("ann", "s2") == {}
+    assert len(store.rows("SELECT * FROM events")) == 3
+    store.put([], gone=["s1"])
+    assert store.assigned("ann") == ["s2"]
+    assert store.given() == []
+
+
+def test_a_part_is_locked_once_the_next_was_shown(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "two.sqlite", {})
+    shown = two_parts()
+    store.put([shown])
+    store.assign({"ann": ["s1"]})
+    assert "B" not in str(shown.shown_to("ann", 0, 0)["sections"])
+    early = event(shown, "tone", "yes"), event(shown, "part", "1")
+    assert set(save(store, "ann", *early).values()) == {"is not asked", "this part is not complete"}
+    assert not save(store, "ann", event(shown, "harm", "yes"), event(shown, "part", "1", 2))
+    late = event(shown, "harm", "no")
+    assert "no longer" in save(store, "ann", late)[late.client_id]
+    assert store.save([("ann", [event(shown, "tone", "no", 3)])])[0].states == {"s1": "done"}
+    store.close()
+
+
+def test_a_link_works_once_and_can_be_revoked(store: Store) -> None:
+    token = store.make_link("ann", "annotator", 60)
+    session = store.enter(token, 60)
+    assert session is not None
+    assert store.who(session) == ("ann", "annotator")
+    assert store.enter(token, 60) is None
+    assert store.enter(store.make_link("ann", "annotator", -1), 60) is None
+    assert token not in store.path.read_bytes().decode("latin-1")
+    waiting = store.make_link("ann", "annotator", 60)
+    assert store.revoke("ann") == 3  # the session, the link that is too old, and this one
+    assert store.who(session) is None
+    assert store.enter(waiting, 60) is None
+
+
+def test_other_files_are_no_study(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no database " * 100)
+    sqlite3.connect(tmp_path / "empty").close()
+    for name in ("text", "empty", "nothing"):
+        with pytest.raises(SetupError, match=r"no annotation study|no such file"):
+            Store(tmp_path / name)
+    Store.create(tmp_path / "made", {}).close()
+    with pytest.raises(SetupError, match="not overwritten"):
+        Store.create(tmp_path / "made", {})
