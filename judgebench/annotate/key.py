@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field as Limits
+
 from judgebench.annotate.config import Task
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes, read_object
@@ -18,7 +20,7 @@ class Target(Strict):
 
     columns: dict[str, str]
     metric: str
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = Limits(default_factory=dict)
 
 
 class Key(Strict):
