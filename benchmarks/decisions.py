@@ -23,6 +23,7 @@ decided, with the bar and the labels of the population: else it is the interval 
     python benchmarks/decisions.py --margins  # how power hangs on the margin for severe answers
     python benchmarks/decisions.py --learnt   # judges that learn from labels, in folds
     python benchmarks/decisions.py --scores   # judges that follow from a score, in folds
+    python benchmarks/decisions.py --looks    # studies that are looked at three times
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ from judgebench.stats.camps import camps
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
 from judgebench.stats.consensus import median_label
 from judgebench.stats.peers import Bar, bar_of
+from judgebench.stats.sequential import look_levels
 from judgebench.stats.thresholds import Choice, cautious_choice, why_no_choice
 from judgebench.store.folder import RunFolder
 from judgebench.study.answers import IndexedAnswers, indexed
@@ -896,6 +898,72 @@ def graded_table(results: Iterable[tuple[Graded, Follows]]) -> Iterator[str]:
         yield f"| {' | '.join((*about, f'{np.mean(tally.right):.3f}', *cells))} |"
 
 
+# --- studies that are looked at before their end --------------------------------------------------
+
+
+LOOKS = 3
+
+
+def look_world(world: World, draws: int, seed: int) -> NDArray[np.bool_]:
+    """Whether REPLACE is said, (draws, 2, looks), by the levels of looks and by the rule's level.
+
+    Looks are at the first third, at two thirds and at all of the questions. DO NOT USE ends
+    nothing.
+    """
+    world, rng = settled(world), np.random.default_rng([seed, *world.name.encode()])
+    most = -(-world.items // world.a_question)
+    questions = np.array([-(-most * look // LOOKS) for look in range(1, LOOKS + 1)])
+    items = np.minimum(questions * world.a_question, world.items)
+    levels = look_levels((items / world.items).tolist(), RULE.level)
+    said = np.zeros((draws, 2, LOOKS), dtype=np.bool_)
+    for number in range(draws):
+        found = read(draw(world, world.items, rng), world)
+        for look in np.flatnonzero(questions >= RULE.questions):
+            both = levels[look], RULE.level
+            said[number, :, look] = _replaces(_first(found, int(items[look])), both, rng)
+    return said
+
+
+def _first(found: Draw, items: int) -> Draw:
+    """The study when it held that many items."""
+    columns = ("true", "own", "judged", "row", "asked", "clusters")
+    return replace(found, **{name: getattr(found, name)[:items] for name in columns})
+
+
+def _replaces(found: Draw, levels: Sequence[float], rng: np.random.Generator) -> list[bool]:
+    """Whether REPLACE is said with intervals of each of the levels."""
+    side, _ = side_of(found)
+    counts = study(found, side, rng)
+    rules = [RULE.model_copy(update={"level": level}) for level in levels]
+    one = counts.how_many[None, :]
+    met = [all(f.met[0] for f in findings(counts, rule, one)) for rule in rules]
+    return met if any(met) and not _gate(found, side) else [False] * len(levels)
+
+
+def looks_table(results: Iterable[tuple[World, NDArray[np.bool_]]]) -> Iterator[str]:
+    """How often studies that may end early replace annotators, in Markdown."""
+    heads = (
+        "world", "items", "to replace is", "… by the rule", "one look at the end",
+        *(f"by look {look + 1} of {LOOKS}" for look in range(LOOKS)), "labels used",
+        f"{LOOKS} looks without bounds",
+    )  # fmt: skip
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---|--:|---|---|{'--:|' * (len(heads) - 4)}"
+    worst = (0.0, "none")
+    for world, said in results:
+        by = np.logical_or.accumulate(said, axis=2)
+        bounded, naive = by.mean(axis=0)
+        used = 1 - by[:, 0, :-1].sum(axis=1).mean() / LOOKS
+        right = "wrong" if is_wrong(world) else "right"
+        rule = "right" if is_good(settled(world)) else "wrong"
+        cells = (said[:, 1, -1].mean(), *bounded, used, naive[-1])
+        about = (world.name, f"{world.items:,}", right, rule)
+        yield f"| {' | '.join((*about, *(f'{100 * cell:.1f} %' for cell in cells)))} |"
+        if right == "wrong":
+            worst = max(worst, (float(bounded[-1]), world.name))
+    yield f"\nwrong REPLACE at any look: at most {worst[0]:.1%} ({worst[1]}); limit 2.5 %"
+
+
 COVERED = {
     "humans_accuracy": "judge minus annotator",
     "humans_balanced_accuracy": "… balanced",
@@ -1012,6 +1080,7 @@ def main() -> None:
     parser.add_argument("--margins", action="store_true", help="margins for severe answers instead")
     parser.add_argument("--learnt", action="store_true", help="judges that learn instead")
     parser.add_argument("--scores", action="store_true", help="judges that follow from a score")
+    parser.add_argument("--looks", action="store_true", help="three looks at each study instead")
     parser.add_argument("--plot", default="", help="with --margins: a picture of them")
     parser.add_argument("--quick", action="store_true", help="50 draws a world")
     asked = parser.parse_args()
@@ -1023,9 +1092,11 @@ def main() -> None:
         if asked.plot:
             draw_margins(rows, asked.plot)
         return
-    if asked.learnt or asked.scores:
+    if asked.learnt or asked.scores or asked.looks:
         found: tuple[Any, ...] = (GRADED, follow, graded_table)
-        every, act, table = found if asked.scores else (TAUGHT, teach, taught_table)
+        if asked.looks:
+            found = (WORLDS, look_world, looks_table)
+        every, act, table = (TAUGHT, teach, taught_table) if asked.learnt else found
         chosen = [world for world in every if asked.world in world.name]
         with ProcessPoolExecutor(asked.workers) as pool:
             print(f"{draws} studies a world, seed {asked.seed}\n")

@@ -207,10 +207,16 @@ def align(study: Study) -> Alignment:
     return compare(study)
 
 
-def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decisions:
+def decide(
+    study: Study, rule: DecisionRule | str | Path | None = None, *, looks: Sequence[float] = ()
+) -> Decisions:
     """Whether each judge can replace the annotators, assist them, or neither, metric by metric.
 
     `rule` is a YAML file or a shipped rule. Where the study has a stress test, it counts.
+
+    Of a study that is not complete, `looks` are the shares of its planned answers that were
+    labelled at each look so far, this one last: `looks=[0.33, 0.67]` is the second look. Early
+    looks need clearer evidence. Raises SetupError where the shares do not rise, up to 1.
 
     >>> import judgebench as jb
     >>> frame = jb.decide(jb.open_run("runs/small")).to_frame()
@@ -224,7 +230,7 @@ def decide(study: Study, rule: DecisionRule | str | Path | None = None) -> Decis
 
     chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress")
-    return decide_study(study, chosen, found["stress"].results if found else None)
+    return decide_study(study, chosen, found["stress"].results if found else None, looks)
 
 
 def compare(

@@ -28,32 +28,58 @@ from judgebench.decide.triage import triage_curves
 from judgebench.decide.words import camps_sentence, reason_for
 from judgebench.errors import Problem, SetupError
 from judgebench.results.rows import Results
+from judgebench.stats.sequential import look_levels
 from judgebench.study.study import Study
 
 
 def decide(
-    study: Study, rule: DecisionRule = DecisionRule(), stress: Results | None = None
+    study: Study,
+    rule: DecisionRule = DecisionRule(),
+    stress: Results | None = None,
+    looks: Sequence[float] = (),
 ) -> Decisions:
     """Every decision with its conditions, triage, the value of a jury, the alternative test.
 
-    `stress` are the rows of a stress test of the same judges. Raises SetupError where the rule
-    names a metric or label that the rubric lacks.
+    `stress` are the rows of a stress test of the same judges. `looks` are the shares of the planned
+    items at each look so far, this one last; none: this is the end. Raises SetupError where the
+    rule names a metric or label that the rubric lacks, and where the shares do not rise.
     """
     rule.check(study.rubric)
     _check_names(study, rule)
+    final, rule = rule, _at_look(rule, looks)
     kind = rule.replace.humans.bar
     truths = {m: humans.truth_of(humans.trusted(kind)) for m, humans in study.humans.items()}
     curves = tuple(triage_curves(study, rule, truths.__getitem__))
     tests = alternative_tests(study, rule)
     beside = Results((*bar_rows(study, kind), *accuracies(study), *jury_rows(study), *tests))
+    made = tuple(decisions(study, final, curves, stress, rule.level))
     return Decisions(
-        study.name, study.rubric, rule, tuple(decisions(study, rule, curves, stress)), curves,
+        study.name, study.rubric, rule, made, curves,
         beside, {judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
-        tuple(_notes(study, rule, stress)),
+        (*_look_note(rule, looks), *_notes(study, rule, stress)),
         compared_with(study),
         tuple(bar_lines(study, kind)),
         study.gaps,
     )  # fmt: skip
+
+
+def _at_look(rule: DecisionRule, looks: Sequence[float]) -> DecisionRule:
+    """The rule with the level of the last of the looks. Stress tests gain nothing by more labels,
+    and keep theirs."""
+    try:
+        level = look_levels(looks, rule.level)[-1] if looks else rule.level
+    except ValueError as error:
+        raise SetupError(Problem(str(error), field="looks")) from None
+    return rule.model_copy(update={"level": level})
+
+
+def _look_note(rule: DecisionRule, looks: Sequence[float]) -> Iterator[str]:
+    if looks:
+        yield (
+            f"This is look {len(looks)}, at {100 * looks[-1]:.0f} % of the planned answers: its "
+            f"intervals are of {100 * rule.level:.7g} %, so that a false REPLACE at any look stays "
+            "as rare as at one look at the end. How much more data is needed is said for the end."
+        )
 
 
 def _check_names(study: Study, rule: DecisionRule) -> None:
@@ -88,13 +114,17 @@ def _notes(study: Study, rule: DecisionRule, stress: Results | None) -> Iterator
 
 def decisions(
     study: Study, rule: DecisionRule, curves: Sequence[TriageCurve] = (),
-    stress: Results | None = None,
+    stress: Results | None = None, level: float | None = None,
 ) -> Iterator[Decision]:  # fmt: skip
-    """One for each metric and each judge that is not a control judge, in that order."""
+    """One for each metric and each judge that is not a control judge, in that order.
+
+    `level` is that of a look, and more data is planned for the rule's own: the end.
+    """
+    here = rule.model_copy(update={"level": level or rule.level})
     for metric in study.rubric.metrics:
         humans = study.humans[metric.id]
         bar, *camps = (
-            Held(study, metric, rule, names)
+            Held(study, metric, here, names)
             for names in (humans.in_bar(rule.replace.humans.bar), *humans.camps)
         )
         for judge in study.judges:
