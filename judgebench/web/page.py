@@ -65,15 +65,33 @@ def fill_in_page(page: Path, data: Mapping[str, Any], **values: Any) -> str:
     the `columns` and the file name (`table`) of the table; `values` are for the template.
     """
     script = page_script(_HERE / "local.js", page.with_suffix(".js"))
+    return local_page(page, script, data, table=data["table"], **values)[0]
+
+
+def local_page(
+    page: Path, script: str, data: Any, *, connect: str = "'none'", **values: Any
+) -> tuple[str, str]:
+    """A page as HTML, and its policy: it loads nothing, runs the one script and style that it
+    holds, and talks to nobody but `connect` (`'self'`: the server that it comes from).
+
+    The template, as in `fill_in_page`, extends `local.html.jinja`; its script finds `data` as JSON
+    in the element of that id.
+    """
     template = page_environment(page.parent, mark_forbidden).get_template(f"{page.name}.html.jinja")
-    return template.render(
-        **values,
-        table=data["table"],
-        data=json_for_page(data),
-        style=Markup(_texts(_HERE / "local.css", page.with_suffix(".css"))),
-        script=Markup(script),
-        script_hash=script_hash(script),
+    style = _texts(_HERE / "local.css", page.with_suffix(".css"))
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{script_hash(style)}'; script-src"
+        f" 'sha256-{script_hash(script)}'; connect-src {connect}; img-src data:; base-uri 'none';"
+        " form-action 'none'"
     )
+    html = template.render(
+        **values,
+        data=json_for_page(data),
+        style=Markup(style),
+        script=Markup(script),
+        policy=Markup(policy),
+    )
+    return html, policy
 
 
 def check_people(names: Sequence[str], field: str) -> None:
