@@ -918,9 +918,8 @@ def look_world(world: World, draws: int, seed: int) -> NDArray[np.bool_]:
     said = np.zeros((draws, 2, LOOKS), dtype=np.bool_)
     for number in range(draws):
         found = read(draw(world, world.items, rng), world)
-        for look in np.flatnonzero(questions >= RULE.questions):
-            both = levels[look], RULE.level
-            said[number, :, look] = _replaces(_first(found, int(items[look])), both, rng)
+        for look, (n, level) in enumerate(zip(items.tolist(), levels, strict=True)):
+            said[number, :, look] = _replaces(_first(found, n), (level, RULE.level), rng)
     return said
 
 
