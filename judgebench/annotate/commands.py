@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.commands import Commands
+from judgebench.errors import Problem, SetupError
 
 app = Commands("Collect human labels with a small web app: blind, balanced, on your own machine.")
 
@@ -16,6 +17,46 @@ StudyFolder = Annotated[
     typer.Argument(metavar="STUDY", help="The folder that `judgebench annotate init` wrote."),
 ]
 Person = Annotated[str, typer.Argument(metavar="NAME", help="An annotator, or `lead`.")]
+
+
+@app.command(epilog="Example: judgebench annotate serve runs/labels --open")
+def serve(
+    study: StudyFolder,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST",
+            help="Where to listen. Anything but this machine's own needs --cert or --behind-proxy.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", help="The port, or 0 for one that is free.")
+    ] = 8765,
+    cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TLS certificate, as PEM.")
+    ] = None,
+    cert_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Its key, where that is not in the same file."),
+    ] = None,
+    behind_proxy: Annotated[
+        str,
+        typer.Option(metavar="URL", help="The address of a proxy with TLS, as browsers see it."),
+    ] = "",
+    open_: Annotated[
+        bool, typer.Option("--open", help="Open the study lead's page in the browser.")
+    ] = False,
+) -> None:
+    """Serve a study to its annotators and its lead, until Ctrl-C.
+
+    Labels are on the disk before they are acknowledged.
+    """
+    from judgebench.annotate.server import serve as serve_study
+
+    if cert_key and not cert:
+        raise SetupError(Problem("needs a certificate: --cert", field="--cert-key"))
+    tls = (cert, cert_key) if cert else None
+    serve_study(study, host, port, tls=tls, behind_proxy=behind_proxy, open_lead=open_)
 
 
 @app.command(epilog="Example: judgebench annotate link runs/labels ann")

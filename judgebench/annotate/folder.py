@@ -14,9 +14,14 @@ WEEK = 7 * 24 * 3600
 ADDRESS = "http://127.0.0.1:8765"
 
 
+def served_file(study: Path) -> Path:
+    """The file of a study, given its folder or the file itself."""
+    return study if study.is_file() else study / SERVED
+
+
 def open_store(study: Path) -> closing[Store]:
     """The labels of a study, given its folder or the file itself. Raises SetupError."""
-    return closing(Store(study if study.is_file() else study / SERVED))
+    return closing(Store(served_file(study)))
 
 
 def known_person(store: Store, name: str) -> str:

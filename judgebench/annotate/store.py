@@ -335,10 +335,11 @@ class Store:
             return False
         return Screen.model_validate_json(before).field_hash(field) == now.screen.field_hash(field)
 
-    def milliseconds(self) -> Mapping[tuple[str, str], int]:
-        """For how long each (annotator, screen) was looked at."""
-        sql = "SELECT annotator, screen, sum(visible_ms) AS ms FROM events GROUP BY 1, 2"
-        return {(row["annotator"], row["screen"]): row["ms"] for row in self.rows(sql)}
+    def milliseconds(self, annotator: str | None = None) -> Mapping[tuple[str, str], int]:
+        """For how long each (annotator, screen) was looked at, of one person or of all."""
+        of, values = (" WHERE annotator = ?", [annotator]) if annotator is not None else ("", [])
+        sql = f"SELECT annotator, screen, sum(visible_ms) AS ms FROM events{of} GROUP BY 1, 2"
+        return {(row["annotator"], row["screen"]): row["ms"] for row in self.rows(sql, *values)}
 
     # --- who may come in --------------------------------------------------------------------------
 
