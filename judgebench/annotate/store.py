@@ -268,7 +268,9 @@ class Store:
         for e in events:
             sql = "SELECT annotator FROM events WHERE client_id = ?"
             before = connection.execute(sql, (e.client_id,)).fetchone()
-            why = self._refusal(e, labels[e.screen]) if e.screen in own else "is not yours to label"
+            why = "is not yours to label"
+            if e.screen in own:
+                why = self._refusal(e, labels[e.screen], every=who == ADJUDICATED)
             if before is not None:
                 why = "" if before["annotator"] == who else "has an id that was used before"
             if why:
@@ -286,8 +288,8 @@ class Store:
         states = {key: known[key].screen.state(of) for key, of in labels.items() if key in own}
         return Saved(tuple(saved), refused, states)
 
-    def _refusal(self, event: Event, labels: Labels) -> str:
-        """Why an event does not fit its screen; empty where it does."""
+    def _refusal(self, event: Event, labels: Labels, every: bool) -> str:
+        """Why an event does not fit its screen; empty where it does. The lead sees every part."""
         screen = self.screens[event.screen].screen
         if event.hash != screen.hash:
             return "the item has changed: load it again"
@@ -299,9 +301,10 @@ class Store:
             fits = fits and screen.complete(labels, following - 1)
             return "" if fits or event.label == labels.get(PART) else "this part is not complete"
         field = screen.field(event.field)
-        if field is None or field.part > screen.revealed(labels):
+        revealed = field.part if field and every else screen.revealed(labels)
+        if field is None or field.part > revealed:
             return "is not asked"
-        if field.part < screen.revealed(labels):
+        if field.part < revealed:
             return "can no longer be changed: the next part was shown"
         if event.label and field.options and event.label not in field.values:
             return "is no label"
@@ -319,21 +322,22 @@ class Store:
             sql += " WHERE annotator = ?" + (" AND screen = ?" if screen is not None else "")
         values = [value for value in (annotator, screen) if value is not None]
         found: dict[tuple[str, str, str], Given] = {}
+        known = self.screens
         for row in self.rows(f"{sql} ORDER BY n", *values):
-            if self._counts(row["screen"], row["hash"], row["field"]):
+            if self._counts(known.get(row["screen"]), row):
                 at = (row["annotator"], row["screen"], row["field"])
                 found[at] = Given(*at, row["label"], row["remark"], row["reason"], row["at"])
         return list(found.values())
 
-    def _counts(self, screen: str, hash: str, field: str) -> bool:
-        """Whether a label for that content is one for the present version too."""
-        now = self.screens.get(screen)
-        if now is None or now.screen.hash == hash:
+    def _counts(self, now: Stored | None, row: sqlite3.Row) -> bool:
+        """Whether an event counts for the screen as it is now, too."""
+        if now is None or now.screen.hash == row["hash"]:
             return now is not None
-        before = self._known[2].get((screen, hash))
+        before = self._known[2].get((row["screen"], row["hash"]))
         if before is None:
             return False
-        return Screen.model_validate_json(before).field_hash(field) == now.screen.field_hash(field)
+        old = Screen.model_validate_json(before)
+        return old.field_hash(row["field"]) == now.screen.field_hash(row["field"])
 
     def milliseconds(self, annotator: str | None = None) -> Mapping[tuple[str, str], int]:
         """For how long each (annotator, screen) was looked at, of one person or of all."""
