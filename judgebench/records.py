@@ -129,6 +129,10 @@ class HumanLabel:
     label: str | None
 
 
+# Who settles what annotators disagree on: no annotator, and nobody a judge is held against.
+ADJUDICATED = "adjudicated"
+
+
 def is_slot(annotator: str) -> bool:
     """Whether a name such as `crowd#3` is a place in a list cell and not a person."""
     return "#" in annotator
@@ -308,5 +312,5 @@ class Dataset:
 
     @property
     def n_labels(self) -> int:
-        """How many human labels there are; a blank cell is none."""
-        return sum(label.label is not None for label in self.labels)
+        """How many labels annotators gave; a blank cell is none."""
+        return sum(x.label is not None and x.annotator != ADJUDICATED for x in self.labels)

@@ -158,11 +158,9 @@ def parts(values: IntArray) -> Mapping[str, NDArray[np.bool_]]:
 def _only(study: Study, metric: Metric, rows: NDArray[np.bool_]) -> Study:
     """The same study, of whose items only these have human labels on that metric."""
     humans = study.humans[metric.id]
-    found = humans.ratings
-    ratings = replace(
-        found, rows=found.rows[rows], values=found.values[rows], blank=found.blank[rows]
+    part = replace(
+        humans, ratings=humans.ratings.at(rows), clusters=humans.clusters[rows].occurring()
     )
-    part = replace(humans, ratings=ratings, clusters=humans.clusters[rows].occurring())
     return replace(study, humans={**study.humans, metric.id: part})
 
 

@@ -40,7 +40,7 @@ from judgebench.stats.interrater import (
 from judgebench.stats.label_use import DISTANCE, shares_by_cluster
 from judgebench.stats.resample import ClusterCounts, Statistic, cluster_bootstrap
 from judgebench.study.study import Study
-from judgebench.study.truth import BlankPolicy, settle
+from judgebench.study.truth import BlankPolicy
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,8 @@ def distribution(study: Study, metric: Metric) -> Iterator[Row]:
     for policy in policies if metric.kind == "ordinal" else policies[:1]:
         values = made.with_blanks(policy)
         each = study.config.rule == "each"
-        truth = values.ravel() if each else settle(values, metric, study.config)
+        labels = replace(made, values=values)
+        truth = values.ravel() if each else labels.truth(metric, study.config)
         counts = np.bincount(truth[truth >= 0], minlength=len(metric.labels))
         for text, count in zip(metric.label_texts, counts.tolist(), strict=False):
             estimate, keys = Estimate(count, n=int(counts.sum())), {"human_label": text}

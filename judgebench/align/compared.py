@@ -40,7 +40,15 @@ def compared_with(study: Study) -> str:
     words = [f"{rule} ({listed(titles)})" for rule, titles in rules.items()]
     rule = "; ".join(words) if len(words) > 1 else next(iter(rules))
     who = listed(named(study.makers, judge_names(study)))
-    return f"{said}; the truth is made by {who}: {rule}."
+    return f"{said}; the truth is made by {who}: {rule}.{_adjudicated(study)}"
+
+
+def _adjudicated(study: Study) -> str:
+    """How many items have an adjudicated label, and whether it counts."""
+    if not study.n_adjudicated:
+        return ""
+    count = "are the truth there" if study.config.adjudicated else "do not count"
+    return f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
 
 
 def judge_names(study: Study) -> list[str]:

@@ -14,7 +14,7 @@ from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.study.answers import IndexedAnswers
-from judgebench.study.truth import Ratings, TruthConfig, ratings_by_metric, settle
+from judgebench.study.truth import Ratings, TruthConfig, ratings_by_metric
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,9 @@ class Material:
     def _truth(self, metric: str, rows: IntArray) -> IntArray:
         """(rows,), -1 where there is none."""
         ratings = self.ratings[metric]
-        inside = np.isin(ratings.rows, rows)
         found = np.full(len(self.answers), -1, dtype=np.int64)
-        values = ratings.values[inside]
-        found[ratings.rows[inside]] = settle(
-            values, self.rubric.only([metric]).metrics[0], self.truth
-        )
+        inner = ratings.at(np.isin(ratings.rows, rows))
+        found[inner.rows] = inner.truth(self.rubric.only([metric]).metrics[0], self.truth)
         return found[rows]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
+from judgebench.records import ADJUDICATED, Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.camps import camps
@@ -133,9 +133,7 @@ class Humans:
         kept = np.flatnonzero(place[self.ratings.rows] >= 0)
         kept = kept[np.argsort(place[self.ratings.rows[kept]])]
         found = self.ratings
-        ratings = replace(
-            found, rows=place[found.rows[kept]], values=found.values[kept], blank=found.blank[kept]
-        )
+        ratings = replace(found.at(kept), rows=place[found.rows[kept]])
         clusters = answers.clusters[ratings.rows].occurring()
         return replace(self, ratings=ratings, truth=self.truth[rows], clusters=clusters)
 
@@ -155,20 +153,22 @@ class Humans:
         return self.made.values, self.clusters, len(self.metric.labels)
 
     def truth_of(self, makers: Sequence[str]) -> Labels:
-        """The truth that these make (items,), -1 where there is none."""
+        """The truth that these make (items,), -1 where there is none; with adjudicated labels in
+        it, where these count. Judges are compared with it, and never an annotator."""
         if set(makers) == set(self.makers):
             return self.truth
 
         def truth() -> Labels:
             found = np.full(len(self.truth), -1, dtype=np.int64)
-            labels = self.ratings.of(makers).values
-            found[self.ratings.rows] = settle(labels, self.metric, self.config)
+            made = self.ratings.of(makers).truth(self.metric, self.config)
+            found[self.ratings.rows] = made
             return found
 
         return self._once(("truth", tuple(makers)), truth)
 
     def truth_without(self, annotator: str, makers: Sequence[str] | None = None) -> IntArray:
-        """The truth that the other makers give (rated,), -1 where they give none.
+        """The truth that the other makers give (rated,), -1 where they give none. Adjudicated
+        labels have no part in it: they were settled on with this annotator's label in view.
 
         Computed once per annotator: a truth model is slow, and ceiling and decisions both need it.
         """
@@ -240,6 +240,12 @@ class Study:
         return tuple(sorted({a for humans in self.humans.values() for a in humans.makers}))
 
     @property
+    def n_adjudicated(self) -> int:
+        """How many items have an adjudicated label of any metric beside annotators' labels."""
+        rated = [one.ratings for one in self.humans.values()]
+        return len({row for r in rated for row in r.rows[r.adjudicated >= 0].tolist()})
+
+    @property
     def n_judged(self) -> int:
         """About how many answers a judge was asked; all answers where there is no judge but
         controls."""
@@ -309,7 +315,7 @@ def study_of(
         nonlocal n_labels
         for label in labels:
             annotators.add(label.annotator)
-            n_labels += label.label is not None
+            n_labels += label.label is not None and label.annotator != ADJUDICATED
             yield label
 
     ratings = ratings_by_metric(rubric.metrics, found.row, counted())
@@ -324,6 +330,6 @@ def _humans(
 ) -> Humans:
     makers = tuple(a for a in ratings.annotators if a in chosen)
     truth = np.full(len(answers), -1, dtype=np.int64)
-    truth[ratings.rows] = settle(ratings.of(makers).values, metric, config)
+    truth[ratings.rows] = ratings.of(makers).truth(metric, config)
     clusters = answers.clusters[ratings.rows].occurring()
     return Humans(metric, config, ratings, makers, truth, clusters)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import HumanLabel, is_slot
+from judgebench.records import ADJUDICATED, HumanLabel, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import (
@@ -42,6 +42,10 @@ class TruthConfig(BaseModel):
     it is the more severe one; nominal labels have no order, so that a tie of them leaves the item
     without a truth. `annotators` are the names, or patterns such as `crowd#*`, of those who make
     the truth; everybody where it is empty.
+
+    Labels of `adjudicated` are no annotator's. With `adjudicated`, such a label is the truth of an
+    item, whatever its annotators said. An annotator is compared with the other annotators' labels
+    all the same, and so is a judge beside them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,6 +53,15 @@ class TruthConfig(BaseModel):
     rule: Literal["median", "majority", "each", "dawid_skene"] = "median"
     ties: Ties | None = None
     annotators: tuple[str, ...] = ()
+    adjudicated: bool = False
+
+    @model_validator(mode="after")
+    def _one_truth(self) -> TruthConfig:
+        if self.adjudicated and self.rule == "each":
+            raise ValueError(
+                "'adjudicated' needs a rule that makes one truth, which 'each' does not"
+            )
+        return self
 
     def ties_of(self, metric: Metric) -> Ties:
         """How ties are settled on `metric`."""
@@ -56,6 +69,10 @@ class TruthConfig(BaseModel):
 
     def in_words(self, metric: Metric) -> str:
         """The rule that holds for `metric`, as a report states it."""
+        first = "the adjudicated label; without one, " if self.adjudicated else ""
+        return first + self._rule_in_words(metric)
+
+    def _rule_in_words(self, metric: Metric) -> str:
         if self.rule == "each":
             return "every annotator separately"
         ordinal, ties = metric.kind == "ordinal", self.ties_of(metric)
@@ -76,10 +93,17 @@ class TruthConfig(BaseModel):
     def choose(self, annotators: Iterable[str]) -> tuple[str, ...]:
         """Those of `annotators` who make the truth, sorted.
 
-        Raises SetupError for a pattern that fits no annotator, and for slots of a list under the
-        rule `dawid_skene`.
+        Raises SetupError for a pattern that fits no annotator, for adjudicated labels that are to
+        be an annotator's, and for slots of a list under the rule `dawid_skene`.
         """
-        everybody = sorted(set(annotators))
+        names = set(annotators)
+        if ADJUDICATED in self.annotators or names == {ADJUDICATED}:
+            message = (
+                "is no annotator: an adjudicated label settles what annotators said of an item; "
+                "`adjudicated: true` makes it the item's truth"
+            )
+            raise SetupError(Problem(message, "", None, "truth.annotators", ADJUDICATED))
+        everybody = sorted(names - {ADJUDICATED})
         fitting = {p: [a for a in everybody if fits(a, p)] for p in self.annotators}
         problems = [
             Problem("fits no annotator", "", None, "truth.annotators", p, ", ".join(everybody[:20]))
@@ -116,7 +140,8 @@ class Ratings:
 
     `rows` (rated,), ascending, says which items these are: those with a label or a blank cell.
     `values` has shape (rated, annotators): label indices, -1 where there is none. `blank` marks
-    the blank cells. Abstentions are -1 and counted.
+    the blank cells. Abstentions are -1 and counted. `adjudicated` (rated,) are the label indices
+    that somebody settled on afterwards; these are no annotator's and make no item a rated one.
     """
 
     annotators: tuple[str, ...]
@@ -124,12 +149,27 @@ class Ratings:
     values: IntArray
     blank: NDArray[np.bool_]
     abstained: int
+    adjudicated: IntArray
 
     def of(self, annotators: Sequence[str]) -> Ratings:
         """Only the columns of those annotators."""
         columns = [self.annotators.index(a) for a in annotators]
         values, blank = self.values[:, columns], self.blank[:, columns]
-        return Ratings(tuple(annotators), self.rows, values, blank, self.abstained)
+        return replace(self, annotators=tuple(annotators), values=values, blank=blank)
+
+    def at(self, places: NDArray[Any]) -> Ratings:
+        """Only those of the items: their places or a mask (rated,)."""
+        return replace(
+            self, rows=self.rows[places], values=self.values[places], blank=self.blank[places],
+            adjudicated=self.adjudicated[places],
+        )  # fmt: skip
+
+    def truth(self, metric: Metric, config: TruthConfig) -> Labels:
+        """The truth (rated,), -1 where there is none: the adjudicated label where that counts, else
+        what these annotators' labels make."""
+        made = settle(self.values, metric, config)
+        settled = config.adjudicated & (self.adjudicated >= 0)
+        return np.where(settled, self.adjudicated, made)
 
     def given(self, row: int) -> list[tuple[str, int]]:
         """The label index that each annotator gave the item of that row."""
@@ -168,10 +208,14 @@ class _Cells:
         self._codes: dict[str | None, int] = {None: _BLANK}
         self._columns: dict[str, int] = {}
         self._cells = array("q"), array("i"), array("h")  # row, column, code
+        self._adjudicated: dict[int, int] = {}
 
     def add(self, row: int, annotator: str, label: str | None) -> None:
         if label not in self._codes:
             self._codes[label] = self._metric.index(label or "")
+        if annotator == ADJUDICATED:
+            self._adjudicated[row] = self._codes[label]
+            return
         rows, columns, codes = self._cells
         rows.append(row)
         columns.append(self._columns.setdefault(annotator, len(self._columns)))
@@ -189,7 +233,10 @@ class _Cells:
         given = codes != _BLANK
         values[row[given], place[columns[given]]] = codes[given]
         blank[row[~given], place[columns[~given]]] = True
-        return Ratings(annotators, rows, values, blank, int((codes == -1).sum()))
+        adjudicated = np.full_like(rows, -1)
+        known = np.isin(rows, list(self._adjudicated))
+        adjudicated[known] = [self._adjudicated[row] for row in rows[known].tolist()]
+        return Ratings(annotators, rows, values, blank, int((codes == -1).sum()), adjudicated)
 
 
 def settle(values: IntArray, metric: Metric, config: TruthConfig) -> Labels:
