@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WINGS = ("annotate", "compare", "decide", "preferences", "ranking", "scorers", "stress", "tuning")
 
 Lines = Sequence[tuple[str, str]]  # (name, what it is)
+ReadRows = Callable[[Path], Sequence[Mapping[str, str]]]  # of a table, by column; raises SetupError
 
 
 def _none_beside(config: BenchConfig, file: Path, node: yaml.Node | None) -> Sequence[LearntEntry]:
@@ -96,7 +97,8 @@ class Wing:
     run folder what the wing measures; it goes into `Study.beside[name]`. `measure` makes the wing's
     findings from a study and from those of the wings that it `needs`, by name (None where there is
     nothing to measure).
-    `kinds` are its files, `lists` the headings of `judgebench list`.
+    `kinds` are its files, `lists` the headings of `judgebench list`. `tables` reads, by the end of
+    their names, files that are named where a table is: the rest sees rows like those of a CSV.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Wing:
     commands: Callable[[typer.Typer], None] | None = None
     kinds: tuple[FileKind, ...] = ()
     lists: Mapping[str, Callable[[], Lines]] = field(default_factory=dict)
+    tables: Mapping[str, ReadRows] = field(default_factory=dict)
 
 
 @cache
@@ -124,6 +127,11 @@ def sections() -> list[Section]:
 def learnings() -> list[Learning]:
     """The kinds of judges that wings make."""
     return [wing.learning for wing in wings() if wing.learning]
+
+
+def tables() -> Mapping[str, ReadRows]:
+    """What reads the tables of wings, by the end of a file's name."""
+    return {suffix: read for wing in wings() for suffix, read in wing.tables.items()}
 
 
 def with_wings(study: Study, folder: RunFolder) -> Study:

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from judgebench.data.open_table import reader_of_wing
 from judgebench.errors import Problem, SetupError
 from judgebench.files import open_bytes, read_lines, read_object, to_json, write_atomically
-from judgebench.records import Dataset, HumanLabel, Origin
+from judgebench.records import Dataset, HumanLabel, Origin, canonical_json
 from judgebench.store.answer_file import AnswerFile
 
 ANSWERS, LABELS, _INDEX, _DATA = "answers.jsonl", "labels.jsonl", "answers.index", "data.json"
@@ -73,7 +74,11 @@ def kept_data(folder: Path, reading: str) -> Dataset | None:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes as hex digits. Raises OSError."""
+    """The SHA-256 of a file's bytes as hex digits; of a wing's table, of its rows, which a database
+    may hold in a file beside it. Raises OSError, and SetupError for such a table."""
+    if read := reader_of_wing(path):
+        rows = canonical_json(read(path)).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(rows).hexdigest()
     with open_bytes(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -22,7 +22,7 @@ from judgebench.data.recognise import recognise, stem
 from judgebench.data.row_reader import read_table
 from judgebench.data.spec import DataSpec, FileSpec
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Dataset, Kind, Origin, content_hash
+from judgebench.records import ADJUDICATED, Dataset, Kind, Origin, content_hash
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
 
@@ -142,7 +142,7 @@ def check_files(
     for one in sets:
         in_cell: Counter[tuple[str, str]] = Counter()
         for label in one.human_labels():
-            if label.label is not None:
+            if label.label is not None and label.annotator != ADJUDICATED:
                 metrics[label.metric][label.label] += 1
                 annotators[label.annotator.split("#")[0]] += 1
                 in_cell[label.item_id, label.metric] += 1
@@ -235,7 +235,7 @@ def _silver(table: DataTable, gathered: Collected) -> bool:
 
 def _note_source(name: str, path: Path, gathered: Collected) -> None:
     # A file that cannot be opened is reported where its rows are read.
-    with suppress(OSError):
+    with suppress(OSError, SetupError):
         digest = file_hash(path)
         gathered.files[str(path.absolute())] = digest
         if gathered.sources.setdefault(name, digest) != digest:  # the same name, another folder

@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -22,6 +22,8 @@ from judgebench.data.json_rows import json_cell, jsonl_columns, jsonl_rows, read
 from judgebench.data.nested import Anywhere, Paths, dig
 from judgebench.data.spec import FileSpec, Format, columns_of
 from judgebench.data.workbook import read_workbook
+from judgebench.errors import SetupError
+from judgebench.features import ReadRows, tables
 from judgebench.files import check_unpacked, is_named_pipe, open_bytes
 
 SUFFIXES: dict[str, Format] = {
@@ -67,7 +69,14 @@ def open_table(
     `spec` says how the file is read and which paths into nested values are columns. Problems
     inside the rows are reported as the rows are read.
     """
-    format = format or (spec and spec.format) or _format_of(path, findings)
+    format = format or (spec.format if spec else None)
+    if format is None and (read := reader_of_wing(path)):
+        try:
+            return as_table(str(path), _named_rows(read(path)), findings)
+        except SetupError as error:
+            findings.extend("unreadable_file", error.problems)
+            return None
+    format = format or _format_of(path, findings)
     if format is None:
         return None
     unread: set[str] = set()
@@ -75,6 +84,21 @@ def open_table(
     reading = _Reading(findings, format, spec, unread, paths)
     table = as_table(str(path), _read(path, reading), findings)
     return table and replace(table, unread=unread, nested=paths.there)
+
+
+def reader_of_wing(path: Path) -> ReadRows | None:
+    """What reads the file, where a wing brings its format."""
+    if path.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES)):
+        return None
+    return tables().get(path.suffix.lower())
+
+
+def _named_rows(rows: Sequence[Mapping[str, str]]) -> Iterator[RawRow]:
+    columns = tuple(dict.fromkeys(column for row in rows for column in row))
+    if columns:
+        yield RawRow(1, columns)
+    for line, row in enumerate(rows, start=2):
+        yield RawRow(line, tuple(row.get(column, "") for column in columns))
 
 
 def frame_table(frame: Any, name: str, findings: Findings) -> DataTable | None:

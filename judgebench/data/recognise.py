@@ -164,6 +164,7 @@ def _rest(named: dict[str, str], labels: LabelSpec | None, who: str) -> list[str
     if labels is not None:
         read |= {c for c in (labels.metric, labels.label, *labels.metrics.values()) if c}
         read |= {labels.annotator.column or ""} if labels.annotator else set()
+        read |= {named.get("study", "")}  # of which annotation study the labels are
     return [column for column in named.values() if column not in read]
 
 
