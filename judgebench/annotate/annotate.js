@@ -1,0 +1,706 @@
+// The annotator's page. Every act is an event: kept in this browser at once, shown at once, and sent
+// until the server says that it is saved. The offline sheet is the same page with the study in it
+// (`sheet`), whose events stay in the browser. Text of the study reaches the page through textContent
+// and value only.
+const { sheet } = JSON.parse($("data").textContent);
+
+// What is not saved yet, oldest first: each event under its own name in the browser's storage, so
+// that two tabs never write the same thing.
+const eventQueue = (prefix, changed) => {
+  const kept = new Map();
+  let stamp = 0;
+  let broken = false;
+  const tryTo = (act) => {
+    try {
+      act();
+    } catch {
+      broken = true;
+    }
+  };
+  const take = (name, text) => {
+    stamp = Math.max(stamp, Number(name.slice(prefix.length).split(" ")[0]) || 0);
+    kept.set(name, JSON.parse(text));
+    return kept.get(name);
+  };
+  tryTo(() => {
+    for (const name of Object.keys(localStorage))
+      if (name.startsWith(prefix)) take(name, localStorage.getItem(name));
+  });
+  addEventListener("storage", ({ key, newValue }) => {
+    if (!key?.startsWith(prefix)) return;
+    if (newValue === null) kept.delete(key);
+    changed(newValue === null ? null : take(key, newValue));
+  });
+  return {
+    add(event) {
+      stamp = Math.max(Date.now(), stamp + 1);
+      const name = `${prefix}${stamp} ${event.client_id}`;
+      kept.set(name, event);
+      tryTo(() => localStorage.setItem(name, JSON.stringify(event)));
+    },
+    remove(name) {
+      kept.delete(name);
+      tryTo(() => localStorage.removeItem(name));
+    },
+    entries: () => [...kept].sort(([a], [b]) => (a < b ? -1 : 1)),
+    size: () => kept.size,
+    broken: () => broken,
+  };
+};
+
+const ask = async (path, body) => {
+  const headers = { "X-Judgebench": "1" };
+  if (body) headers["Content-Type"] = "application/json";
+  const reply = await fetch(path, {
+    method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body),
+    cache: "no-store", signal: AbortSignal.timeout(30000),
+  });
+  const found = await reply.json().catch(() => ({}));
+  if (reply.ok) return found;
+  throw Object.assign(new Error(found.error || `error ${reply.status}`), { status: reply.status });
+};
+
+// For how long each item was looked at: time counts while the page can be seen.
+const MOST_MS = 300000; // of one event: longer is a person who went away
+const stopwatch = () => {
+  const looked = new Map();
+  let [since, item, seen] = [performance.now(), "", false];
+  const turn = (next = item) => {
+    const now = performance.now();
+    if (seen && item) looked.set(item, (looked.get(item) || 0) + now - since);
+    [since, item, seen] = [now, next, document.visibilityState === "visible"];
+  };
+  const spent = (id) => {
+    turn();
+    const found = Math.round(Math.min(looked.get(id) || 0, MOST_MS));
+    looked.delete(id);
+    return found;
+  };
+  return { turn, spent };
+};
+
+(() => {
+  const [WHOLE, SKIP, PART, CANNOT_TELL] = ["", "skip", "part", ""];
+  const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+  const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+  const watch = stopwatch();
+  const screens = new Map(); // by id, what is known of an item: screen, hash, labels, remark
+  const touched = new Map(); // by id, how often its labels changed here: an older answer is dropped
+  const undoable = [];
+  let work = null;
+  let queue = null;
+  let at = ""; // the item that is shown; empty: none
+  let active = ""; // the field that a digit answers
+  let again = false; // skipped items are gone through
+  let [lost, why, ended, sending, wait, timer] = [false, "", false, false, 0, 0];
+  let savedAt = "";
+  let prompted = 0;
+
+  const touch = (id) => touched.set(id, (touched.get(id) || 0) + 1);
+  const item = (id = at) => work.items.find((one) => one.id === id);
+  const place = (id = at) => work.items.findIndex((one) => one.id === id);
+  const say = (text) => {
+    $("said").textContent = text;
+    clearTimeout(prompted);
+    prompted = setTimeout(() => ($("said").textContent = ""), 8000);
+  };
+
+  // --- an item and its labels --------------------------------------------------------------------
+  const asked = (own) =>
+    own.screen.fields.filter((f) => !f.when || own.labels[f.when[0]] === f.when[1]);
+  const open = (own) => asked(own).filter((f) => f.part === own.screen.revealed);
+  const missing = (own) => open(own).filter((f) => f.required && own.labels[f.key] == null);
+  const partsLeft = (own) => own.screen.parts - 1 - own.screen.revealed;
+  const stateOf = (own) => {
+    if (!partsLeft(own) && !missing(own).length) return "done";
+    if (own.labels[WHOLE] === SKIP) return "skipped";
+    return Object.values(own.labels).some((label) => label != null) ? "begun" : "new";
+  };
+  const apply = (own, event) => {
+    if (event.hash !== own.hash) return;
+    own.labels[event.field] = event.label;
+    own.remark = event.remark;
+    item(own.screen.id).state = stateOf(own);
+  };
+  const load = async (id) => {
+    const before = touched.get(id);
+    const found = structuredClone(sheet ? sheet.screens[id] : await ask(`api/screen/${id}`));
+    reached();
+    if (touched.get(id) !== before && screens.has(id)) return;
+    const own = { labels: {}, remark: "", ...found };
+    if (own.labels[WHOLE] === undefined && item(id).state === SKIP + "ped") own.labels[WHOLE] = SKIP;
+    screens.set(id, own);
+    for (const [, event] of queue.entries()) if (event.screen === id) apply(own, event);
+  };
+
+  // --- events ------------------------------------------------------------------------------------
+  const act = (id, field, label, more = {}) => {
+    const own = screens.get(id);
+    const remark = more.remark ?? own.remark;
+    if (!more.undo)
+      undoable.push({ id, field, label: own.labels[field] ?? null, remark: own.remark });
+    const event = {
+      client_id: crypto.randomUUID(), screen: id, hash: own.hash, field, label, remark,
+      visible_ms: watch.spent(id), at: new Date().toISOString(),
+    };
+    apply(own, event);
+    touch(id);
+    queue.add(event);
+    savedAt = sheet ? event.at : savedAt;
+    send();
+    paint();
+  };
+  const keepTyped = () => {
+    const own = screens.get(at);
+    if (!own) return;
+    for (const box of document.querySelectorAll("#fields textarea:enabled")) {
+      const value = box.value.trim() ? box.value : null;
+      const { key } = box.dataset;
+      if (key === undefined) {
+        if (box.value !== own.remark)
+          act(at, WHOLE, own.labels[WHOLE] ?? null, { remark: box.value });
+      } else if (value !== (own.labels[key] || null)) act(at, key, value);
+    }
+  };
+  const undo = async () => {
+    keepTyped();
+    const last = undoable.pop();
+    if (!last) return say("Nothing to undo.");
+    if (last.id !== at) await show(last.id);
+    if (at !== last.id) return undoable.push(last);
+    act(last.id, last.field, last.label, { undo: true, remark: last.remark });
+    if (last.field) activate(last.field);
+    say("Undone.");
+  };
+
+  const alone = (act) =>
+    navigator.locks ? navigator.locks.request(`judgebench ${work.annotator}`, act) : act();
+  const sendBatch = async (most) => {
+    const batch = queue.entries().slice(0, most);
+    let reply;
+    try {
+      reply = await ask("api/events", { events: batch.map(([, event]) => event) });
+    } catch (error) {
+      if (error.status !== 400 && error.status !== 413) throw error;
+      if (batch.length > 1) return 1; // which one is it? one after the other
+      reply = { saved: [], refused: [{ client_id: batch[0][1].client_id, why: error.message }] };
+    }
+    const refused = new Map(reply.refused.map((one) => [one.client_id, one.why]));
+    const settled = new Set([...reply.saved, ...refused.keys()]);
+    if (!batch.some(([, event]) => settled.has(event.client_id))) throw new Error("no answer");
+    for (const [name, event] of batch) {
+      if (!settled.has(event.client_id)) continue;
+      queue.remove(name);
+      touch(event.screen);
+      if (reply.saved.includes(event.client_id)) savedAt = reply.at;
+    }
+    if (refused.size) await refuse(batch.map(([, e]) => e).filter((e) => refused.has(e.client_id)), refused);
+    return most;
+  };
+  const refuse = async (events, reasons) => {
+    const told = [...new Set(reasons.values())].join("; ");
+    $("refused").firstElementChild.textContent =
+      `${count(events.length, "label")} could not be saved: ${told}. Items are shown as they are saved.`;
+    $("refused").hidden = false;
+    for (const id of new Set(events.map((event) => event.screen))) {
+      screens.delete(id);
+      for (let i = undoable.length; i--; ) if (undoable[i].id === id) undoable.splice(i, 1);
+      if (id === at) await load(id).then(build, () => {});
+    }
+  };
+  const send = async () => {
+    if (sheet || sending || ended || !queue.size()) return;
+    sending = true;
+    clearTimeout(timer);
+    try {
+      await alone(async () => {
+        for (let most = 50; queue.size() && !ended; ) {
+          most = await sendBatch(most);
+          reached();
+          tell();
+        }
+      });
+      sending = false;
+      send();
+    } catch (error) {
+      sending = false;
+      failed(error);
+    }
+  };
+  const reached = () => {
+    if (lost) say("Connected again.");
+    [lost, why, wait] = [false, "", 0];
+    clearTimeout(timer);
+  };
+  const failed = (error) => {
+    if (error.status === 401) return end401();
+    const reason = error.status ? error.message : "";
+    if (!lost) say("Not connected. You can go on: answers are kept on this device.");
+    [lost, why] = [true, reason];
+    wait = Math.min(30000, Math.max(500, wait * 2));
+    clearTimeout(timer);
+    timer = setTimeout(retry, wait * (0.75 + Math.random() / 2));
+    tell();
+  };
+  const retry = () => (queue.size() ? send() : refresh());
+  const end401 = () => {
+    ended = true;
+    const kept = queue?.size() ? ` ${count(queue.size(), "answer")} not saved yet: kept on this device, and sent once you are back.` : "";
+    close("You are signed out", `Ask the study lead for a new link, and open it on this device.${kept}`);
+  };
+
+  // --- what is shown -----------------------------------------------------------------------------
+  const close = (title, text, ...buttons) => {
+    watch.turn("");
+    at = "";
+    $("work").hidden = $("round").hidden = true;
+    $("steps").hidden = !work || ended;
+    $("tools").hidden = $("far").hidden = !work || ended;
+    $("title").textContent = title;
+    $("message").replaceChildren(el("p", "", text), ...buttons);
+    $("message").hidden = false;
+    for (const name of ["undo", "skip", "next"]) $(name).hidden = name !== "undo";
+    tell();
+    $("title").focus();
+  };
+  const button = (text, act, className) => {
+    const made = el("button", className, text);
+    made.type = "button";
+    made.addEventListener("click", act);
+    return made;
+  };
+  const born = (tag, className, text) => {
+    const made = el(tag, className, text); // text of the study: in its own language and direction
+    made.dir = "auto";
+    made.lang = "";
+    return made;
+  };
+  const option = (field, { value, text, about }, [n, of]) => {
+    const words = !field.options.length;
+    const box = born("label", value === CANNOT_TELL ? "option unsure" : "option");
+    const input = el("input");
+    input.type = words ? "checkbox" : "radio";
+    input.value = value;
+    // Each radio button is a stop of its own for Tab, so that the arrows are free to go on.
+    if (!words) {
+      input.setAttribute("aria-posinset", n);
+      input.setAttribute("aria-setsize", of);
+    }
+    input.addEventListener("change", () => act(at, field.key, input.checked ? value : null));
+    const digit = el("kbd", "", value === CANNOT_TELL ? "0" : n < 10 ? String(n) : "");
+    digit.setAttribute("aria-hidden", "true");
+    digit.hidden = !digit.textContent;
+    const said = el("span", "", text);
+    if (about) said.append(" ", born("span", "about", about));
+    box.append(input, digit, said);
+    return box;
+  };
+  const typing = (key, label) => {
+    const box = el("textarea");
+    if (key !== undefined) box.dataset.key = key;
+    box.setAttribute("aria-label", label);
+    box.dir = "auto";
+    box.maxLength = 10000;
+    let pause = 0;
+    box.addEventListener("input", () => {
+      clearTimeout(pause);
+      pause = setTimeout(keepTyped, 700);
+    });
+    box.addEventListener("change", keepTyped);
+    return box;
+  };
+  const fieldBox = (own, field) => {
+    const box = el("fieldset");
+    box.dataset.key = field.key;
+    box.tabIndex = -1;
+    box.disabled = field.part < own.screen.revealed;
+    box.classList.toggle("locked", box.disabled);
+    if (field.options.length) box.setAttribute("role", "radiogroup");
+    const legend = el("legend");
+    legend.append(born("b", "", field.title));
+    if (field.question !== field.title) legend.append(born("span", "ask", field.question));
+    if (!field.required) legend.append(el("span", "note", "May be left open"));
+    const of = field.options.length + 1;
+    const unsure = { value: CANNOT_TELL, text: "Cannot tell" };
+    box.append(legend);
+    if (!field.options.length) box.append(typing(field.key, field.title));
+    const brief = field.options.every((one) => !one.about && one.text.length <= 20);
+    const choices = el("div", brief && field.options.length ? "options short" : "options");
+    field.options.forEach((one, n) => choices.append(option(field, one, [n + 1, of])));
+    choices.append(option(field, unsure, [of, of]));
+    box.append(choices);
+    box.addEventListener("focusin", () => activate(field.key, false));
+    return box;
+  };
+  const build = () => {
+    const own = screens.get(at);
+    const { screen } = own;
+    const headed = (section) => {
+      const box = el("div", "box");
+      const text = section.text.trim() ? born("p", "text", section.text) : el("p", "empty", "(no text)");
+      box.append(born("h2", "", section.heading), text);
+      return box;
+    };
+    $("texts").replaceChildren(...screen.sections.map(headed));
+    const boxes = screen.fields.map((field) => fieldBox(own, field));
+    if (partsLeft(own)) {
+      const box = el("div", "reveal");
+      const go = button("Show the assessment", reveal, "strong");
+      go.id = "reveal";
+      const warning = el("p", "", "Next comes the assessment. Once you have seen it, your labels above can no longer be changed.");
+      warning.id = "warning";
+      go.setAttribute("aria-describedby", warning.id);
+      go.append(" ", el("kbd", "", "Enter"));
+      box.append(warning, go);
+      boxes.push(box);
+    }
+    const remark = el("label", "remark", "Remark on this item");
+    remark.append(typing(undefined, "Remark on this item"));
+    $("fields").replaceChildren(...boxes, remark);
+    const first = missing(own)[0] || open(own)[0];
+    active = first ? first.key : "";
+    paint();
+  };
+  const paint = () => {
+    const own = screens.get(at);
+    if (own) {
+      const shown = new Set(asked(own).map((field) => field.key));
+      for (const box of $("fields").querySelectorAll("fieldset")) {
+        const { key } = box.dataset;
+        const label = own.labels[key] ?? null;
+        box.hidden = !shown.has(key);
+        box.classList.toggle("at", key === active);
+        for (const input of box.querySelectorAll("input")) input.checked = input.value === label;
+      }
+      for (const box of $("fields").querySelectorAll("textarea")) {
+        const { key } = box.dataset;
+        if (box !== document.activeElement)
+          box.value = (key === undefined ? own.remark : own.labels[key]) || "";
+      }
+    }
+    tell();
+  };
+  const tell = () => {
+    if (!work) return;
+    const n = queue.size();
+    const time = savedAt && new Date(savedAt).toLocaleTimeString("en-GB");
+    const waits = `${why ? `Not saved (${why})` : "Not connected"}: ${count(n, "answer")} kept on this device`;
+    const state = lost ? waits : n ? "Saving…" : time ? `Saved ${time}` : "Connected";
+    const text = !sheet ? state : time ? `Kept in this browser ${time}` : "Kept in this browser";
+    if ($("saved").textContent !== text) $("saved").textContent = text;
+    $("saved").classList.toggle("lost", lost);
+    $("no-store").hidden = !queue.broken();
+    $("no-store").textContent = sheet
+      ? "This browser keeps nothing of this page. Save as file before you close it."
+      : "This browser keeps nothing of this page: stay until everything is saved.";
+    const total = work.items.length;
+    const done = work.items.filter((one) => one.state === "done").length;
+    $("part-done").max = total || 1;
+    $("part-done").value = done;
+    $("progress").textContent = `${done} of ${total} labelled`;
+    const each = work.seconds_per_item;
+    const left = each && done < total ? `, about ${duration(each * (total - done))} left` : "";
+    $("pace").textContent = each ? `${duration(each)} per item${left}` : "";
+    $("undo").disabled = !undoable.length;
+    $("back").disabled = at ? place() === 0 : !total;
+  };
+  const duration = (seconds) => {
+    if (seconds < 90) return `${Math.round(seconds)} s`;
+    const minutes = Math.round(seconds / 60);
+    return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
+  };
+
+  // --- going from one to the next ----------------------------------------------------------------
+  const show = async (id) => {
+    keepTyped();
+    if (!screens.has(id)) {
+      say("Loading…");
+      try {
+        await load(id);
+      } catch (error) {
+        failed(error);
+        if (!ended) say("This item is not on this device yet: it needs the connection.");
+        return;
+      }
+    }
+    watch.turn(id);
+    at = id;
+    $("said").textContent = "";
+    $("message").hidden = true;
+    $("steps").hidden = $("work").hidden = false;
+    for (const name of ["skip", "next"]) $(name).hidden = false;
+    $("round").hidden = !item().calibration;
+    $("title").textContent = `Item ${place() + 1} of ${work.items.length}`;
+    build();
+    scrollTo(0, 0);
+    $("title").focus({ preventScroll: true });
+    for (const next of following().slice(0, 3))
+      if (!screens.has(next.id) && !lost) load(next.id).catch(failed);
+  };
+  // Items that are to be labelled, from the one after this; skipped ones when their turn has come.
+  const following = () => {
+    const after = place() + 1;
+    const order = [...work.items.slice(after), ...work.items.slice(0, Math.max(0, after - 1))];
+    const found = order.filter((one) => one.state === "new" || one.state === "begun");
+    return found.length || !again ? found : work.items.slice(after).filter((one) => one.state === "skipped");
+  };
+  const goOn = async () => {
+    const [next] = following();
+    if (next) await show(next.id);
+    else finish();
+    if (!sheet) updateWork();
+  };
+  const step = (by) => {
+    const next = work.items[at ? place() + by : work.items.length + Math.min(by, 0)];
+    if (next) show(next.id);
+    else if (by > 0 && at) finish();
+  };
+  const finish = () => {
+    keepTyped();
+    const of = (state) => work.items.filter((one) => one.state === state);
+    const [total, skipped] = [work.items.length, of("skipped").length];
+    const open = of("new").length + of("begun").length;
+    again = skipped > 0;
+    const all = !open && !skipped;
+    const last = sheet ? "Now save your labels as a file, and send it to the study lead. " : "";
+    const title = all ? `All ${count(total, "item")} ${total === 1 ? "is" : "are"} labelled. Thank you.` : `${of("done").length} of ${count(total, "item")} labelled`;
+    const more = `${open ? `${count(open, "item")} open. ` : last}${skipped ? `${count(skipped, "item")} skipped. ` : ""}`;
+    const buttons = [button("Show all items", openList)];
+    if (skipped)
+      buttons.unshift(button("Label skipped items", () => show(of("skipped")[0].id), open ? "" : "strong"));
+    if (open) buttons.unshift(button("Go on", goOn, "strong"));
+    if (!total) return close("Nothing to label", "No items are assigned to you.");
+    close(title, `${more}You can still change labels.`, ...buttons);
+  };
+  const activate = (key, focus = true) => {
+    active = key;
+    for (const box of $("fields").querySelectorAll("fieldset")) {
+      box.classList.toggle("at", box.dataset.key === key);
+      if (!focus || box.dataset.key !== key) continue;
+      box.focus({ preventScroll: true });
+      box.scrollIntoView({ block: "nearest" });
+    }
+  };
+  const nextField = (by) => {
+    const keys = open(screens.get(at)).map((field) => field.key);
+    const key = keys[keys.indexOf(active) + by];
+    if (key !== undefined) activate(key);
+    return key !== undefined;
+  };
+  const isComplete = () => {
+    const [first, ...rest] = missing(screens.get(at));
+    if (!first) return true;
+    activate(first.key);
+    say(`Still to answer: ${short(first.title)}${rest.length ? ` and ${rest.length} more` : ""}.`);
+    return false;
+  };
+  // Enter: the next question, and from the last one the next item.
+  const advance = (byField) => {
+    keepTyped();
+    const own = screens.get(at);
+    if (byField && missing(own).length && nextField(1)) return;
+    if (!isComplete()) return;
+    if (!partsLeft(own)) goOn();
+    else $("reveal").focus();
+  };
+  const reveal = async () => {
+    const id = at;
+    keepTyped();
+    if (!isComplete()) return;
+    await send();
+    if (queue.size() && lost) return say("The assessment comes from the server: it needs the connection.");
+    act(id, PART, String(screens.get(id).screen.revealed + 1), { undo: true });
+    for (let i = undoable.length; i--; ) if (undoable[i].id === id) undoable.splice(i, 1);
+    for (let tries = 0; queue.size() && !lost && tries < 100; tries++)
+      await new Promise((done) => setTimeout(done, 50));
+    try {
+      await load(id);
+    } catch (error) {
+      return failed(error);
+    }
+    if (at !== id) return;
+    build();
+    activate(active);
+    $("texts").lastElementChild.scrollIntoView({ block: "nearest" });
+  };
+  const skip = () => {
+    keepTyped();
+    if (item().state === "done") return say("This item is labelled: there is nothing to skip.");
+    if (item().state !== "skipped") act(at, WHOLE, SKIP);
+    goOn().then(() => say("Skipped. It comes back at the end."));
+  };
+  const digit = (key) => {
+    const field = open(screens.get(at)).find((one) => one.key === active);
+    const chosen = key === "0" ? { value: CANNOT_TELL } : field?.options[Number(key) - 1];
+    if (!chosen) return;
+    act(at, field.key, chosen.value);
+    if (!nextField(1)) activate(field.key);
+  };
+
+  // --- the rest of the page ----------------------------------------------------------------------
+  const openList = () => {
+    const boxes = work.items.map((one, n) => {
+      const made = button(`${n + 1}`, () => ($("list").close(), show(one.id)), one.state);
+      made.append(el("span", "about", one.calibration ? `${one.state}, calibration` : one.state));
+      if (one.id === at) made.setAttribute("aria-current", "true");
+      const box = el("li");
+      box.append(made);
+      return box;
+    });
+    $("list").querySelector("ol").replaceChildren(...boxes);
+    $("list").showModal();
+    $("list").querySelector("[aria-current]")?.focus();
+  };
+  const makeLink = async () => {
+    try {
+      const { token } = await ask("api/link", {});
+      $("link").textContent = `${location.origin}${location.pathname}#${token}`;
+    } catch (error) {
+      $("link").textContent = error.status ? error.message : "Not connected: try again later.";
+    }
+    $("link").hidden = false;
+  };
+  const leave = async () => {
+    keepTyped();
+    $("help").close();
+    if (queue.size()) return say("Not everything is saved yet: sign out once it is.");
+    try {
+      await ask("api/leave", {});
+    } catch (error) {
+      if (error.status !== 401) return failed(error);
+    }
+    end401();
+  };
+  const saveFile = () => {
+    keepTyped();
+    const events = queue.entries().map(([, event]) => event);
+    const text = JSON.stringify({ kind: sheet.kind, study: sheet.study, annotator: sheet.annotator, events });
+    const link = el("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    link.download = sheet.file;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  };
+  const updateWork = async () => {
+    try {
+      const found = await ask("api/work");
+      reached();
+      if (found.annotator !== work.annotator) return location.reload();
+      const waiting = new Set(queue.entries().map(([, event]) => event.screen));
+      for (const one of found.items) if (waiting.has(one.id)) one.state = item(one.id)?.state || one.state;
+      work = found;
+      tell();
+    } catch (error) {
+      failed(error);
+    }
+  };
+  // What another tab or device did since.
+  const refresh = async () => {
+    if (sheet || ended || !work) return;
+    await updateWork();
+    if (!at || lost || ended) return;
+    const { hash } = screens.get(at);
+    const revealed = screens.get(at).screen.revealed;
+    const id = at;
+    await load(id).catch(failed);
+    if (id !== at) return;
+    const now = screens.get(id);
+    if (now.hash !== hash || now.screen.revealed !== revealed) build();
+    else paint();
+  };
+  const enter = async () => {
+    const token = location.hash.slice(1);
+    if (token) {
+      try {
+        const { role } = await ask("api/enter", { token });
+        if (role === "lead") return location.replace("lead");
+      } catch (error) {
+        if (!error.status || error.status === 429) throw error;
+        why = "This link was used before or is too old. ";
+      } finally {
+        if (!lost) history.replaceState(null, "", location.pathname);
+      }
+    }
+    work = await ask("api/work");
+  };
+  const start = async () => {
+    try {
+      if (sheet) work = structuredClone(sheet.work);
+      else await enter();
+    } catch (error) {
+      if (error.status === 401 || error.status === 403)
+        return close("Open your link", `${why}A link from the study lead lets you in once on each device. Ask for a new one, or make one on a device where you are signed in.`);
+      return close("The server cannot be reached", error.status ? error.message : "Your labels are safe. Check the connection, then try again.", button("Try again", start, "strong"));
+    }
+    why = "";
+    queue = eventQueue(`judgebench annotate ${work.study}\n${work.annotator}\n`, (event) => {
+      if (event && screens.has(event.screen)) apply(screens.get(event.screen), event);
+      if (event) touch(event.screen);
+      paint();
+    });
+    document.title = `${short(work.study)} · labels`;
+    $("study").textContent = work.study;
+    $("annotator").textContent = work.annotator;
+    $("tools").hidden = $("far").hidden = false;
+    $("save").hidden = !sheet;
+    $("session").hidden = Boolean(sheet);
+    $("beside").hidden = !work.guidelines;
+    $("work").classList.toggle("guided", Boolean(work.guidelines));
+    $("guidelines").querySelector("p").textContent = work.guidelines;
+    $("guidelines").open = matchMedia("(min-width: 84rem)").matches;
+    try {
+      localStorage.setItem("judgebench annotate who", work.annotator);
+      if (sheet) for (const one of work.items) await load(one.id);
+      else for (const [, event] of queue.entries()) if (item(event.screen) && !screens.has(event.screen)) await load(event.screen);
+    } catch {
+      // shown as not kept, or as not connected, by what comes next
+    }
+    send();
+    tell();
+    const [next] = following();
+    if (next) show(next.id);
+    else finish();
+  };
+
+  // --- what a person does --------------------------------------------------------------------
+  const clicks = {
+    back: () => step(-1), undo, skip, next: () => advance(false), "open-list": openList,
+    "open-help": () => $("help").showModal(), "make-link": makeLink, leave, save: saveFile,
+    seen: () => ($("refused").hidden = true),
+  };
+  for (const [name, act] of Object.entries(clicks)) $(name).addEventListener("click", act);
+  for (const made of document.querySelectorAll(".close"))
+    made.addEventListener("click", () => made.closest("dialog").close());
+  const keys = {
+    Enter: () => at && advance(true), u: undo, s: () => at && skip(), "?": clicks["open-help"],
+    ArrowLeft: () => step(-1), ArrowRight: () => step(1),
+    ArrowUp: () => at && nextField(-1), ArrowDown: () => at && nextField(1),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (!work || ended || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const on = (selector) => event.target.closest?.(selector);
+    if (on("textarea, dialog") || document.querySelector("dialog[open]")) return;
+    if (event.key === "Enter" && on("button, a, summary")) return;
+    if (/^Arrow(Up|Down)$/.test(event.key) && on("#texts, #guidelines")) return; // these scroll
+    const act = /^\d$/.test(event.key) ? () => at && digit(event.key) : keys[event.key] || keys[event.key.toLowerCase()];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+  document.addEventListener("visibilitychange", () => {
+    watch.turn();
+    if (document.visibilityState === "visible") refresh();
+    else if (work) keepTyped();
+  });
+  addEventListener("pagehide", () => work && keepTyped());
+  addEventListener("online", () => work && !ended && ((wait = 0), retry()));
+  addEventListener("offline", () => work && !ended && !sheet && failed(new Error("")));
+  addEventListener("hashchange", () => location.hash.length > 40 && location.reload());
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key === "judgebench annotate who" && work && newValue !== work.annotator && !sheet) location.reload();
+  });
+  addEventListener("beforeunload", (event) => {
+    if (queue?.broken() && queue.size()) event.preventDefault();
+  });
+  start();
+})();
