@@ -76,3 +76,24 @@ def revoke(study: StudyFolder, name: Person) -> None:
     with open_store(study) as store:
         ended = store.revoke(known_person(store, name))
     typer.echo(f"{name}: {ended} sessions and links ended")
+
+
+@app.command(epilog="Example: judgebench annotate export runs/labels")
+def export(
+    study: StudyFolder,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Default: labels.csv or the like in STUDY."),
+    ] = None,
+    calibration: Annotated[
+        bool, typer.Option("--calibration", help="Also labels of the calibration round.")
+    ] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="Instead, the log of every event, for an archive.")
+    ] = False,
+) -> None:
+    """Write the labels that count now as a table, also while the study is served."""
+    from judgebench.annotate import export as tables
+
+    for line in tables.export(study, to, calibration=calibration, events=events):
+        typer.echo(line)

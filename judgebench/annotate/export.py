@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
+from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
 from judgebench.annotate.folder import KEY, SERVED
 from judgebench.annotate.key import Key, Target, read_key
 from judgebench.annotate.store import Store
+from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
-from judgebench.files import read_errors
+from judgebench.files import to_line, write_atomically
+from judgebench.report.words import counted
+from judgebench.store.verdict_file import disk_errors
 
 Row = dict[str, str]
 _IN_COLUMNS = ("preference", "criteria", "review")  # a column for each metric
+_FILES = {"ranking": "ranks.csv", "review": "decisions.csv"}  # else labels.csv
+_NEXT = {"ranking": "Next: judgebench rank suitability {}", "review": "Only accepted texts go on."}
 _NAMES = {  # of columns, for the readers of these tables; "" leaves one out
     "ranking": {"annotator": "expert", "label": "rank", "metric": ""},
     "review": {"review": "decision"},
@@ -26,63 +30,41 @@ _NAMES = {  # of columns, for the readers of these tables; "" leaves one out
 
 
 def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
-    """The labels that count now, as rows of a table: `item_id`, `annotator`, `metric`, `label` and
-    `study`, the hash of the study.
+    """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash).
 
-    Preferences, criteria and reviews have a column for each metric instead of the last two; the
-    first two name the responses (`model_a`, `model_b`) and the `criterion`. A ranking gives
-    `task`, `item_id`, `expert`, `system` and `rank` of the screens that somebody ranked whole, a
-    review `decision` and `reason`.
-
-    A blank label is "cannot tell". Labels on a screen that is not done yet, or was skipped later,
-    count too; labels that were taken back, or are of something that is no longer asked, do not.
-    The calibration round is left out unless asked for. `adjudicated` is among the annotators.
-    `study` is the folder or the file in it, which is read as it is at this moment, also while it is
-    served. Raises SetupError where it is no study, or the key is not there or of another one.
+    Preferences (`model_a`, `model_b`), criteria (`criterion`) and reviews (`decision`, `reason`)
+    have a column for each metric. A ranking gives `task`, `item_id`, `expert`, `system` and `rank`
+    of what somebody ranked whole. A blank label is "cannot tell". Labels on a screen that is not
+    done, or was skipped later, count too; labels that were taken back or are of what is no longer
+    asked do not. The lead's are those of `adjudicated`. Raises SetupError where there is no study,
+    or no key of it.
     """
     with snapshot(study) as store:
-        return _rows(store, key_of(study, store), calibration)
+        return _rows(store, key_of(store), calibration)
 
 
-@contextmanager
-def snapshot(study: Path) -> Iterator[Store]:
-    """A copy of the study as it is at this moment. A server that writes it is not disturbed, no
-    file is made beside it, and it may lie where nobody may write. Raises SetupError."""
+def snapshot(study: Path) -> closing[Store]:
+    """The study as it is now, given its folder or its file, in memory: a server that writes it is
+    not disturbed, and no file is made where it lies. Raises SetupError."""
     file = (study if study.is_file() else study / SERVED).resolve()
-    with TemporaryDirectory(prefix="judgebench-") as folder:
-        copy = Path(folder) / file.name
-        with read_errors(file):
-            _copy(file, copy)
-        try:
-            store = Store(copy)
-        except SetupError as error:
-            raise SetupError([replace(one, file=str(file)) for one in error.problems]) from None
-        with closing(store):
-            yield store
+    copy = sqlite3.connect(":memory:")
+    # Without a log nobody writes it. With one, SQLite knows what of it counts, also after a kill.
+    how = "mode=ro" if file.with_name(f"{file.name}-wal").exists() else "immutable=1"
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?{how}", uri=True, timeout=30)) as source:
+            source.backup(copy)
+    except sqlite3.DatabaseError as error:
+        raise SetupError(Problem(f"is no annotation study: {error}", str(file))) from None
+    return closing(Store(file, copy))
 
 
-def _copy(file: Path, copy: Path) -> None:
-    log = file.with_name(f"{file.name}-wal")
-    if log.exists():  # of a server that is running or was killed: SQLite knows what counts of it
-        with (
-            suppress(sqlite3.DatabaseError),  # no index of it, and none can be made: as below
-            closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=30)) as source,
-            closing(sqlite3.connect(copy)) as target,
-        ):
-            source.backup(target)
-            return
-        shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
-    shutil.copyfile(file, copy)
-
-
-def key_of(study: Path, store: Store) -> Key:
+def key_of(store: Store) -> Key:
     """The key of a study. Raises SetupError where it is not there, or of another study."""
-    path = study.resolve().parent.parent / KEY if study.is_file() else study / KEY
+    path, own = store.path.parents[1] / KEY, str(store.meta.get("study"))
     key = read_key(path)
-    if key.study != store.meta.get("study") or store.screens.keys() - key.screens.keys():
+    if key.study != own or store.screens.keys() - key.screens.keys():
         message = "is the key of another study, or of a version before"
-        allowed = str(store.meta.get("study"))
-        raise SetupError(Problem(message, str(path), None, "study", key.study, allowed))
+        raise SetupError(Problem(message, str(path), None, "study", key.study, own))
     return key
 
 
@@ -94,25 +76,19 @@ def _rows(store: Store, key: Key, calibration: bool) -> list[Row]:
     rows: list[Row] = []
     for name, who in sorted(given, key=lambda at: (place[at[0]], at[1])):
         stored, labels = store.screens[name], given[name, who]
-        if stored.calibration and not calibration:
-            continue
         asked = [field.key for field in stored.screen.asked(labels)]
+        if stored.calibration > calibration:
+            continue
         if key.task == "ranking" and not all(map(labels.get, asked)):
             continue  # a rank means something beside all others alone
         for field in asked:
             label, target = labels.get(field), key.screens[name].get(field)
             if label is not None and target is not None:
-                rows.append({**_row(target, label), "annotator": who, "study": key.study})
-    if key.task in _IN_COLUMNS:
-        rows = _in_columns(rows)
+                said = {"metric": target.metric, "label": target.labels.get(label, label)}
+                rows.append({**target.columns, "annotator": who, **said, "study": key.study})
+    rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _NAMES.get(key.task, {})
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
-
-
-def _row(target: Target, label: str) -> Row:
-    """A label under the names of the data."""
-    named = target.labels.get(label, label)
-    return {**target.columns, "metric": target.metric, "label": named}
 
 
 def _in_columns(rows: Sequence[Row]) -> list[Row]:
@@ -122,3 +98,57 @@ def _in_columns(rows: Sequence[Row]) -> list[Row]:
         about = {column: row[column] for column in row if column not in ("metric", "label")}
         found.setdefault(tuple(about.values()), about)[row["metric"]] = row["label"]
     return list(found.values())
+
+
+def _events(store: Store, key: Key) -> list[dict[str, Any]]:
+    """Every event; `item_id` of the whole screen is that of its last field."""
+    rows: list[dict[str, Any]] = []
+    for event in map(dict, store.rows("SELECT * FROM events ORDER BY n")):
+        targets = key.screens[event["screen"]]
+        whole = {"item_id": [*targets.values()][-1].columns["item_id"]}
+        target = targets.get(event["field"], Target(columns=whole, metric=""))
+        label = target.labels.get(event["label"], event["label"])
+        rows.append({"study": key.study, **target.columns, **event, "label": label})
+    return rows
+
+
+def export(
+    study: Path, to: Path | None = None, *, calibration: bool = False, events: bool = False
+) -> list[str]:
+    """Write `label_rows` as a table, or the log of all `events` as JSONL, by default into the
+    folder of the study. Returns in words what was written and what was left out. Raises SetupError
+    where there is nothing to write, or the file is something else, which is not overwritten."""
+    with snapshot(study) as store:
+        key = key_of(store)
+        rows = _events(store, key) if events else _rows(store, key, calibration)
+        first = 0 if calibration else len(_rows(store, key, True)) - len(rows)
+        now = {(one.annotator, one.screen, one.field) for one in store.given()}
+        sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
+        ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}
+    gone = {
+        "of the calibration round (--calibration)": first,
+        "of what has changed": len(ever - now),
+    }
+    left_out = [f"left out: {counted(n, 'label')} {why}" for why, n in gone.items() if n]
+    if not rows:
+        raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
+    name = "events.jsonl" if events else _FILES.get(key.task, "labels.csv")
+    file = to or store.path.parents[1] / name
+    content = "".join(map(to_line, rows)).encode() if events else _table(rows, key)
+    with disk_errors(file):
+        if file.exists() and b'"study"' not in file.open("rb").readline():
+            raise SetupError(Problem("is no export, and is not overwritten", str(file)))
+        write_atomically(file, content)
+    if events:
+        return [f"{file}: {counted(len(rows), 'event')}"]
+    then = _NEXT.get(key.task, "Next: name it under `data` of a bench.yaml, beside the answers")
+    return [f"{file}: {counted(len(rows), 'row')}", *left_out, then.format(file)]
+
+
+def _table(rows: Sequence[Row], key: Key) -> bytes:
+    """As CSV. What people read is safe to open as a spreadsheet; data has its texts as they are."""
+    columns = [*dict.fromkeys(c for row in rows for c in row if c != "study"), "study"]
+    texts = [[row.get(column, "") for column in columns] for row in rows]
+    if key.task in _FILES:
+        return to_csv(columns, [[*map(quoted, row)] for row in texts])
+    return to_csv(columns, texts).removeprefix(BOM_UTF8)

@@ -110,13 +110,13 @@ class Stored:
 class Store:
     """An open study. One connection, which threads share."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises SetupError where the file is no study."""
+    def __init__(self, path: Path, copy: sqlite3.Connection | None = None) -> None:
+        """The study in that file, or a `copy` of it. Raises SetupError where it is none."""
         self.path = path
         if not path.is_file():
             raise SetupError(Problem("no such file", str(path)))
         self._lock = RLock()
-        self._connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
+        self._connection = copy or sqlite3.connect(path, timeout=30, check_same_thread=False)
         self._connection.isolation_level = None
         self._connection.row_factory = sqlite3.Row
         try:

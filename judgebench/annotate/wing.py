@@ -35,9 +35,21 @@ def _check(path: Path, rubric: str) -> str:
     )
 
 
+def _labels(path: Path) -> list[dict[str, str]]:
+    from judgebench.annotate.export import label_rows
+    from judgebench.errors import Problem, SetupError
+
+    rows = label_rows(path)
+    if rows and not rows[0].keys().isdisjoint(("rank", "decision")):
+        message = "is no study of labels: `judgebench annotate export` writes what it holds"
+        raise SetupError(Problem(message, str(path)))
+    return rows
+
+
 WING = Wing(
     name="annotate",
     section=Section("annotate", _settings),
     commands=_commands,
+    tables={".sqlite": _labels},
     kinds=(FileKind("annotation study", _check, keys=("annotators", "per_item")),),
 )

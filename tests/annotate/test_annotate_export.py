@@ -9,16 +9,21 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
-from judgebench.annotate.export import label_rows, snapshot
+from judgebench.annotate.export import export, label_rows, snapshot
 from judgebench.annotate.screens import Field, Screen, Section
 from judgebench.annotate.store import ADJUDICATED, Event, Store
+from judgebench.data import load_data
+from judgebench.data.findings import Findings
+from judgebench.data.open_table import open_table
+from judgebench.data.spreadsheet import filled_rows
 from judgebench.errors import SetupError
+from judgebench.rubric import Rubric
 
 HASH = "0123456789abcdef"
 NOBODY = 65534  # a user who may write nothing, where the tests are run by root
@@ -142,7 +147,7 @@ def test_a_study_without_its_own_key_gives_no_labels(tmp_path: Path) -> None:
 
 def test_other_files_are_no_study(tmp_path: Path) -> None:
     file = tmp_path / "notes.sqlite"
-    with pytest.raises(SetupError, match=r"study\.sqlite: cannot be read: No such file"):
+    with pytest.raises(SetupError, match=r"study\.sqlite: .*unable to open"):
         label_rows(tmp_path / "nothing")
     for content in (b"", b"no database " * 100):
         file.write_bytes(content)
@@ -196,7 +201,7 @@ def test_after_a_kill_every_label_is_there(open_folder: Path) -> None:
     made(open_folder / "killed", screen("s1")).close()
     file = open_folder / "killed" / "served" / "study.sqlite"
     subprocess.run([sys.executable, "-c", KILLED, str(file)], check=True)
-    for case in ("whole", "whole, read-only", "no index", "no index, read-only"):
+    for case in ("whole", "whole, read-only", "no index"):
         folder = shutil.copytree(open_folder / "killed", open_folder / case)
         served = folder / "served"
         if "no index" in case:  # as where somebody copied the file with its log alone
@@ -271,3 +276,114 @@ def test_a_ranking_gives_screens_that_were_ranked_whole(tmp_path: Path) -> None:
         says(store, "ben", "s1", {"rank@a": "1", "rank@b": ""})
         about = {"task": "ferries", "item_id": "i1", "expert": "ann", "rank": "2", "study": HASH}
         assert label_rows(tmp_path) == [{**about, "system": f"system-{s}"} for s in "ab"]
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_the_table_says_what_was_left_out_and_is_read_as_data(
+    tmp_path: Path, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    with closing(made(tmp_path, *map(screen, ("s1", "s2", "s3")), first=["s1"])) as store:
+        for name in ("s1", "s2", "s3"):
+            says(store, "ann", name, {"harm": "yes", "tone": "kind"})
+        says(store, "ann", "s3", {"": "skip"})
+        store.put([screen("s3", text="Run.")])
+        code, out, _ = call("annotate", "export", tmp_path)
+    file = tmp_path / "labels.csv"
+    assert code == 0
+    assert out.splitlines() == [
+        f"{file}: 2 rows",
+        "left out: 2 labels of the calibration round (--calibration)",
+        "left out: 2 labels of what has changed",
+        "Next: name it under `data` of a bench.yaml, beside the answers",
+    ]
+    read = load_data([file], RUBRIC)
+    assert [(label.item_id, label.label) for label in read.labels] == [
+        ("i2", "yes"),
+        ("i2", "kind"),
+    ]
+    assert [warning.kind for warning in read.warnings] == ["unchecked_items"]  # no answers here
+    assert call("annotate", "export", tmp_path, "--calibration")[0] == 0
+    assert "i1" in file.read_text("utf-8")
+
+
+def test_no_other_file_is_overwritten_and_nothing_is_written_without_a_label(
+    tmp_path: Path, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    with closing(made(tmp_path, screen("s1"), first=["s1"])) as store:
+        says(store, "ann", "s1", {"harm": "yes"})
+        code, _, err = call("annotate", "export", tmp_path)
+        assert code == 2
+        assert "left out: 1 label of the calibration round" in err
+        assert not (tmp_path / "labels.csv").exists()
+    answers = tmp_path / "answers.csv"
+    answers.write_text("item_id,text\n")
+    code, _, err = call("annotate", "export", tmp_path, "--calibration", "--to", answers)
+    assert code == 2
+    assert "not overwritten" in err
+    assert answers.read_text() == "item_id,text\n"
+
+
+def test_what_people_wrote_in_words_is_no_formula(tmp_path: Path) -> None:
+    why = field("reason", when=("review", "reject"))
+    with closing(made(tmp_path, screen("s1", field("review", "accept", "reject"), why))) as store:
+        columns = {"item_id": "i1"}
+        behind = {key: {"columns": columns, "metric": key} for key in ("review", "reason")}
+        write_key(tmp_path, "review", {"s1": behind})
+        says(store, "ann", "s1", {"review": "reject", "reason": "=HYPERLINK(1)\nטקסט"})
+    assert export(tmp_path)[0] == f"{tmp_path / 'decisions.csv'}: 1 row"
+    table = open_table(tmp_path / "decisions.csv", Findings())
+    assert table is not None
+    assert "\"'=HYPERLINK(1)" in (tmp_path / "decisions.csv").read_text("utf-8")
+    reason = "=HYPERLINK(1)\nטקסט"
+    row = {"item_id": "i1", "annotator": "ann", "decision": "reject", "reason": reason}
+    assert [row for _, row in filled_rows(table)] == [{**row, "study": HASH}]
+
+
+def test_the_log_holds_every_event_under_the_names_of_the_data(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s1"), first=["s1"])) as store:
+        says(store, "ann", "s1", {"harm": "yes"})
+        says(store, "ann", "s1", {"harm": "no", "tone": None, "": "skip"})
+    assert export(tmp_path, events=True) == [f"{tmp_path / 'events.jsonl'}: 4 events"]
+    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [(e["item_id"], e["field"], e["label"]) for e in lines] == [
+        ("i1", "harm", "yes"), ("i1", "harm", "no"), ("i1", "tone", None), ("i1", "", "skip"),
+    ]  # fmt: skip
+    wanted = "annotator hash visible_ms at saved_at client_id remark reason"
+    assert set(wanted.split()) < lines[0].keys()
+
+
+# --- the file of a study where a table is named ---------------------------------------------------
+
+RUBRIC = Rubric.from_labels({"harm": ["yes", "no"], "tone": ["kind", "curt"]})
+
+
+def test_the_file_of_a_study_is_named_like_a_table_of_labels(tmp_path: Path) -> None:
+    file = tmp_path / "served" / "study.sqlite"
+    with closing(made(tmp_path, screen("s1"), screen("s2"))) as store:
+        says(store, "ann", "s1", {"harm": "yes", "tone": "kind"})
+        says(store, "ben", "s1", {"harm": "no", "tone": ""})
+        before = load_data([file], RUBRIC)
+        assert [(x.annotator, x.label) for x in before.labels if x.metric == "harm"] == [
+            ("ann", "yes"), ("ben", "no"),
+        ]  # fmt: skip
+        says(store, "ben", "s2", {"harm": "no"})
+        again = load_data([file], RUBRIC)
+        assert again.n_labels == before.n_labels + 1
+        assert again.sources != before.sources  # and so a run reads it again
+        export(tmp_path)
+    table = load_data([tmp_path / "labels.csv"], RUBRIC)
+    assert table.labels == again.labels
+
+
+def test_a_study_that_holds_no_labels_says_how_to_get_what_it_holds(tmp_path: Path) -> None:
+    with closing(made(tmp_path, screen("s1", field("rank", "1", "2")))) as store:
+        columns = {"task": "t", "item_id": "i1", "system": "a"}
+        write_key(tmp_path, "ranking", {"s1": {"rank": {"columns": columns, "metric": "rank"}}})
+        says(store, "ann", "s1", {"rank": "1"})
+    with pytest.raises(SetupError, match=r"study\.sqlite: .*judgebench annotate export"):
+        load_data([tmp_path / "served" / "study.sqlite"], RUBRIC)
+    (tmp_path / "key.json").unlink()
+    with pytest.raises(SetupError, match=r"key\.json: the key of the study cannot be read"):
+        load_data([tmp_path / "served" / "study.sqlite"], RUBRIC)
