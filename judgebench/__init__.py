@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from judgebench.api import align as align
     from judgebench.api import analyse as analyse
+    from judgebench.api import annotate as annotate
     from judgebench.api import check as check
     from judgebench.api import compare as compare
     from judgebench.api import consistency as consistency
@@ -76,7 +77,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "align", "analyse", "check", "compare", "consistency", "correlate", "decide",
+        "align", "analyse", "annotate", "check", "compare", "consistency", "correlate", "decide",
         "export_judge", "load_bench", "open_run", "prefer", "rank", "report", "run", "score",
         "stress", "study", "tune",
     ),

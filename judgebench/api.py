@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgebench.align import Alignment
+    from judgebench.annotate.init import Made
     from judgebench.backends.contract import Backend
     from judgebench.check import Outcome
     from judgebench.compare.result import Comparison
@@ -432,6 +433,25 @@ def export_judge(
         work = Work(at, NoProgress(), Budget(None), Stop())
         export(loaded, name, Path(to), work, merged=merged)
     return Path(to)
+
+
+def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made:
+    """Make the study in which people label the items of an annotate.yaml, or of a bench.yaml with
+    the key `annotate`: blind screens, who labels what, and a link for everybody.
+
+    With `new_version` the folder holds the study already, and goes on with the items as they are
+    now: labels count as long as text and question stay the same. Raises SetupError with every
+    problem; nothing is written then.
+
+    >>> import judgebench as jb
+    >>> made = jb.annotate("annotate.yaml", "studies/labels")
+    >>> sorted(path.name for path in made.study.iterdir())
+    ['key.json', 'served']
+    """
+    _need("annotate")
+    from judgebench.annotate.init import init
+
+    return init(file, to, new_version=new_version)
 
 
 def _need(wing: str) -> None:

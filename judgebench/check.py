@@ -69,7 +69,7 @@ def check_all(
 
 def _kind(path: Path) -> FileKind | None:
     """What a file is: YAML files by the keys that only their kind has; None for data."""
-    kinds = [_JUDGE, _BENCH, *(kind for wing in wings() for kind in wing.kinds), *_KINDS]
+    kinds = [_JUDGE, *(kind for wing in wings() for kind in wing.kinds), _BENCH, *_KINDS]
     for kind in kinds:
         if kind.fits and kind.fits(path):
             return kind

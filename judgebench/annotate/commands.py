@@ -19,6 +19,20 @@ StudyFolder = Annotated[
 Person = Annotated[str, typer.Argument(metavar="NAME", help="An annotator, or `lead`.")]
 
 
+@app.command(epilog="Example: judgebench annotate init annotate.yaml --to runs/labels")
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="annotate.yaml or bench.yaml.")],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of the study.")],
+    new_version: Annotated[
+        bool, typer.Option("--new-version", help="The study is there: take the items as they are.")
+    ] = False,
+) -> None:
+    """Make a study: blind screens, who labels what, and a link for everybody."""
+    from judgebench.api import annotate
+
+    typer.echo(annotate(file, to, new_version=new_version))
+
+
 @app.command(epilog="Example: judgebench annotate serve runs/labels --open")
 def serve(
     study: StudyFolder,
@@ -57,6 +71,14 @@ def serve(
         raise SetupError(Problem("needs a certificate: --cert", field="--cert-key"))
     tls = (cert, cert_key) if cert else None
     serve_study(study, host, port, tls=tls, behind_proxy=behind_proxy, open_lead=open_)
+
+
+@app.command(epilog="Example: judgebench annotate reassign runs/labels ann")
+def reassign(study: StudyFolder, name: Person) -> None:
+    """Give the items that somebody who leaves has not begun to the others."""
+    from judgebench.annotate.init import reassign as give_to_others
+
+    typer.echo(give_to_others(study, name))
 
 
 @app.command(epilog="Example: judgebench annotate link runs/labels ann")

@@ -21,7 +21,7 @@ from judgebench.yaml_file import Strict, load_with_lines, read_text, validate
 
 Task = Literal["labels", "ranking", "preference", "criteria", "two-part", "review"]
 _WITHOUT_RUBRIC = ("ranking", "review")
-_ANSWERS = Rubric.from_labels({"rank": ["1", "2"]})  # of answers: for tasks that need no rubric
+_ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # where no rubric is needed
 
 
 def _several(value: Any) -> Any:

@@ -24,11 +24,13 @@ class Target(Strict):
 
 
 class Key(Strict):
-    """`screens` holds, by screen and field, what was labelled. `study` is the hash of the study."""
+    """`screens` holds, by screen and field, what was labelled. `study` is the hash of the study;
+    `secret` decides the order of screens and texts."""
 
     kind: Literal["judgebench annotation key"] = "judgebench annotation key"
     study: str
     task: Task
+    secret: str = ""
     screens: dict[str, dict[str, Target]]
 
 

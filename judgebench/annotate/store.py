@@ -238,6 +238,12 @@ class Store:
         known = self.screens
         return [row["screen"] for row in self.rows(sql, annotator) if row["screen"] in known]
 
+    @property
+    def calibration(self) -> frozenset[str]:
+        """The ids of the screens for everybody, of any version."""
+        rows = self.rows("SELECT id FROM screens WHERE calibration")
+        return frozenset(row["id"] for row in rows)
+
     def assign(self, orders: Mapping[str, Sequence[str]]) -> None:
         """Give these people these screens in this order, and no others."""
         with self.writing() as connection:

@@ -26,9 +26,12 @@ def _commands(app: typer.Typer) -> None:
 
 def _check(path: Path, rubric: str) -> str:
     from judgebench.annotate.config import load_setup
+    from judgebench.annotate.init import named_screens, planned
 
     setup = load_setup(path)
-    config, n = setup.config, len(setup.dataset.answers)
+    _, built = named_screens(setup)
+    planned(setup, built)
+    config, n = setup.config, len(built)
     return (
         f"an annotation study ({config.task}) of {n:,} items, {config.per_item} of "
         f"{len(config.annotators)} annotators for each"

@@ -1,0 +1,71 @@
+"""Small studies of every task, with names in them that no annotator may see."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+SYSTEMS = ("secretgpt", "hiddenllama", "maskedclaude")
+QUESTIONS = ("Is rest enough?", "Must I fast?", "How long does it last?", "Is it catching?")
+_ITEMS = ["item_id", "question", "system", "text", "reference"]
+_RUBRIC = {
+    "name": "mine",
+    "version": "1",
+    "instructions": "Say what you think.",
+    "metrics": [
+        {"id": "tone", "title": "Tone", "question": "Kind?", "kind": "ordinal",
+         "labels": [{"text": "Kind", "description": "as to a friend"}, "Curt", "Rude"],
+         "abstain": "No idea"},
+        {"id": "truth", "title": "Truth", "question": "True?", "kind": "nominal",
+         "labels": ["Yes", "No"]},
+    ],
+}  # fmt: skip
+_MORE = {
+    "labels": {"items": ["answers.csv", "labels.csv"]},
+    "preference": {"rubric": "preference", "pairs": "all"},
+    "criteria": {"rubric": "criteria", "items": "criteria.data.yaml"},
+    "two-part": {"assessments": "assessments.csv", "assessment_metrics": ["truth"]},
+}
+TASKS = ("labels", "ranking", "preference", "criteria", "two-part", "review")
+HIDDEN = (*SYSTEMS, "quartz-", "answers.csv", "assessments.csv", "labels.csv", "veryfair", "drspy")
+
+
+def table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([columns, *rows])
+
+
+def answers(questions: Sequence[str] = QUESTIONS) -> list[list[str]]:
+    """A row for each question and system."""
+    return [
+        [f"quartz-{q}{system[0]}", question, system, f"Answer {q}{system[-1]} to you.", f"Ref {q}."]
+        for q, question in enumerate(questions)
+        for system in SYSTEMS
+    ]
+
+
+def study_file(folder: Path, task: str = "labels", **changes: object) -> Path:
+    """An annotate.yaml with its files; an answer that is changed in them later may stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = answers()
+    table(folder / "answers.csv", _ITEMS, rows)
+    table(folder / "labels.csv", ["item_id", "annotator", "tone"], [[rows[0][0], "drspy", "Rude"]])
+    about = [[f"quartz-v{n}", q, "veryfair", f"A, then B. {n}"] for n, q in enumerate(QUESTIONS)]
+    table(folder / "assessments.csv", _ITEMS[:4], about)
+    criteria = '[{"id": "quartz-x", "text": "Names a dose"}, {"id": "quartz-y", "text": "Warns"}]'
+    table(folder / "criteria.csv", [*_ITEMS, "wanted"], [[*row, criteria] for row in rows])
+    items = {name: name for name in _ITEMS} | {"criteria": "wanted"}
+    spec = {"files": [{"path": "criteria.csv", "items": items}]}
+    (folder / "criteria.data.yaml").write_text(yaml.safe_dump(spec), "utf-8")
+    (folder / "mine.yaml").write_text(yaml.safe_dump(_RUBRIC, sort_keys=False), "utf-8")
+    value = {
+        "name": "demo", "task": task, "items": "answers.csv", "annotators": ["ann", "ben", "cem"],
+        **({} if task in ("ranking", "review") else {"rubric": "mine.yaml"}),
+        **_MORE.get(task, {}), **changes,
+    }  # fmt: skip
+    file = folder / "annotate.yaml"
+    file.write_text(yaml.safe_dump(value), "utf-8")
+    return file

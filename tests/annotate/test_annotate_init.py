@@ -1,0 +1,277 @@
+"""A study is made, goes on with other items, and loses an annotator."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+from built_case import QUESTIONS, TASKS, answers, study_file, table
+from typer.testing import CliRunner
+
+import judgebench as jb
+from judgebench.annotate.folder import open_store
+from judgebench.annotate.init import init, reassign
+from judgebench.annotate.key import read_key
+from judgebench.annotate.store import Event, Store
+from judgebench.check import check_all
+from judgebench.cli.app import app
+
+COLUMNS = ["item_id", "question", "system", "text", "reference"]
+
+
+def begun(folder: Path, task: str = "labels", **changes: object) -> Path:
+    """The folder of a new study."""
+    return init(study_file(folder / "in", task, **changes), folder / "study").study
+
+
+def label(store: Store, who: str, name: str, **labels: str) -> None:
+    screen = store.screens[name].screen
+    events = [
+        Event(client_id=f"{who}-{name}-{key}".ljust(16, "-"), screen=name, hash=screen.hash,
+              field=key, label=value, at="2026-01-01T00:00:00Z")
+        for key, value in labels.items()
+    ]  # fmt: skip
+    assert not store.save([(who, events)])[0].refused
+
+
+def rows_of(study: Path, task: str = "labels") -> dict[str, str]:
+    """The screen of each item."""
+    key = read_key(study / "key.json")
+    return {t.columns["item_id"]: name for name, of in key.screens.items() for t in of.values()}
+
+
+def change(folder: Path, *rows: list[str], drop: str = "", **changes: object) -> Path:
+    """The file of the study, whose answers are others by now."""
+    file = study_file(folder / "in", **{"items": "answers.csv", **changes})  # type: ignore[arg-type]
+    new = {row[0]: row for row in [*answers(), *rows] if row[0] != drop}
+    table(folder / "in" / "answers.csv", COLUMNS, list(new.values()))
+    return file
+
+
+def test_everybody_gets_a_link_and_the_table_of_overlaps_is_printed(tmp_path: Path) -> None:
+    made = init(study_file(tmp_path, calibration=3), tmp_path / "study")
+    shown = repr(made)
+    assert "12 items, 3 of them for everybody at first" in shown
+    assert "the others for 2 of 3 annotators" in shown
+    assert re.search(r"ann +6 +3 +3\nben +3 +6 +3\ncem +3 +3 +6\n", shown)
+    assert shown.endswith(f"judgebench annotate serve {made.study}")
+    assert list(made.links) == ["ann", "ben", "cem", "lead"]
+    with open_store(made.study) as store:
+        for name, link in made.links.items():
+            session = store.enter(link.split("#")[1], 60)
+            assert session is not None
+            assert store.who(session) == (name, "lead" if name == "lead" else "annotator")
+        assert len(store.assigned("ann")) == 9
+        first = set(store.assigned("ann")[:3])
+        assert first == {n for n, stored in store.screens.items() if stored.calibration}
+        assert {"name", "task", "seed", "guidelines", "rubric", "study"} <= store.meta.keys()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_same_files_make_the_same_study(tmp_path: Path, task: str) -> None:
+    studies = [begun(tmp_path / name, task) for name in "ab"]
+    keys = [read_key(study / "key.json") for study in studies]
+    assert keys[0] == keys[1]
+    orders = []
+    for study in studies:
+        with open_store(study) as store:
+            orders.append([store.assigned(name) for name in store.annotators])
+            metrics = jb.Rubric.model_validate(store.meta["rubric"]).metrics
+            assert all(metric.of == "answer" for metric in metrics)
+            asked = {f.metric for s in store.screens.values() for f in s.screen.fields if f.options}
+            assert asked == {metric.id for metric in metrics}
+    assert orders[0] == orders[1]
+
+
+def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
+    wrong = {
+        "annotators": (["ann", "lead"], "annotators: is no name for an annotator; found lead"),
+        "per_item": (4, "per_item: cannot be met; found 4"),
+        "calibration": (13, "calibration: cannot be met; found 13"),
+        "looks": ([5, 13], "looks: cannot be met; found 13; allowed: at most 12"),
+    }
+    for field, (value, message) in wrong.items():
+        file = study_file(tmp_path, **{field: value})  # type: ignore[arg-type]
+        with pytest.raises(jb.SetupError, match=re.escape(f"{file}: {message}")):
+            jb.annotate(file, tmp_path / "study")
+        errors = check_all([file], "medical-safety").errors
+        assert any(message in str(error) for error in errors)
+    file = study_file(tmp_path, per_item=4, calibration=13)
+    with pytest.raises(jb.SetupError) as caught:
+        jb.annotate(file, tmp_path / "study")
+    assert [problem.field for problem in caught.value.problems] == ["per_item", "calibration"]
+    assert not (tmp_path / "study").exists()
+    assert not list(tmp_path.glob(".study-*"))
+
+
+def test_a_study_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    before = (study / "key.json").read_bytes()
+    with pytest.raises(jb.SetupError, match=r"key\.json: a study is there.*--new-version"):
+        init(tmp_path / "in" / "annotate.yaml", study)
+    assert (study / "key.json").read_bytes() == before
+
+
+def test_check_says_what_the_study_is(tmp_path: Path) -> None:
+    found = check_all([study_file(tmp_path, "ranking")], "medical-safety")
+    assert not found.errors
+    assert "(ranking) of 4 items, 2 of 3 annotators" in found.facts[0]
+
+
+def test_a_bench_is_a_study_too(tmp_path: Path) -> None:
+    study_file(tmp_path)
+    value = {"name": "b", "rubric": "mine.yaml", "data": ["answers.csv"],
+             "annotate": {"annotators": ["ann", "ben"], "per_item": 1}}  # fmt: skip
+    (tmp_path / "bench.yaml").write_text(yaml.safe_dump(value), "utf-8")
+    made = init(tmp_path / "bench.yaml", tmp_path / "deep" / "study")
+    with open_store(made.study) as store:
+        assert len(store.screens) == 12
+
+
+def test_a_new_version_keeps_labels_of_what_is_the_same(tmp_path: Path) -> None:
+    study = begun(tmp_path, per_item=3)
+    of = rows_of(study)
+    key = read_key(study / "key.json")
+    changed, gone, same = of["quartz-0s"], of["quartz-0h"], of["quartz-0m"]
+    with open_store(study) as store:
+        for name in (changed, gone, same):
+            label(store, "ann", name, tone="Kind", truth="Yes")
+    new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
+    other = ["quartz-0s", QUESTIONS[0], "secretgpt", "Another answer.", "Ref 0."]
+    file = change(tmp_path, other, new, drop="quartz-0h", per_item=3)
+    shown = repr(init(file, study, new_version=True))
+    assert "version 2: 10 items unchanged, 1 changed, 1 new, 1 gone" in shown
+    assert "2 of 6 labels count on" in shown
+    assert "http" not in shown  # nobody is new
+    after = read_key(study / "key.json")
+    assert {**after.screens, **key.screens} == after.screens  # nothing is lost
+    assert (after.study, after.secret) == (key.study, key.secret)
+    with open_store(study) as store:
+        assert store.labels("ann", same) == {"tone": "Kind", "truth": "Yes"}
+        assert store.labels("ann", changed) == {}
+        assert gone not in store.screens
+        (fresh,) = after.screens.keys() - key.screens.keys()
+        assert fresh == "s0013"
+        for name in store.annotators:
+            assert store.assigned(name)[-1] == fresh
+            assert changed in store.assigned(name)
+            assert gone not in store.assigned(name)
+    back = init(change(tmp_path, other, new, per_item=3), study, new_version=True)
+    assert "version 3: 12 items unchanged, 1 changed, 0 new, 0 gone" in repr(back)
+    with open_store(study) as store:
+        assert store.labels("ann", gone) == {"tone": "Kind", "truth": "Yes"}
+        assert len(store.rows("SELECT * FROM events")) == 6
+    again = init(change(tmp_path, other, new, per_item=3), study, new_version=True)
+    assert "version 3: 13 items unchanged, 0 changed, 0 new, 0 gone" in repr(again)
+
+
+def test_a_running_server_sees_the_new_version(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    with closing(Store(study / "served" / "study.sqlite")) as serving:
+        assert len(serving.screens) == 12
+        init(change(tmp_path, ["quartz-new", "New?", "s", "Fresh.", ""]), study, new_version=True)
+        assert len(serving.screens) == 13
+
+
+def test_a_changed_question_of_one_metric_keeps_labels_of_the_other(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    with open_store(study) as store:
+        name = store.assigned("ann")[0]
+        label(store, "ann", name, tone="Kind", truth="Yes")
+    file = study_file(tmp_path / "in")
+    rubric = (tmp_path / "in" / "mine.yaml").read_text("utf-8").replace("True?", "Correct?")
+    (tmp_path / "in" / "mine.yaml").write_text(rubric, "utf-8")
+    assert "1 of 2 labels count on" in repr(init(file, study, new_version=True))
+    with open_store(study) as store:
+        assert store.labels("ann", name) == {"tone": "Kind"}
+        assert "Correct?" in str(store.meta["rubric"])
+
+
+def test_a_field_of_the_key_means_the_same_in_every_version(tmp_path: Path) -> None:
+    study = begun(tmp_path, "ranking")
+    before = read_key(study / "key.json").screens
+    more = [f"quartz-0{n}" for n in "abcd"]
+    rows = [[item, QUESTIONS[0], f"sys{item[-1]}", f"More {item}.", "Ref 0."] for item in more]
+    file = change(tmp_path, *rows, task="ranking")
+    assert "3 items unchanged, 1 changed, 0 new" in repr(init(file, study, new_version=True))
+    after = read_key(study / "key.json").screens
+    assert after.keys() == before.keys()
+    for name, targets in before.items():
+        assert {field: after[name][field] for field in targets} == targets
+
+
+def test_somebody_who_joins_gets_calibration_and_new_items(tmp_path: Path) -> None:
+    study = begun(tmp_path, calibration=2)
+    with open_store(study) as store:
+        before = {name: store.assigned(name) for name in store.annotators}
+    new = [[f"quartz-n{n}", f"New {n}?", "secretgpt", f"Fresh {n}.", ""] for n in range(6)]
+    file = change(tmp_path, *new, calibration=2, annotators=["ann", "ben", "cem", "dot"])
+    made = init(file, study, new_version=True)
+    assert list(made.links) == ["dot"]
+    with open_store(study) as store:
+        for name, had in before.items():
+            assert store.assigned(name)[: len(had)] == had
+        hers = store.assigned("dot")
+        assert {name for name in hers if store.screens[name].calibration} == set(hers[:2])
+        assert len(hers) > 2
+        given = [store.assigned(name) for name in store.annotators]
+        fresh = [f"s{n:04}" for n in range(13, 19)]
+        assert [sum(name in of for of in given) for name in fresh] == [2] * 6
+
+
+def test_what_figures_rest_on_cannot_change(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    file = change(tmp_path, per_item=3, looks=[5], annotators=["ann", "ben"])
+    with pytest.raises(jb.SetupError) as caught:
+        init(file, study, new_version=True)
+    per_item, looks, annotators = map(str, caught.value.problems)
+    assert per_item == f"{file}: per_item: cannot change now; found 3; allowed: 2"
+    assert "looks: cannot change now" in looks
+    assert "annotate reassign" in annotators
+    assert "found cem" in annotators
+    with open_store(study) as store:
+        assert store.version == 1
+
+
+def test_items_of_somebody_who_leaves_go_to_others(tmp_path: Path) -> None:
+    study = begun(tmp_path, calibration=2)
+    with open_store(study) as store:
+        begun_, had = store.assigned("cem")[2], store.assigned("cem")
+        label(store, "cem", begun_, tone="Kind")
+    shown = repr(reassign(study, "cem"))
+    assert sum(map(int, re.findall(r"^(?:ann|ben): (\d+) more", shown, re.M))) == len(had) - 3
+    with open_store(study) as store:
+        assert store.assigned("cem") == [begun_]
+        given = [store.assigned(name) for name in store.annotators]
+        assert all(sum(name in of for of in given) == 2 for name in store.screens)
+    new = [f"quartz-n{n}" for n in range(4)]
+    rows = [[item, f"{item}?", "secretgpt", f"Fresh {item}.", ""] for item in new]
+    file = change(tmp_path, *rows, calibration=2, annotators=["ann", "ben"])
+    init(file, study, new_version=True)  # now that they have nothing left, they may go
+    with open_store(study) as store:
+        assert store.assigned("cem") == [begun_]
+        assert {"s0013", "s0014", "s0015", "s0016"} <= set(store.assigned("ann"))
+
+
+def test_items_that_everybody_else_has_stay(tmp_path: Path) -> None:
+    study = begun(tmp_path, per_item=3)
+    assert "nobody: 12 items that everybody else has" in repr(reassign(study, "ben"))
+    with open_store(study) as store:
+        assert len(store.assigned("ben")) == 12
+    with pytest.raises(jb.SetupError, match="dot: is not among the annotators; allowed: ann, ben"):
+        reassign(study, "dot")
+
+
+def test_the_commands_print_what_was_done(tmp_path: Path) -> None:
+    file, study = str(study_file(tmp_path)), str(tmp_path / "study")
+    run = CliRunner().invoke
+    made = run(app, ["annotate", "init", file, "--to", study])
+    assert made.exit_code == 0
+    assert "12 items" in made.output
+    assert made.output.count("http://127.0.0.1:8765/") == 4
+    renewed = run(app, ["annotate", "init", file, "--to", study, "--new-version"])
+    assert "version 1: 12 items unchanged, 0 changed, 0 new, 0 gone" in renewed.output
+    assert "more" in run(app, ["annotate", "reassign", study, "ann"]).output
