@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from judgebench.annotate.config import Setup, Task
@@ -15,19 +15,22 @@ from judgebench.errors import Problem, SetupError, shorten
 from judgebench.records import SEVERAL, Answer, Kind, Part, content_hash
 from judgebench.rubric import Metric, Rubric
 
-MOST = 9  # texts on a screen: there are as many digits to choose by
+_MOST = 9  # texts on a screen: there are as many digits to choose by
 _KINDS: Mapping[Task, Kind] = {"preference": "pair", "criteria": "criterion"}  # else answers
 _OWN: Mapping[Task, Rubric] = {  # of the tasks that need no rubric
     "ranking": Rubric.from_labels({"Rank": list("12345")}),
     "review": Rubric.from_labels({"Review": ["accept", "reject"]}, nominal=["Review"]),
 }
-_RANKS = tuple(
-    Option(value=n, text=n, about=about)
-    for n, about in zip("12345", ("best", "", "", "", "clearly wrong"), strict=True)
-)
-_REASON = Field(
-    metric="reason", title="Reason", question="What is wrong with it?", when=("review", "reject")
-)
+_MEANS = {"1": "best", "5": "clearly wrong"}
+_RANK = {
+    "question": "How good is it? Equally good ones get the same rank.",
+    "options": [Option(value=n, text=n, about=_MEANS.get(n, "")) for n in "12345"],
+}
+_REVIEW: Mapping[str, Any] = {"question": "Can this text be used as it is?"}
+_REASON: Mapping[str, Any] = {
+    "metric": "reason", "title": "Reason", "question": "What is wrong with it?", "options": (),
+    "when": ("review", "reject"),
+}  # fmt: skip
 _Asked = tuple[Field, Target]
 
 
@@ -77,14 +80,11 @@ def build(setup: Setup, secret: str) -> list[Built]:
     kind = _KINDS.get(setup.config.task, "answer")
     rows = [row for row in setup.dataset.answers if row.kind == kind]
     work = _Work(setup, asked_of(setup).metrics, rows, lambda name: content_hash([secret, name]))
-    made = [*_MAKERS[setup.config.task](work)]
-    problems = [replace(one, file=str(setup.file)) for one in made if isinstance(one, Problem)]
-    if not made:
-        message = f"there are no {SEVERAL[kind]} to label"
-        problems = [Problem(message, str(setup.file), None, "items")]
-    if problems:
-        raise SetupError(problems)
-    built = [one for one in made if isinstance(one, Built)]
+    built = [*_TASKS.get(setup.config.task, _labels)(work)]
+    if not rows:
+        work.tell(f"hold no {SEVERAL[kind]} to label", "none")
+    if work.problems:
+        raise SetupError(work.problems)
     return sorted(built, key=lambda one: content_hash([secret, item_of(one.targets)]))
 
 
@@ -97,32 +97,35 @@ class _Work:
     metrics: Sequence[Metric]
     rows: Sequence[Answer]
     hidden: Callable[[str], str]
+    problems: list[Problem] = field(default_factory=list)
+
+    def tell(self, message: str, found: str, allowed: str = "", key: str = "items") -> None:
+        """Report what no screen can show."""
+        file = str(self.setup.file)
+        self.problems.append(Problem(message, file, None, key, shorten(found), allowed))
 
     def built(
         self, rows: Sequence[Answer], sections: Sequence[Section], asked: Sequence[_Asked]
     ) -> Built:
         """The screen of these rows."""
         names = {n for row in rows for n in [part.name for part in row.responses] or [row.system]}
-        screen = Screen(
-            id="",
-            group=self.hidden(rows[0].group),
-            sections=tuple(sections),
-            fields=tuple(field for field, _ in asked),
-        )
-        targets = {field.key: target for field, target in asked}
-        return Built(screen, targets, rows[0].group, ", ".join(sorted(names)))
+        group, fields = rows[0].group, tuple(one for one, _ in asked)
+        screen = Screen(id="", group=self.hidden(group), sections=tuple(sections), fields=fields)
+        targets = {one.key: target for one, target in asked}
+        return Built(screen, targets, group, ", ".join(sorted(names)))
 
-    def slots(self, texts: Mapping[str, str], heading: str) -> tuple[list[str], list[Section]]:
-        """The ids of texts that are compared, in an order that says nothing, and the texts."""
+    def slots(
+        self, texts: Mapping[str, str], heading: str, columns: Mapping[str, Mapping[str, str]],
+        metrics: Sequence[Metric], **more: Any,
+    ) -> tuple[list[Section], list[_Asked]]:  # fmt: skip
+        """Texts that are compared, by id, in an order that says nothing, and what is asked of each,
+        which has these `columns`."""
         ids = sorted(texts, key=self.hidden)
-        return ids, [_text(heading, texts[one], slot=slot) for slot, one in enumerate(ids)]
-
-
-_Made = Iterator[Built | Problem]
-
-
-def _problem(message: str, found: str, allowed: str = "", field: str = "items") -> Problem:
-    return Problem(message, "", None, field, shorten(found), allowed)
+        return [_text(heading, texts[one], slot=slot) for slot, one in enumerate(ids)], [
+            _ask(metric, columns[one], slot=slot, about=self.hidden(one)[:8], **more)
+            for slot, one in enumerate(ids)
+            for metric in metrics
+        ]
 
 
 def _text(heading: str, text: str, **more: int) -> Section:
@@ -138,14 +141,14 @@ def _context(rows: Sequence[Answer]) -> list[Section]:
     return [*(said or question), *(_text("Reference", text) for text in references)]
 
 
-def _whole(row: Answer, heading: str = "Answer") -> list[Section]:
+def _whole(row: Answer) -> list[Section]:
     """An answer under its question; of a conversation every turn."""
     if row.is_conversation:
         return [_text(turn.role.title(), turn.text) for turn in row.turns]
-    return [*_context([row]), _text(heading, row.text)]
+    return [*_context([row]), _text("Answer", row.text)]
 
 
-def _ask(metric: Metric, columns: Mapping[str, str], **more: Any) -> _Asked:
+def _ask(metric: Metric, columns: Mapping[str, str], /, **more: Any) -> _Asked:
     """A metric as it is asked of what has these columns; labels that give no grade come last."""
     options = [Option(value=x.text, text=x.text, about=x.description) for x in metric.labels]
     options += [Option(value=text, text=text) for text in metric.abstain]
@@ -153,74 +156,33 @@ def _ask(metric: Metric, columns: Mapping[str, str], **more: Any) -> _Asked:
         "metric": metric.id, "title": metric.title, "question": metric.question,
         "options": options, "ordinal": metric.kind == "ordinal", "prefers": metric.preference,
     }  # fmt: skip
-    return Field(**{**given, **more}), Target(columns=dict(columns), metric=metric.id)
+    asked = Field(**{**given, **more})
+    return asked, Target(columns=dict(columns), metric=asked.metric)
 
 
-def _questions(rows: Iterable[Answer]) -> dict[tuple[str, str], dict[str, Answer]]:
-    """The answers by group and question, by their ids; a group may hold several questions."""
-    found = defaultdict[tuple[str, str], dict[str, Answer]](dict)
-    for row in rows:
-        found[row.group, row.question][row.item_id] = row
-    return found
-
-
-def _labels(work: _Work) -> _Made:
-    """A screen for each answer, with all metrics."""
+def _labels(work: _Work) -> Iterator[Built]:
+    """A screen for each answer, with all metrics; or with its review and the reason."""
     for row in work.rows:
-        asked = [_ask(metric, {"item_id": row.item_id}) for metric in work.metrics]
+        asking = [_REVIEW, _REASON] if work.setup.rubric is None else [{}]
+        columns = {"item_id": row.item_id}
+        asked = [_ask(metric, columns, **more) for metric in work.metrics for more in asking]
         yield work.built([row], _whole(row), asked)
 
 
-def _review(work: _Work) -> _Made:
-    """A screen for each text: whether it is accepted, and why it is not."""
-    for row in work.rows:
-        columns, question = {"item_id": row.item_id}, "Can this text be used as it is?"
-        reason = _REASON, Target(columns=columns, metric=_REASON.metric)
-        asked = [_ask(work.metrics[0], columns, question=question), reason]
-        yield work.built([row], _whole(row, "Text"), asked)
-
-
-def _ranking(work: _Work) -> _Made:
-    """A screen for each question, with a rank for every answer."""
-    found, task = _questions(work.rows), work.setup.config.name
-    groups = [group for group, _ in found]
-    asking = {"question": "How good is it? Equally good ones get the same rank.", "options": _RANKS}
-    for (group, question), by_id in found.items():
-        if not 2 <= len(by_id) <= MOST:
-            message = f"a question with {len(by_id)} answers cannot be ranked"
-            yield _problem(message, group, f"2 to {MOST}")
-            continue
-        names = {one: row.system for one, row in by_id.items()}
-        if "" in names.values() or len({*names.values()}) < len(names):
-            names = {one: one for one in names}
-        columns = {"task": task, "item_id": group if groups.count(group) == 1 else question}
-        ids, texts = work.slots({one: row.text for one, row in by_id.items()}, "Answer")
-        asked = [
-            _ask(work.metrics[0], {**columns, "system": names[one]}, **asking, slot=slot,
-                 about=work.hidden(one)[:8])
-            for slot, one in enumerate(ids)
-        ]  # fmt: skip
-        rows = [*by_id.values()]
-        yield work.built(rows, [*_context(rows), *texts], asked)
-
-
-def _preference(work: _Work) -> _Made:
+def _preference(work: _Work) -> Iterator[Built]:
     """A screen for each pair, the sides drawn."""
     for row in work.rows:
         a, b = row.responses
-        ids, texts = work.slots({a.item_id: a.text, b.item_id: b.text}, "Answer")
+        texts, _ = work.slots({a.item_id: a.text, b.item_id: b.text}, "Answer", {}, ())
         columns = {"item_id": row.group, "model_a": a.item_id, "model_b": b.item_id}
-        asked = []
-        for metric in work.metrics:
-            field, target = _ask(metric, columns)
-            if metric.preference and ids[0] == b.item_id:
-                labels = {label: metric.swapped(label) for label in metric.label_texts[:2]}
-                target = target.model_copy(update={"labels": labels})
-            asked.append((field, target))
+        asked = [_ask(metric, columns) for metric in work.metrics]
+        if work.hidden(b.item_id) < work.hidden(a.item_id):
+            for metric, (_, target) in zip(work.metrics, asked, strict=True):
+                target.labels.update((x, metric.swapped(x)) for x in metric.label_texts)
         yield work.built([row], [*_context([row]), *texts], asked)
 
 
-def _criteria(work: _Work) -> _Made:
+def _criteria(work: _Work) -> Iterator[Built]:
     """A screen for each answer, with all its criteria."""
     by_answer = defaultdict[str, list[tuple[Answer, Part]]](list)
     for row in work.rows:
@@ -237,36 +199,60 @@ def _criteria(work: _Work) -> _Made:
         yield work.built([of_answer[0][0]], _whole(of_answer[0][0]), asked)
 
 
-def _two_part(work: _Work) -> _Made:
+def _questions(work: _Work, least: int) -> Mapping[tuple[str, str], Mapping[str, Answer]]:
+    """The answers by group and question, by id: a group may hold several questions."""
+    found = defaultdict[tuple[str, str], dict[str, Answer]](dict)
+    for row in work.rows:
+        found[row.group, row.question][row.item_id] = row
+    for (group, _), by_id in found.items():
+        if not least <= len(by_id) <= _MOST:
+            message = f"a question with {len(by_id)} answers does not fit a screen"
+            work.tell(message, group, f"{least} to {_MOST} answers")
+    return found
+
+
+def _ranking(work: _Work) -> Iterator[Built]:
+    """A screen for each question, with a rank for every answer."""
+    found, task = _questions(work, 2), work.setup.config.name
+    groups = Counter(group for group, _ in found)
+    for (group, question), by_id in found.items():
+        names = {one: row.system for one, row in by_id.items()}
+        if "" in names.values() or len({*names.values()}) < len(names):
+            names = {one: one for one in names}
+        item_id = group if groups[group] == 1 else question
+        columns = {
+            one: {"task": task, "item_id": item_id, "system": name} for one, name in names.items()
+        }
+        texts = {one: row.text for one, row in by_id.items()}
+        sections, asked = work.slots(texts, "Answer", columns, work.metrics, **_RANK)
+        yield work.built([*by_id.values()], [*_context([*by_id.values()]), *sections], asked)
+
+
+def _two_part(work: _Work) -> Iterator[Built]:
     """A screen for each assessment: first the responses that it is about, then its text."""
-    config, found = work.setup.config, _questions(work.rows)
-    later = [m for m in work.metrics if m.id in config.assessment_metrics]
-    sooner = [m for m in work.metrics if m not in later]
+    found, chosen = _questions(work, 1), work.setup.config.assessment_metrics
+    later = [metric for metric in work.metrics if metric.id in chosen]
+    sooner = [metric for metric in work.metrics if metric.id not in chosen]
     if not sooner:
-        yield _problem("leaves no metric for the responses", "all", field="assessment_metrics")
-    known = {name: key for key in found for name in key if name}
-    left = dict(found)
+        work.tell("leave no metric for the responses", ", ".join(chosen), "", "assessment_metrics")
+    known, left = {name: key for key in found for name in key if name}, dict(found)
     for about in work.setup.assessments.answers if work.setup.assessments else ():
         key = known.get(about.question) or known.get(about.group)
         by_id = left.pop(key, {}) if key else {}
-        if not 1 <= len(by_id) <= MOST:
-            message = f"has {len(by_id)} responses that no other assessment is about"
-            yield _problem(message, about.item_id, f"1 to {MOST}", "assessments")
+        if not by_id:
+            message = "has no responses, or another is about them"
+            work.tell(message, about.item_id, "one for each question", "assessments")
             continue
-        ids, texts = work.slots({one: row.text for one, row in by_id.items()}, "Response")
-        asked = [
-            _ask(metric, {"item_id": one}, slot=slot, about=work.hidden(one)[:8])
-            for slot, one in enumerate(ids)
-            for metric in sooner
-        ]
+        texts = {one: row.text for one, row in by_id.items()}
+        columns = {one: {"item_id": one} for one in by_id}
+        sections, asked = work.slots(texts, "Response", columns, sooner)
+        sections.append(_text("Assessment", about.text, part=1))
         asked += [_ask(metric, {"item_id": about.item_id}, part=1) for metric in later]
-        rows, text = [*by_id.values()], _text("Assessment", about.text, part=1)
-        yield work.built(rows, [*_context(rows), *texts, text], asked)
+        yield work.built([*by_id.values()], [*_context([*by_id.values()]), *sections], asked)
     for group, question in left:
-        yield _problem("has responses and no assessment", question or group, "", "assessments")
+        work.tell("has responses and no assessment", question or group, "", "assessments")
 
 
-_MAKERS: Mapping[Task, Callable[[_Work], _Made]] = {
-    "labels": _labels, "ranking": _ranking, "preference": _preference, "criteria": _criteria,
-    "two-part": _two_part, "review": _review,
+_TASKS: Mapping[Task, Callable[[_Work], Iterator[Built]]] = {
+    "ranking": _ranking, "preference": _preference, "criteria": _criteria, "two-part": _two_part,
 }  # fmt: skip

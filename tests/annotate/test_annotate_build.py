@@ -208,7 +208,7 @@ BAD = {
     ),
     "all later": (
         "two-part", {"assessment_metrics": ["tone", "truth"]}, [],
-        "assessment_metrics: leaves no metric for the responses",
+        "assessment_metrics: leave no metric for the responses",
     ),
 }  # fmt: skip
 
