@@ -36,41 +36,28 @@ def init(
 @app.command(epilog="Example: judgebench annotate serve runs/labels --open")
 def serve(
     study: StudyFolder,
-    host: Annotated[
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="0: any that is free.")] = 8765,
+    cert: Annotated[Path | None, typer.Option(metavar="FILE", help="A TLS certificate.")] = None,
+    cert_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    proxy: Annotated[
         str,
-        typer.Option(
-            metavar="HOST",
-            help="Where to listen. Anything but this machine's own needs --cert or --behind-proxy.",
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", help="The port, or 0 for one that is free.")
-    ] = 8765,
-    cert: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A TLS certificate, as PEM.")
-    ] = None,
-    cert_key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Its key, where that is not in the same file."),
-    ] = None,
-    behind_proxy: Annotated[
-        str,
-        typer.Option(metavar="URL", help="The address of a proxy with TLS, as browsers see it."),
+        typer.Option("--behind-proxy", metavar="URL", help="A proxy's address, with https."),
     ] = "",
-    open_: Annotated[
+    open_lead: Annotated[
         bool, typer.Option("--open", help="Open the study lead's page in the browser.")
     ] = False,
 ) -> None:
     """Serve a study to its annotators and its lead, until Ctrl-C.
 
-    Labels are on the disk before they are acknowledged.
+    Other machines reach it only with --cert or --behind-proxy.
     """
-    from judgebench.annotate.server import serve as serve_study
+    from judgebench.annotate import server
 
     if cert_key and not cert:
         raise SetupError(Problem("needs a certificate: --cert", field="--cert-key"))
     tls = (cert, cert_key) if cert else None
-    serve_study(study, host, port, tls=tls, behind_proxy=behind_proxy, open_lead=open_)
+    server.serve(study, host, port, tls=tls, proxy=proxy, open_lead=open_lead)
 
 
 @app.command(epilog="Example: judgebench annotate reassign runs/labels ann")

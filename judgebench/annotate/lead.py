@@ -16,7 +16,7 @@ import numpy as np
 from judgebench.align.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.align.caveats import odd_uses
 from judgebench.annotate.screens import CANNOT_TELL, WHOLE, Field, Screen, State
-from judgebench.annotate.store import ADJUDICATED, Given, Store
+from judgebench.annotate.store import ADJUDICATED, Given, Reason, Store
 from judgebench.records import Answer, Estimate, HumanLabel
 from judgebench.report.words import listed
 from judgebench.rubric import Label, Metric, Rubric
@@ -25,7 +25,7 @@ from judgebench.stats.resample import Resampling
 from judgebench.study.study import Study, study_of
 from judgebench.study.truth import TruthConfig
 
-REASONS = ("ambiguous", "guideline gap", "slip", "genuine")  # of an adjudication
+REASONS = get_args(Reason)
 MOST_LISTED = 500  # disagreements, and texts that annotators wrote
 _ROUNDS = ("main", "calibration")
 _RANKING = "ranking"  # the task whose last label is no severe one

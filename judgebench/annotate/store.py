@@ -29,6 +29,7 @@ from judgebench.yaml_file import Strict
 FORMAT = "judgebench annotation 1"
 ADJUDICATED = "adjudicated"
 Role = Literal["annotator", "lead"]
+Reason = Literal["ambiguous", "guideline gap", "slip", "genuine"]  # of an adjudication
 _LONGEST = 10_000  # characters of a label in words, or of a remark
 
 _TABLES = """
@@ -52,8 +53,8 @@ CREATE INDEX events_of ON events (annotator, screen);
 CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE TRIGGER events_last BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE VIEW latest AS
-  SELECT * FROM events WHERE n IN (
-    SELECT max(n) FROM events GROUP BY annotator, screen, field, hash);
+  SELECT max(n) AS n, annotator, screen, field, hash, label, remark, reason, at
+  FROM events GROUP BY annotator, screen, field, hash;
 CREATE TABLE links (
   hash TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL, used INTEGER NOT NULL DEFAULT 0
 );

@@ -26,6 +26,7 @@ from judgebench.annotate.guard import Site
 from judgebench.annotate.screens import Field, Option, Screen, Section
 from judgebench.annotate.server import Server, listening, running
 from judgebench.annotate.store import Role, Store
+from judgebench.rubric import Rubric
 
 YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
 _NUMBERS = count(1)
@@ -58,7 +59,9 @@ def small_study(
 ) -> Path:
     """The folder of a study: of ann and ben if nothing else is said, who share item s2."""
     made = [*screens] or [plain("s1"), plain("s2", "Drink."), two_parts("s3")]
-    meta = {"name": "small", "task": "labels", "seed": 7, "guidelines": "Be kind."}
+    rubric = Rubric.from_labels({"harm": ["yes", "no"], "tone": ["yes", "no"]})
+    meta: dict[str, Any] = {"name": "small", "task": "labels", "seed": 7, "guidelines": "Be kind."}
+    meta |= {"rubric": rubric.model_dump(mode="json")}
     with closing(Store.create(folder / SERVED, meta)) as store:
         store.put(made, calibration=[made[0].id])
         store.assign(orders or {"ann": ["s1", "s2", "s3"], "ben": ["s2"]})

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from annotate_case import Running, plain, served, small_study
 
+from judgebench.annotate import server
 from judgebench.annotate.guard import Limit
 
 
@@ -148,7 +149,7 @@ def test_guessing_tokens_ends_in_a_pause(site: Running) -> None:
 
 def test_a_session_is_limited_too(site: Running) -> None:
     ann, ben = site.enters("ann"), site.enters("ben")
-    site.server._sessions = Limit(3, 0.001)
+    site.server._requests = Limit(3, 0.001)
     assert [ann.asks("GET", "/api/work").status for _ in range(5)] == [200, 200, 200, 429, 429]
     assert ben.asks("GET", "/api/work").status == 200
 
@@ -220,6 +221,29 @@ def test_an_adjudication_is_kept_beside_the_labels(site: Running) -> None:
         ("ann", "s1", "harm", "yes"), ("adjudicated", "s1", "harm", "no"),
     ]  # fmt: skip
     assert ann.gets("/api/screen/s1")["labels"] == {"harm": "yes"}
+
+
+def test_the_leads_figures_are_computed_anew_when_there_are_new_labels(
+    site: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_FIGURES_S", 3600)
+    ann, ben, lead = site.enters("ann"), site.enters("ben"), site.enters("lead")
+    assert lead.gets("/api/lead/disagreements") == []
+    for person, label in ((ann, "yes"), (ben, "no")):
+        person.save(person.event("s2", "harm", label), person.event("s2", "tone", "no"))
+        assert person.asks("GET", "/api/lead").status == 403
+        assert person.asks("GET", "/api/lead/disagreements").status == 403
+    assert lead.gets("/api/lead/disagreements") == []  # too soon
+    monkeypatch.setattr(server, "_FIGURES_S", 0)
+    (one,) = lead.gets("/api/lead/disagreements")
+    assert "Harmful?" in json.dumps(one)
+    assert "ann" not in json.dumps(one)
+    people = lead.gets("/api/lead")["people"]
+    assert [(p["name"], p["done"]) for p in people] == [("ann", 1), ("ben", 1)]
+    computed: list[object] = []
+    monkeypatch.setattr("judgebench.annotate.lead.disagreements", computed.append)
+    lead.gets("/api/lead/disagreements")
+    assert not computed  # nothing is new
 
 
 # --- what does not come from the study's own page ---------------------------------------------
