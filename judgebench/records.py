@@ -114,6 +114,10 @@ def in_words(turns: Sequence[Part]) -> str:
     return "\n\n".join(f"{turn.role}: {turn.text}" for turn in turns)
 
 
+# Who settles what annotators disagree on: no annotator, and nobody a judge is held against.
+ADJUDICATED = "adjudicated"
+
+
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
     """The label of one annotator for one item and metric.
@@ -128,9 +132,10 @@ class HumanLabel:
     metric: str
     label: str | None
 
-
-# Who settles what annotators disagree on: no annotator, and nobody a judge is held against.
-ADJUDICATED = "adjudicated"
+    @property
+    def adjudicated(self) -> bool:
+        """Whether it is no annotator's."""
+        return self.annotator == ADJUDICATED
 
 
 def is_slot(annotator: str) -> bool:
@@ -313,4 +318,4 @@ class Dataset:
     @property
     def n_labels(self) -> int:
         """How many labels annotators gave; a blank cell is none."""
-        return sum(x.label is not None and x.annotator != ADJUDICATED for x in self.labels)
+        return sum(x.label is not None and not x.adjudicated for x in self.labels)

@@ -13,20 +13,22 @@ import judgebench
 from judgebench.data.beside import beside_labels, of_verdicts
 from judgebench.data.findings import Findings
 from judgebench.data.gather import Collected
+from judgebench.data.importers import read_log
+from judgebench.data.importers.log import tables
 from judgebench.data.kept import file_hash, kept_data
 from judgebench.data.labels import resolve
 from judgebench.data.made import report_lacking
-from judgebench.data.open_table import DataTable, frame_table, open_table
+from judgebench.data.open_table import DataTable, frame_table, named_table, open_table
 from judgebench.data.pairs import WantedPairs
 from judgebench.data.recognise import recognise, stem
 from judgebench.data.row_reader import read_table
 from judgebench.data.spec import DataSpec, FileSpec
 from judgebench.errors import Problem, SetupError
-from judgebench.records import ADJUDICATED, Dataset, Kind, Origin, content_hash
+from judgebench.records import Dataset, Kind, Origin, content_hash
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
 
-_READER = 5  # to be raised whenever the same files are read differently
+_READER = 6  # to be raised whenever the same files are read differently
 
 
 def load_data(
@@ -142,7 +144,7 @@ def check_files(
     for one in sets:
         in_cell: Counter[tuple[str, str]] = Counter()
         for label in one.human_labels():
-            if label.label is not None and label.annotator != ADJUDICATED:
+            if label.label is not None and not label.adjudicated:
                 metrics[label.metric][label.label] += 1
                 annotators[label.annotator.split("#")[0]] += 1
                 in_cell[label.item_id, label.metric] += 1
@@ -180,7 +182,10 @@ def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Collected)
     for path in paths:
         _note_source(str(path), path, gathered)
         if not is_yaml(path):
-            _read_table(open_table(path, gathered.findings), stem(path), gathered)
+            table = open_table(path, gathered.findings)
+            if table and "data" in table.columns and "item_id" not in table.columns:
+                table = _tasks(path, table, gathered.findings)
+            _read_table(table, stem(path), gathered)
             continue
         try:
             spec = load_model(path, DataSpec)
@@ -188,6 +193,22 @@ def _read_paths(paths: Sequence[Path], folder: Path | None, gathered: Collected)
             gathered.findings.extend("bad_spec", error.problems)
         else:
             _read_spec(spec, str(path), folder or path.parent, gathered)
+
+
+def _tasks(path: Path, table: DataTable, findings: Findings) -> DataTable | None:
+    """The answers of a Label Studio project's tasks; the table itself where it holds none."""
+    try:
+        found = tables(read_log(path))
+    except SetupError:
+        return table
+    if found.labels or found.verdicts:
+        message = (
+            "is another tool's export, with labels: `judgebench import` makes data files of it"
+        )
+        findings.add("unrecognised_file", message, (str(path), None))
+        return None
+    rows = [{name: cell for name, cell in row.items() if cell} for row in found.answers]
+    return named_table(str(path), rows, findings, header=0)
 
 
 def _read_spec(spec: DataSpec, file: str, folder: Path, gathered: Collected) -> None:

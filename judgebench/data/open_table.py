@@ -72,7 +72,7 @@ def open_table(
     format = format or (spec.format if spec else None)
     if format is None and (read := reader_of_wing(path)):
         try:
-            return as_table(str(path), _named_rows(read(path)), findings)
+            return named_table(str(path), read(path), findings)
         except SetupError as error:
             findings.extend("unreadable_file", error.problems)
             return None
@@ -93,12 +93,14 @@ def reader_of_wing(path: Path) -> ReadRows | None:
     return tables().get(path.suffix.lower())
 
 
-def _named_rows(rows: Sequence[Mapping[str, str]]) -> Iterator[RawRow]:
+def named_table(
+    file: str, rows: Sequence[Mapping[str, str]], findings: Findings, header: int = 1
+) -> DataTable | None:
+    """The table of rows by column, which are counted from the header's row."""
     columns = tuple(dict.fromkeys(column for row in rows for column in row))
-    if columns:
-        yield RawRow(1, columns)
-    for line, row in enumerate(rows, start=2):
-        yield RawRow(line, tuple(row.get(column, "") for column in columns))
+    cells = (tuple(row.get(column, "") for column in columns) for row in rows)
+    raw = (RawRow(line, row) for line, row in enumerate((columns, *cells), start=header))
+    return as_table(file, raw if rows else iter(()), findings)
 
 
 def frame_table(frame: Any, name: str, findings: Findings) -> DataTable | None:

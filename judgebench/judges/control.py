@@ -15,15 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from judgebench.records import (
-    ADJUDICATED,
-    Answer,
-    HumanLabel,
-    Status,
-    Verdict,
-    canonical_json,
-    content_hash,
-)
+from judgebench.records import Answer, HumanLabel, Status, Verdict, canonical_json, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.study.answers import (
@@ -219,7 +211,7 @@ class Fit:
     def _priors_of_other_half(
         self, ids: Sequence[str], labels: Iterable[HumanLabel]
     ) -> tuple[Priors, Priors]:
-        said = [x for x in labels if x.label is not None and x.annotator != ADJUDICATED]
+        said = [x for x in labels if x.label is not None and not x.adjudicated]
         labelled = {label.item_id for label in said}
         half_of_item = {
             item_id: half

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import ADJUDICATED, HumanLabel, Status, Verdict, content_hash, is_slot
+from judgebench.records import HumanLabel, Status, Verdict, content_hash, is_slot
 from judgebench.rubric import Rubric
 from judgebench.study.answers import IndexedAnswers
 from judgebench.study.study import JudgeVerdicts
@@ -26,9 +26,7 @@ def annotators_as_judges(
     given: dict[str, dict[str, dict[str, str]]] = {}
     metrics = {metric.id for metric in rubric.metrics}
     for label in labels:
-        if label.annotator == ADJUDICATED:
-            continue
-        if label.label is not None and label.metric in metrics:
+        if label.label is not None and not label.adjudicated and label.metric in metrics:
             of_item = given.setdefault(label.annotator, {}).setdefault(label.item_id, {})
             of_item[label.metric] = label.label
     judges = []

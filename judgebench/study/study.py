@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import ADJUDICATED, Answer, HumanLabel, Status, Usage, Verdict, is_slot
+from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.camps import camps
@@ -315,7 +315,7 @@ def study_of(
         nonlocal n_labels
         for label in labels:
             annotators.add(label.annotator)
-            n_labels += label.label is not None and label.annotator != ADJUDICATED
+            n_labels += label.label is not None and not label.adjudicated
             yield label
 
     ratings = ratings_by_metric(rubric.metrics, found.row, counted())

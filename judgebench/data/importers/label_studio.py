@@ -1,6 +1,7 @@
 """Exports of Label Studio: JSON, JSON_MIN and CSV.
 
-An annotator's choice or rating is a human label. A prediction is a model's, and so a verdict.
+An annotator's choice or rating is a human label. A prediction is a model's, and so a verdict. Tasks
+that nobody has labelled yet are answers.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ Row = Mapping[str, Any]
 
 def read(found: Content) -> Log | None:
     """The export in a file; None where it holds none. Raises SetupError."""
-    if tasks := found.objects("data", "annotations"):
-        return _log(tasks, "Label Studio, JSON", found)
+    tasks = found.objects("data")
+    if tasks and isinstance(tasks[0]["data"], dict):
+        numbered = [{"id": n, "annotations": (), **task} for n, task in enumerate(tasks, start=1)]
+        return _log(numbered, "Label Studio, JSON", found)
     if rows := found.objects("annotation_id", "annotator", "lead_time"):
         tool, controls = "Label Studio, JSON_MIN", _controls_by_place(rows)
     elif found.kind == "table" and set(_OF_ANNOTATION) <= set(found.value[0]):
