@@ -12,10 +12,12 @@ import pytest
 
 import judgebench as jb
 from judgebench.learning.training import material_of
+from judgebench.stats.resample import Resampling
 from judgebench.study.study import Study
 
 LABELS = ["Safe", "Doubtful", "Harmful"]
 RUBRIC = jb.Rubric.from_labels({"safety": LABELS})
+FEW = Resampling(100)
 PEOPLE = ["ann", "ben", "cem"]
 SETTLED = {"i0": "Harmful", "i1": "Safe", "i2": "Harmful", "i3": "Doubtful"}
 
@@ -43,7 +45,7 @@ def study(labels: pd.DataFrame, **truth: Any) -> Study:
     of_ben = labels[labels.annotator == "ben"]
     verdicts = of_ben.assign(judge="judge").drop(columns=["annotator", "question"])
     verdicts.loc[verdicts.index[:2], "safety"] = ["Harmful", "Doubtful"]
-    return jb.study(labels, verdicts, rubric=RUBRIC, truth=truth)
+    return jb.study(labels, verdicts, rubric=RUBRIC, truth=truth, resampling=FEW)
 
 
 def rows_of(found: Any, *analyses: str) -> pd.DataFrame:
@@ -83,10 +85,9 @@ def test_annotators_are_compared_with_each_other_all_the_same(rule: str) -> None
     for who in PEOPLE:
         assert own.truth_without(who).tolist() == counted.truth_without(who).tolist()
     assert own.truth_of(["ann", "ben"]).tolist() != counted.truth_of(["ann", "ben"]).tolist()
-    human = ("ceiling", "annotator_agreement", "annotator_labels", "bar", "agreement")
-    for analysis in (jb.align, jb.decide):
-        frames = [rows_of(analysis(one), *human) for one in (plain, settled)]
-        pd.testing.assert_frame_equal(*frames)
+    human = ("ceiling", "agreement", "annotator_labels")
+    own_rows, counted_rows = (rows_of(jb.align(one), *human) for one in (plain, settled))
+    pd.testing.assert_frame_equal(own_rows, counted_rows)
 
 
 def conditions(found: Study) -> dict[str, float]:
