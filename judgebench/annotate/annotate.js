@@ -574,10 +574,10 @@ const stopwatch = () => {
   const saveFile = () => {
     keepTyped();
     const events = queue.entries().map(([, event]) => event);
-    const text = JSON.stringify({ kind: sheet.kind, study: sheet.study, annotator: sheet.annotator, events });
+    const text = JSON.stringify({ ...sheet.back, events });
     const link = el("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    link.download = sheet.file;
+    link.download = `${work.annotator}.events.json`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
@@ -636,6 +636,7 @@ const stopwatch = () => {
     queue = eventQueue(`judgebench annotate ${work.study}\n${work.annotator}\n`, (event) => {
       if (event && screens.has(event.screen)) apply(screens.get(event.screen), event);
       if (event) touch(event.screen);
+      else savedAt = new Date().toISOString();
       paint();
     });
     document.title = `${short(work.study)} · labels`;

@@ -9,6 +9,7 @@ import typer
 
 from judgebench.cli.commands import Commands
 from judgebench.errors import Problem, SetupError
+from judgebench.report.words import counted
 
 app = Commands("Collect human labels with a small web app: blind, balanced, on your own machine.")
 
@@ -106,3 +107,39 @@ def export(
 
     for line in tables.export(study, to, calibration=calibration, events=events):
         typer.echo(line)
+
+
+@app.command(epilog="Example: judgebench annotate sheet runs/labels ann --to ann.html")
+def sheet(
+    study: StudyFolder,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An annotator.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The HTML file to write.")],
+) -> None:
+    """Write the page of an annotator as one file, for work without a connection to the server.
+
+    It saves labels as NAME.events.json, which `judgebench annotate import` reads.
+    """
+    from judgebench.annotate.folder import open_store
+    from judgebench.annotate.sheet import sheet as made_sheet
+    from judgebench.files import write_atomically
+
+    with open_store(study) as store:
+        page, n = made_sheet(store, name)
+    write_atomically(to, page.encode())
+    typer.echo(f"{to}: {counted(n, 'item')} of {name}")
+
+
+@app.command("import", epilog="Example: judgebench annotate import runs/labels ann.events.json")
+def import_(
+    study: StudyFolder,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What an offline sheet saved.")],
+) -> None:
+    """Add the labels that an offline sheet saved. Importing a file again changes nothing."""
+    from judgebench.annotate.sheet import import_events
+
+    found = import_events(study, file)
+    typer.echo(f"{found.annotator}: {found.new} new, {found.known} there already")
+    for why in found.refused:
+        typer.echo(f"refused: {why}", err=True)
+    if found.refused:
+        raise typer.Exit(1)

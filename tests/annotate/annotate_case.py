@@ -166,10 +166,11 @@ class Running:
 
 @contextmanager
 def served(
-    study: Path, tls: ssl.SSLContext | None = None, trust: ssl.SSLContext | None = None
-) -> Iterator[Running]:
+    study: Path, tls: ssl.SSLContext | None = None, trust: ssl.SSLContext | None = None,
+    port: int = 0,
+) -> Iterator[Running]:  # fmt: skip
     """The study's server in a thread of its own. Only the study's SQLite file is named to it."""
-    with listening("127.0.0.1", 0) as bound:
+    with listening("127.0.0.1", port) as bound:
         site = Site.at("127.0.0.1", bound.getsockname()[1], tls is not None)
         with closing(Server(study / SERVED, site)) as server:
             loop, ready, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()

@@ -266,12 +266,12 @@ def _port(file: Path) -> int:
     raise TimeoutError("the browser did not start")
 
 
-async def save(tab: Tab, folder: Path) -> Path:
+async def save(tab: Tab, folder: Path, name: str = "*.csv") -> Path:
     """Press the button and wait for the file."""
     await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
     await tab.value("document.getElementById('save').click()")
     for _ in range(600):
-        if found := list(folder.glob("*.csv")):
+        if found := list(folder.glob(name)):
             return found[0]
         await asyncio.sleep(0.1)
     raise TimeoutError("nothing was saved")
