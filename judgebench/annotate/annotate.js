@@ -385,7 +385,7 @@ const stopwatch = () => {
     const n = queue.size();
     const time = savedAt && new Date(savedAt).toLocaleTimeString("en-GB");
     const waits = `${why ? `Not saved (${why})` : "Not connected"}: ${count(n, "answer")} kept on this device`;
-    const state = lost ? waits : n ? "Saving…" : time ? `Saved ${time}` : "Connected";
+    const state = lost ? waits : n ? "Saving…" : time ? `Saved ${time}` : "Saved";
     const text = !sheet ? state : time ? `Kept in this browser ${time}` : "Kept in this browser";
     if ($("saved").textContent !== text) $("saved").textContent = text;
     $("saved").classList.toggle("lost", lost);

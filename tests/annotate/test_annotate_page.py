@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -157,9 +158,7 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
             tab = await signed_in(new_tab, site, "ann")
             await press(tab, *"12")
             await tab.sees(SAVED, "Saved")
-            await tab.sees(
-                "performance.getEntriesByName(location.origin + '/api/screen/s3').length", 1
-            )
+            await tab.sees(FETCHED, 1)
             await tab.offline(True)
             await press(tab, "2", "Enter")
             await tab.sees(TITLE, "Item 2 of 3")
@@ -177,9 +176,7 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
             await tab.sees(CHECKED, "Severe")
         # The server goes and comes without the page being loaded again.
         await tab.press("3")
-        await tab.sees(
-            "document.getElementById('saved').textContent.startsWith('Not connected: 1 ')"
-        )
+        await tab.sees(f"{SAVED_TEXT}.startsWith('Not connected: 1 ')")
         with served(folder, port=port):
             await tab.sees(SAVED, "Saved")
 
@@ -194,9 +191,6 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
 
 def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> None:
     folder = study(tmp_path, labels("s1"), review("s2"))
-    fieldset = (
-        "document.activeElement.closest('fieldset')?.dataset.key + document.activeElement.value"
-    )
 
     async def to(tab: Tab, expression: str, value: str) -> None:
         for _ in range(40):
@@ -333,7 +327,8 @@ SMALL = """[...document.querySelectorAll('button, .option, summary, textarea, .c
   e.offsetParent && !e.closest('fieldset:disabled')).map(e => [e, e.getBoundingClientRect()])
   .filter(([e, r]) => r.height < 44 || r.width < 44).map(([e]) => e.outerHTML).join()"""
 OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => e.offsetParent
-  && !e.closest('dialog') && e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.names, .skip'))
+  && !e.closest('dialog')
+  && e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.names, .skip'))
   .map(e => e.outerHTML.slice(0, 100)).join()"""
 
 
@@ -398,7 +393,7 @@ def test_every_state_fits_and_is_accessible(browser: Browser, tmp_path: Path) ->
             await look(tab, "end", schemes=("light", "dark"))
 
     browser.run(visit)
-    assert not wrong
+    assert not wrong, "\n".join(wrong)
 
 
 ARABIC = "لدي صداع منذ ثلاثة أيام. هل يمكنني تناول 400 mg؟"
@@ -462,7 +457,7 @@ def test_hostile_text_in_every_place_is_only_shown(browser: Browser, tmp_path: P
             tab = await signed_in(new_tab, site, who, "hostile")
             for n in range(1, len(screens) + 1):
                 await tab.sees(TITLE, f"Item {n} of {len(screens)}")
-                for width in (375, 1440) if n in (1, 5) else (375,):
+                for width in (375, 1440) if n == 1 else (375,):
                     await tab.screen(width)
                     await fits(tab)
                 if n == 5:
@@ -486,7 +481,7 @@ def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path
         page, n = sheet(store, "ann")
         with pytest.raises(SetupError, match="no annotator"):
             sheet(store, "zoe")
-    assert (n, "connect-src 'none'" in page, "ben" in page) == (2, True, False)
+    assert (n, "connect-src 'none'" in page, "ben" in re.findall(r"\w+", page)) == (2, True, False)
     file = tmp_path / "ann.html"
     file.write_text(page, "utf-8")
 
