@@ -9,7 +9,7 @@ MARK = .judgebench-installed
 # Where Python may not keep what it compiled, every process compiles numpy, pandas and matplotlib anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo stress rank browser test docs fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
+.PHONY: help demo annotate stress rank browser test docs fuzz lint bench test-long test-slow test-transformers test-vllm test-ray clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -32,6 +32,13 @@ $(VENV)/$(MARK)-dev: $(VENV)/$(MARK)
 
 demo: $(VENV)/$(MARK) ## Judge a synthetic set with a small embedded model and print the tables
 	$(BIN)/judgebench demo
+
+# The links of annotators are shown when the study is made, and new ones at each later start.
+annotate: $(VENV)/$(MARK) ## Collect labels for the demo's answers in your browser; Ctrl-C ends it
+	@if [ -e runs/annotate ]; then \
+	  for name in ann ben cem; do echo "$$name: $$($(BIN)/judgebench annotate link runs/annotate $$name)"; done; \
+	else $(BIN)/judgebench annotate init examples/annotate/annotate.yaml --to runs/annotate; fi
+	$(BIN)/judgebench annotate serve runs/annotate --open
 
 stress: $(VENV)/$(MARK) ## Stress-test the same model with the shipped attacks (some minutes)
 	$(BIN)/judgebench stress
