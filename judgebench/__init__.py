@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from judgebench.api import analyse as analyse
     from judgebench.api import annotate as annotate
     from judgebench.api import check as check
+    from judgebench.api import collected as collected
     from judgebench.api import compare as compare
     from judgebench.api import consistency as consistency
     from judgebench.api import correlate as correlate
@@ -77,9 +78,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "align", "analyse", "annotate", "check", "compare", "consistency", "correlate", "decide",
-        "export_judge", "load_bench", "open_run", "prefer", "rank", "report", "run", "score",
-        "stress", "study", "tune",
+        "align", "analyse", "annotate", "check", "collected", "compare", "consistency",
+        "correlate", "decide", "export_judge", "load_bench", "open_run", "prefer", "rank",
+        "report", "run", "score", "stress", "study", "tune",
     ),
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from judgebench.align import Alignment
     from judgebench.annotate.init import Made
+    from judgebench.annotate.lead import Collected
     from judgebench.backends.contract import Backend
     from judgebench.check import Outcome
     from judgebench.compare.result import Comparison
@@ -452,6 +453,22 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
     from judgebench.annotate.init import init
 
     return init(file, to, new_version=new_version)
+
+
+def collected(study: str | Path) -> Collected:
+    """What the labels of a study of `judgebench annotate` say so far: progress, agreement, who
+    labels otherwise. Raises SetupError where there is no study.
+
+    >>> import judgebench as jb
+    >>> jb.collected("studies/labels").figures["rounds"]["main"]
+    {'of': 24, 'complete': 0}
+    """
+    _need("annotate")
+    from judgebench.annotate.folder import open_store
+    from judgebench.annotate.lead import Collected
+
+    with open_store(Path(study)) as store:
+        return Collected(store)
 
 
 def _need(wing: str) -> None:

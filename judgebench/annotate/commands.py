@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.commands import Commands
+from judgebench.cli.options import DecisionRuleOption
+from judgebench.cli.show import AsJson, Output, show
 from judgebench.errors import Problem, SetupError
 from judgebench.report.words import counted
 
@@ -67,6 +69,52 @@ def reassign(study: StudyFolder, name: Person) -> None:
     from judgebench.annotate.init import reassign as give_to_others
 
     typer.echo(give_to_others(study, name))
+
+
+@app.command(epilog="Example: judgebench annotate status runs/labels")
+def status(study: StudyFolder, as_json: AsJson = False) -> None:
+    """Show how far everybody is, how well people agree, and who labels otherwise."""
+    from judgebench.api import collected
+
+    found = collected(study)
+    show({"annotate": found}, found.name, Output(verbose=not as_json, json=as_json))
+
+
+@app.command(epilog="Example: judgebench annotate look runs/labels --verdicts judge.csv")
+def look(
+    study: StudyFolder,
+    verdicts: Annotated[
+        list[Path],
+        typer.Option(metavar="FILE", help="Verdicts of all judges that are to be decided on."),
+    ],
+    answers: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The answers, if at hand.")
+    ] = None,
+    rubric: Annotated[
+        str | None, typer.Option(metavar="RUBRIC", help="Default: the metrics as they are asked.")
+    ] = None,
+    rule: DecisionRuleOption = None,
+) -> None:
+    """Decide on judges before all labels are there, at a look that the study declared.
+
+    Each declared number of complete items allows one look at all judges, with intervals that keep
+    a false REPLACE as rare as one look at the end would.
+    """
+    import pandas as pd
+
+    from judgebench import api
+    from judgebench.annotate.folder import open_store
+    from judgebench.annotate.look import due_look, keep_look, labels_on
+    from judgebench.rubric import Rubric
+
+    with open_store(study) as store:
+        due = due_look(store)
+        labels = pd.DataFrame(labels_on(study, store, due.screens))
+        asked = rubric or Rubric.model_validate(store.meta["rubric"])
+        decided = api.decide(
+            api.study(labels, verdicts, answers, rubric=asked), rule, looks=due.shares
+        )
+        typer.echo("\n".join(keep_look(store, due, decided)))
 
 
 @app.command(epilog="Example: judgebench annotate link runs/labels ann")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judgebench.align import align
-from judgebench.annotate.lead import disagreements, figures
+from judgebench.annotate.lead import Collected, disagreements, figures
 from judgebench.annotate.screens import Field, Option, Screen, Section
 from judgebench.annotate.store import ADJUDICATED, Event, Store
 from judgebench.records import Answer, HumanLabel
@@ -104,13 +104,13 @@ def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
 def test_severe_items_are_counted_among_complete_ones(store: Store) -> None:
     fill(store)
     harm, tone = figures(store)["severe"]
-    assert harm == {"metric": "harm", "label": "grave", "somebody": 1, "most": 1, "complete": 3}
+    assert harm == {"metric": "harm", "label": "grave", "somebody": 1, "most": 1, "of": 3}
     assert (tone["somebody"], tone["most"]) == (3, 0)  # half of the labels are not most of them
     for who in ("ann", "ben"):
         say(store, who, "s7", {"harm": "none", "tone": "kind"})
     say(store, "cem", "s2", {"harm": "none", "tone": "kind"})
     harm, _ = figures(store)["severe"]
-    assert (harm["somebody"], harm["most"], harm["complete"]) == (2, 1, 5)
+    assert (harm["somebody"], harm["most"], harm["of"]) == (2, 1, 5)
 
 
 def test_agreement_is_that_of_an_alignment_of_the_same_labels(store: Store) -> None:
@@ -128,13 +128,12 @@ def test_agreement_is_that_of_an_alignment_of_the_same_labels(store: Store) -> N
         own = [answers[i] for i in rows]
         study = study_of(RUBRIC, own, labels, TruthConfig(), Resampling(resamples=1000))
         results = align(study).results
-        for one in found[name]:
+        for one in (row for row in found if row["round"] == name):
             expected = results.find(one["statistic"], "agreement", metric=one["metric"], who="all")
             keys = ("value", "low", "high", "n", "n_missing", "reason")
             assert [one[key] for key in keys] == [getattr(expected, key) for key in keys]
-    observed = next(one for one in found["main"] if one["statistic"] == "observed")
-    assert observed["value"] == 0.6  # of 5 pairs
-    assert [one["value"] for one in found["calibration"] if one["metric"] == "harm"] == [None, 1.0]
+    harm = [(one["round"], one["value"]) for one in found if one["metric"] == "harm"]
+    assert harm[1:] == [("main", 0.6), ("calibration", None), ("calibration", 1.0)]  # of 5 pairs
 
 
 def test_who_labels_otherwise_is_named(store: Store) -> None:
@@ -159,9 +158,9 @@ def test_without_labels_every_figure_says_why(store: Store) -> None:
     found = figures(store)
     assert found["minutes"]["value"] is None
     assert found["minutes"]["reason"] == "no item is done"
-    assert all(one["value"] is None and one["reason"] for one in found["agreement"]["main"])
+    assert all(one["value"] is None and one["reason"] for one in found["agreement"])
     assert found["end"] == {
-        "date": None, "reason": "ann, ben and cem finished no item in the past week",
+        "date": None, "reason": "no item was finished in the past week",
     }  # fmt: skip
     assert disagreements(store) == []
 
@@ -169,8 +168,10 @@ def test_without_labels_every_figure_says_why(store: Store) -> None:
 def test_when_all_is_labelled_at_the_present_pace(store: Store) -> None:
     fill(store)
     last = datetime.fromisoformat(store.rows("SELECT max(saved_at) AS at FROM events")[0]["at"])
-    end = (last + timedelta(hours=12)).date().isoformat()  # cem did 2 within a day, and has 1 left
-    assert figures(store, last)["end"] == {"date": end, "reason": ""}
+    end = (last + timedelta(days=3 / 16)).date()  # 3 of 20 are left, 16 were done within a day
+    assert Collected(store, last).figures["end"] == {"date": end.isoformat(), "reason": ""}
+    late = Collected(store, last + timedelta(days=8)).figures["end"]
+    assert late == {"date": None, "reason": "no item was finished in the past week"}
 
 
 def test_disagreements_hide_names_and_the_most_severe_comes_first(store: Store) -> None:
@@ -196,9 +197,8 @@ def test_an_adjudication_stands_beside_the_labels_and_in_no_figure(store: Store)
     before.pop("reasons")
     assert {**before, "at": ""} == {**after, "at": ""}
     *_, last = disagreements(store)
-    assert last["adjudication"] == {
-        "label": "some", "reason": "guideline gap", "remark": "see page 2",
-    }  # fmt: skip
+    said = [last["adjudication"][key] for key in ("label", "reason", "remark")]
+    assert said == ["some", "guideline gap", "see page 2"]
     assert last["labels"] == ["none", "grave"]
     say(store, ADJUDICATED, "s2", {"harm": None})
     assert disagreements(store)[0]["adjudication"] is None
@@ -211,14 +211,15 @@ def test_slots_of_a_ranking_are_rows_of_their_own(tmp_path: Path) -> None:
               slot=i, about=str(i)) for i in range(2)
     )  # fmt: skip
     sections = tuple(Section(heading="Answer", text=f"text {i}", slot=i) for i in range(2))
-    store = Store.create(tmp_path / "r.sqlite", {"name": "r", "task": "ranking"})
+    rubric = Rubric.from_labels({"Rank": [*"12345"]}).model_dump(mode="json")
+    store = Store.create(tmp_path / "r.sqlite", {"name": "r", "task": "ranking", "rubric": rubric})
     store.put([Screen(id="s1", group="q", sections=sections, fields=fields)])
     store.assign({"ann": ["s1"], "ben": ["s1"]})
     say(store, "ann", "s1", {"rank@0": "1", "rank@1": "4"})
     say(store, "ben", "s1", {"rank@0": "2", "rank@1": "4"})
     found = figures(store)
     assert found["severe"] == []
-    observed = found["agreement"]["main"][1]
+    observed = found["agreement"][1]
     assert (observed["value"], observed["n"]) == (0.5, 2)
     (split,) = disagreements(store)
     assert (split["field"]["key"], split["labels"]) == ("rank@0", ["1", "2"])
@@ -229,7 +230,8 @@ def test_the_lead_adjudicates_every_part(tmp_path: Path) -> None:
     before = screen(0)
     late = before.fields[1].model_copy(update={"part": 1})
     both = before.model_copy(update={"fields": (before.fields[0], late)})
-    store = Store.create(tmp_path / "two.sqlite", {"name": "two", "task": "two-part"})
+    meta = {"name": "two", "task": "two-part", "rubric": RUBRIC.model_dump(mode="json")}
+    store = Store.create(tmp_path / "two.sqlite", meta)
     store.put([Screen.model_validate(both.model_dump())])
     store.assign({"ann": ["s0"], "ben": ["s0"]})
     for who, tone in (("ann", "kind"), ("ben", "curt")):

@@ -12,7 +12,8 @@ import judgebench as jb
 
 # Those of wings are tested with them.
 OF_WINGS = (
-    "annotate", "compare", "consistency", "correlate", "export_judge", "prefer", "rank", "score",
+    "annotate", "collected", "compare", "consistency", "correlate", "export_judge", "prefer",
+    "rank", "score",
     "stress", "tune",
 )  # fmt: skip
 FUNCTIONS = sorted(

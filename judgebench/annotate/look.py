@@ -1,0 +1,75 @@
+"""Looks at a judge's decision while labels come in: when one is due, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judgebench.annotate.export import key_of, label_rows
+from judgebench.annotate.lead import ROUNDS, Collected
+from judgebench.annotate.store import Store
+from judgebench.errors import Problem, SetupError
+from judgebench.report.words import listed
+
+
+class Look(NamedTuple):
+    """A look that is due: at these complete screens of so many, and the shares that were complete
+    at each look so far, this one last."""
+
+    screens: Collection[str]
+    of: int
+    shares: Sequence[float]
+
+
+def due_look(store: Store) -> Look:
+    """The look that may be made now. Raises SetupError where none may: each declared number of
+    complete items allows one look, and the end of the labels allows the last."""
+    now = Collected(store)
+    main = now.in_round(ROUNDS[0])
+    complete = main & now.complete
+    last = max((look["items"] for look in store.looks), default=0)
+    left = [n for n in store.meta.get("looks", ()) if last < n < len(main)]
+    states = (state for own in now.states.values() for s, state in own.items() if s in main)
+    ended = bool(main) and all(state in ("done", "skipped") for state in states)
+    if len(complete) <= last or not (ended or (left and left[0] <= len(complete))):
+        at = f"at {left[0]:,} complete items" if left else "at the end of all labels"
+        before = f"; the last one was at {last:,}" if last else ""
+        message = f"the next one is {at}, and {len(complete):,} of {len(main):,} are complete"
+        raise SetupError(Problem(f"is not due: {message}{before}", field="look"))
+    shares = [*(look["share"] for look in store.looks), len(complete) / len(main)]
+    return Look(complete, len(main), shares)
+
+
+def labels_on(study: Path, store: Store, screens: Collection[str]) -> list[dict[str, str]]:
+    """The labels on these screens as rows of a table, under the names of the data."""
+    targets = (one for s in screens for one in key_of(study, store).screens[s].values())
+    kept = {tuple(sorted(target.columns.items())) for target in targets}
+    columns = sorted({column for about in kept for column, _ in about})
+    rows = ({**row, "study": ""} for row in label_rows(study))
+    return [row for row in rows if tuple((c, row[c]) for c in columns if c in row) in kept]
+
+
+def keep_look(store: Store, look: Look, decided: Any) -> Sequence[str]:
+    """Keeps the decisions of a look, and no verdict, beside the labels. Returns them in words, and
+    what data would settle each judge's metrics."""
+    titles, n = decided.titles, len(look.screens)
+    said = [
+        f"Look {len(look.shares)}, at {n:,} of {look.of:,} items, with intervals of "
+        f"{100 * decided.rule.level:.4g} %."
+    ]
+    plans = defaultdict[str, dict[str, list[str]]](lambda: defaultdict(list))
+    for d in decided.decisions:
+        said.append(f"{d.judge}: {d.outcome.value} for {titles[d.metric]}. {d.reason}")
+        needed = "nothing needs to be added for"
+        if d.more is not None:
+            severe = f" ({d.more.severe:,} severe)" if d.more.severe else ""
+            about = f"about {d.more.items or 0:,} more items{severe} settle"
+            needed = "nothing settles" if d.more.items is None else about
+        plans[d.judge][needed].append(titles[d.metric])
+    for judge, needs in plans.items():
+        clauses = (f"{needed} {listed(metrics)}" for needed, metrics in needs.items())
+        said.append(f"{judge}: {'; '.join(clauses)}.")
+    store.add_look(n, {"share": look.shares[-1], "level": decided.rule.level, "said": said})
+    return said
