@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.commands import Commands
-from judgebench.cli.options import DecisionRuleOption
+from judgebench.cli.options import AnswersOption, DecisionRuleOption, StudyRubric, VerdictsOption
 from judgebench.cli.show import AsJson, Output, show
 from judgebench.errors import Problem, SetupError
 from judgebench.report.words import counted
@@ -83,22 +83,16 @@ def status(study: StudyFolder, as_json: AsJson = False) -> None:
 @app.command(epilog="Example: judgebench annotate look runs/labels --verdicts judge.csv")
 def look(
     study: StudyFolder,
-    verdicts: Annotated[
-        list[Path],
-        typer.Option(metavar="FILE", help="Verdicts of all judges that are to be decided on."),
-    ],
-    answers: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The answers, if at hand.")
-    ] = None,
-    rubric: Annotated[
-        str | None, typer.Option(metavar="RUBRIC", help="Default: the metrics as they are asked.")
-    ] = None,
+    verdicts: VerdictsOption = None,
+    answers: AnswersOption = None,
+    rubric: StudyRubric = None,
     rule: DecisionRuleOption = None,
 ) -> None:
     """Decide on judges before all labels are there, at a look that the study declared.
 
     Each declared number of complete items allows one look at all judges, with intervals that keep
-    a false REPLACE as rare as one look at the end would.
+    a false REPLACE as rare as one look at the end would. Without --rubric, the metrics are those
+    that are asked.
     """
     import pandas as pd
 
@@ -109,7 +103,9 @@ def look(
 
     with open_store(study) as store:
         due = due_look(store)
-        labels = pd.DataFrame(labels_on(study, store, due.screens))
+        if not verdicts:
+            raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
+        labels = pd.DataFrame(labels_on(store, due.screens))
         asked = rubric or Rubric.model_validate(store.meta["rubric"])
         decided = api.decide(
             api.study(labels, verdicts, answers, rubric=asked), rule, looks=due.shares

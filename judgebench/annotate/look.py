@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgebench.annotate.export import key_of, label_rows
@@ -42,12 +41,12 @@ def due_look(store: Store) -> Look:
     return Look(complete, len(main), shares)
 
 
-def labels_on(study: Path, store: Store, screens: Collection[str]) -> list[dict[str, str]]:
+def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
     """The labels on these screens as rows of a table, under the names of the data."""
-    targets = (one for s in screens for one in key_of(study, store).screens[s].values())
+    targets = (one for s in screens for one in key_of(store).screens[s].values())
     kept = {tuple(sorted(target.columns.items())) for target in targets}
     columns = sorted({column for about in kept for column, _ in about})
-    rows = ({**row, "study": ""} for row in label_rows(study))
+    rows = ({**row, "study": ""} for row in label_rows(store.path))
     return [row for row in rows if tuple((c, row[c]) for c in columns if c in row) in kept]
 
 

@@ -32,13 +32,13 @@ VerdictsOption = Annotated[
     typer.Option(
         "--verdicts",
         metavar="FILE",
-        help="Beside --labels: verdicts of a judge, named by a column `judge` or the file. "
+        help="Beside labels: verdicts of a judge, named by a column `judge` or the file. "
         "Repeatable.",
     ),
 ]
 AnswersOption = Annotated[
     Path | None,
-    typer.Option("--answers", metavar="FILE", help="Beside --labels: answers, if at hand."),
+    typer.Option("--answers", metavar="FILE", help="Beside labels: answers, if at hand."),
 ]
 StudyRubric = Annotated[
     str | None,

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from annotate_case import Running, plain, served, small_study
 
+from judgebench.annotate import lead as lead_figures
 from judgebench.annotate import server
 from judgebench.annotate.guard import Limit
 
@@ -241,7 +242,7 @@ def test_the_leads_figures_are_computed_anew_when_there_are_new_labels(
     people = lead.gets("/api/lead")["people"]
     assert [(p["name"], p["done"]) for p in people] == [("ann", 1), ("ben", 1)]
     computed: list[object] = []
-    monkeypatch.setattr("judgebench.annotate.lead.disagreements", computed.append)
+    monkeypatch.setattr(lead_figures, "disagreements", computed.append)
     lead.gets("/api/lead/disagreements")
     assert not computed  # nothing is new
 
