@@ -11,6 +11,7 @@ from judgebench.annotate.config import Setup, Task
 from judgebench.annotate.key import Target
 from judgebench.annotate.screens import Field, Option, Screen, Section
 from judgebench.data.cells import mark_forbidden
+from judgebench.data.pairs import pair_of_names
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.records import SEVERAL, Answer, Kind, Part, content_hash
 from judgebench.rubric import Metric, Rubric
@@ -115,13 +116,13 @@ class _Work:
         return Built(screen, targets, group, ", ".join(sorted(names)))
 
     def slots(
-        self, texts: Mapping[str, str], heading: str, columns: Mapping[str, Mapping[str, str]],
-        metrics: Sequence[Metric], **more: Any,
+        self, heading: str, texts: Mapping[str, Answer | Part],
+        columns: Mapping[str, Mapping[str, str]] = {}, metrics: Sequence[Metric] = (), **more: Any,
     ) -> tuple[list[Section], list[_Asked]]:  # fmt: skip
         """Texts that are compared, by id, in an order that says nothing, and what is asked of each,
         which has these `columns`."""
         ids = sorted(texts, key=self.hidden)
-        return [_text(heading, texts[one], slot=slot) for slot, one in enumerate(ids)], [
+        return [_text(heading, texts[one].text, slot=slot) for slot, one in enumerate(ids)], [
             _ask(metric, columns[one], slot=slot, about=self.hidden(one)[:8], **more)
             for slot, one in enumerate(ids)
             for metric in metrics
@@ -173,8 +174,10 @@ def _preference(work: _Work) -> Iterator[Built]:
     """A screen for each pair, the sides drawn."""
     for row in work.rows:
         a, b = row.responses
-        texts, _ = work.slots({a.item_id: a.text, b.item_id: b.text}, "Answer", {}, ())
-        columns = {"item_id": row.group, "model_a": a.item_id, "model_b": b.item_id}
+        texts, _ = work.slots("Answer", {a.item_id: a, b.item_id: b})
+        by_name = row.item_id == pair_of_names(row.group, (a.name, b.name)).item_id
+        names = (a.name, b.name) if by_name else (a.item_id, b.item_id)  # as the data name it
+        columns = {"item_id": row.group, "model_a": names[0], "model_b": names[1]}
         asked = [_ask(metric, columns) for metric in work.metrics]
         if work.hidden(b.item_id) < work.hidden(a.item_id):
             for metric, (_, target) in zip(work.metrics, asked, strict=True):
@@ -223,8 +226,7 @@ def _ranking(work: _Work) -> Iterator[Built]:
         columns = {
             one: {"task": task, "item_id": item_id, "system": name} for one, name in names.items()
         }
-        texts = {one: row.text for one, row in by_id.items()}
-        sections, asked = work.slots(texts, "Answer", columns, work.metrics, **_RANK)
+        sections, asked = work.slots("Answer", by_id, columns, work.metrics, **_RANK)
         yield work.built([*by_id.values()], [*_context([*by_id.values()]), *sections], asked)
 
 
@@ -243,9 +245,8 @@ def _two_part(work: _Work) -> Iterator[Built]:
             message = "has no responses, or another is about them"
             work.tell(message, about.item_id, "one for each question", "assessments")
             continue
-        texts = {one: row.text for one, row in by_id.items()}
         columns = {one: {"item_id": one} for one in by_id}
-        sections, asked = work.slots(texts, "Response", columns, sooner)
+        sections, asked = work.slots("Response", by_id, columns, sooner)
         sections.append(_text("Assessment", about.text, part=1))
         asked += [_ask(metric, {"item_id": about.item_id}, part=1) for metric in later]
         yield work.built([*by_id.values()], [*_context([*by_id.values()]), *sections], asked)

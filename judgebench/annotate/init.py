@@ -37,8 +37,9 @@ class Made:
 
     def __repr__(self) -> str:
         links = [f"  {name}: {link}" for name, link in self.links.items()]
-        told = ["Links, each for one person; each works once:"] if links else []
-        return "\n".join([*self.facts, *told, *links, f"judgebench annotate serve {self.study}"])
+        told = ["Links, each for one person; each works once:", *links] if links else []
+        following = [f"Next: judgebench annotate serve {self.study}"] if LEAD in self.links else []
+        return "\n".join([*self.facts, *told, *following])
 
 
 def init(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made:
