@@ -57,7 +57,8 @@ def init(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made
         raise SetupError(Problem("a study is there already", str(there[0]), allowed=allowed))
     key, built = named_screens(setup)
     plan, names = planned(setup, built), setup.config.annotators
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
     with disk_errors(folder), TemporaryDirectory(prefix=".study-", dir=folder.parent) as half:
         _write_key(Path(half), key)
         with closing(Store.create(Path(half) / SERVED, _meta(setup, key))) as store:

@@ -12,9 +12,11 @@ from built_case import QUESTIONS, TASKS, answers, study_file, table
 from typer.testing import CliRunner
 
 import judgebench as jb
+from judgebench.annotate.export import label_rows
 from judgebench.annotate.folder import open_store
 from judgebench.annotate.init import init, reassign
 from judgebench.annotate.key import read_key
+from judgebench.annotate.screens import PART
 from judgebench.annotate.store import Event, Store
 from judgebench.check import check_all
 from judgebench.cli.app import app
@@ -30,8 +32,8 @@ def begun(folder: Path, task: str = "labels", **changes: object) -> Path:
 def label(store: Store, who: str, name: str, **labels: str) -> None:
     screen = store.screens[name].screen
     events = [
-        Event(client_id=f"{who}-{name}-{key}".ljust(16, "-"), screen=name, hash=screen.hash,
-              field=key, label=value, at="2026-01-01T00:00:00Z")
+        Event(client_id=f"{who}-{name}-{key}".replace("@", "-").ljust(16, "-"), screen=name,
+              hash=screen.hash, field=key, label=value, at="2026-01-01T00:00:00Z")
         for key, value in labels.items()
     ]  # fmt: skip
     assert not store.save([(who, events)])[0].refused
@@ -86,6 +88,37 @@ def test_the_same_files_make_the_same_study(tmp_path: Path, task: str) -> None:
     assert orders[0] == orders[1]
 
 
+OUT = {
+    "labels": {"item_id", "metric", "label"},
+    "ranking": {"task", "item_id", "system", "rank"},
+    "preference": {"item_id", "model_a", "model_b", "preference"},
+    "criteria": {"item_id", "criterion", "met"},
+    "two-part": {"item_id", "metric", "label"},
+    "review": {"item_id", "decision", "reason"},
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_is_labelled_comes_out_under_the_names_of_the_data(tmp_path: Path, task: str) -> None:
+    study = begun(tmp_path, task)
+    with open_store(study) as store:
+        name = store.assigned("ann")[0]
+        fields = store.screens[name].screen.fields
+        for part in range(store.screens[name].screen.parts):
+            if part:
+                label(store, "ann", name, **{PART: str(part)})
+            given = {f.key: f.values[-1] if f.values else "No." for f in fields if f.part == part}
+            label(store, "ann", name, **given)
+        state = store.screens[name].screen.state(store.labels("ann", name))
+    assert state == "done"
+    rows = label_rows(study)
+    assert {*rows[0]} - {"study", "annotator", "expert"} == OUT[task]
+    ids = {*QUESTIONS} if task in ("ranking", "preference") else {row[0] for row in answers()}
+    about = {row["item_id"] for row in rows} - {f"quartz-v{n}" for n in range(4)}
+    assert about
+    assert about <= ids
+
+
 def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
     wrong = {
         "annotators": (["ann", "lead"], "annotators: is no name for an annotator; found lead"),
@@ -113,6 +146,21 @@ def test_a_study_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(jb.SetupError, match=r"key\.json: a study is there.*--new-version"):
         init(tmp_path / "in" / "annotate.yaml", study)
     assert (study / "key.json").read_bytes() == before
+
+
+def test_a_study_that_cannot_be_finished_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    file, before = study_file(tmp_path), sorted(tmp_path.iterdir())
+    monkeypatch.setattr(Store, "assign", full)
+    with pytest.raises(jb.DiskFailed, match="No space left"):
+        init(file, tmp_path / "study")
+    with pytest.raises(jb.DiskFailed, match=r"annotate\.yaml"):
+        init(file, file / "study")
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_check_says_what_the_study_is(tmp_path: Path) -> None:
