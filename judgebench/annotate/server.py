@@ -357,31 +357,33 @@ def serve(
         site = Site.at(host, bound.getsockname()[1], context is not None, proxy)
         with closing(Server(served_file(study), site)) as server:
             server.writing.set(address=site.address)
-            print(_said(server, study), flush=True)
+            started = [_said(server, study)]
+            if open_lead:
+                started.append(link_of(server.writing, LEAD))
             with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=new_event_loop) as runner:
-                runner.run(_until_stopped(server, bound, context, open_lead))
+                runner.run(_until_stopped(server, bound, context, *started))
     print("Stopped. All labels that were acknowledged are kept.", flush=True)
 
 
 async def _until_stopped(
-    server: Server, bound: socket.socket, tls: ssl.SSLContext | None, open_lead: bool
+    server: Server, bound: socket.socket, tls: ssl.SSLContext | None, said: str, link: str = ""
 ) -> None:
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def stop() -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_DFL)  # a second one ends at once
+            signal.signal(number, signal.SIG_DFL)
+        print("Finishing what is being saved. Ctrl-C again stops at once.", flush=True)
         stopped.set()
 
     with suppress(NotImplementedError):  # Windows, where Ctrl-C cancels this function
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
     async with running(server, bound, tls):
-        if open_lead:
-            link = link_of(server.writing, LEAD)
-            if not await asyncio.to_thread(webbrowser.open, link):
-                print(f"No browser can be opened here. The lead's page: {link}", flush=True)
+        print(said, flush=True)
+        if link and not await asyncio.to_thread(webbrowser.open, link):
+            print(f"No browser can be opened here. The lead's page: {link}", flush=True)
         await stopped.wait()
 
 
