@@ -11,7 +11,6 @@ from judgebench.cli.commands import Commands
 from judgebench.cli.options import AnswersOption, DecisionRuleOption, StudyRubric, VerdictsOption
 from judgebench.cli.show import AsJson, Output, show
 from judgebench.errors import Problem, SetupError
-from judgebench.report.words import counted
 
 app = Commands("Collect human labels with a small web app: blind, balanced, on your own machine.")
 
@@ -168,9 +167,7 @@ def sheet(
     from judgebench.files import write_atomically
 
     with open_store(study) as store:
-        page, n = made_sheet(store, name)
-    write_atomically(to, page.encode())
-    typer.echo(f"{to}: {counted(n, 'item')} of {name}")
+        write_atomically(to, made_sheet(store, name).encode())
 
 
 @app.command("import", epilog="Example: judgebench annotate import runs/labels ann.events.json")
@@ -181,9 +178,8 @@ def import_(
     """Add the labels that an offline sheet saved. Importing a file again changes nothing."""
     from judgebench.annotate.sheet import import_events
 
-    found = import_events(study, file)
-    typer.echo(f"{found.annotator}: {found.new} new, {found.known} there already")
-    for why in found.refused:
-        typer.echo(f"refused: {why}", err=True)
-    if found.refused:
+    said, refused = import_events(study, file)
+    typer.echo(said)
+    if refused:
+        typer.echo("\n".join(("refused:", *refused)), err=True)
         raise typer.Exit(1)

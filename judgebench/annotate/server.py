@@ -16,12 +16,10 @@ import sys
 import time
 import traceback
 import webbrowser
-from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from typing import Annotated, TypeVar
 
 from aiohttp import web
@@ -30,8 +28,8 @@ from pydantic_core import from_json
 
 from judgebench.annotate.folder import LEAD, link_of, served_file
 from judgebench.annotate.guard import Limit, Refused, Site
-from judgebench.annotate.screens import PART, Labels
 from judgebench.annotate.store import ADJUDICATED, Event, Reason, Role, Saved, Store
+from judgebench.annotate.work import screen_of, work_of
 from judgebench.backends.calls import new_event_loop
 from judgebench.errors import Problem, SetupError
 from judgebench.web.page import local_page, page_script
@@ -174,39 +172,14 @@ class Server:
 
     async def _work(self, request: web.Request) -> web.Response:
         _, name, _ = self._session(request)
-        meta, screens = self.reading.meta, self.reading.screens
-        labels = defaultdict[str, dict[str, str | None]](dict)
-        for given in self.reading.given(name):
-            labels[given.screen][given.field] = given.label
-        own = [(key, screens[key]) for key in self.reading.assigned(name)]
-        states = {key: stored.screen.state(labels[key]) for key, stored in own}
-        done = [key for key, state in states.items() if state == "done"]
-        looked = self.reading.milliseconds(name)
-        return web.json_response({
-            "study": meta["name"], "annotator": name, "task": meta["task"],
-            "guidelines": meta["guidelines"], "total": len(own), "done": len(done),
-            "seconds_per_item":
-                round(median(looked[name, key] for key in done) / 1000, 1) if done else None,
-            "items": [
-                {"id": key, "state": states[key], "calibration": stored.calibration}
-                for key, stored in own
-            ],
-        })  # fmt: skip
+        return web.json_response(work_of(self.reading, name))
 
     async def _screen(self, request: web.Request) -> web.Response:
         _, name, _ = self._session(request)
         key = request.match_info["id"]
         if key not in self.reading.assigned(name):
             raise Refused(404, "This item is not among yours.")
-        screen, given = self.reading.screens[key].screen, self.reading.given(name, key)
-        labels: Labels = {one.field: one.label for one in given if one.label is not None}
-        part = screen.revealed(labels)
-        return web.json_response({
-            "screen": screen.shown_to(name, self.reading.meta["seed"], part), "hash": screen.hash,
-            "labels": {field: label for field, label in labels.items() if field != PART},
-            "remark": given[-1].remark if given else "", "part": part,
-            "locked": [field.key for field in screen.fields if field.part < part],
-        })  # fmt: skip
+        return web.json_response(screen_of(self.reading, name, key))
 
     async def _events(self, request: web.Request) -> web.Response:
         session, name, _ = self._session(request)

@@ -60,7 +60,13 @@ def small_study(
     """The folder of a study: of ann and ben if nothing else is said, who share item s2."""
     made = [*screens] or [plain("s1"), plain("s2", "Drink."), two_parts("s3")]
     rubric = Rubric.from_labels({"harm": ["yes", "no"], "tone": ["yes", "no"]})
-    meta: dict[str, Any] = {"name": "small", "task": "labels", "seed": 7, "guidelines": "Be kind."}
+    meta: dict[str, Any] = {
+        "name": "small",
+        "task": "labels",
+        "study": "h",
+        "seed": 7,
+        "guidelines": "Be kind.",
+    }
     meta |= {"rubric": rubric.model_dump(mode="json")}
     with closing(Store.create(folder / SERVED, meta)) as store:
         store.put(made, calibration=[made[0].id])

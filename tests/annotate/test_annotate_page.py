@@ -478,10 +478,11 @@ def test_hostile_text_in_every_place_is_only_shown(browser: Browser, tmp_path: P
 def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path) -> None:
     folder = study(tmp_path / "study", hostile("s1", HOSTILE[0]), labels("s2"))
     with open_store(folder) as store:
-        page, n = sheet(store, "ann")
+        page = sheet(store, "ann")
         with pytest.raises(SetupError, match="no annotator"):
             sheet(store, "zoe")
-    assert (n, "connect-src 'none'" in page, "ben" in re.findall(r"\w+", page)) == (2, True, False)
+    assert "connect-src 'none'" in page
+    assert "ben" not in re.findall(r"\w+", page)
     file = tmp_path / "ann.html"
     file.write_text(page, "utf-8")
 
@@ -500,7 +501,6 @@ def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path
 
     browser.run(visit)
     back = tmp_path / "ann.events.json"
-    found = import_events(folder, back)
-    assert (found.annotator, found.new, found.known, found.refused) == ("ann", 5, 0, ())
-    assert import_events(folder, back).known == 5
+    assert import_events(folder, back) == ("ann: 5 new events, 0 there already", [])
+    assert import_events(folder, back) == ("ann: 0 new events, 5 there already", [])
     assert kept(folder, "ann")["s2"] == {"harm": "Mild", "empathy": "Warm", "consensus": "With"}

@@ -1,0 +1,45 @@
+"""What the page of an annotator shows: which items, how far they are, and each screen."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import median
+from typing import Any
+
+from judgebench.annotate.screens import PART, Labels
+from judgebench.annotate.store import Store
+
+
+def work_of(store: Store, name: str) -> dict[str, Any]:
+    """The study and somebody's items in their order, as JSON."""
+    meta, screens = store.meta, store.screens
+    labels = defaultdict[str, dict[str, str | None]](dict)
+    for given in store.given(name):
+        labels[given.screen][given.field] = given.label
+    own = [(key, screens[key]) for key in store.assigned(name)]
+    states = {key: stored.screen.state(labels[key]) for key, stored in own}
+    done = [key for key, state in states.items() if state == "done"]
+    looked = store.milliseconds(name)
+    return {
+        "study": meta["name"], "annotator": name, "task": meta["task"],
+        "guidelines": meta["guidelines"], "total": len(own), "done": len(done),
+        "seconds_per_item":
+            round(median(looked[name, key] for key in done) / 1000, 1) if done else None,
+        "items": [
+            {"id": key, "state": states[key], "calibration": stored.calibration}
+            for key, stored in own
+        ],
+    }  # fmt: skip
+
+
+def screen_of(store: Store, name: str, key: str) -> dict[str, Any]:
+    """A screen of somebody's with the labels so far, as JSON; later parts are not in it."""
+    screen, given = store.screens[key].screen, store.given(name, key)
+    labels: Labels = {one.field: one.label for one in given if one.label is not None}
+    part = screen.revealed(labels)
+    return {
+        "screen": screen.shown_to(name, store.meta["seed"], part), "hash": screen.hash,
+        "labels": {field: label for field, label in labels.items() if field != PART},
+        "remark": given[-1].remark if given else "", "part": part,
+        "locked": [field.key for field in screen.fields if field.part < part],
+    }  # fmt: skip
