@@ -22,10 +22,10 @@ _OWN: Mapping[Task, Rubric] = {  # of the tasks that need no rubric
     "ranking": Rubric.from_labels({"Rank": list("12345")}),
     "review": Rubric.from_labels({"Review": ["accept", "reject"]}, nominal=["Review"]),
 }
-_MEANS = {"1": "best", "5": "clearly wrong"}
+_RANKS = ("1 (best)", "2", "3", "4", "5 (clearly wrong)")
 _RANK = {
     "question": "How good is it? Equally good ones get the same rank.",
-    "options": [Option(value=n, text=n, about=_MEANS.get(n, "")) for n in "12345"],
+    "options": [Option(value=text[0], text=text) for text in _RANKS],
 }
 _REVIEW: Mapping[str, Any] = {"question": "Can this text be used as it is?"}
 _REASON: Mapping[str, Any] = {
@@ -194,9 +194,8 @@ def _criteria(work: _Work) -> Iterator[Built]:
     for item_id, of_answer in by_answer.items():
         asked = [
             _ask(metric, {"item_id": item_id, "criterion": one.name},
-                 title=f"{number}. {metric.title}", about=work.hidden(row.item_id)[:8],
-                 question=f"{mark_forbidden(one.text)}\n{metric.question}")
-            for number, (row, one) in enumerate(of_answer, start=1)
+                 title=mark_forbidden(one.text), about=work.hidden(one.name)[:8])
+            for _, one in of_answer
             for metric in work.metrics
         ]  # fmt: skip
         yield work.built([of_answer[0][0]], _whole(of_answer[0][0]), asked)

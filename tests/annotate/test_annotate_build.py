@@ -90,6 +90,7 @@ def test_a_ranking_shows_all_answers_to_a_question(tmp_path: Path) -> None:
             assert field.slot is not None
             assert shown[field.slot] == f"Answer {place}{columns['system'][-1]} to you."
             assert field.values == ("1", "2", "3", "4", "5")
+            assert field.options[4].text == "5 (clearly wrong)"
 
 
 def test_answers_without_a_system_are_ranked_by_their_ids(tmp_path: Path) -> None:
@@ -162,8 +163,10 @@ def test_criteria_of_an_answer_are_on_one_screen(tmp_path: Path) -> None:
     found = built(tmp_path, "criteria")
     assert len(found) == len(answers())
     for one in found:
-        assert [f.question.split("\n")[0] for f in one.screen.fields] == ["Names a dose", "Warns"]
-        assert [f.title for f in one.screen.fields] == ["1. Criterion met", "2. Criterion met"]
+        assert [field.title for field in one.screen.fields] == ["Names a dose", "Warns"]
+        assert {field.question for field in one.screen.fields} == {
+            "Does the answer meet the criterion?"
+        }
         assert len({t.columns["item_id"] for t in one.targets.values()}) == 1
         names = [one.targets[field.key].columns["criterion"] for field in one.screen.fields]
         assert names == ["quartz-x", "quartz-y"]
