@@ -238,8 +238,8 @@ def _two_part(work: _Work) -> Iterator[Built]:
         work.tell("leave no metric for the responses", ", ".join(chosen), "", "assessment_metrics")
     known, left = {name: key for key in found for name in key if name}, dict(found)
     for about in work.setup.assessments.answers if work.setup.assessments else ():
-        key = known.get(about.question) or known.get(about.group)
-        by_id = left.pop(key, {}) if key else {}
+        keys = [(about.group, about.question), known.get(about.question), known.get(about.group)]
+        by_id = left.pop(next((key for key in keys if key in left), ("", "")), {})
         if not by_id:
             message = "has no responses, or another is about them"
             work.tell(message, about.item_id, "one for each question", "assessments")

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from judgebench.annotate.folder import LEAD
+from judgebench.annotate.store import ADJUDICATED
 from judgebench.data import load_data
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError
@@ -17,6 +19,7 @@ from judgebench.judges.config import Name
 from judgebench.records import Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runner.bench import BenchConfig, Gathered, bench_file, read_config
+from judgebench.web.page import check_people
 from judgebench.yaml_file import Strict, load_with_lines, read_text, validate
 
 Task = Literal["labels", "ranking", "preference", "criteria", "two-part", "review"]
@@ -99,6 +102,9 @@ def load_setup(path: Path) -> Setup:
     about = gather("assessments", _read, config, config.assessments, rubric, file, folder)
     text = gather("guidelines", _guidelines, config, file)
     _check_two_parts(config, rubric, gather)
+    gather("annotators", check_people, config.annotators, "")
+    for name in {LEAD, ADJUDICATED}.intersection(config.annotators):
+        gather.tell("annotators", Problem("is no name for an annotator", found=name))
     gather.raise_any()
     assert found is not None
     return Setup(config, file, rubric, found, about, text or "")

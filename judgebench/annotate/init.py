@@ -16,7 +16,7 @@ from judgebench.annotate.build import Built, asked_of, build, item_of, secret_of
 from judgebench.annotate.config import Setup, load_setup
 from judgebench.annotate.folder import KEY, LEAD, SERVED, link_of, open_store
 from judgebench.annotate.key import Key, read_key
-from judgebench.annotate.store import ADJUDICATED, Store
+from judgebench.annotate.store import Store
 from judgebench.data.cells import mark_forbidden
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_bytes, write_atomically
@@ -102,9 +102,6 @@ def planned(setup: Setup, built: Mapping[str, Built]) -> design.Assignment:
     if last > left >= 0:
         allowed = f"at most {left:,}, the items without calibration"
         problems.append(Problem("cannot be met", "", None, "looks", str(last), allowed))
-    if taken := {LEAD, ADJUDICATED}.intersection(config.annotators):
-        message = "is no name for an annotator"
-        problems.append(Problem(message, "", None, "annotators", ", ".join(taken)))
     sizes = (config.per_item, config.calibration, config.seed)
     try:
         plan = design.assign(_strata(built), config.annotators, *sizes)

@@ -191,6 +191,21 @@ def test_an_assessment_follows_the_responses_that_it_is_about(tmp_path: Path) ->
             assert text == f"Answer {place}{system[-1]} to you."
 
 
+def test_assessments_find_their_responses_by_group_where_questions_are_the_same(
+    tmp_path: Path,
+) -> None:
+    study_file(tmp_path)
+    columns = ["item_id", "question", "text", "group"]
+    table(tmp_path / "same.csv", columns, [
+        [f"r{n}", "And now?", f"Text {n}.", f"case {n}"] for n in range(3)])  # fmt: skip
+    for name, question in {"with.csv": "And now?", "without.csv": ""}.items():
+        table(tmp_path / name, columns, [
+            [f"v{n}", question, f"Good {n}.", f"case {n}"] for n in (2, 0, 1)])  # fmt: skip
+        for one in built(tmp_path, "two-part", items="same.csv", assessments=name):
+            ids = [t.columns["item_id"] for t in one.targets.values()]
+            assert ids[0].removeprefix("r") == ids[1].removeprefix("v")
+
+
 def test_a_rejected_text_needs_a_reason(tmp_path: Path) -> None:
     screen = built(tmp_path, "review")[0].screen
     assert not screen.complete({"review": "reject"})

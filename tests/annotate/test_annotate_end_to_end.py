@@ -191,9 +191,7 @@ def test_preferences_are_read_as_those_of_the_pairs(tmp_path: Path) -> None:
 
 
 def test_criteria_are_read_as_those_of_the_answers(tmp_path: Path) -> None:
-    labelled(
-        tmp_path, "criteria", lambda f, _: "met" if f.question.startswith("Names") else "not met"
-    )
+    labelled(tmp_path, "criteria", lambda f, _: "met" if f.title.startswith("Names") else "not met")
     data = read(tmp_path, "criteria.data.yaml", "criteria")
     wanted = {"quartz-x": "met", "quartz-y": "not met"}
     assert len(data.labels) == 2 * len(data.answers) == 48

@@ -132,6 +132,12 @@ def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
             jb.annotate(file, tmp_path / "study")
         errors = check_all([file], "medical-safety").errors
         assert any(message in str(error) for error in errors)
+    names = study_file(tmp_path, annotators=["ann", "Ann", "b/c", "adjudicated"])
+    with pytest.raises(jb.SetupError) as caught:
+        jb.annotate(names, tmp_path / "study")
+    assert [(problem.field, problem.found) for problem in caught.value.problems] == [
+        ("annotators", "'Ann'"), ("annotators", "'b/c'"), ("annotators", "adjudicated")
+    ]  # fmt: skip
     file = study_file(tmp_path, per_item=4, calibration=13)
     with pytest.raises(jb.SetupError) as caught:
         jb.annotate(file, tmp_path / "study")
