@@ -1,0 +1,389 @@
+// The study lead's page: figures that are read again every 30 seconds, and one disagreement after the
+// other to settle. Text of the study reaches the page through textContent and value only.
+const ask = async (path, body) => {
+  const headers = { "X-Judgebench": "1" };
+  if (body) headers["Content-Type"] = "application/json";
+  const reply = await fetch(path, {
+    method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body),
+    cache: "no-store", signal: AbortSignal.timeout(60000),
+  });
+  const found = await reply.json().catch(() => ({}));
+  if (reply.ok) return found;
+  throw Object.assign(new Error(found.error || `error ${reply.status}`), { status: reply.status });
+};
+
+(() => {
+  const EVERY_MS = 30000;
+  const REASONS = { a: "ambiguous", g: "guideline gap", s: "slip", e: "genuine" };
+  const ABOUT = {
+    ambiguous: "the item can be read both ways", "guideline gap": "the guidelines do not say",
+    slip: "somebody made a mistake", genuine: "experts see it differently",
+  };
+  let figures = null;
+  let cases = [];
+  let at = -1; // the disagreement that is shown
+  const settled = new Map(); // adjudications of this page, which the server may not count yet
+
+  // --- small drawings and tables -----------------------------------------------------------------
+  const born = (tag, className, text) => {
+    const made = el(tag, className, text); // text of the study: in its own language and direction
+    made.dir = "auto";
+    made.lang = "";
+    return made;
+  };
+  const drawn = (tag, attributes, ...inside) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...inside);
+    return made;
+  };
+  const number = (n) => n.toLocaleString("en-GB");
+  const places = (value, n = 2) => (value === null ? "–" : (Math.round(value * 10 ** n) / 10 ** n + 0).toFixed(n).replace("-", "−"));
+  const percent = (n, of) => `${of ? Math.round((100 * n) / of) : 0} %`;
+  const counted = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
+  const title = (metric) => figures.metrics[metric] || metric;
+  // Cells are texts, numbers, [element…] or elements; the first of a row names it.
+  const table = (columns, rows) => {
+    const made = el("table");
+    const row = (cells, head) => {
+      const line = el("tr");
+      cells.forEach((cell, i) => {
+        const box = head || i === 0 ? born("th") : el("td");
+        if (head || i === 0) box.scope = head ? "col" : "row";
+        const value = head && rows.length ? rows[0][i] : cell;
+        if (/^[\d.,–]+$/.test(value)) box.className = "n";
+        box.append(...(Array.isArray(cell) ? cell : [typeof cell === "number" ? number(cell) : cell]));
+        line.append(box);
+      });
+      return line;
+    };
+    const [head, body] = [el("thead"), el("tbody")];
+    head.append(row(columns, true));
+    body.append(...rows.map((cells) => row(cells)));
+    made.append(head, body);
+    return made;
+  };
+  // Shares of a whole as one bar: [[name, count, class]…].
+  const stack = (label, parts) => {
+    const total = parts.reduce((sum, [, n]) => sum + n, 0);
+    const told = parts.filter(([, n]) => n).map(([name, n]) => `${name} ${percent(n, total)}`);
+    let x = 0;
+    const boxes = parts.map(([name, n, className]) => {
+      const width = total ? (100 * n) / total : 0;
+      const tip = drawn("title", {}, `${name}: ${number(n)}`);
+      const box = drawn("rect", { x, y: 0, width, height: 10, class: className }, tip);
+      x += width;
+      return box;
+    });
+    const shape = { class: "stack", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img" };
+    return drawn("svg", { ...shape, "aria-label": `${label}: ${told.join(", ") || "nothing yet"}` }, ...boxes);
+  };
+  // Estimates of both rounds on one scale from `least` to 1.
+  const intervals = (found, least) => {
+    const x = (value) => 8 + (224 * (Math.max(least, value) - least)) / (1 - least);
+    const inside = [drawn("line", { class: "rail", x1: 8, x2: 232, y1: 12, y2: 12 })];
+    for (const tick of [0, 0.5, 1])
+      inside.push(drawn("line", { class: "tick", x1: x(tick), x2: x(tick), y1: 9, y2: 15 }));
+    const known = found.filter(({ value }) => value !== null);
+    known.forEach(({ round, value, low, high }) => {
+      const y = known.length < 2 ? 12 : round === "main" ? 7 : 18;
+      const marks = [drawn("circle", { cx: x(value), cy: y, r: 4 })];
+      if (low !== null) marks.unshift(drawn("line", { x1: x(low), x2: x(high), y1: y, y2: y }));
+      inside.push(drawn("g", { class: round }, ...marks));
+    });
+    return drawn("svg", { class: "interval", viewBox: "0 0 240 24", "aria-hidden": "true" }, ...inside);
+  };
+
+  // --- the figures -------------------------------------------------------------------------------
+  const tile = (big, small) => {
+    const box = el("div", "tile");
+    box.append(el("b", "", big), el("span", "", small));
+    return box;
+  };
+  const showProgress = () => {
+    const { main, calibration } = figures.rounds;
+    const day = (date) => new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+    const { value } = figures.minutes;
+    $("tiles").replaceChildren(
+      tile(`${number(main.complete)} of ${number(main.of)}`, `items complete (${percent(main.complete, main.of)}): all their annotators are done`),
+      ...(calibration.of ? [tile(`${number(calibration.complete)} of ${number(calibration.of)}`, "items of the calibration round complete")] : []),
+      tile(places(value, 1), value === null ? "no item is done yet" : "minutes per item, the median"),
+      figures.end.date ? tile(day(figures.end.date), "all labels, at the pace of the past week") : tile("–", `no end in sight: ${figures.end.reason}`),
+    );
+    const states = ["done", "begun", "skipped", "new"];
+    const unsure = (one) => Object.values(one.metrics).reduce((sum, of) => sum + (of.cannot_tell || 0), 0);
+    $("people").replaceChildren(
+      table(["Annotator", "State of the items", "Done", "Of", "Skipped", "Cannot tell", "Minutes per item"], figures.people.map((one) => [
+        one.name, [stack(one.name, states.map((state) => [state, one[state], `${state}-part`]))],
+        one.done, one.of, one.skipped, unsure(one), places(one.minutes.value, 1),
+      ])),
+    );
+    const metrics = Object.keys(figures.metrics);
+    $("by-metric").replaceChildren(
+      table(["Labels", ...metrics.map(title)], figures.people.map((one) => [
+        one.name, ...metrics.map((metric) => {
+          const { labels = 0, of = 0, cannot_tell: no = 0 } = one.metrics[metric];
+          return `${number(labels)} of ${number(of)}${no ? `, ${counted(no, "cannot tell").replace(/s$/, "")}` : ""}`;
+        }),
+      ])),
+    );
+    $("overlaps").replaceChildren(
+      table(["Annotators", "Both done", "Shared"], figures.overlaps.map(({ pair, done, of }) => [pair.join(" and "), done, of])),
+    );
+  };
+  const showAgreement = () => {
+    const find = (metric, statistic) => figures.agreement.filter((one) => one.metric === metric && one.statistic === statistic);
+    const cell = (found, least) => {
+      const box = el("div", "estimates");
+      box.append(intervals(found, least));
+      for (const { round, value, low, high, reason, n } of found) {
+        if (!figures.rounds[round].of) continue;
+        const range = low === null ? "" : ` [${places(low)}, ${places(high)}]`;
+        const told = value === null ? `– (${reason || "undefined"})` : `${places(value)}${range}, n\u00a0=\u00a0${number(n)}`;
+        box.append(el(round === "main" ? "span" : "small", "", round === "main" ? told : `calibration ${told}`));
+      }
+      return [box];
+    };
+    const metrics = [...new Set(figures.agreement.map(({ metric }) => metric))];
+    $("agreed").replaceChildren(
+      table(["Metric", "Krippendorff's α (ticks: 0, 0.5, 1)", "Pairs of equal labels (ticks: 0, 0.5, 1)"], metrics.map((metric) => [
+        title(metric), cell(find(metric, "alpha"), -0.25), cell(find(metric, "observed"), 0),
+      ])),
+    );
+  };
+  const showUse = () => {
+    const shade = (i, k) => `c${k < 2 ? 0 : Math.round((4 * i) / (k - 1))}`;
+    const order = figures.people.map(({ name }) => name);
+    const odd = figures.distribution.flatMap((one) => one.odd);
+    $("odd").replaceChildren(...odd.map((sentence) => born("p", "warn", sentence)));
+    if (!odd.length) $("odd").append(el("p", "note", "Nobody uses the labels as nobody else does."));
+    $("uses").replaceChildren(
+      ...figures.distribution.map(({ metric, labels, people }) => {
+        people.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+        const box = el("div");
+        const legend = el("ul", "legend");
+        legend.append(...labels.map((label, i) => {
+          const item = el("li");
+          item.append(el("span", `swatch ${shade(i, labels.length)}`), born("span", "", label));
+          return item;
+        }));
+        box.append(born("h3", "", title(metric)));
+        for (const { name, counts } of people) {
+          const line = el("div", "use");
+          const parts = counts.map((n, i) => [labels[i], n, shade(i, labels.length)]);
+          line.append(born("span", "", name), stack(name, parts), el("span", "", number(counts.reduce((a, b) => a + b, 0))));
+          line.firstChild.title = name;
+          box.append(line);
+        }
+        box.append(people.length ? legend : el("p", "note", "No label yet."));
+        return box;
+      }),
+    );
+  };
+  const showRest = () => {
+    const { severe, looks, words, rounds } = figures;
+    $("severe").hidden = !severe.length;
+    $("severes").replaceChildren(
+      table(["Metric", "Most severe label", "By somebody", "By most", "Of complete items"], severe.map((one) => [title(one.metric), [born("span", "", one.label)], one.somebody, one.most, one.of])),
+    );
+    const past = Math.max(0, ...looks.made.map(({ items }) => items));
+    const next = looks.declared.find((n) => n > past && n < rounds.main.of);
+    $("next-look").textContent = `The next look is ${next ? `at ${number(next)} complete items` : "at the end of all labels"}; ${number(rounds.main.complete)} are complete. It is made with “judgebench annotate look”. Until then, nothing about the judge is shown.`;
+    $("made").replaceChildren(...looks.made.map(({ said, at: day }) => {
+      const item = el("li");
+      item.append(el("small", "", day.slice(0, 10)), ...said.map((sentence) => born("p", "", sentence)));
+      return item;
+    }));
+    const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+    const all = figures.reasons.reduce((n, { of }) => n + of, 0);
+    const done = figures.reasons.reduce((n, { reasons }) => n + sum(reasons), 0);
+    const why = figures.reasons.filter(({ reasons }) => sum(reasons)).map(({ metric, of, reasons }) => {
+      const told = Object.entries(reasons).map(([reason, n]) => `${number(n)} ${reason}`).join(", ");
+      return `${title(metric)}: ${told}, of ${counted(of, "disagreement")}.`;
+    });
+    $("reasons").textContent = [`${counted(all, "disagreement")}, ${number(done)} settled. The most severe come first; names are hidden.`, ...why].join(" ");
+    $("said").replaceChildren(...words.map(({ screen, title: of, text, at: day }) => {
+      const line = el("p");
+      line.append(el("small", "", `${screen}${of ? `, ${of}` : ""}, ${day.slice(0, 10)}`), born("span", "text", text));
+      return line;
+    }));
+    if (!words.length) $("said").append(el("p", "note", "No remark yet."));
+  };
+
+  // --- disagreements -----------------------------------------------------------------------------
+  const place = ({ screen, field }) => `${screen} ${field.key}`;
+  const untouched = () => !$("case").querySelector(":checked") && !$("case").querySelector("textarea")?.value;
+  const loadCases = async () => {
+    const shown = cases[at] && place(cases[at]);
+    const found = await ask("api/lead/disagreements");
+    for (const one of found) one.adjudication = settled.get(place(one)) || one.adjudication;
+    cases = found;
+    const again = cases.findIndex((one) => place(one) === shown);
+    if (again >= 0) at = again;
+    else showCase(cases.findIndex((one) => !one.adjudication));
+    tellCase();
+  };
+  const tellCase = () => {
+    const open = cases.filter((one) => !one.adjudication).length;
+    if ($("where")) $("where").textContent = `${at + 1} of ${cases.length}, ${open} to settle`;
+  };
+  const choice = (name, value, key, text, about) => {
+    const box = el("label", "option");
+    const input = el("input");
+    Object.assign(input, { type: "radio", name, value });
+    const hint = el("kbd", "", key);
+    hint.setAttribute("aria-hidden", "true");
+    hint.hidden = !key;
+    const said = born("span", "", text);
+    if (about) said.append(el("small", "", about));
+    box.append(input, hint, said);
+    return box;
+  };
+  const group = (heading, ...choices) => {
+    const box = el("fieldset");
+    box.append(born("legend", "", heading), ...choices);
+    return box;
+  };
+  const button = (text, key, act, className) => {
+    const made = el("button", className, `${text} `);
+    made.type = "button";
+    made.append(el("kbd", "", key));
+    made.addEventListener("click", act);
+    return made;
+  };
+  const showCase = (next) => {
+    at = next;
+    const one = cases[at];
+    const head = el("header");
+    if (!one) {
+      const text = cases.length ? "Every disagreement is settled." : "No disagreement yet.";
+      $("case").replaceChildren(el("p", "", text));
+      if (cases.length) $("case").append(button("Look through them again", "←", () => showCase(cases.length - 1)));
+      return;
+    }
+    const { field, adjudication: past } = one;
+    const where = el("span");
+    where.id = "where";
+    head.append(born("h3", "", field.title), where);
+    const [texts, asked, pair] = [el("div", "texts"), el("div"), el("div", "pair")];
+    texts.tabIndex = 0;
+    texts.setAttribute("role", "region");
+    texts.setAttribute("aria-label", "Texts");
+    for (const { heading, text } of one.sections)
+      texts.append(born("h4", "", heading), born("p", "text", text || "(no text)"));
+    const said = el("ul", "given");
+    const name = (value) => field.options.find((option) => option.value === value)?.text || value;
+    said.append(...one.labels.map((label) => born("li", "", name(label))), ...one.remarks.map((remark) => born("li", "", `“${remark}”`)));
+    const remark = el("textarea");
+    remark.maxLength = 10000;
+    remark.dir = "auto";
+    remark.value = past?.remark || "";
+    const beside = el("label", "", "Remark");
+    beside.append(remark);
+    const steps = el("div", "steps");
+    const save = button("Save and go on", "Enter", settle, "strong");
+    save.id = "settle";
+    steps.append(button("Back", "←", () => step(-1)), button("Next", "→", () => step(1)), save);
+    asked.append(
+      born("p", "ask", field.question), el("b", "", "Annotators said"), said,
+      group("Your label", ...field.options.map(({ value, text }, i) => choice("label", value, i < 9 ? i + 1 : "", text))),
+      group("Why they differ", ...Object.entries(REASONS).map(([key, reason]) => choice("reason", reason, key.toUpperCase(), reason, ABOUT[reason]))),
+      beside, steps,
+    );
+    pair.append(texts, asked);
+    $("case").replaceChildren(head, pair);
+    if (past) for (const key of ["label", "reason"]) pick(key, past[key]);
+    tellCase();
+  };
+  const pick = (key, value) => {
+    const input = [...$("case").querySelectorAll(`input[name=${key}]`)].find((one) => one.value === value);
+    if (input) input.checked = true;
+    return input;
+  };
+  const step = (by) => cases[at + by] && showCase(at + by);
+  const settle = async () => {
+    const one = cases[at];
+    const [label, reason] = ["label", "reason"].map((key) => $("case").querySelector(`input[name=${key}]:checked`)?.value);
+    if (label === undefined || !reason) return warn("Choose a label, and why the annotators differ.");
+    const given = { label, reason, remark: $("case").querySelector("textarea").value };
+    const event = { client_id: crypto.randomUUID(), screen: one.screen, hash: one.hash, field: one.field.key, ...given };
+    try {
+      $("settle").disabled = true;
+      const { refused } = await ask("api/lead/adjudicate", event);
+      if (refused.length) throw new Error(`it ${refused[0].why}`);
+      warn("");
+      one.adjudication = given;
+      settled.set(place(one), given);
+      const after = cases.findIndex((other, i) => i > at && !other.adjudication);
+      showCase(after < 0 ? cases.findIndex((other) => !other.adjudication) : after);
+      $("case").focus({ preventScroll: true });
+      $("disagreements").scrollIntoView({ block: "nearest" });
+      refresh();
+    } catch (error) {
+      if ($("settle")) $("settle").disabled = false;
+      failed(error, "This was not saved: ");
+    }
+  };
+
+  // --- the page ----------------------------------------------------------------------------------
+  const warn = (text) => {
+    $("warning").textContent = text;
+    $("warning").hidden = !text;
+  };
+  const close = (text) => {
+    clearInterval(timer);
+    $("all").hidden = $("tools").hidden = true;
+    $("told").textContent = text;
+  };
+  const failed = (error, before = "") => {
+    if (error.status === 401 || error.status === 403)
+      return close("You are signed out. Open a new link: judgebench annotate link STUDY lead");
+    warn(`${before}${error.status || before ? error.message : "the server cannot be reached"}. It is tried again.`);
+  };
+  const refresh = async () => {
+    if (document.visibilityState === "hidden") return;
+    try {
+      figures = await ask("api/lead");
+      $("study").textContent = figures.study;
+      document.title = `${figures.study.slice(0, 60)} · labels so far`;
+      for (const show of [showProgress, showAgreement, showUse, showRest]) show();
+      if (untouched()) await loadCases();
+      $("all").hidden = $("tools").hidden = false;
+      $("told").textContent = `As of ${new Date(figures.at).toLocaleTimeString("en-GB")}, read again every 30 seconds`;
+      warn("");
+    } catch (error) {
+      failed(error);
+    }
+  };
+  const timer = setInterval(refresh, EVERY_MS);
+  const start = async () => {
+    const token = location.hash.slice(1);
+    if (token.length > 40) {
+      try {
+        const { role } = await ask("api/enter", { token });
+        if (role !== "lead") return location.replace("./");
+      } catch (error) {
+        if (error.status !== 401) return failed(error); // a link that was used: this browser may be in
+      }
+      history.replaceState(null, "", location.pathname);
+    }
+    await refresh();
+  };
+  document.querySelector("a[href='#disagreements']").addEventListener("click", () => setTimeout(() => $("case").focus()));
+  $("leave").addEventListener("click", () => ask("api/lead/leave", {}).then(() => close("You are signed out."), failed));
+  $("case").addEventListener("submit", (event) => event.preventDefault());
+  document.addEventListener("visibilitychange", refresh);
+  addEventListener("hashchange", () => location.hash.length > 40 && location.reload());
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !cases[at]) return;
+    if (event.target.closest?.("textarea, button, a, summary") || !event.target.closest?.("#case")) return;
+    const option = cases[at].field.options[Number(event.key) - 1];
+    const reason = REASONS[event.key.toLowerCase()];
+    const act = { Enter: settle, ArrowLeft: () => step(-1), ArrowRight: () => step(1) }[event.key];
+    if (!option && !reason && !act) return;
+    event.preventDefault();
+    if (act) act();
+    else pick(option ? "label" : "reason", option ? option.value : reason).focus();
+  });
+  start();
+})();

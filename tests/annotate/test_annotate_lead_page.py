@@ -1,0 +1,151 @@
+"""The study lead's page in a real browser: figures, disagreements, hostile texts and names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from annotate_case import Running, plain, served, small_study
+from browser import Browser, NewTab, Tab, needs_axe, needs_browser
+
+from judgebench.annotate.store import ADJUDICATED
+
+pytestmark = needs_browser
+HOSTILE = "</script><img src=x onerror=\"document.body.dataset.ran='yes'\">"
+READY = "document.getElementById('all').hidden === false"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Three people, one with a hostile name; they differ on the harm of three of eight items."""
+    folder = tmp_path_factory.mktemp("study")
+    screens = [
+        plain(f"s{i}", f"{HOSTILE} {i}").model_copy(update={"group": f"g{i}"}) for i in range(9)
+    ]
+    everybody = [one.id for one in screens]
+    small_study(folder, screens, dict.fromkeys(("ann", "ben", HOSTILE), everybody))
+    with served(folder) as running:
+        for who in ("ann", HOSTILE):
+            person = running.enters(who)
+            for i in range(8):
+                harm = "no" if i in (2, 4, 6) and who == "ann" else "yes"
+                remark = HOSTILE if i == 4 else ""
+                person.save(
+                    person.event(f"s{i}", "harm", harm, remark=remark),
+                    person.event(f"s{i}", "tone", "yes"),
+                )
+        yield running
+
+
+def text_of(element: str) -> str:
+    return f"document.getElementById('{element}').textContent"
+
+
+async def opened(new_tab: NewTab, site: Running) -> Tab:
+    tab = await new_tab(f"{site.address}/lead#{site.link('lead')}", "lead")
+    await tab.sees(READY)
+    return tab
+
+
+def adjudications(site: Running) -> dict[str, Any]:
+    given = site.server.reading.given(ADJUDICATED)
+    return {one.screen: (one.field, one.label, one.reason, one.remark) for one in given}
+
+
+def test_the_lead_sees_how_far_everybody_is(browser: Browser, site: Running) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        assert await tab.value("location.hash") == ""
+        rows = await tab.value(
+            "[...document.querySelectorAll('#people tbody tr')].map(r => r.innerText.split(/\\s+/))"
+        )
+        assert [row[-5:-3] for row in rows] == [["8", "9"], ["0", "9"], ["8", "9"]]
+        assert "0 of 8" in await tab.value(text_of("tiles"))  # ben has done none
+        assert "0.57 [" in await tab.value(text_of("agreed"))  # 4 of 7 pairs of the main round
+        drawn = await tab.value("document.querySelectorAll('#agreed g.main line').length")
+        assert drawn == 3  # the α of the tone, which never differs, is undefined
+        told = await tab.value("document.querySelector('#uses svg').getAttribute('aria-label')")
+        assert told == "ann: yes 63 %, no 38 %"
+        assert "at the end of all labels" in await tab.value(text_of("looks"))
+        assert not tab.complaints()
+
+    browser.run(visit)
+
+
+def test_hostile_names_and_texts_are_shown_and_never_run(browser: Browser, site: Running) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        for place in ("people", "uses", "case", "said"):
+            assert HOSTILE in await tab.value(text_of(place)), place
+        assert await tab.value("document.body.dataset.ran") is None
+        assert await tab.value("document.querySelectorAll('main img').length") == 0
+        assert {url.split("/")[2] for url in tab.requests()} == {site.address.split("/")[2]}
+
+    browser.run(visit)
+
+
+def test_disagreements_are_settled_by_keyboard_and_hide_names(
+    browser: Browser, site: Running
+) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        await tab.value("document.querySelector(\"a[href='#disagreements']\").focus()")
+        await tab.press("Enter")
+        await tab.sees("document.activeElement.id", "case")
+        assert await tab.value(text_of("where")) == "1 of 3, 3 to settle"
+        assert "ann" not in (await tab.value(text_of("case"))).replace("annotators", "")
+        await tab.press("Enter")  # nothing is chosen
+        await tab.sees(text_of("warning"), "Choose a label, and why the annotators differ.")
+        await tab.press("2")
+        await tab.press("g")
+        await tab.press("Enter")
+        await tab.sees(text_of("where"), "2 of 3, 2 to settle")
+        assert adjudications(site) == {"s2": ("harm", "no", "guideline gap", "")}
+        await tab.press("1")
+        await tab.press("s")
+        await tab.press("ArrowLeft")  # what is not saved is not kept
+        checked = "[...document.querySelectorAll('#case :checked')].map(e => e.value)"
+        assert await tab.value(checked) == ["no", "guideline gap"]
+        assert not tab.complaints()
+
+    browser.run(visit)
+    assert len(site.server.reading.given("ann")) == 16  # the originals stay
+
+
+def test_figures_are_read_again_and_what_is_typed_stays(browser: Browser, site: Running) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        await tab.value("document.querySelector('#case textarea').value = 'half a tho'")
+        before = len(tab.requests())
+        await tab.value("document.dispatchEvent(new Event('visibilitychange'))")
+        await tab.sees("document.querySelector('#case textarea').value", "half a tho")
+        await tab.value("new Promise(done => setTimeout(done, 300))")
+        assert [url.rsplit("/", 1)[1] for url in tab.requests()[before:]] == ["lead"]
+
+    browser.run(visit)
+
+
+def test_annotators_get_no_figures(browser: Browser, site: Running) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await new_tab(f"{site.address}/#{site.link('ben')}", "ben")
+        await tab.sees("document.getElementById('title').textContent !== 'Labels'")
+        await tab.open(f"{site.address}/lead")
+        await tab.sees(f"{text_of('told')}.startsWith('You are signed out')")
+        assert await tab.value("document.getElementById('all').hidden")
+
+    browser.run(visit)
+
+
+@needs_axe
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (375, "dark")])
+def test_everybody_can_use_it(browser: Browser, site: Running, width: int, scheme: str) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        await tab.scheme(scheme)
+        await tab.screen(width)
+        await tab.value("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert await tab.axe() == []
+        assert await tab.value("document.documentElement.scrollWidth") <= width
+
+    browser.run(visit)
