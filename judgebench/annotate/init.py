@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any
 from judgebench.annotate import design
 from judgebench.annotate.build import Built, asked_of, build, item_of, secret_of
 from judgebench.annotate.config import Setup, load_setup
+from judgebench.annotate.export import key_of
 from judgebench.annotate.folder import KEY, LEAD, SERVED, link_of, open_store
-from judgebench.annotate.key import Key, read_key
+from judgebench.annotate.key import Key
 from judgebench.annotate.store import Store
 from judgebench.data.cells import mark_forbidden
 from judgebench.errors import Problem, SetupError
@@ -143,9 +144,9 @@ def _write_key(folder: Path, key: Key) -> None:
 
 def _renew(setup: Setup, folder: Path) -> Made:
     """The study with its items as they are now."""
-    known = read_key(folder / KEY)
     with open_store(folder) as store:
         _check_fixed(setup, store)
+        known = key_of(store)
         key, built = named_screens(setup, known)
         now, before = store.screens, _counting(store)
         put = [
@@ -166,9 +167,10 @@ def _renew(setup: Setup, folder: Path) -> Made:
             orders[name] += design.order(new, strata, name, seed)
         _write_key(folder, key)
         store.assign(orders)  # before the new version, so that no item of it is nobody's
-        if put or gone:
+        said = {k: v for k, v in _meta(setup, key).items() if k in ("guidelines", "rubric")}
+        if put or gone or any(store.meta[name] != value for name, value in said.items()):
+            store.set(**said)
             store.put(put, first, gone)
-        store.set(**{k: v for k, v in _meta(setup, key).items() if k in ("guidelines", "rubric")})
         fresh = sum(screen.id not in known.screens for screen in put)
         facts = (
             f"version {store.version}: {len(built) - len(put)} items unchanged, "
@@ -200,13 +202,13 @@ def _counting(store: Store) -> int:
     return sum(given.label is not None and bool(given.field) for given in store.given())
 
 
-def _given(orders: Mapping[str, Iterable[str]], first: Iterable[str]) -> dict[str, list[str]]:
-    """Who has each screen that is not for everybody."""
+def _given(orders: Mapping[str, Iterable[str]], first: Set[str]) -> dict[str, list[str]]:
+    """Who has each screen but the `first` ones, which are for everybody."""
     found = defaultdict[str, list[str]](list)
     for name, screens in orders.items():
-        for screen in screens:
+        for screen in (screen for screen in screens if screen not in first):
             found[screen].append(name)
-    return {screen: names for screen, names in found.items() if screen not in {*first}}
+    return found
 
 
 def reassign(study: str | Path, name: str) -> Made:

@@ -276,6 +276,28 @@ def test_somebody_who_joins_gets_calibration_and_new_items(tmp_path: Path) -> No
         assert [sum(name in of for of in given) for name in fresh] == [2] * 6
 
 
+def test_other_guidelines_are_a_new_version(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    (tmp_path / "in" / "guide.md").write_text("Be *fair*.", "utf-8")
+    file = study_file(tmp_path / "in", guidelines="guide.md")
+    assert "version 2: 12 items unchanged" in repr(init(file, study, new_version=True))
+    assert "version 2: 12 items unchanged" in repr(init(file, study, new_version=True))
+    with open_store(study) as store:
+        assert store.meta["guidelines"] == "Be *fair*."
+
+
+def test_the_key_of_another_study_is_refused(tmp_path: Path) -> None:
+    study, other = begun(tmp_path), begun(tmp_path / "b", seed=5)
+    (study / "key.json").write_bytes((other / "key.json").read_bytes())
+    with pytest.raises(jb.SetupError, match=r"key\.json: study: is the key of another study"):
+        init(study_file(tmp_path / "in"), study, new_version=True)
+    (study / "key.json").unlink()
+    with pytest.raises(jb.SetupError, match="the key of the study cannot be read"):
+        init(study_file(tmp_path / "in"), study, new_version=True)
+    with pytest.raises(jb.SetupError, match="no such file"):
+        init(study_file(tmp_path / "in"), tmp_path / "nothing", new_version=True)
+
+
 def test_what_figures_rest_on_cannot_change(tmp_path: Path) -> None:
     study = begun(tmp_path)
     file = change(tmp_path, per_item=3, looks=[5], annotators=["ann", "ben"])
