@@ -117,15 +117,16 @@ class Server:
             if refused.wait:
                 answer.headers["Retry-After"] = str(math.ceil(refused.wait))
             return answer
+        except web.HTTPRequestEntityTooLarge:
+            return _error(413, "The request is too large.")
         except web.HTTPException as error:
-            large = error.status == 413
-            text = "The request is too large." if large else "There is nothing here."
-            return _error(error.status, text)
+            return _error(error.status, "There is nothing here.")
         except (ConnectionError, web.RequestPayloadError):
             return _error(400, "The request broke off.")
         except Exception as error:
             where = "".join(traceback.format_tb(error.__traceback__))
-            print(f"{type(error).__name__} in {request.path}\n{where}", file=sys.stderr, flush=True)
+            what = f"{type(error).__name__} in {request.rel_url.raw_path}"
+            print(what, where, sep="\n", file=sys.stderr, flush=True)
             if isinstance(error, sqlite3.OperationalError):
                 return _error(503, "Nothing could be saved just now: try again.")
             return _error(500, "Something failed here. The study lead finds more in the log.")
@@ -330,34 +331,25 @@ def serve(
         site = Site.at(host, bound.getsockname()[1], context is not None, proxy)
         with closing(Server(served_file(study), site)) as server:
             server.writing.set(address=site.address)
-            started = [_said(server, study)]
-            if open_lead:
-                started.append(link_of(server.writing, LEAD))
+            said = _said(server, study)
+            link = link_of(server.writing, LEAD) if open_lead else ""
             with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=new_event_loop) as runner:
-                runner.run(_until_stopped(server, bound, context, *started))
+                runner.run(_until_interrupted(server, bound, context, said, link))
     print("Stopped. All labels that were acknowledged are kept.", flush=True)
 
 
-async def _until_stopped(
-    server: Server, bound: socket.socket, tls: ssl.SSLContext | None, said: str, link: str = ""
+async def _until_interrupted(
+    server: Server, bound: socket.socket, tls: ssl.SSLContext | None, said: str, link: str
 ) -> None:
-    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def stop() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_DFL)
-        print("Finishing what is being saved. Ctrl-C again stops at once.", flush=True)
-        stopped.set()
-
-    with suppress(NotImplementedError):  # Windows, where Ctrl-C cancels this function
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop)
     async with running(server, bound, tls):
         print(said, flush=True)
         if link and not await asyncio.to_thread(webbrowser.open, link):
             print(f"No browser can be opened here. The lead's page: {link}", flush=True)
-        await stopped.wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            print("Finishing what is being saved. Ctrl-C again stops at once.", flush=True)
 
 
 def _tls(certificate: Path, key: Path | None) -> ssl.SSLContext:
