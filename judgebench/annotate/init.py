@@ -19,7 +19,7 @@ from judgebench.annotate.folder import KEY, LEAD, SERVED, link_of, open_store
 from judgebench.annotate.key import Key
 from judgebench.annotate.store import Store
 from judgebench.data.cells import mark_forbidden
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, some
 from judgebench.files import to_bytes, write_atomically
 from judgebench.records import content_hash
 from judgebench.report.words import counted
@@ -230,5 +230,5 @@ def reassign(study: str | Path, name: str) -> Made:
         store.set(left=sorted(left))
         store.assign(orders)
     facts = [f"{other}: {n} more" for other, n in Counter(moved.values()).items()]
-    facts += [f"nobody: {counted(len(nobody), 'item')} that everybody else has"] if nobody else []
+    facts += [f"nobody: {len(nobody)}, which all others have: {some(nobody)}"] if nobody else []
     return Made(Path(study), tuple(facts or [f"{name} has nothing that is not begun"]), {})

@@ -334,7 +334,7 @@ def test_items_of_somebody_who_leaves_go_to_others(tmp_path: Path) -> None:
 
 def test_items_that_everybody_else_has_stay(tmp_path: Path) -> None:
     study = begun(tmp_path, per_item=3)
-    assert "nobody: 12 items that everybody else has" in repr(reassign(study, "ben"))
+    assert "nobody: 12, which all others have: s0" in repr(reassign(study, "ben"))
     with open_store(study) as store:
         assert len(store.assigned("ben")) == 12
     with pytest.raises(jb.SetupError, match="dot: is not among the annotators; allowed: ann, ben"):
