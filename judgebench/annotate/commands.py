@@ -135,14 +135,13 @@ def revoke(study: StudyFolder, name: Person) -> None:
 def export(
     study: StudyFolder,
     to: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Default: labels.csv or the like in STUDY."),
+        Path | None, typer.Option(metavar="FILE", help="Default: labels.csv or the like in STUDY.")
     ] = None,
     calibration: Annotated[
-        bool, typer.Option("--calibration", help="Also labels of the calibration round.")
+        bool, typer.Option("--calibration", help="Also the calibration round.")
     ] = False,
     events: Annotated[
-        bool, typer.Option("--events", help="Instead, the log of every event, for an archive.")
+        bool, typer.Option("--events", help="Instead, the log of every event.")
     ] = False,
 ) -> None:
     """Write the labels that count now as a table, also while the study is served."""

@@ -22,7 +22,6 @@ from judgebench.store.verdict_file import disk_errors
 Row = dict[str, str]
 _IN_COLUMNS = ("preference", "criteria", "review")  # a column for each metric
 _FILES = {"ranking": "ranks.csv", "review": "decisions.csv"}  # else labels.csv
-_NEXT = {"ranking": "Next: judgebench rank suitability {}", "review": "Only accepted texts go on."}
 _NAMES = {  # of columns, for the readers of these tables; "" leaves one out
     "ranking": {"annotator": "expert", "label": "rank", "metric": ""},
     "review": {"review": "decision"},
@@ -33,11 +32,10 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash).
 
     Preferences (`model_a`, `model_b`), criteria (`criterion`) and reviews (`decision`, `reason`)
-    have a column for each metric. A ranking gives `task`, `item_id`, `expert`, `system` and `rank`
-    of what somebody ranked whole. A blank label is "cannot tell". Labels on a screen that is not
-    done, or was skipped later, count too; labels that were taken back or are of what is no longer
-    asked do not. The lead's are those of `adjudicated`. Raises SetupError where there is no study,
-    or no key of it.
+    have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what
+    somebody ranked whole. A blank is "cannot tell". Labels on a screen that is not done or skipped
+    count; what was taken back or is no longer asked does not. The lead's are of `adjudicated`.
+    Raises SetupError where there is no study, or no key of it.
     """
     with snapshot(study) as store:
         return _rows(store, key_of(store), calibration)
@@ -125,10 +123,8 @@ def export(
         now = {(one.annotator, one.screen, one.field) for one in store.given()}
         sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
         ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}
-    gone = {
-        "of the calibration round (--calibration)": first,
-        "of what has changed": len(ever - now),
-    }
+    why = "of the calibration round (--calibration)"
+    gone = {why: first, "of what has changed": len(ever - now)}
     left_out = [f"left out: {counted(n, 'label')} {why}" for why, n in gone.items() if n]
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
@@ -141,8 +137,12 @@ def export(
         write_atomically(file, content)
     if events:
         return [f"{file}: {counted(len(rows), 'event')}"]
-    then = _NEXT.get(key.task, "Next: name it under `data` of a bench.yaml, beside the answers")
-    return [f"{file}: {counted(len(rows), 'row')}", *left_out, then.format(file)]
+    data = "Next: name it under `data` of a bench.yaml, beside the answers"
+    then = {
+        "ranking": f"Next: judgebench rank suitability {file}",
+        "review": "Next: keep what is accepted",
+    }
+    return [f"{file}: {counted(len(rows), 'row')}", *left_out, then.get(key.task, data)]
 
 
 def _table(rows: Sequence[Row], key: Key) -> bytes:
