@@ -81,12 +81,17 @@ const stopwatch = () => {
 
 (() => {
   const [WHOLE, SKIP, PART, CANNOT_TELL] = ["", "skip", "part", ""];
+  const WHO = "judgebench annotator";
   const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
   const watch = stopwatch();
   const screens = new Map(); // by id, what is known of an item: screen, hash, labels, remark
   const touched = new Map(); // by id, how often its labels changed here: an older answer is dropped
   const undoable = [];
+  const forgetUndo = (id) => {
+    const left = undoable.filter((one) => one.id !== id);
+    undoable.splice(0, undoable.length, ...left);
+  };
   let work = null;
   let queue = null;
   let at = ""; // the item that is shown; empty: none
@@ -95,8 +100,10 @@ const stopwatch = () => {
   let [lost, why, ended, sending, wait, timer] = [false, "", false, false, 0, 0];
   let savedAt = "";
   let prompted = 0;
+  let changes = 0;
+  let loading = false; // what is pressed meanwhile would label the item before
 
-  const touch = (id) => touched.set(id, (touched.get(id) || 0) + 1);
+  const touch = (id) => touched.set(id, ++changes);
   const item = (id = at) => work.items.find((one) => one.id === id);
   const place = (id = at) => work.items.findIndex((one) => one.id === id);
   const say = (text) => {
@@ -108,7 +115,8 @@ const stopwatch = () => {
   // --- an item and its labels --------------------------------------------------------------------
   const asked = (own) =>
     own.screen.fields.filter((f) => !f.when || own.labels[f.when[0]] === f.when[1]);
-  const open = (own) => asked(own).filter((f) => f.part === own.screen.revealed);
+  const open = (own) =>
+    own.closed ? [] : asked(own).filter((f) => f.part === own.screen.revealed);
   const missing = (own) => open(own).filter((f) => f.required && own.labels[f.key] == null);
   const partsLeft = (own) => own.screen.parts - 1 - own.screen.revealed;
   const stateOf = (own) => {
@@ -120,7 +128,8 @@ const stopwatch = () => {
     if (event.hash !== own.hash) return;
     own.labels[event.field] = event.label;
     own.remark = event.remark;
-    item(own.screen.id).state = stateOf(own);
+    const known = item(own.screen.id);
+    if (known) known.state = stateOf(own);
   };
   const load = async (id) => {
     const before = touched.get(id);
@@ -173,8 +182,16 @@ const stopwatch = () => {
     say("Undone.");
   };
 
-  const alone = (act) =>
-    navigator.locks ? navigator.locks.request(`judgebench ${work.annotator}`, act) : act();
+  // One tab at a time sends or signs in: what one person said is never sent with the session of
+  // another, who uses the same browser.
+  const alone = (act) => (navigator.locks ? navigator.locks.request("judgebench", act) : act());
+  const isMine = () => {
+    try {
+      return [null, work.annotator].includes(localStorage.getItem(WHO));
+    } catch {
+      return true;
+    }
+  };
   const sendBatch = async (most) => {
     const batch = queue.entries().slice(0, most);
     let reply;
@@ -194,7 +211,9 @@ const stopwatch = () => {
       touch(event.screen);
       if (reply.saved.includes(event.client_id)) savedAt = reply.at;
     }
-    if (refused.size) await refuse(batch.map(([, e]) => e).filter((e) => refused.has(e.client_id)), refused);
+    const sent = batch.map(([, event]) => event);
+    if (refused.size) await refuse(sent.filter((e) => refused.has(e.client_id)), refused);
+    if (sent.some((e) => e.field === PART && e.screen === at)) await showPart(at);
     return most;
   };
   const refuse = async (events, reasons) => {
@@ -204,7 +223,7 @@ const stopwatch = () => {
     $("refused").hidden = false;
     for (const id of new Set(events.map((event) => event.screen))) {
       screens.delete(id);
-      for (let i = undoable.length; i--; ) if (undoable[i].id === id) undoable.splice(i, 1);
+      forgetUndo(id);
       if (id === at) await load(id).then(build, () => {});
     }
   };
@@ -214,14 +233,15 @@ const stopwatch = () => {
     clearTimeout(timer);
     try {
       await alone(async () => {
-        for (let most = 50; queue.size() && !ended; ) {
+        for (let most = 50; queue.size() && !ended && isMine(); ) {
           most = await sendBatch(most);
           reached();
           tell();
         }
       });
       sending = false;
-      send();
+      if (isMine()) send();
+      else location.reload();
     } catch (error) {
       sending = false;
       failed(error);
@@ -233,7 +253,8 @@ const stopwatch = () => {
     clearTimeout(timer);
   };
   const failed = (error) => {
-    if (error.status === 401) return end401();
+    if (error.status === 401) return signedOut();
+    if (error.status === 404) return updateWork(); // not this person's any more
     const reason = error.status ? error.message : "";
     if (!lost) say("Not connected. You can go on: answers are kept on this device.");
     [lost, why] = [true, reason];
@@ -243,7 +264,7 @@ const stopwatch = () => {
     tell();
   };
   const retry = () => (queue.size() ? send() : refresh());
-  const end401 = () => {
+  const signedOut = () => {
     ended = true;
     const kept = queue?.size() ? ` ${count(queue.size(), "answer")} not saved yet: kept on this device, and sent once you are back.` : "";
     close("You are signed out", `Ask the study lead for a new link, and open it on this device.${kept}`);
@@ -323,7 +344,10 @@ const stopwatch = () => {
     const of = field.options.length + 1;
     const unsure = { value: CANNOT_TELL, text: "Cannot tell" };
     box.append(legend);
-    if (!field.options.length) box.append(typing(field.key, field.title));
+    if (!field.options.length) {
+      box.append(typing(field.key, field.title));
+      box.lastElementChild.required = field.required;
+    }
     const brief = field.options.every((one) => !one.about && one.text.length <= 20);
     const choices = el("div", brief && field.options.length ? "options short" : "options");
     field.options.forEach((one, n) => choices.append(option(field, one, [n + 1, of])));
@@ -384,7 +408,8 @@ const stopwatch = () => {
     if (!work) return;
     const n = queue.size();
     const time = savedAt && new Date(savedAt).toLocaleTimeString("en-GB");
-    const waits = `${why ? `Not saved (${why})` : "Not connected"}: ${count(n, "answer")} kept on this device`;
+    const kept = n ? `: ${count(n, "answer")} kept on this device` : "";
+    const waits = `${why ? `Not saved (${why})` : "Not connected"}${kept}`;
     const state = lost ? waits : n ? "Saving…" : time ? `Saved ${time}` : "Saved";
     const text = !sheet ? state : time ? `Kept in this browser ${time}` : "Kept in this browser";
     if ($("saved").textContent !== text) $("saved").textContent = text;
@@ -415,12 +440,15 @@ const stopwatch = () => {
     keepTyped();
     if (!screens.has(id)) {
       say("Loading…");
+      loading = true;
       try {
         await load(id);
       } catch (error) {
         failed(error);
         if (!ended) say("This item is not on this device yet: it needs the connection.");
         return;
+      } finally {
+        loading = false;
       }
     }
     watch.turn(id);
@@ -429,7 +457,9 @@ const stopwatch = () => {
     $("message").hidden = true;
     $("steps").hidden = $("work").hidden = false;
     for (const name of ["skip", "next"]) $(name).hidden = false;
+    const first = work.items.filter((one) => one.calibration);
     $("round").hidden = !item().calibration;
+    $("round").firstElementChild.textContent = `item ${first.indexOf(item()) + 1} of ${first.length}, labelled by everybody`;
     $("title").textContent = `Item ${place() + 1} of ${work.items.length}`;
     build();
     scrollTo(0, 0);
@@ -469,6 +499,7 @@ const stopwatch = () => {
     if (skipped)
       buttons.unshift(button("Label skipped items", () => show(of("skipped")[0].id), open ? "" : "strong"));
     if (open) buttons.unshift(button("Go on", goOn, "strong"));
+    if (sheet) buttons.unshift(button("Save as file", saveFile, open ? "" : "strong"));
     if (!total) return close("Nothing to label", "No items are assigned to you.");
     close(title, `${more}You can still change labels.`, ...buttons);
   };
@@ -477,7 +508,8 @@ const stopwatch = () => {
     for (const box of $("fields").querySelectorAll("fieldset")) {
       box.classList.toggle("at", box.dataset.key === key);
       if (!focus || box.dataset.key !== key) continue;
-      box.focus({ preventScroll: true });
+      const words = box.querySelector(":scope > textarea:required");
+      (words || box).focus({ preventScroll: true });
       box.scrollIntoView({ block: "nearest" });
     }
   };
@@ -503,21 +535,18 @@ const stopwatch = () => {
     if (!partsLeft(own)) goOn();
     else $("reveal").focus();
   };
-  const reveal = async () => {
-    const id = at;
+  // The server keeps back what comes next until it knows that this part is complete.
+  const reveal = () => {
     keepTyped();
     if (!isComplete()) return;
-    await send();
-    if (queue.size() && lost) return say("The assessment comes from the server: it needs the connection.");
-    act(id, PART, String(screens.get(id).screen.revealed + 1), { undo: true });
-    for (let i = undoable.length; i--; ) if (undoable[i].id === id) undoable.splice(i, 1);
-    for (let tries = 0; queue.size() && !lost && tries < 100; tries++)
-      await new Promise((done) => setTimeout(done, 50));
-    try {
-      await load(id);
-    } catch (error) {
-      return failed(error);
-    }
+    const own = screens.get(at);
+    own.closed = true;
+    act(at, PART, String(own.screen.revealed + 1), { undo: true });
+    forgetUndo(at);
+    if (lost) say("The assessment comes from the server: it is shown once the connection is back.");
+  };
+  const showPart = async (id) => {
+    await load(id);
     if (at !== id) return;
     build();
     activate(active);
@@ -569,7 +598,7 @@ const stopwatch = () => {
     } catch (error) {
       if (error.status !== 401) return failed(error);
     }
-    end401();
+    signedOut();
   };
   const saveFile = () => {
     keepTyped();
@@ -582,14 +611,17 @@ const stopwatch = () => {
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
   const updateWork = async () => {
+    const before = changes;
     try {
       const found = await ask("api/work");
       reached();
       if (found.annotator !== work.annotator) return location.reload();
+      if (changes !== before) return; // it may say what was so before: the next one tells
       const waiting = new Set(queue.entries().map(([, event]) => event.screen));
       for (const one of found.items) if (waiting.has(one.id)) one.state = item(one.id)?.state || one.state;
       work = found;
-      tell();
+      if (at && !item()) goOn();
+      else paint();
     } catch (error) {
       failed(error);
     }
@@ -610,23 +642,29 @@ const stopwatch = () => {
   };
   const enter = async () => {
     const token = location.hash.slice(1);
-    if (token) {
-      try {
-        const { role } = await ask("api/enter", { token });
-        if (role === "lead") return location.replace("lead");
-      } catch (error) {
-        if (!error.status || error.status === 429) throw error;
-        why = "This link was used before or is too old. ";
-      } finally {
-        if (!lost) history.replaceState(null, "", location.pathname);
-      }
+    try {
+      const { role } = token ? await ask("api/enter", { token }) : {};
+      if (role === "lead") return location.replace("lead");
+    } catch (error) {
+      if (!error.status || error.status === 429 || error.status >= 500) throw error;
+      why = "This link was used before or is too old. ";
     }
-    work = await ask("api/work");
+    if (token) history.replaceState(null, "", location.pathname);
+    const found = await ask("api/work");
+    remember(found.annotator);
+    return found;
+  };
+  const remember = (name) => {
+    try {
+      localStorage.setItem(WHO, name);
+    } catch {
+      // a browser that keeps nothing: shown as that by what comes next
+    }
   };
   const start = async () => {
     try {
-      if (sheet) work = structuredClone(sheet.work);
-      else await enter();
+      work = sheet ? structuredClone(sheet.work) : await alone(enter);
+      if (!work) return; // the lead, who goes to another page
     } catch (error) {
       if (error.status === 401 || error.status === 403)
         return close("Open your link", `${why}A link from the study lead lets you in once on each device. Ask for a new one, or make one on a device where you are signed in.`);
@@ -649,14 +687,11 @@ const stopwatch = () => {
     $("work").classList.toggle("guided", Boolean(work.guidelines));
     $("guidelines").querySelector("p").textContent = work.guidelines;
     $("guidelines").open = matchMedia("(min-width: 84rem)").matches;
-    try {
-      localStorage.setItem("judgebench annotate who", work.annotator);
-      if (sheet) for (const one of work.items) await load(one.id);
-      else for (const [, event] of queue.entries()) if (item(event.screen) && !screens.has(event.screen)) await load(event.screen);
-    } catch {
-      // shown as not kept, or as not connected, by what comes next
+    if (sheet) for (const one of work.items) await load(one.id);
+    else if (queue.size()) {
+      await send();
+      await updateWork();
     }
-    send();
     tell();
     const [next] = following();
     if (next) show(next.id);
@@ -680,13 +715,14 @@ const stopwatch = () => {
   document.addEventListener("keydown", (event) => {
     if (!work || ended || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const on = (selector) => event.target.closest?.(selector);
+    if (event.key === "Escape" && on("fieldset textarea")) return on("fieldset").focus();
     if (on("textarea, dialog") || document.querySelector("dialog[open]")) return;
     if (event.key === "Enter" && on("button, a, summary")) return;
     if (/^Arrow(Up|Down)$/.test(event.key) && on("#texts, #guidelines")) return; // these scroll
     const act = /^\d$/.test(event.key) ? () => at && digit(event.key) : keys[event.key] || keys[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
-    act();
+    if (!loading && (!event.repeat || event.key.startsWith("Arrow"))) act();
   });
   document.addEventListener("visibilitychange", () => {
     watch.turn();
@@ -698,7 +734,7 @@ const stopwatch = () => {
   addEventListener("offline", () => work && !ended && !sheet && failed(new Error("")));
   addEventListener("hashchange", () => location.hash.length > 40 && location.reload());
   addEventListener("storage", ({ key, newValue }) => {
-    if (key === "judgebench annotate who" && work && newValue !== work.annotator && !sheet) location.reload();
+    if (key === WHO && work && newValue !== work.annotator && !sheet) location.reload();
   });
   addEventListener("beforeunload", (event) => {
     if (queue?.broken() && queue.size()) event.preventDefault();

@@ -150,6 +150,33 @@ def test_two_tabs_of_one_person(browser: Browser, tmp_path: Path) -> None:
     assert kept(folder, "ann")["s1"].keys() == {"harm", "empathy", "consensus"}
 
 
+def test_people_who_share_a_browser_do_not_label_for_each_other(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            ann = await signed_in(new_tab, site, "ann", "shared")
+            await ann.offline(True)
+            await press(ann, *"11")
+            await ann.sees(f"{SAVED_TEXT}.startsWith('Not connected: 2 ')")
+            ben = await signed_in(new_tab, site, "ben", "shared")
+            await ben.press("4")
+            await ben.sees(SAVED, "Saved")
+            await ann.offline(False)
+            await ann.open(site.address)
+            await ann.sees("document.getElementById('annotator').textContent", "ben")
+            assert kept(folder, "ann") == {}
+            again = await signed_in(new_tab, site, "ann", "shared")
+            await again.sees(CHECKED, "None,Cold")
+            await ben.sees("document.getElementById('annotator').textContent", "ann")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {"s1": {"harm": "None", "empathy": "Cold"}}
+    assert kept(folder, "ben") == {"s1": {"harm": "Severe"}}
+
+
 def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_path: Path) -> None:
     folder = study(tmp_path, *(labels(f"s{n}") for n in (1, 2, 3)))
 
