@@ -108,7 +108,7 @@ const ask = async (path, body) => {
       tile(`${number(main.complete)} of ${number(main.of)}`, `items complete (${percent(main.complete, main.of)}): all their annotators are done`),
       ...(calibration.of ? [tile(`${number(calibration.complete)} of ${number(calibration.of)}`, "items of the calibration round complete")] : []),
       tile(places(value, 1), value === null ? "no item is done yet" : "minutes per item, the median"),
-      figures.end.date ? tile(day(figures.end.date), "all labels, at the pace of the past week") : tile("–", `no end in sight: ${figures.end.reason}`),
+      figures.end.date ? tile(day(figures.end.date), "all labels, at the pace of the past week") : tile("–", `${figures.end.reason.toLowerCase()}`),
     );
     const states = ["done", "begun", "skipped", "new"];
     const unsure = (one) => Object.values(one.metrics).reduce((sum, of) => sum + (of.cannot_tell || 0), 0);

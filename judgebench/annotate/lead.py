@@ -33,8 +33,8 @@ ROUNDS = ("main", "calibration")
 Place = tuple[str, str]  # a screen and a field on it
 _RANKING = "ranking"  # the task whose last label is no severe one
 _AGREEMENT = [AGREEMENT_STATISTICS[key] for key in ("alpha", "observed")]
-_KINDS = [(one, name) for name in ROUNDS for one in _AGREEMENT]
 _PEOPLE = ("Annotator", "Done", "Of", "Skipped", "Cannot tell", "Minutes per item")
+_BY = ("metric", "round")
 _RESAMPLING = Resampling(resamples=1000)
 _WEEK, _DAY = timedelta(days=7), timedelta(days=1)
 
@@ -72,18 +72,16 @@ class Collected(Shown):
     @cached_property
     def figures(self) -> Mapping[str, Any]:
         """As the function of that name."""
-        rounds = {name: self.in_round(name) for name in ROUNDS}
-        done = {name: {"of": len(own), "complete": len(own & self.complete)}
-                for name, own in rounds.items()}  # fmt: skip
+        main = self.in_round(ROUNDS[0])
         return {
             "study": self.name, "at": self.now.isoformat(timespec="seconds"),
-            "metrics": self.titles, "rounds": done,
+            "metrics": self.titles, "rounds": {name: self._far(name) for name in ROUNDS},
             "people": [self._person(who) for who in self.assigned],
             "minutes": asdict(self._minutes(self.assigned)), "end": self._end(),
-            "overlaps": list(self._overlaps(rounds["main"])),
+            "overlaps": list(self._overlaps(main)),
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [_distribution(*one) for one in self._metrics()],
-            "severe": list(self._severe(rounds["main"] & self.complete)),
+            "severe": list(self._severe(main & self.complete)),
             "words": list(self._words())[:MOST_LISTED], "reasons": list(self._reasons()),
             "looks": {"declared": self.meta.get("looks", []), "made": self.looks},
         }  # fmt: skip
@@ -107,6 +105,10 @@ class Collected(Shown):
     def in_round(self, name: str) -> set[str]:
         """The screens of that round."""
         return {s for s, one in self.stored.items() if one.calibration == (name != ROUNDS[0])}
+
+    def _far(self, name: str) -> dict[str, int]:
+        screens = self.in_round(name)
+        return {"of": len(screens), "complete": len(screens & self.complete)}
 
     def _person(self, who: str) -> dict[str, Any]:
         counts = {metric: Counter[str]() for metric in self.titles}
@@ -136,7 +138,7 @@ class Collected(Shown):
         since = (self.now - _WEEK).isoformat()
         last = (self.times[place]["last"] for place, state in of.items() if state == "done")
         if not (recent := sum(at >= since for at in last)):
-            return {"date": None, "reason": "no item was finished in the past week"}
+            return {"date": None, "reason": "No item was finished in the past week"}
         first = datetime.fromisoformat(min(row["first"] for row in self.times.values()))
         days = left / recent * min(_WEEK, max(_DAY, self.now - first)) / _DAY
         end = self.now + timedelta(days=min(days, 36_500))
@@ -205,7 +207,7 @@ class Collected(Shown):
         """How far annotators agree, metric by metric, in each round."""
         votes = [
             (name, metric, Votes(study, metric, study.humans[metric.id].made.values))
-            for name in ROUNDS
+            for name in filter(self.in_round, ROUNDS)
             for metric, study in self._metrics(self.in_round(name))
         ]
         rows = (
@@ -309,38 +311,43 @@ class Collected(Shown):
     @property
     def part(self) -> Part:
         """How far everybody is, how well people agree, and what stands out."""
-        f, find = self.figures, self.agreement.find
+        f = self.figures
         people = [
             (one["name"], *(f"{one[key]:,}" for key in ("done", "of", "skipped")),
              str(sum(of["cannot_tell"] for of in one["metrics"].values())),
              f"{one['minutes']['value']:.1f}" if one["minutes"]["n"] else DASH)
             for one in f["people"]
         ]  # fmt: skip
-        severe = {one["metric"]: f"{one['somebody']}, {one['most']}" for one in f["severe"]}
-        split = {one["metric"]: f"{one['of']:,}" for one in f["reasons"]}
+        now = next((name for name in ROUNDS if f["rounds"][name]["complete"]), ROUNDS[0])
+        severe = {one["metric"]: (str(one["somebody"]), str(one["most"])) for one in f["severe"]}
         agreed = [
-            (self.titles[m.id],
-             *(f"{find(one.key, metric=m.id, round=name):.2f}".replace(" [", "\n[")
-               for one, name in _KINDS),
-             severe.get(m.id, DASH), split.get(m.id, "0"))
-            for m, _ in self._metrics()
+            (self.titles[metric], *(f"{row.estimate:.2f}" for row in found.values()),
+             *severe.get(metric, (DASH, DASH)))
+            for (metric, name), found in self.agreement.pivot("agreement", *_BY).items()
+            if name == now
         ]  # fmt: skip
-        names = [f"{one.heading}, {name}" for one, name in _KINDS]
-        columns = ("Metric", *names, "Severe: somebody, most", "Disagreements")
+        headings = (
+            "Metric",
+            *(one.heading for one in _AGREEMENT),
+            "Severe: by somebody",
+            "by most",
+        )
         note = "In brackets: 95 % intervals, by resampling whole groups of items."
-        tables = (_table("Progress", _PEOPLE, people), _table("Agreement", columns, agreed, note))
+        agreement = _table(f"Agreement in the {now} round", headings, agreed, note)
+        tables = (_table("Progress", _PEOPLE, people), agreement)
         blocks = (Block(text=tuple(self._said()), tables=tables, on_screen=True),)
         return Part("annotate", "labels so far", self.results, blocks, screen=blocks)
 
     def _said(self) -> Iterator[str]:
         f, end = self.figures, self.figures["end"]
-        for name, far in f["rounds"].items():
-            yield f"{far['complete']:,} of {far['of']:,} items of the {name} round are complete."
+        for name in filter(self.in_round, ROUNDS):
+            done = f["rounds"][name]
+            yield f"{done['complete']:,} of {done['of']:,} items of the {name} round are complete."
         yield f"At this pace, all are by {end['date']}." if end["date"] else f"{end['reason']}."
         yield from (odd for one in f["distribution"] for odd in one["odd"])
         for one in f["reasons"]:
-            for reason, n in one["reasons"].items():
-                yield f"{self.titles[one['metric']]}: {n} of {one['of']} disagreements: {reason}."
+            settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())
+            yield f"{self.titles[one['metric']]}: {one['of']:,} disagreements{settled}."
         yield from (sentence for look in self.looks for sentence in look["said"])
 
 

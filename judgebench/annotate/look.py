@@ -34,9 +34,9 @@ def due_look(store: Store) -> Look:
     ended = bool(main) and all(state in ("done", "skipped") for state in states)
     if len(complete) <= last or not (ended or (left and left[0] <= len(complete))):
         at = f"at {left[0]:,} complete items" if left else "at the end of all labels"
-        before = f"; the last one was at {last:,}" if last else ""
-        message = f"the next one is {at}, and {len(complete):,} of {len(main):,} are complete"
-        raise SetupError(Problem(f"is not due: {message}{before}", field="look"))
+        next_one = "there is none after the end" if ended else f"the next one is {at}"
+        now_at = f"{len(complete):,} of {len(main):,} are complete, and the last was at {last:,}"
+        raise SetupError(Problem(f"is not due: {next_one}; {now_at}", field="look"))
     shares = [*(look["share"] for look in store.looks), len(complete) / len(main)]
     return Look(complete, len(main), shares)
 

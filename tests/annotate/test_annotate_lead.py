@@ -160,7 +160,7 @@ def test_without_labels_every_figure_says_why(store: Store) -> None:
     assert found["minutes"]["reason"] == "no item is done"
     assert all(one["value"] is None and one["reason"] for one in found["agreement"])
     assert found["end"] == {
-        "date": None, "reason": "no item was finished in the past week",
+        "date": None, "reason": "No item was finished in the past week",
     }  # fmt: skip
     assert disagreements(store) == []
 
@@ -171,7 +171,7 @@ def test_when_all_is_labelled_at_the_present_pace(store: Store) -> None:
     end = (last + timedelta(days=3 / 16)).date()  # 3 of 20 are left, 16 were done within a day
     assert Collected(store, last).figures["end"] == {"date": end.isoformat(), "reason": ""}
     late = Collected(store, last + timedelta(days=8)).figures["end"]
-    assert late == {"date": None, "reason": "no item was finished in the past week"}
+    assert late == {"date": None, "reason": "No item was finished in the past week"}
 
 
 def test_disagreements_hide_names_and_the_most_severe_comes_first(store: Store) -> None:
