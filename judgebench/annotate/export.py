@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from judgebench.annotate.folder import KEY, SERVED
+from judgebench.annotate.folder import KEY, served_file
 from judgebench.annotate.key import Key, Target, read_key
 from judgebench.annotate.store import Store
 from judgebench.data.spreadsheet import quoted, to_csv
@@ -44,10 +44,10 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
 def snapshot(study: Path) -> closing[Store]:
     """The study as it is now, given its folder or its file, in memory: a server that writes it is
     not disturbed, and no file is made where it lies. Raises SetupError."""
-    file = (study if study.is_file() else study / SERVED).resolve()
+    file = served_file(study).resolve()
     copy = sqlite3.connect(":memory:")
     # Without a log nobody writes it. With one, SQLite knows what of it counts, also after a kill.
-    how = "mode=ro" if file.with_name(f"{file.name}-wal").exists() else "immutable=1"
+    how = "mode=ro" + "&immutable=1" * (not file.with_name(f"{file.name}-wal").exists())
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?{how}", uri=True, timeout=30)) as source:
             source.backup(copy)

@@ -16,7 +16,7 @@ ADDRESS = "http://127.0.0.1:8765"
 
 def served_file(study: Path) -> Path:
     """The file of a study, given its folder or the file itself."""
-    return study if study.is_file() else study / SERVED
+    return study / SERVED if study.is_dir() else study
 
 
 def open_store(study: Path) -> closing[Store]:

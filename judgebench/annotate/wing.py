@@ -43,7 +43,9 @@ def _labels(path: Path) -> list[dict[str, str]]:
     from judgebench.errors import Problem, SetupError
 
     rows = label_rows(path)
-    if rows and not rows[0].keys().isdisjoint(("rank", "decision")):
+    if not rows:
+        raise SetupError(Problem("holds no label yet", str(path)))
+    if not rows[0].keys().isdisjoint(("rank", "decision")):
         message = "is no study of labels: `judgebench annotate export` writes what it holds"
         raise SetupError(Problem(message, str(path)))
     return rows

@@ -147,7 +147,7 @@ def test_a_study_without_its_own_key_gives_no_labels(tmp_path: Path) -> None:
 
 def test_other_files_are_no_study(tmp_path: Path) -> None:
     file = tmp_path / "notes.sqlite"
-    with pytest.raises(SetupError, match=r"study\.sqlite: .*unable to open"):
+    with pytest.raises(SetupError, match=r"nothing: is no annotation study: unable to open"):
         label_rows(tmp_path / "nothing")
     for content in (b"", b"no database " * 100):
         file.write_bytes(content)
@@ -375,6 +375,16 @@ def test_the_file_of_a_study_is_named_like_a_table_of_labels(tmp_path: Path) -> 
         export(tmp_path)
     table = load_data([tmp_path / "labels.csv"], RUBRIC)
     assert table.labels == again.labels
+
+
+def test_a_study_that_nobody_has_begun_says_so(tmp_path: Path) -> None:
+    made(tmp_path, screen("s1")).close()
+    file = tmp_path / "served" / "study.sqlite"
+    with pytest.raises(SetupError, match=rf"{file}: holds no label yet"):
+        load_data([file], RUBRIC)
+    with pytest.raises(SetupError, match=r"gone\.sqlite: is no annotation study: unable to open"):
+        load_data([tmp_path / "gone.sqlite"], RUBRIC)
+    assert not (tmp_path / "gone.sqlite").exists()
 
 
 def test_a_study_that_holds_no_labels_says_how_to_get_what_it_holds(tmp_path: Path) -> None:
