@@ -153,13 +153,11 @@ const ask = async (path, body) => {
   };
   const showUse = () => {
     const shade = (i, k) => `c${k < 2 ? 0 : Math.round((4 * i) / (k - 1))}`;
-    const order = figures.people.map(({ name }) => name);
     const odd = figures.distribution.flatMap((one) => one.odd);
     $("odd").replaceChildren(...odd.map((sentence) => born("p", "warn", sentence)));
     if (!odd.length) $("odd").append(el("p", "note", "Nobody uses the labels as nobody else does."));
     $("uses").replaceChildren(
       ...figures.distribution.map(({ metric, labels, people }) => {
-        people.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
         const box = el("div");
         const legend = el("ul", "legend");
         legend.append(...labels.map((label, i) => {
@@ -168,14 +166,15 @@ const ask = async (path, body) => {
           return item;
         }));
         box.append(born("h3", "", title(metric)));
-        for (const { name, counts } of people) {
+        for (const { name } of figures.people) {
+          const counts = people[name] || [];
           const line = el("div", "use");
           const parts = counts.map((n, i) => [labels[i], n, shade(i, labels.length)]);
           line.append(born("span", "", name), stack(name, parts), el("span", "", number(counts.reduce((a, b) => a + b, 0))));
           line.firstChild.title = name;
           box.append(line);
         }
-        box.append(people.length ? legend : el("p", "note", "No label yet."));
+        box.append(legend);
         return box;
       }),
     );

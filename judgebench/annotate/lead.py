@@ -90,11 +90,13 @@ class Collected(Shown):
 
     @cached_property
     def states(self) -> Mapping[str, Mapping[str, State]]:
-        """The state of each assigned screen, by person and screen."""
-        return {
-            who: {s: self.screens[s].state(self.labels.get((who, s), {})) for s in own}
-            for who, own in self.assigned.items()
-        }
+        """The state of each assigned screen, by person and screen; what somebody who left has not
+        finished is theirs no more."""
+        left, found = self.meta.get("left", ()), dict[str, dict[str, State]]()
+        for who, own in self.assigned.items():
+            states = ((s, self.screens[s].state(self.labels.get((who, s), {}))) for s in own)
+            found[who] = {s: state for s, state in states if who not in left or state == "done"}
+        return found
 
     @cached_property
     def complete(self) -> set[str]:
@@ -112,7 +114,7 @@ class Collected(Shown):
 
     def _person(self, who: str) -> dict[str, Any]:
         counts = {metric: Counter[str]() for metric in self.titles}
-        for screen in self.assigned[who]:
+        for screen in self.states[who]:
             labels = self.labels.get((who, screen), {})
             for field in self.screens[screen].asked(labels):
                 label, count = labels.get(field.key), counts[field.metric]
@@ -120,7 +122,7 @@ class Collected(Shown):
                 count["labels"] += bool(label)
                 count["cannot_tell"] += label == CANNOT_TELL
         states = Counter(self.states[who].values())
-        far = {"of": len(self.assigned[who]), **{state: states[state] for state in get_args(State)}}
+        far = {"of": len(self.states[who]), **{state: states[state] for state in get_args(State)}}
         return {"name": who, **far, "minutes": asdict(self._minutes([who])), "metrics": counts}
 
     def _minutes(self, people: Collection[str]) -> Estimate:
@@ -137,8 +139,9 @@ class Collected(Shown):
         left = sum(state in ("new", "begun") for state in of.values())
         since = (self.now - _WEEK).isoformat()
         last = (self.times[place]["last"] for place, state in of.items() if state == "done")
-        if not (recent := sum(at >= since for at in last)):
-            return {"date": None, "reason": "No item was finished in the past week"}
+        if not (recent := sum(at >= since for at in last)) or not left:
+            reason = "No item was finished in the past week" if left else "No item is left to label"
+            return {"date": None, "reason": reason}
         first = datetime.fromisoformat(min(row["first"] for row in self.times.values()))
         days = left / recent * min(_WEEK, max(_DAY, self.now - first)) / _DAY
         end = self.now + timedelta(days=min(days, 36_500))
@@ -146,7 +149,7 @@ class Collected(Shown):
 
     def _overlaps(self, screens: set[str]) -> Iterator[dict[str, Any]]:
         """How many of these items two people share, and with how many both are done."""
-        own = {who: screens.intersection(given) for who, given in self.assigned.items()}
+        own = {who: screens.intersection(states) for who, states in self.states.items()}
         done = {who: {s for s in own[who] if self.states[who][s] == "done"} for who in own}
         for a, b in combinations(own, 2):
             yield {"pair": [a, b], "done": len(done[a] & done[b]), "of": len(own[a] & own[b])}
@@ -205,14 +208,11 @@ class Collected(Shown):
     @cached_property
     def agreement(self) -> Results:
         """How far annotators agree, metric by metric, in each round."""
-        votes = [
-            (name, metric, Votes(study, metric, study.humans[metric.id].made.values))
+        rows = (
+            Row("agreement", one.key, one.formula(votes), "", metric.id, {"round": name})
             for name in filter(self.in_round, ROUNDS)
             for metric, study in self._metrics(self.in_round(name))
-        ]
-        rows = (
-            Row("agreement", one.key, one.formula(given), "", metric.id, {"round": name})
-            for name, metric, given in votes
+            for votes in [Votes(study, metric, study.humans[metric.id].made.values)]
             for one in _AGREEMENT
             if one.formula
         )
@@ -240,14 +240,11 @@ class Collected(Shown):
     # --- what annotators disagree on --------------------------------------------------------------
 
     @cached_property
-    def _adjudicated(self) -> Mapping[Place, Given]:
+    def _splits(self) -> list[tuple[Place, Metric, Sequence[int], Given | None]]:
+        """Where labels differ: the place, the metric, the labels as indices, ascending, and the
+        adjudication. First come those without one, of these the most severe."""
         lead = (one for one in self.given if one.annotator == ADJUDICATED)
-        return {(one.screen, one.field): one for one in lead if one.label is not None}
-
-    @cached_property
-    def _splits(self) -> list[tuple[tuple[bool, float, float], Place, Metric, Sequence[int]]]:
-        """Where labels differ: its turn, the place, the metric, the labels as indices, ascending.
-        First come those that wait for an adjudication, of these the most severe."""
+        settled = {(one.screen, one.field): one for one in lead if one.label is not None}
         found = []
         for metric, study in self._metrics():
             ratings, k = study.humans[metric.id].ratings, len(metric.labels)
@@ -258,9 +255,9 @@ class Collected(Shown):
                 place = screen, f"{metric.id}@{about}" if about else metric.id
                 labels = sorted(label for _, label in ratings.given(row))
                 least, worst = (severity[labels[i]] / (severity[-1] or 1) for i in (0, -1))
-                turn = (place in self._adjudicated, -worst, least - worst)
-                found.append((turn, place, metric, labels))
-        return sorted(found, key=lambda split: split[0])
+                turn = (place in settled, -worst, least - worst)
+                found.append((turn, (place, metric, labels, settled.get(place))))
+        return [split for _, split in sorted(found, key=lambda one: one[0])]
 
     def disagreements(self) -> list[dict[str, Any]]:
         """As the function of that name. Labels go from the least severe on, and remarks by the
@@ -270,8 +267,8 @@ class Collected(Shown):
             if one.remark and one.annotator != ADJUDICATED:
                 remarks[one.screen, one.field].append(one.remark)
         found = []
-        for _, (name, key), metric, labels in self._splits[:MOST_LISTED]:
-            screen, given = self.screens[name], self._adjudicated.get((name, key))
+        for (name, key), metric, labels, given in self._splits[:MOST_LISTED]:
+            screen = self.screens[name]
             shown = screen.shown_to(ADJUDICATED, self.meta.get("seed", 0), screen.parts - 1)
             asked = next(field for field in shown["fields"] if field["key"] == key)
             about = {"screen": name, "hash": screen.hash, "metric": metric.id, "field": asked}
@@ -283,13 +280,10 @@ class Collected(Shown):
 
     def _reasons(self) -> Iterator[dict[str, Any]]:
         """How many disagreements each metric has, and the reasons of those that are adjudicated."""
-        reasons = defaultdict[str, list[str]](list)
-        for _, place, metric, _ in self._splits:
-            one = self._adjudicated.get(place)
-            reasons[metric.id].append(one.reason if one else "")
-        for name in filter(reasons.__contains__, self.titles):
-            given = Counter(filter(None, reasons[name]))
-            yield {"metric": name, "of": len(reasons[name]), "reasons": given}
+        for name in self.titles:
+            if own := [given for _, metric, _, given in self._splits if metric.id == name]:
+                reasons = Counter(given.reason for given in own if given)
+                yield {"metric": name, "of": len(own), "reasons": reasons}
 
     # --- on a terminal ----------------------------------------------------------------------------
 
@@ -364,9 +358,6 @@ def _distribution(metric: Metric, study: Study) -> dict[str, Any]:
     """How often each person gave each label, in both rounds, and who uses them as nobody else."""
     humans = study.humans[metric.id]
     counts = value_counts(humans.ratings.values.T, len(metric.labels)).tolist()
-    people = [
-        {"name": who, "counts": own}
-        for who, own in zip(humans.ratings.annotators, counts, strict=True)
-    ]
+    people = dict(zip(humans.ratings.annotators, counts, strict=True))
     about = {"metric": metric.id, "labels": metric.label_texts}
     return {**about, "people": people, "odd": list(odd_uses(humans))}

@@ -46,7 +46,7 @@ def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
     targets = (one for s in screens for one in key_of(store).screens[s].values())
     kept = {tuple(sorted(target.columns.items())) for target in targets}
     columns = sorted({column for about in kept for column, _ in about})
-    rows = ({**row, "study": ""} for row in label_rows(store.path))
+    rows = label_rows(store.path)
     return [row for row in rows if tuple((c, row[c]) for c in columns if c in row) in kept]
 
 

@@ -101,6 +101,15 @@ def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
     assert json.dumps(found, allow_nan=False)
 
 
+def test_what_somebody_who_left_has_not_finished_is_waited_for_no_more(store: Store) -> None:
+    fill(store)
+    assert figures(store)["rounds"]["main"]["complete"] == 3
+    store.set(left=["cem"])  # s2 is skipped, s3 not begun
+    found = figures(store)
+    assert found["rounds"]["main"] == {"of": 6, "complete": 5}
+    assert (found["people"][2]["done"], found["people"][2]["of"]) == (2, 2)
+
+
 def test_severe_items_are_counted_among_complete_ones(store: Store) -> None:
     fill(store)
     harm, tone = figures(store)["severe"]
@@ -146,10 +155,7 @@ def test_who_labels_otherwise_is_named(store: Store) -> None:
             say(store, who, f"s{i}", {"harm": harm, "tone": "kind"})
     harm, tone = figures(store)["distribution"]
     assert harm["labels"] == ("none", "some", "grave")
-    assert harm["people"] == [
-        {"name": "ann", "counts": [30, 30, 0]}, {"name": "ben", "counts": [30, 30, 0]},
-        {"name": "cem", "counts": [0, 0, 60]},
-    ]  # fmt: skip
+    assert harm["people"] == {"ann": [30, 30, 0], "ben": [30, 30, 0], "cem": [0, 0, 60]}
     assert "Ask how cem read the labels." in " ".join(harm["odd"])
     assert not tone["odd"]
 

@@ -130,6 +130,8 @@ def test_without_declared_looks_the_only_one_is_at_the_end(store: Store) -> None
     label(store, [22], "ben")
     label(store, [23], skip=True)  # nobody can label it: this is the end
     assert due_look(store).shares == [23 / 24]
+    label(store, [SCREENS])
+    assert figures(store)["end"] == {"date": None, "reason": "No item is left to label"}
 
 
 def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
