@@ -8,7 +8,8 @@ same disk in the same run:
     bare SQLite    one connection that commits one event after the other: the disk's limit
     one by one     the same server with one save in each transaction
 
-Seconds for a save are from its first byte to the end of its answer. The repetitions alternate.
+A save takes from its first byte to the end of its answer; `cpu` is the processor time of the server
+for one save. The repetitions alternate.
 
     python benchmarks/annotate.py
 """
@@ -17,12 +18,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
@@ -39,8 +41,9 @@ PEOPLE, SAVES, FIELDS = 50, 20, 8
 OPTIONS = tuple(Option(value=label, text=label) for label in ("none", "mild", "severe"))
 NUMBERS = count(1)
 SERVE = (
-    "import sys; from pathlib import Path; from judgebench.annotate import server;"
-    "server.MOST_TOGETHER = int(sys.argv[2]); server.serve(Path(sys.argv[1]), port=0)"
+    "import sys, time; from pathlib import Path; from judgebench.annotate import server;"
+    "server.MOST_TOGETHER = int(sys.argv[2]); begin = time.process_time();"
+    "server.serve(Path(sys.argv[1]), port=0); print(time.process_time() - begin)"
 )
 TOGETHER = {"together": 500, "one by one": 1}  # saves in a transaction, at most
 LOADS = {"1,000 at once": SAVES, "50 in turn": 1}  # saves in flight for each annotator
@@ -51,6 +54,7 @@ class Round(NamedTuple):
 
     a_second: float
     seconds: list[float]
+    processor_s: float  # of the server, for one save
 
 
 def screen(name: str) -> Screen:
@@ -70,17 +74,18 @@ def make_study(folder: Path) -> Path:
     return folder
 
 
-@contextmanager
-def served(study: Path, together: int) -> Iterator[str]:
-    """The address of a server in a process of its own."""
+def measured(study: Path, together: int, in_flight: int) -> Round:
+    """One repetition with a server in a process of its own."""
     arguments = [sys.executable, "-c", SERVE, str(study), str(together)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().partition(" at ")[2].strip()
+            address = process.stdout.readline().partition(" at ")[2].strip()
+            a_second, seconds = asyncio.run(saves_of_all(study, address, in_flight))
         finally:
-            process.terminate()
-            process.stdout.read()
+            process.send_signal(signal.SIGINT)
+            told = process.stdout.read().split()
+    return Round(a_second, seconds, float(told[-1]) / len(seconds))
 
 
 def event(number: int) -> dict[str, Any]:
@@ -92,8 +97,9 @@ def event(number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def one_round(study: Path, address: str, in_flight: int) -> Round:
-    """50 annotators send 20 saves each, so many of them at once."""
+async def saves_of_all(study: Path, address: str, in_flight: int) -> tuple[float, list[float]]:
+    """50 annotators send 20 saves each, so many of them at once: saves a second, and the seconds
+    that each took."""
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
@@ -119,7 +125,7 @@ async def one_round(study: Path, address: str, in_flight: int) -> Round:
                 work += [saves(cookie, bodies) for _ in range(in_flight)]
         begin = time.perf_counter()
         await asyncio.gather(*work)
-        return Round(len(seconds) / (time.perf_counter() - begin), seconds)
+        return len(seconds) / (time.perf_counter() - begin), seconds
 
 
 def bare_commits(folder: Path, commits: int) -> float:
@@ -141,7 +147,8 @@ def show(name: str, rounds: list[Round], bare: float, one_by_one: float) -> None
     rate, p95 = median(rates), quantiles(times, n=20)[-1]
     noise = f"{rates[0]:.0f}-{rates[-1]:.0f}"
     print(f"  {name:26}{rate:8.0f}{noise:>12}{rate / bare:8.2f}{rate / one_by_one:8.2f}", end="")
-    print("".join(f"{1000 * value:9.0f}" for value in (median(times), p95, max(times))))
+    print("".join(f"{1000 * value:9.0f}" for value in (median(times), p95, max(times))), end="")
+    print(f"{1000 * median(one.processor_s for one in rounds):10.2f}")
 
 
 def main() -> None:
@@ -157,14 +164,13 @@ def main() -> None:
             bare.append(bare_commits(Path(name), 100 if asked.quick else 1000))
             for n, (load, together) in enumerate(found):
                 study = make_study(Path(name) / f"{repetition}-{n}")
-                with served(study, TOGETHER[together]) as address:
-                    one = asyncio.run(one_round(study, address, LOADS[load]))
+                one = measured(study, TOGETHER[together], LOADS[load])
                 if repetition:  # the first is to warm up
                     found[load, together].append(one)
     limit = median(bare)
     print(f"  bare SQLite: {limit:.0f} commits a second ({min(bare):.0f}-{max(bare):.0f})")
     print(f"  {'':26}{'saves/s':>8}{'min-max':>12}{'/ bare':>8}{'/ 1by1':>8}", end="")
-    print(f"{'median':>9}{'p95':>9}{'max ms':>9}")
+    print(f"{'median':>9}{'p95':>9}{'max ms':>9}{'cpu ms':>10}")
     for load, together in found:
         alone = median(one.a_second for one in found[load, "one by one"])
         show(f"{load}, {together}", found[load, together], limit, alone)

@@ -75,6 +75,7 @@ def test_numbers_of_two_reports_are_compared_key_by_key(tmp_path: Path) -> None:
         ("endpoint.py", ["--check"], r"1 at a time: +\d+ a second"),
         ("startup.py", [], r"import judgebench .* \d+\.\d"),
         ("bootstrap.py", [], r"ratio .* \d+"),
+        pytest.param("annotate.py", [], r"at once, together +\d+", marks=pytest.mark.long),
     ],
 )
 def test_a_quick_run_prints_its_ratios(script: str, arguments: list[str], row: str) -> None:
