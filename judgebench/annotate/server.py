@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -274,11 +274,8 @@ async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None
 def _page(name: str) -> Handler:
     """The handler of a page. It holds nothing of the study, so it is made once."""
     page = Path(__file__).with_name(name)
-    if page.with_suffix(".html.jinja").is_file():
-        html, policy = local_page(page, page_script(page.with_suffix(".js")), {}, connect="'self'")
-    else:
-        html, policy = "<!doctype html><title>judgebench</title>", "default-src 'none'"
-    headers: Mapping[str, str] = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
+    html, policy = local_page(page, page_script(page.with_suffix(".js")), {}, connect="'self'")
+    headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
 
     async def show(request: web.Request) -> web.Response:
         return web.Response(text=html, content_type="text/html", headers=headers)

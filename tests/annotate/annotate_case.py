@@ -145,7 +145,8 @@ class Running:
     """A server that runs in this process."""
 
     server: Server
-    tls: ssl.SSLContext | None = None
+    tls: ssl.SSLContext | None
+    port: int
 
     @property
     def address(self) -> str:
@@ -173,11 +174,11 @@ class Running:
 @contextmanager
 def served(
     study: Path, tls: ssl.SSLContext | None = None, trust: ssl.SSLContext | None = None,
-    port: int = 0,
+    port: int = 0, proxy: str = "",
 ) -> Iterator[Running]:  # fmt: skip
     """The study's server in a thread of its own. Only the study's SQLite file is named to it."""
     with listening("127.0.0.1", port) as bound:
-        site = Site.at("127.0.0.1", bound.getsockname()[1], tls is not None)
+        site = Site.at("127.0.0.1", bound.getsockname()[1], tls is not None, proxy)
         with closing(Server(study / SERVED, site)) as server:
             loop, ready, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
 
@@ -190,7 +191,7 @@ def served(
             thread.start()
             try:
                 assert ready.wait(20)
-                yield Running(server, trust)
+                yield Running(server, trust, bound.getsockname()[1])
             finally:
                 loop.call_soon_threadsafe(stop.set)
                 thread.join(20)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from annotate_case import Running, plain, served, small_study
+from annotate_case import Person, Reply, Running, plain, served, small_study
 
 from judgebench.annotate import lead as lead_figures
 from judgebench.annotate import server
@@ -356,6 +356,36 @@ def test_an_unexpected_error_says_nothing_of_what_it_met(
     assert ann.save(event)["saved"] == [event["client_id"]]
 
 
+def test_what_is_no_http_is_refused_and_not_logged(
+    site: Running, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for sent in (b"secret\r\n\r\n", b"GET / HTTP/1.1\r\nCookie: secret\r\nsecret\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", site.port), timeout=20) as connection:
+            connection.sendall(sent)
+            answer = connection.makefile("rb").read()
+        assert answer.startswith((b"HTTP/1.0 400", b"HTTP/1.1 400"))
+    assert "secret" not in capfd.readouterr().err
+
+
+def test_behind_a_proxy_its_host_and_the_address_it_adds_count(tmp_path: Path) -> None:
+    with served(small_study(tmp_path), proxy="https://label.example.org") as site:
+        here = Person(f"http://127.0.0.1:{site.port}")
+        own = {"Host": "label.example.org", "Origin": "https://label.example.org"}
+
+        def enters(token: str, forwarded: str) -> Reply:
+            headers = {**own, "X-Forwarded-For": forwarded}
+            return here.asks("POST", "/api/enter", {"token": token}, headers)
+
+        assert here.asks("GET", "/").status == 403
+        guesses = [enters("x", f"10.0.0.{n}, 192.0.2.1").status for n in range(40)]
+        assert guesses[-1] == 429  # what a client says of itself does not count
+        reply = enters(site.link("ann"), "192.0.2.2")
+        assert reply.status == 200
+        assert "__Host-judgebench-443-annotator" in here.cookies
+        assert "Secure" in reply.headers["Set-Cookie"]
+        assert here.asks("GET", "/api/work", headers={"Host": own["Host"]}).status == 200
+
+
 # --- pages ------------------------------------------------------------------------------------
 
 
@@ -370,6 +400,7 @@ def test_a_page_may_use_its_own_script_and_style_and_nothing_else(site: Running,
     assert policy["default-src"] == "'none'"
     assert policy["frame-ancestors"] == "'none'"
     for kind in ("script", "style"):
+        assert f"<{kind}" in reply.value
         for code in re.findall(rf"<{kind}>(.*?)</{kind}>", reply.value, re.DOTALL):
             digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
             assert f"'sha256-{digest}'" in policy[f"{kind}-src"].split()
