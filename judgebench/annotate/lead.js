@@ -14,6 +14,8 @@ const ask = async (path, body) => {
 
 (() => {
   const EVERY_MS = 30000;
+  const SOON_MS = 6000; // the server computes figures anew after 5 seconds at the earliest
+  let soon = 0;
   const REASONS = { a: "ambiguous", g: "guideline gap", s: "slip", e: "genuine" };
   const ABOUT = {
     ambiguous: "the item can be read both ways", "guideline gap": "the guidelines do not say",
@@ -317,7 +319,8 @@ const ask = async (path, body) => {
       showCase(after < 0 ? cases.findIndex((other) => !other.adjudication) : after);
       $("case").focus({ preventScroll: true });
       $("disagreements").scrollIntoView({ block: "nearest" });
-      refresh();
+      clearTimeout(soon);
+      soon = setTimeout(refresh, SOON_MS);
     } catch (error) {
       if ($("settle")) $("settle").disabled = false;
       failed(error, "This was not saved: ");
