@@ -87,11 +87,7 @@ const stopwatch = () => {
   const watch = stopwatch();
   const screens = new Map(); // by id, what is known of an item: screen, hash, labels, remark
   const touched = new Map(); // by id, how often its labels changed here: an older answer is dropped
-  const undoable = [];
-  const forgetUndo = (id) => {
-    const left = undoable.filter((one) => one.id !== id);
-    undoable.splice(0, undoable.length, ...left);
-  };
+  let undoable = [];
   let work = null;
   let queue = null;
   let at = ""; // the item that is shown; empty: none
@@ -137,7 +133,6 @@ const stopwatch = () => {
     reached();
     if (touched.get(id) !== before && screens.has(id)) return;
     const own = { labels: {}, remark: "", ...found };
-    if (own.labels[WHOLE] === undefined && item(id).state === SKIP + "ped") own.labels[WHOLE] = SKIP;
     screens.set(id, own);
     for (const [, event] of queue.entries()) if (event.screen === id) apply(own, event);
   };
@@ -185,11 +180,12 @@ const stopwatch = () => {
   // One tab at a time sends or signs in: what one person said is never sent with the session of
   // another, who uses the same browser.
   const alone = (act) => (navigator.locks ? navigator.locks.request("judgebench", act) : act());
-  const isMine = () => {
+  const isMine = (name = "") => {
     try {
-      return [null, work.annotator].includes(localStorage.getItem(WHO));
+      if (name) localStorage.setItem(WHO, name);
+      return [null, work?.annotator].includes(localStorage.getItem(WHO));
     } catch {
-      return true;
+      return true; // a browser that keeps nothing, for nobody
     }
   };
   const sendBatch = async (most) => {
@@ -219,12 +215,12 @@ const stopwatch = () => {
   const refuse = async (events, reasons) => {
     const told = [...new Set(reasons.values())].join("; ");
     $("refused").firstElementChild.textContent =
-      `${count(events.length, "label")} could not be saved: ${told}. Items are shown as they are saved.`;
+      `${count(events.length, "label")} not saved: ${told}. You see what is saved.`;
     $("refused").hidden = false;
     for (const id of new Set(events.map((event) => event.screen))) {
-      screens.delete(id);
-      forgetUndo(id);
-      if (id === at) await load(id).then(build, () => {});
+      undoable = undoable.filter((one) => one.id !== id);
+      if (id === at) await load(id).then(build, failed);
+      else screens.delete(id);
     }
   };
   const send = async () => {
@@ -266,14 +262,16 @@ const stopwatch = () => {
   const retry = () => (queue.size() ? send() : refresh());
   const signedOut = () => {
     ended = true;
-    const kept = queue?.size() ? ` ${count(queue.size(), "answer")} not saved yet: kept on this device, and sent once you are back.` : "";
-    close("You are signed out", `Ask the study lead for a new link, and open it on this device.${kept}`);
+    const n = queue?.size();
+    const kept = n ? ` ${count(n, "answer")} kept here: they are sent once you are back.` : "";
+    close("You are signed out", `Ask the study lead for a new link and open it here.${kept}`);
   };
 
   // --- what is shown -----------------------------------------------------------------------------
   const close = (title, text, ...buttons) => {
     watch.turn("");
     at = "";
+    for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
     $("work").hidden = $("round").hidden = true;
     $("steps").hidden = !work || ended;
     $("tools").hidden = $("far").hidden = !work || ended;
@@ -361,7 +359,8 @@ const stopwatch = () => {
     const { screen } = own;
     const headed = (section) => {
       const box = el("div", "box");
-      const text = section.text.trim() ? born("p", "text", section.text) : el("p", "empty", "(no text)");
+      const blank = !section.text.trim();
+      const text = blank ? el("p", "empty", "(no text)") : born("p", "text", section.text);
       box.append(born("h2", "", section.heading), text);
       return box;
     };
@@ -371,7 +370,8 @@ const stopwatch = () => {
       const box = el("div", "reveal");
       const go = button("Show the assessment", reveal, "strong");
       go.id = "reveal";
-      const warning = el("p", "", "Next comes the assessment. Once you have seen it, your labels above can no longer be changed.");
+      const told = "Once you have seen the assessment, your labels above can no longer be changed.";
+      const warning = el("p", "", told);
       warning.id = "warning";
       go.setAttribute("aria-describedby", warning.id);
       go.append(" ", el("kbd", "", "Enter"));
@@ -459,7 +459,8 @@ const stopwatch = () => {
     for (const name of ["skip", "next"]) $(name).hidden = false;
     const first = work.items.filter((one) => one.calibration);
     $("round").hidden = !item().calibration;
-    $("round").firstElementChild.textContent = `item ${first.indexOf(item()) + 1} of ${first.length}, labelled by everybody`;
+    $("round").firstElementChild.textContent =
+      `item ${first.indexOf(item()) + 1} of ${first.length}, labelled by everybody`;
     $("title").textContent = `Item ${place() + 1} of ${work.items.length}`;
     build();
     scrollTo(0, 0);
@@ -472,7 +473,8 @@ const stopwatch = () => {
     const after = place() + 1;
     const order = [...work.items.slice(after), ...work.items.slice(0, Math.max(0, after - 1))];
     const found = order.filter((one) => one.state === "new" || one.state === "begun");
-    return found.length || !again ? found : work.items.slice(after).filter((one) => one.state === "skipped");
+    if (found.length || !again) return found;
+    return work.items.slice(after).filter((one) => one.state === "skipped");
   };
   const goOn = async () => {
     const [next] = following();
@@ -487,21 +489,28 @@ const stopwatch = () => {
   };
   const finish = () => {
     keepTyped();
-    const of = (state) => work.items.filter((one) => one.state === state);
-    const [total, skipped] = [work.items.length, of("skipped").length];
-    const open = of("new").length + of("begun").length;
-    again = skipped > 0;
-    const all = !open && !skipped;
-    const last = sheet ? "Now save your labels as a file, and send it to the study lead. " : "";
-    const title = all ? `All ${count(total, "item")} ${total === 1 ? "is" : "are"} labelled. Thank you.` : `${of("done").length} of ${count(total, "item")} labelled`;
-    const more = `${open ? `${count(open, "item")} open. ` : last}${skipped ? `${count(skipped, "item")} skipped. ` : ""}`;
-    const buttons = [button("Show all items", openList)];
-    if (skipped)
-      buttons.unshift(button("Label skipped items", () => show(of("skipped")[0].id), open ? "" : "strong"));
-    if (open) buttons.unshift(button("Go on", goOn, "strong"));
-    if (sheet) buttons.unshift(button("Save as file", saveFile, open ? "" : "strong"));
+    const of = (...states) => work.items.filter((one) => states.includes(one.state));
+    const [open, skipped, total] = [of("new", "begun"), of("skipped"), work.items.length];
+    again = skipped.length > 0;
     if (!total) return close("Nothing to label", "No items are assigned to you.");
-    close(title, `${more}You can still change labels.`, ...buttons);
+    const all = open.length + skipped.length === 0;
+    const labelled = `${count(total, "item")} ${total === 1 ? "is" : "are"} labelled. Thank you.`;
+    const part = `${of("done").length} of ${count(total, "item")} labelled`;
+    const text = [
+      open.length ? `${count(open.length, "item")} open.` : "",
+      skipped.length ? `${count(skipped.length, "item")} skipped.` : "",
+      sheet && !open.length ? "Now save your labels as a file, and send it to the study lead." : "",
+      "You can still change labels.",
+    ];
+    const ways = [
+      [open.length, "Go on", goOn],
+      [skipped.length, "Label skipped items", () => show(skipped[0].id)],
+      [sheet, "Save as file", saveFile],
+      [true, "Show all items", openList],
+    ].filter(([offered]) => offered);
+    const buttons = ways.map(([, name, act], n) => button(name, act, n || all ? "" : "strong"));
+    if (sheet && all) buttons[0].className = "strong";
+    close(all ? `All ${labelled}` : part, text.filter(Boolean).join(" "), ...buttons);
   };
   const activate = (key, focus = true) => {
     active = key;
@@ -542,7 +551,7 @@ const stopwatch = () => {
     const own = screens.get(at);
     own.closed = true;
     act(at, PART, String(own.screen.revealed + 1), { undo: true });
-    forgetUndo(at);
+    undoable = undoable.filter((one) => one.id !== at);
     if (lost) say("The assessment comes from the server: it is shown once the connection is back.");
   };
   const showPart = async (id) => {
@@ -618,7 +627,8 @@ const stopwatch = () => {
       if (found.annotator !== work.annotator) return location.reload();
       if (changes !== before) return; // it may say what was so before: the next one tells
       const waiting = new Set(queue.entries().map(([, event]) => event.screen));
-      for (const one of found.items) if (waiting.has(one.id)) one.state = item(one.id)?.state || one.state;
+      for (const one of found.items)
+        if (waiting.has(one.id)) one.state = item(one.id)?.state || one.state;
       work = found;
       if (at && !item()) goOn();
       else paint();
@@ -631,13 +641,11 @@ const stopwatch = () => {
     if (sheet || ended || !work) return;
     await updateWork();
     if (!at || lost || ended) return;
-    const { hash } = screens.get(at);
-    const revealed = screens.get(at).screen.revealed;
-    const id = at;
+    const [id, before] = [at, screens.get(at)];
     await load(id).catch(failed);
     if (id !== at) return;
     const now = screens.get(id);
-    if (now.hash !== hash || now.screen.revealed !== revealed) build();
+    if (now.hash !== before.hash || now.screen.revealed !== before.screen.revealed) build();
     else paint();
   };
   const enter = async () => {
@@ -651,24 +659,20 @@ const stopwatch = () => {
     }
     if (token) history.replaceState(null, "", location.pathname);
     const found = await ask("api/work");
-    remember(found.annotator);
+    isMine(found.annotator);
     return found;
-  };
-  const remember = (name) => {
-    try {
-      localStorage.setItem(WHO, name);
-    } catch {
-      // a browser that keeps nothing: shown as that by what comes next
-    }
   };
   const start = async () => {
     try {
       work = sheet ? structuredClone(sheet.work) : await alone(enter);
       if (!work) return; // the lead, who goes to another page
     } catch (error) {
+      const link = "A link from the study lead lets you in, once and on one device.";
+      const own = "Ask for a new one, or make one on a device where you are signed in.";
       if (error.status === 401 || error.status === 403)
-        return close("Open your link", `${why}A link from the study lead lets you in once on each device. Ask for a new one, or make one on a device where you are signed in.`);
-      return close("The server cannot be reached", error.status ? error.message : "Your labels are safe. Check the connection, then try again.", button("Try again", start, "strong"));
+        return close("Open your link", `${why}${link} ${own}`);
+      const text = error.status ? error.message : "Check the connection, then try again.";
+      return close("The server cannot be reached", text, button("Try again", start, "strong"));
     }
     why = "";
     queue = eventQueue(`judgebench annotate ${work.study}\n${work.annotator}\n`, (event) => {
@@ -713,13 +717,14 @@ const stopwatch = () => {
     ArrowUp: () => at && nextField(-1), ArrowDown: () => at && nextField(1),
   };
   document.addEventListener("keydown", (event) => {
-    if (!work || ended || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (!work || ended || event.ctrlKey || event.metaKey || event.altKey) return;
     const on = (selector) => event.target.closest?.(selector);
     if (event.key === "Escape" && on("fieldset textarea")) return on("fieldset").focus();
     if (on("textarea, dialog") || document.querySelector("dialog[open]")) return;
     if (event.key === "Enter" && on("button, a, summary")) return;
     if (/^Arrow(Up|Down)$/.test(event.key) && on("#texts, #guidelines")) return; // these scroll
-    const act = /^\d$/.test(event.key) ? () => at && digit(event.key) : keys[event.key] || keys[event.key.toLowerCase()];
+    const number = /^\d$/.test(event.key) && (() => at && digit(event.key));
+    const act = number || keys[event.key] || keys[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     if (!loading && (!event.repeat || event.key.startsWith("Arrow"))) act();
@@ -730,7 +735,7 @@ const stopwatch = () => {
     else if (work) keepTyped();
   });
   addEventListener("pagehide", () => work && keepTyped());
-  addEventListener("online", () => work && !ended && ((wait = 0), retry()));
+  addEventListener("online", () => work && !ended && retry());
   addEventListener("offline", () => work && !ended && !sheet && failed(new Error("")));
   addEventListener("hashchange", () => location.hash.length > 40 && location.reload());
   addEventListener("storage", ({ key, newValue }) => {

@@ -177,6 +177,45 @@ def test_people_who_share_a_browser_do_not_label_for_each_other(
     assert kept(folder, "ben") == {"s1": {"harm": "Severe"}}
 
 
+def test_a_session_that_ends_keeps_what_is_not_saved(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+    message = "document.getElementById('message').textContent"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            site.server.writing.revoke("ann")
+            await tab.press("3")
+            await tab.sees(TITLE, "You are signed out")
+            assert "1 answer kept here" in await tab.value(message)
+            await tab.press("1")  # nothing is labelled without a session
+            await tab.open("about:blank")
+            await tab.open(f"{site.address}/#{site.link('ann')}")
+            await tab.sees(CHECKED, "Moderate")
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert events(folder) == [("s1", "harm", "Moderate")]
+
+
+def test_a_browser_that_keeps_nothing_says_so(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"))
+    full = "Storage.prototype.setItem = () => { throw new Error('full'); }"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await new_tab("", "ann")
+            await tab.call("Page.addScriptToEvaluateOnNewDocument", source=full)
+            await tab.open(f"{site.address}/#{site.link('ann')}")
+            await tab.sees(TITLE, "Item 1 of 1")
+            await press(tab, *"123")
+            await tab.sees("document.getElementById('no-store').hidden", False)
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert len(events(folder)) == 2  # the third question has no third answer
+
+
 def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_path: Path) -> None:
     folder = study(tmp_path, *(labels(f"s{n}") for n in (1, 2, 3)))
 
@@ -198,7 +237,8 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
         assert len(events(folder)) == 2
         with served(folder, port=port) as site:
             await tab.offline(False)
-            await tab.reload(TITLE, "Item 3 of 3")
+            await tab.open(site.address)
+            await tab.sees(TITLE, "Item 3 of 3")
             await tab.sees(SAVED, "Saved")
             await tab.sees(CHECKED, "Severe")
         # The server goes and comes without the page being loaded again.
