@@ -120,8 +120,9 @@ class _Work:
         columns: Mapping[str, Mapping[str, str]] = {}, metrics: Sequence[Metric] = (), **more: Any,
     ) -> tuple[list[Section], list[_Asked]]:  # fmt: skip
         """Texts that are compared, by id, in an order that says nothing, and what is asked of each,
-        which has these `columns`."""
-        ids = sorted(texts, key=self.hidden)
+        which has these `columns`. An assessment may speak of the first one: then they stay in the
+        order of the data."""
+        ids = list(texts) if self.setup.assessments else sorted(texts, key=self.hidden)
         return [_text(heading, texts[one].text, slot=slot) for slot, one in enumerate(ids)], [
             _ask(metric, columns[one], slot=slot, about=self.hidden(one)[:8], **more)
             for slot, one in enumerate(ids)

@@ -134,12 +134,12 @@ class Screen(Strict):
     def shown_to(self, annotator: str, seed: int, revealed: int = 0) -> dict[str, Any]:
         """The screen as JSON for one annotator, up to the part that is `revealed`.
 
-        Texts that are compared stand in an order of the annotator's own. The labels that come
-        back do not depend on it.
+        Texts that are compared stand in an order of the annotator's own, unless a second part may
+        speak of the first one. The labels that come back do not depend on it.
         """
-        slots = sorted({s.slot for s in self.sections if s.slot is not None})
-        order = list(slots)
-        random.Random(content_hash([seed, annotator, self.id])).shuffle(order)
+        order = sorted({s.slot for s in self.sections if s.slot is not None})
+        if self.parts == 1:
+            random.Random(content_hash([seed, annotator, self.id])).shuffle(order)
         letter = {slot: LETTERS[place] for place, slot in enumerate(order)}
         fields = [f for f in self.fields if f.part <= revealed]
         fields.sort(key=lambda f: (f.part, letter.get(f.slot, "") if f.slot is not None else ""))

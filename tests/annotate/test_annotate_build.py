@@ -191,6 +191,17 @@ def test_an_assessment_follows_the_responses_that_it_is_about(tmp_path: Path) ->
             assert text == f"Answer {place}{system[-1]} to you."
 
 
+def test_an_assessment_may_speak_of_the_first_response(tmp_path: Path) -> None:
+    for one in built(tmp_path, "two-part"):
+        responses = [s.text for s in one.screen.sections if s.heading == "Response"]
+        place = QUESTIONS.index(one.question)
+        assert responses == [f"Answer {place}{system[-1]} to you." for system in SYSTEMS]
+        for person in ("ann", "ben", "cem"):
+            shown = one.screen.shown_to(person, 0)["sections"]
+            texts = [s["text"] for s in shown if s["heading"].startswith("Response ")]
+            assert texts == responses
+
+
 def test_assessments_find_their_responses_by_group_where_questions_are_the_same(
     tmp_path: Path,
 ) -> None:
