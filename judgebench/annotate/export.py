@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -70,9 +70,8 @@ def _rows(store: Store, key: Key, calibration: bool) -> list[Row]:
     given: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
     for one in store.given():
         given[one.screen, one.annotator][one.field] = one.label
-    place = {name: n for n, name in enumerate(store.screens)}
     rows: list[Row] = []
-    for name, who in sorted(given, key=lambda at: (place[at[0]], at[1])):
+    for name, who in sorted(given):
         stored, labels = store.screens[name], given[name, who]
         asked = [field.key for field in stored.screen.asked(labels)]
         if stored.calibration > calibration:
@@ -98,16 +97,14 @@ def _in_columns(rows: Sequence[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _events(store: Store, key: Key) -> list[dict[str, Any]]:
+def _events(store: Store, key: Key) -> Iterator[dict[str, Any]]:
     """Every event; `item_id` of the whole screen is that of its last field."""
-    rows: list[dict[str, Any]] = []
     for event in map(dict, store.rows("SELECT * FROM events ORDER BY n")):
         targets = key.screens[event["screen"]]
         whole = {"item_id": [*targets.values()][-1].columns["item_id"]}
         target = targets.get(event["field"], Target(columns=whole, metric=""))
         label = target.labels.get(event["label"], event["label"])
-        rows.append({"study": key.study, **target.columns, **event, "label": label})
-    return rows
+        yield {"study": key.study, **target.columns, **event, "label": label}
 
 
 def export(
@@ -118,7 +115,7 @@ def export(
     where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key = key_of(store)
-        rows = _events(store, key) if events else _rows(store, key, calibration)
+        rows = [*_events(store, key)] if events else _rows(store, key, calibration)
         first = 0 if calibration else len(_rows(store, key, True)) - len(rows)
         now = {(one.annotator, one.screen, one.field) for one in store.given()}
         sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"

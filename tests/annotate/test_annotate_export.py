@@ -91,8 +91,8 @@ def test_the_labels_that_count(tmp_path: Path) -> None:
         says(store, ADJUDICATED, "s1", {"harm": "yes"})
         rows = label_rows(tmp_path)
     assert brief(rows) == [
-        "i2 ann tone ", "i2 ben tone curt",
         "i1 adjudicated harm yes", "i1 ann harm no", "i1 ben harm yes", "i1 ben tone kind",
+        "i2 ann tone ", "i2 ben tone curt",
     ]  # fmt: skip
     assert {row["study"] for row in rows} == {HASH}
     assert set(rows[0]) == {"item_id", "annotator", "metric", "label", "study"}
