@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import random
 import shutil
@@ -24,6 +23,7 @@ from annotate_case import Person, plain, served, small_study
 
 from judgebench.annotate.folder import open_store
 from judgebench.annotate.server import serve
+from judgebench.annotate.store import Saved, Store
 
 PATIENCE = 60
 ITEMS = [f"s{n}" for n in range(1, 9)]
@@ -72,7 +72,7 @@ def begun(person: Person, body: bytes) -> socket.socket:
     return connection
 
 
-def test_ctrl_c_finishes_what_is_being_saved(tmp_path: Path) -> None:
+def test_ctrl_c_ends_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     study = small_study(tmp_path)
     with command(study, "--port", "0") as (process, said, address):
         assert "ann: needs a link" in said
@@ -80,19 +80,35 @@ def test_ctrl_c_finishes_what_is_being_saved(tmp_path: Path) -> None:
         with open_store(study) as store:
             assert store.meta["address"] == address
         ann = enters(study, address, "ann")
-        event = ann.event("s1", "harm", "yes")
-        body = json.dumps({"events": [event]}).encode()
-        with begun(ann, body) as connection:
-            process.send_signal(signal.SIGINT)
-            assert process.stdout is not None
-            assert "Ctrl-C again" in process.stdout.readline()
-            connection.sendall(body)
-            answer = connection.makefile("rb").read()
-        assert b"200 OK" in answer
-        assert event["client_id"].encode() in answer
-        assert process.communicate(timeout=PATIENCE)[0].startswith("Stopped.")
+        ann.save(ann.event("s1", "harm", "yes"))
+        process.send_signal(signal.SIGINT)
+        assert "Stopped." in process.communicate(timeout=PATIENCE)[0]
         assert process.returncode == 0
     with open_store(study) as store:
+        assert store.labels("ann", "s1") == {"harm": "yes"}
+
+
+def test_what_is_being_saved_when_the_server_ends_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saving, may_go_on, answers = threading.Event(), threading.Event(), list[Any]()
+
+    def slow(store: Store, batches: Sequence[Any]) -> list[Saved]:
+        saving.set()
+        assert may_go_on.wait(PATIENCE)
+        return save(store, batches)
+
+    with served(small_study(tmp_path)) as site:
+        ann, save = site.enters("ann"), Store.save
+        event = ann.event("s1", "harm", "yes")
+        monkeypatch.setattr(Store, "save", slow)
+        request = threading.Thread(target=lambda: answers.append(ann.save(event)))
+        request.start()
+        assert saving.wait(PATIENCE)
+        threading.Timer(0.3, may_go_on.set).start()  # by then the server is ending
+    request.join(PATIENCE)
+    assert answers[0]["saved"] == [event["client_id"]]
+    with open_store(tmp_path) as store:
         assert store.labels("ann", "s1") == {"harm": "yes"}
 
 
