@@ -141,12 +141,27 @@ const ask = async (path, body) => {
       for (const { round, value, low, high, reason, n } of found) {
         if (!figures.rounds[round].of) continue;
         const range = low === null ? "" : ` [${places(low)}, ${places(high)}]`;
-        const told = value === null ? `– (${reason || "undefined"})` : `${places(value)}${range}, n\u00a0=\u00a0${number(n)}`;
-        box.append(el(round === "main" ? "span" : "small", "", round === "main" ? told : `calibration ${told}`));
+        const told = value === null ? "–" : `${places(value)}${range}, n\u00a0=\u00a0${number(n)}`;
+        const line = el(round === "main" ? "span" : "small", "", round === "main" ? told : `calibration ${told}`);
+        line.title = value === null ? reason : "";
+        box.append(line);
       }
       return [box];
     };
     const metrics = [...new Set(figures.agreement.map(({ metric }) => metric))];
+    const unknown = figures.agreement.filter(({ value, round }) => value === null && figures.rounds[round].of);
+    const named = (of) => [...new Set(of.map(({ metric }) => title(metric)))];
+    const undefinedIn = (reason) => ["main", "calibration"].map((name) => [
+      name, named(unknown.filter((one) => one.reason === reason && one.round === name)).join(", "),
+    ]).filter(([, of]) => of);
+    $("undefined").replaceChildren(...[...new Set(unknown.map(({ reason }) => reason))].map((reason) => {
+      const found = undefinedIn(reason);
+      const same = new Set(found.map(([, of]) => of)).size === 1;
+      const all = (of) => (of === metrics.map(title).join(", ") ? "all metrics" : of);
+      const where = same ? [`${all(found[0][1])} (${found.map(([name]) => name).join(" and ")} round)`]
+        : found.map(([name, of]) => `${all(of)} (${name} round)`);
+      return born("p", "note", `– for ${where.join("; ")}: ${reason}.`);
+    }));
     $("agreed").replaceChildren(
       table(["Metric", "Krippendorff's α (ticks: 0, 0.5, 1)", "Pairs of equal labels (ticks: 0, 0.5, 1)"], metrics.map((metric) => [
         title(metric), cell(find(metric, "alpha"), -0.25), cell(find(metric, "observed"), 0),
@@ -157,7 +172,8 @@ const ask = async (path, body) => {
     const shade = (i, k) => `c${k < 2 ? 0 : Math.round((4 * i) / (k - 1))}`;
     const odd = figures.distribution.flatMap((one) => one.odd);
     $("odd").replaceChildren(...odd.map((sentence) => born("p", "warn", sentence)));
-    if (!odd.length) $("odd").append(el("p", "note", "Nobody uses the labels as nobody else does."));
+    const some = figures.distribution.some(({ people }) => Object.keys(people).length);
+    if (!odd.length) $("odd").append(el("p", "note", some ? "No annotator stands out." : "No label yet."));
     $("uses").replaceChildren(
       ...figures.distribution.map(({ metric, labels, people }) => {
         const box = el("div");
@@ -189,7 +205,13 @@ const ask = async (path, body) => {
     );
     const past = Math.max(0, ...looks.made.map(({ items }) => items));
     const next = looks.declared.find((n) => n > past && n < rounds.main.of);
-    $("next-look").textContent = `The next look is ${next ? `at ${number(next)} complete items` : "at the end of all labels"}; ${number(rounds.main.complete)} are complete. It is made with “judgebench annotate look”. Until then, nothing about the judge is shown.`;
+    const { complete, of } = rounds.main;
+    const due = complete > past && complete >= (next || of);
+    const at = next ? `at ${number(next)} complete items` : "at the end of all labels";
+    const comes = due ? "A look is due" : `The next look is ${at}`;
+    $("next-look").textContent = of && past >= of
+      ? "The last look is made."
+      : `${comes}; ${number(complete)} of ${number(of)} items are complete. It is made with “judgebench annotate look”. Until then, nothing more about the judge is shown.`;
     $("made").replaceChildren(...looks.made.map(({ said, at: day }) => {
       const item = el("li");
       item.append(el("small", "", day.slice(0, 10)), ...said.map((sentence) => born("p", "", sentence)));

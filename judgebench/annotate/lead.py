@@ -139,11 +139,15 @@ class Collected(Shown):
         left = sum(state in ("new", "begun") for state in of.values())
         since = (self.now - _WEEK).isoformat()
         last = (self.times[place]["last"] for place, state in of.items() if state == "done")
-        if not (recent := sum(at >= since for at in last)) or not left:
-            reason = "No item was finished in the past week" if left else "No item is left to label"
-            return {"date": None, "reason": reason}
-        first = datetime.fromisoformat(min(row["first"] for row in self.times.values()))
-        days = left / recent * min(_WEEK, max(_DAY, self.now - first)) / _DAY
+        first = min((row["first"] for row in self.times.values()), default=self.now.isoformat())
+        past = self.now - datetime.fromisoformat(first)
+        if not left:
+            return {"date": None, "reason": "No item is left to label"}
+        if past < _DAY:  # some minutes are no pace
+            return {"date": None, "reason": "A date is estimated after the first day of labels"}
+        if not (recent := sum(at >= since for at in last)):
+            return {"date": None, "reason": "No item was finished in the past week"}
+        days = left / recent * min(_WEEK, past) / _DAY
         end = self.now + timedelta(days=min(days, 36_500))
         return {"date": end.date().isoformat(), "reason": ""}
 

@@ -35,7 +35,8 @@ def due_look(store: Store) -> Look:
     if len(complete) <= last or not (ended or (left and left[0] <= len(complete))):
         at = f"at {left[0]:,} complete items" if left else "at the end of all labels"
         next_one = "there is none after the end" if ended else f"the next one is {at}"
-        now_at = f"{len(complete):,} of {len(main):,} are complete, and the last was at {last:,}"
+        past = f"the last was at {last:,}" if last else "none was made"
+        now_at = f"{len(complete):,} of {len(main):,} are complete, and {past}"
         raise SetupError(Problem(f"is not due: {next_one}; {now_at}", field="look"))
     shares = [*(look["share"] for look in store.looks), len(complete) / len(main)]
     return Look(complete, len(main), shares)

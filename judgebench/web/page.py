@@ -101,7 +101,7 @@ def check_people(names: Sequence[str], field: str) -> None:
     for name in names:
         if not _NAME.fullmatch(name):
             message = "cannot name a file"
-            allowed = "letters, digits, full stops, dashes and underscores"
+            allowed = "letters a to z, digits, full stops, dashes and underscores"
             problems.append(Problem(message, "", None, field, shorten(name), allowed))
         elif name.casefold() in seen:
             problems.append(Problem("is named twice", field=field, found=shorten(name)))

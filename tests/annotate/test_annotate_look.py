@@ -124,7 +124,8 @@ def test_without_declared_looks_the_only_one_is_at_the_end(store: Store) -> None
     label(store, range(22))
     label(store, [22], "ann")
     with pytest.raises(
-        SetupError, match="the next one is at the end of all labels; 22 of 24 are complete"
+        SetupError,
+        match="the next one is at the end of all labels; 22 of 24 are complete, and none was",
     ):
         due_look(store)
     label(store, [22], "ben")
