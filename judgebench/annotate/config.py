@@ -11,19 +11,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from judgebench.annotate.folder import LEAD
-from judgebench.annotate.store import ADJUDICATED
 from judgebench.data import load_data
 from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import Name
-from judgebench.records import Dataset
+from judgebench.records import ADJUDICATED, Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runner.bench import BenchConfig, Gathered, bench_file, read_config
 from judgebench.web.page import check_people
 from judgebench.yaml_file import Strict, load_with_lines, read_text, validate
 
 Task = Literal["labels", "ranking", "preference", "criteria", "two-part", "review"]
-_WITHOUT_RUBRIC = ("ranking", "review")
+WITHOUT_RUBRIC = ("ranking", "review")
 _ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # where no rubric is needed
 
 
@@ -124,7 +123,7 @@ def _of_bench(bench: BenchConfig, file: Path) -> StudyConfig:
 
 
 def _rubric(config: StudyConfig, file: Path) -> Rubric | None:
-    if config.task in _WITHOUT_RUBRIC:
+    if config.task in WITHOUT_RUBRIC:
         return None
     if not config.rubric:
         raise SetupError(Problem(f"is needed for the task {config.task}"))
@@ -136,7 +135,7 @@ def _read(
     config: StudyConfig, names: tuple[str, ...], rubric: Rubric | None, file: Path,
     folder: Path | None,
 ) -> Dataset | None:  # fmt: skip
-    if not names or (rubric is None and config.task not in _WITHOUT_RUBRIC):
+    if not names or (rubric is None and config.task not in WITHOUT_RUBRIC):
         return None
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
     paths = [file.parent / name for name in names]

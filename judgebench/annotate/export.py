@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     Raises SetupError where there is no study, or no key of it.
     """
     with snapshot(study) as store:
-        return _rows(store, key_of(store), calibration)
+        return rows_of(store, key_of(store), _screens(store, calibration))
 
 
 def snapshot(study: Path) -> closing[Store]:
@@ -66,16 +66,20 @@ def key_of(store: Store) -> Key:
     return key
 
 
-def _rows(store: Store, key: Key, calibration: bool) -> list[Row]:
+def _screens(store: Store, calibration: bool) -> set[str]:
+    return {name for name, one in store.screens.items() if calibration or not one.calibration}
+
+
+def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
+    """`label_rows` of these screens."""
     given: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
     for one in store.given():
-        given[one.screen, one.annotator][one.field] = one.label
+        if one.screen in screens:
+            given[one.screen, one.annotator][one.field] = one.label
     rows: list[Row] = []
     for name, who in sorted(given):
-        stored, labels = store.screens[name], given[name, who]
-        asked = [field.key for field in stored.screen.asked(labels)]
-        if stored.calibration > calibration:
-            continue
+        labels = given[name, who]
+        asked = [field.key for field in store.screens[name].screen.asked(labels)]
         if key.task == "ranking" and not all(map(labels.get, asked)):
             continue  # a rank means something beside all others alone
         for field in asked:
@@ -115,8 +119,9 @@ def export(
     where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key = key_of(store)
-        rows = [*_events(store, key)] if events else _rows(store, key, calibration)
-        first = 0 if calibration else len(_rows(store, key, True)) - len(rows)
+        labels = rows_of(store, key, _screens(store, calibration))
+        rows = [*_events(store, key)] if events else labels
+        first = len(rows_of(store, key, store.screens)) - len(labels)
         now = {(one.annotator, one.screen, one.field) for one in store.given()}
         sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
         ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from judgebench.annotate.store import Role, Store
@@ -19,9 +21,17 @@ def served_file(study: Path) -> Path:
     return study / SERVED if study.is_dir() else study
 
 
-def open_store(study: Path) -> closing[Store]:
-    """The labels of a study, given its folder or the file itself. Raises SetupError."""
-    return closing(Store(served_file(study)))
+@contextmanager
+def open_store(study: Path) -> Iterator[Store]:
+    """The labels of a study, given its folder or the file itself. Raises SetupError, also where
+    they cannot be read or written."""
+    file = served_file(study)
+    with closing(Store(file)) as store:
+        try:
+            yield store
+        except sqlite3.DatabaseError as error:
+            problem = Problem(f"cannot be read or written: {error}", str(file))
+            raise SetupError(problem) from None
 
 
 def known_person(store: Store, name: str) -> str:

@@ -46,7 +46,7 @@ class Site:
                     "such as https://label.example.org",
                 )
                 raise SetupError(Problem(wrong, found=proxy, allowed=allowed))
-            address = found[1] + (found[2] or "").replace(":443", "")
+            address = found[1] + (found[2] if found[2] not in (None, ":443") else "")
             return cls(address, frozenset([address.removeprefix("https://")]), True)
         if not (secure or is_local(host)):
             wrong = "would send labels as clear text: give a certificate, or the proxy that has one"

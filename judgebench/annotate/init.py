@@ -118,12 +118,8 @@ def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
 
 
 def _meta(setup: Setup, key: Key) -> dict[str, Any]:
-    """What the served file says of the study besides its screens. In its rubric, which is for
-    figures, every metric is about an item as if that were an answer."""
-    config, rubric = setup.config, asked_of(setup)
-    plain = {"of": "answer", "preference": False}
-    metrics = tuple(metric.model_copy(update=plain) for metric in rubric.metrics)
-    rubric = rubric.model_copy(update={"metrics": metrics, "composite": {}, "source": ""})
+    """What the served file says of the study besides its screens."""
+    config, rubric = setup.config, asked_of(setup).model_copy(update={"source": ""})
     return {
         **config.model_dump(mode="json", include={*_FIXED}),
         "seed": int(content_hash([config.seed, config.name])[:8], 16),
@@ -144,7 +140,7 @@ def _write_key(folder: Path, key: Key) -> None:
 
 def _renew(setup: Setup, folder: Path) -> Made:
     """The study with its items as they are now."""
-    with open_store(folder) as store:
+    with open_store(folder) as store, store.writing():
         _check_fixed(setup, store)
         known = key_of(store)
         key, built = named_screens(setup, known)
@@ -157,7 +153,7 @@ def _renew(setup: Setup, folder: Path) -> Made:
         gone, first = now.keys() - built.keys(), store.calibration
         people = [n for n in setup.config.annotators if n not in store.meta["left"]]
         added = [name for name in people if name not in store.annotators]
-        orders = {name: store.assigned(name) for name in store.annotators}
+        orders = store.orders
         orders |= {name: sorted(first & built.keys()) for name in added}
         strata = {name: at for name, at in _strata(built).items() if name not in first}
         per_item, seed = setup.config.per_item, setup.config.seed
@@ -166,7 +162,7 @@ def _renew(setup: Setup, folder: Path) -> Made:
             new = [screen for screen, names in given.items() if name in names]
             orders[name] += design.order(new, strata, name, seed)
         _write_key(folder, key)
-        store.assign(orders)  # before the new version, so that no item of it is nobody's
+        store.assign(orders)
         said = {k: v for k, v in _meta(setup, key).items() if k in ("guidelines", "rubric")}
         if put or gone or any(store.meta[name] != value for name, value in said.items()):
             store.set(**said)
@@ -214,13 +210,14 @@ def _given(orders: Mapping[str, Iterable[str]], first: Set[str]) -> dict[str, li
 def reassign(study: str | Path, name: str) -> Made:
     """Give the items that somebody has not begun to others, and no new ones to them. Raises
     SetupError for a name that is no annotator's."""
-    with open_store(Path(study)) as store:
-        orders, first = {who: store.assigned(who) for who in store.annotators}, store.calibration
+    with open_store(Path(study)) as store, store.writing():
+        orders, first = store.orders, store.calibration
         if name not in orders:
             allowed = ", ".join(orders)
             raise SetupError(Problem("is not among the annotators", field=name, allowed=allowed))
         left, screens = {*store.meta["left"], name}, store.screens
-        new = {n for n in orders[name] if screens[n].screen.state(store.labels(name, n)) == "new"}
+        own = ((n, screens[n].screen.state(store.labels(name, n))) for n in store.assigned(name))
+        new = {n for n, state in own if state == "new"}
         people = [other for other in orders if other not in left]
         given, seed = _given(orders, first), store.meta["seed"]
         moved, nobody = design.reassign(given, name, new - first, people, seed)

@@ -15,9 +15,9 @@ import numpy as np
 
 from judgebench.align.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.align.caveats import odd_uses
-from judgebench.annotate.screens import CANNOT_TELL, WHOLE, Field, State
-from judgebench.annotate.store import ADJUDICATED, Given, Store
-from judgebench.records import Answer, Estimate, HumanLabel
+from judgebench.annotate.screens import CANNOT_TELL, Field, State
+from judgebench.annotate.store import Given, Store
+from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -55,19 +55,17 @@ class Collected(Shown):
     """What an annotation study holds at one moment."""
 
     def __init__(self, store: Store, now: datetime | None = None) -> None:
-        self.now, self.meta = now or datetime.now(UTC), store.meta
-        self.name = str(self.meta.get("name", ""))
-        self.looks, self.stored, self.given = store.looks, store.screens, store.given()
+        with store.reading():
+            self.meta, self.looks, self.times = store.meta, store.looks, store.times()
+            self.stored, self.given = store.screens, store.given()
+            self.assigned = {who: store.assigned(who) for who in store.annotators}
+        self.now, self.name = now or datetime.now(UTC), str(self.meta.get("name", ""))
         self.screens = {name: one.screen for name, one in self.stored.items()}
-        self.assigned = {who: store.assigned(who) for who in store.annotators}
         self.labels = defaultdict[Place, dict[str, str | None]](dict)  # by who and screen
         for one in self.given:
             self.labels[one.annotator, one.screen][one.field] = one.label
-        sql = (
-            "SELECT annotator, screen, sum(visible_ms) AS ms, min(saved_at) AS first,"
-            " max(saved_at) AS last FROM events GROUP BY 1, 2"
-        )
-        self.times = {(row["annotator"], row["screen"]): row for row in store.rows(sql)}
+        # The remark on an item goes with every event on it: the last one's is what counts.
+        self.last = {(one.annotator, one.screen): one for one in self.given}
 
     @cached_property
     def figures(self) -> Mapping[str, Any]:
@@ -162,9 +160,12 @@ class Collected(Shown):
 
     @cached_property
     def rubric(self) -> Sequence[Metric]:
-        """The metrics whose labels are to choose from."""
-        rubric = self.meta.get("rubric")
-        return Rubric.model_validate(rubric).metrics if rubric else ()
+        """The metrics whose labels are to choose from, as if each were about an answer."""
+        if "rubric" not in self.meta:
+            return ()
+        metrics = Rubric.model_validate(self.meta["rubric"]).metrics
+        plain = {"of": "answer", "preference": False}
+        return [metric.model_copy(update=plain) for metric in metrics]
 
     @cached_property
     def titles(self) -> Mapping[str, str]:
@@ -237,9 +238,11 @@ class Collected(Shown):
         for one in sorted(self.given, key=lambda one: one.at, reverse=True):
             field = self.screens[one.screen].field(one.field)
             said = one.label if field and not field.options else ""
-            about = {"screen": one.screen, "title": field.title if field else "", "at": one.at}
-            texts = (said, one.remark) if one.annotator != ADJUDICATED else ()
-            yield from ({**about, "text": text} for text in texts if text)
+            title = field.title if field else ""
+            remark = one.remark if self.last.get((one.annotator, one.screen)) is one else ""
+            texts = ((said, title), (remark, "")) if one.annotator != ADJUDICATED else ()
+            about = {"screen": one.screen, "at": one.at}
+            yield from ({**about, "title": title, "text": text} for text, title in texts if text)
 
     # --- what annotators disagree on --------------------------------------------------------------
 
@@ -266,10 +269,10 @@ class Collected(Shown):
     def disagreements(self) -> list[dict[str, Any]]:
         """As the function of that name. Labels go from the least severe on, and remarks by the
         alphabet: orders that say nothing."""
-        remarks = defaultdict[Place, list[str]](list)
-        for one in self.given:
-            if one.remark and one.annotator != ADJUDICATED:
-                remarks[one.screen, one.field].append(one.remark)
+        remarks = defaultdict[str, list[str]](list)
+        for (who, name), one in self.last.items():
+            if one.remark and who != ADJUDICATED:
+                remarks[name].append(one.remark)
         found = []
         for (name, key), metric, labels, given in self._splits[:MOST_LISTED]:
             screen = self.screens[name]
@@ -278,7 +281,7 @@ class Collected(Shown):
             about = {"screen": name, "hash": screen.hash, "metric": metric.id, "field": asked}
             about["sections"] = shown["sections"]
             about["labels"] = [metric.label_texts[i] for i in labels]
-            about["remarks"] = sorted(remarks[name, key] + remarks[name, WHOLE])
+            about["remarks"] = sorted(remarks[name])
             found.append({**about, "adjudication": given and asdict(given)})
         return found
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from judgebench.annotate.export import key_of, label_rows
+from judgebench.annotate.config import WITHOUT_RUBRIC
+from judgebench.annotate.export import key_of, rows_of
 from judgebench.annotate.lead import ROUNDS, Collected
 from judgebench.annotate.store import Store
 from judgebench.errors import Problem, SetupError
@@ -26,6 +27,8 @@ def due_look(store: Store) -> Look:
     """The look that may be made now. Raises SetupError where none may: each declared number of
     complete items allows one look, and the end of the labels allows the last."""
     now = Collected(store)
+    if (task := now.meta["task"]) in WITHOUT_RUBRIC:
+        raise SetupError(Problem(f"does not apply to the task {task}", field="look"))
     main = now.in_round(ROUNDS[0])
     complete = main & now.complete
     last = max((look["items"] for look in store.looks), default=0)
@@ -43,12 +46,15 @@ def due_look(store: Store) -> Look:
 
 
 def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
-    """The labels on these screens as rows of a table, under the names of the data."""
-    targets = (one for s in screens for one in key_of(store).screens[s].values())
-    kept = {tuple(sorted(target.columns.items())) for target in targets}
-    columns = sorted({column for about in kept for column, _ in about})
-    rows = label_rows(store.path)
-    return [row for row in rows if tuple((c, row[c]) for c in columns if c in row) in kept]
+    """The labels on these screens as rows of a table, under the names of the data; items of one
+    question are one `group`."""
+    key = key_of(store)
+    groups = {
+        target.columns["item_id"]: store.screens[screen].screen.group
+        for screen in screens
+        for target in key.screens[screen].values()
+    }
+    return [{**row, "group": groups[row["item_id"]]} for row in rows_of(store, key, screens)]
 
 
 def keep_look(store: Store, look: Look, decided: Any) -> Sequence[str]:

@@ -28,10 +28,11 @@ from pydantic_core import from_json
 
 from judgebench.annotate.folder import LEAD, link_of, served_file
 from judgebench.annotate.guard import Limit, Refused, Site
-from judgebench.annotate.store import ADJUDICATED, Event, Reason, Role, Saved, Store
+from judgebench.annotate.store import Event, Reason, Role, Saved, Store
 from judgebench.annotate.work import screen_of, work_of
 from judgebench.backends.calls import new_event_loop
 from judgebench.errors import Problem, SetupError
+from judgebench.records import ADJUDICATED
 from judgebench.web.page import local_page, page_script
 from judgebench.yaml_file import Strict, validate
 
@@ -177,10 +178,10 @@ class Server:
 
     async def _screen(self, request: web.Request) -> web.Response:
         _, name, _ = self._session(request)
-        key = request.match_info["id"]
-        if key not in self.reading.assigned(name):
+        shown = screen_of(self.reading, name, request.match_info["id"])
+        if shown is None:
             raise Refused(404, "This item is not among yours.")
-        return web.json_response(screen_of(self.reading, name, key))
+        return web.json_response(shown)
 
     async def _events(self, request: web.Request) -> web.Response:
         session, name, _ = self._session(request)

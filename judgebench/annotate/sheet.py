@@ -34,7 +34,7 @@ def sheet(store: Store, name: str) -> str:
     """
     _check_annotator(store, name)
     shown = {key: screen_of(store, name, key) for key in store.assigned(name)}
-    if any(one["screen"]["parts"] > 1 for one in shown.values()):
+    if any(one and one["screen"]["parts"] > 1 for one in shown.values()):
         message = "the task two-part has no offline sheet: it would show the assessment beforehand"
         raise SetupError(Problem(message, str(store.path)))
     kind, study = "judgebench annotation events", store.meta["study"]

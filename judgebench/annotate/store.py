@@ -12,7 +12,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,10 +24,10 @@ from pydantic import Field as Limits
 
 from judgebench.annotate.screens import PART, SKIP, WHOLE, Labels, Screen, State
 from judgebench.errors import Problem, SetupError
+from judgebench.records import ADJUDICATED
 from judgebench.yaml_file import Strict
 
 FORMAT = "judgebench annotation 1"
-ADJUDICATED = "adjudicated"
 Role = Literal["annotator", "lead"]
 Reason = Literal["ambiguous", "guideline gap", "slip", "genuine"]  # of an adjudication
 _LONGEST = 10_000  # characters of a label in words, or of a remark
@@ -152,16 +152,24 @@ class Store:
         self._connection.close()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction, kept as a whole or not at all; it is on the disk when the block ends."""
+    def writing(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """A transaction, kept as a whole or not at all; it is on the disk when the block ends. One
+        within another is a part of it."""
         with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
+            if self._connection.in_transaction:
+                yield self._connection
+                return
+            self._connection.execute(begin)
             try:
                 yield self._connection
             except BaseException:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """All that the block reads is of one moment, whatever others write meanwhile."""
+        return self.writing("BEGIN")
 
     def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         """What a query finds."""
@@ -233,11 +241,18 @@ class Store:
         sql = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
         connection.executemany(sql, [(k, json.dumps(v)) for k, v in values.items()])
 
-    def assigned(self, annotator: str) -> list[str]:
-        """The ids of a person's screens, in that person's order."""
+    def assigned(self, annotator: str, gone: bool = False) -> list[str]:
+        """The ids of a person's screens, in that person's order; also of those that are `gone`, and
+        may come back."""
         sql = "SELECT screen FROM assignments WHERE annotator = ? ORDER BY place"
         known = self.screens
-        return [row["screen"] for row in self.rows(sql, annotator) if row["screen"] in known]
+        own = (row["screen"] for row in self.rows(sql, annotator))
+        return [screen for screen in own if gone or screen in known]
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """What each annotator was ever given, in that person's order."""
+        return {name: self.assigned(name, gone=True) for name in self.annotators}
 
     @property
     def calibration(self) -> frozenset[str]:
@@ -270,7 +285,7 @@ class Store:
         known = self.screens
         own = set(known) if who == ADJUDICATED else set(self.assigned(who))
         saved, refused = list[str](), dict[str, str]()
-        labels = {event.screen: self.labels(who, event.screen) for event in events}
+        labels = {screen: self.labels(who, screen) for screen in {e.screen for e in events}}
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         for e in events:
             sql = "SELECT annotator FROM events WHERE client_id = ?"
@@ -323,7 +338,8 @@ class Store:
 
     def given(self, annotator: str | None = None, screen: str | None = None) -> list[Given]:
         """The labels that count now, of one person or of all, on one screen or on all: the latest
-        whose texts and question are still the same. Also those that were taken back."""
+        whose texts and question are still the same, in the order in which they were kept. Also
+        those that were taken back."""
         sql = "SELECT * FROM latest"
         if annotator is not None:
             sql += " WHERE annotator = ?" + (" AND screen = ?" if screen is not None else "")
@@ -333,6 +349,7 @@ class Store:
         for row in self.rows(f"{sql} ORDER BY n", *values):
             if self._counts(known.get(row["screen"]), row):
                 at = (row["annotator"], row["screen"], row["field"])
+                found.pop(at, None)  # so that the latest comes last
                 found[at] = Given(*at, row["label"], row["remark"], row["reason"], row["at"])
         return list(found.values())
 
@@ -346,11 +363,16 @@ class Store:
         old = Screen.model_validate_json(before)
         return old.field_hash(row["field"]) == now.screen.field_hash(row["field"])
 
-    def milliseconds(self, annotator: str | None = None) -> Mapping[tuple[str, str], int]:
-        """For how long each (annotator, screen) was looked at, of one person or of all."""
-        of, values = (" WHERE annotator = ?", [annotator]) if annotator is not None else ("", [])
-        sql = f"SELECT annotator, screen, sum(visible_ms) AS ms FROM events{of} GROUP BY 1, 2"
-        return {(row["annotator"], row["screen"]): row["ms"] for row in self.rows(sql, *values)}
+    def times(self, annotator: str = "") -> Mapping[tuple[str, str], sqlite3.Row]:
+        """For how many `ms` each (annotator, screen) was looked at, of one person or of all; the
+        `first` and the `last` time at which something was saved."""
+        of = "WHERE annotator = ?" * bool(annotator)
+        sql = (
+            "SELECT annotator, screen, sum(visible_ms) AS ms, min(saved_at) AS first,"
+            f" max(saved_at) AS last FROM events {of} GROUP BY 1, 2"
+        )
+        rows = self.rows(sql, *[annotator] * bool(annotator))
+        return {(row["annotator"], row["screen"]): row for row in rows}
 
     # --- who may come in --------------------------------------------------------------------------
 

@@ -12,19 +12,19 @@ from judgebench.annotate.store import Store
 
 def work_of(store: Store, name: str) -> dict[str, Any]:
     """The study and somebody's items in their order, as JSON."""
-    meta, screens = store.meta, store.screens
     labels = defaultdict[str, dict[str, str | None]](dict)
-    for given in store.given(name):
-        labels[given.screen][given.field] = given.label
-    own = [(key, screens[key]) for key in store.assigned(name)]
+    with store.reading():
+        meta, screens, times = store.meta, store.screens, store.times(name)
+        for given in store.given(name):
+            labels[given.screen][given.field] = given.label
+        own = [(key, screens[key]) for key in store.assigned(name)]
     states = {key: stored.screen.state(labels[key]) for key, stored in own}
     done = [key for key, state in states.items() if state == "done"]
-    looked = store.milliseconds(name)
     return {
         "study": meta["name"], "annotator": name, "task": meta["task"],
         "guidelines": meta["guidelines"], "total": len(own), "done": len(done),
         "seconds_per_item":
-            round(median(looked[name, key] for key in done) / 1000, 1) if done else None,
+            round(median(times[name, key]["ms"] for key in done) / 1000, 1) if done else None,
         "items": [
             {"id": key, "state": states[key], "calibration": stored.calibration}
             for key, stored in own
@@ -32,9 +32,13 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def screen_of(store: Store, name: str, key: str) -> dict[str, Any]:
-    """A screen of somebody's with the labels so far, as JSON; later parts are not in it."""
-    screen, given = store.screens[key].screen, store.given(name, key)
+def screen_of(store: Store, name: str, key: str) -> dict[str, Any] | None:
+    """A screen of somebody's with the labels so far, as JSON; later parts are not in it. None where
+    it is not theirs."""
+    with store.reading():
+        if key not in store.assigned(name):
+            return None
+        screen, given = store.screens[key].screen, store.given(name, key)
     labels: Labels = {one.field: one.label for one in given if one.label is not None}
     part = screen.revealed(labels)
     return {

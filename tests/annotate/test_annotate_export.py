@@ -17,12 +17,13 @@ import pytest
 
 from judgebench.annotate.export import export, label_rows, snapshot
 from judgebench.annotate.screens import Field, Screen, Section
-from judgebench.annotate.store import ADJUDICATED, Event, Store
+from judgebench.annotate.store import Event, Store
 from judgebench.data import load_data
 from judgebench.data.findings import Findings
 from judgebench.data.open_table import open_table
 from judgebench.data.spreadsheet import filled_rows
 from judgebench.errors import SetupError
+from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric
 
 HASH = "0123456789abcdef"

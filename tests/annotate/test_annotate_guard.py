@@ -61,7 +61,9 @@ def test_behind_a_proxy_only_its_own_address_counts() -> None:
     assert site.client("10.0.0.1", "6.6.6.6, 192.0.2.7") == "192.0.2.7"
     assert site.client("10.0.0.1", "") == "10.0.0.1"
     assert Site.at("127.0.0.1", 1).client("127.0.0.1", "6.6.6.6") == "127.0.0.1"
-    assert Site.at("::1", 1, proxy="https://x.org:8443").address == "https://x.org:8443"
+    for port in (8443, 4430):
+        proxy = f"https://x.org:{port}"
+        assert Site.at("::1", 1, proxy=proxy).address == proxy
     for wrong in ("http://x.org", "https://x.org/label", "x.org", "https://a@x.org", "https://"):
         with pytest.raises(SetupError, match="is not the address of a proxy"):
             Site.at("127.0.0.1", 1, proxy=wrong)

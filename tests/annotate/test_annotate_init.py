@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from built_case import QUESTIONS, TASKS, answers, study_file, table
 from typer.testing import CliRunner
 
 import judgebench as jb
+from judgebench.annotate import design
 from judgebench.annotate.export import label_rows
 from judgebench.annotate.folder import open_store
 from judgebench.annotate.init import init, reassign
@@ -82,7 +85,6 @@ def test_the_same_files_make_the_same_study(tmp_path: Path, task: str) -> None:
         with open_store(study) as store:
             orders.append([store.assigned(name) for name in store.annotators])
             metrics = jb.Rubric.model_validate(store.meta["rubric"]).metrics
-            assert all(metric.of == "answer" for metric in metrics)
             asked = {f.metric for s in store.screens.values() for f in s.screen.fields if f.options}
             assert asked == {metric.id for metric in metrics}
     assert orders[0] == orders[1]
@@ -220,6 +222,45 @@ def test_a_new_version_keeps_labels_of_what_is_the_same(tmp_path: Path) -> None:
         assert len(store.rows("SELECT * FROM events")) == 6
     again = init(change(tmp_path, other, new, per_item=3), study, new_version=True)
     assert "version 3: 13 items unchanged, 0 changed, 0 new, 0 gone" in repr(again)
+
+
+def test_an_item_that_comes_back_is_still_of_those_who_had_it(tmp_path: Path) -> None:
+    study, drop = begun(tmp_path, per_item=1), "quartz-0h"
+    name = rows_of(study)[drop]
+    with open_store(study) as store:
+        before = store.orders
+    init(change(tmp_path, drop=drop, per_item=1), study, new_version=True)
+    reassign(study, next(who for who, own in before.items() if name not in own))
+    init(change(tmp_path, per_item=1), study, new_version=True)
+    with open_store(study) as store:
+        assert [name in store.assigned(who) for who in before] == [
+            name in own for own in before.values()
+        ]
+
+
+def test_what_is_begun_meanwhile_is_not_reassigned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = begun(tmp_path)
+    with open_store(study) as store:
+        name = store.assigned("ann")[0]
+    planned, errors = design.reassign, list[str]()
+
+    def at_the_same_time(*given: Any) -> Any:
+        with closing(Store(study / "served" / "study.sqlite")) as serving:
+            serving.rows("PRAGMA busy_timeout = 0")
+            try:
+                label(serving, "ann", name, tone="Kind")
+            except sqlite3.OperationalError as error:
+                errors.append(str(error))
+        return planned(*given)
+
+    monkeypatch.setattr(design, "reassign", at_the_same_time)
+    reassign(study, "ann")
+    assert errors == ["database is locked"]  # the server tries again, and finds it is not theirs
+    with open_store(study) as store:
+        assert sum(name in own for own in store.orders.values()) == 2
+        assert not store.given()
 
 
 def test_a_running_server_sees_the_new_version(tmp_path: Path) -> None:

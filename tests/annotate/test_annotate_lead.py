@@ -14,8 +14,8 @@ import pytest
 from judgebench.align import align
 from judgebench.annotate.lead import Collected, disagreements, figures
 from judgebench.annotate.screens import Field, Option, Screen, Section
-from judgebench.annotate.store import ADJUDICATED, Event, Store
-from judgebench.records import Answer, HumanLabel
+from judgebench.annotate.store import Event, Store
+from judgebench.records import ADJUDICATED, Answer, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.stats.resample import Resampling
 from judgebench.study.study import study_of
@@ -99,6 +99,17 @@ def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
         {"screen": "s2", "title": "", "text": "No <b>idea</b>", "at": "2026-01-01T00:00:00Z"}
     ]
     assert json.dumps(found, allow_nan=False)
+
+
+def test_a_remark_is_on_an_item_and_its_last_text_counts(store: Store) -> None:
+    fill(store)
+    say(store, "ann", "s2", {"": None}, remark="first")  # the page sends it with what follows, too
+    say(store, "ann", "s2", {"harm": "grave", "tone": "curt"}, remark="second")
+    assert {one["text"] for one in figures(store)["words"]} == {"second", "No <b>idea</b>"}
+    (first, *_) = disagreements(store)
+    assert (first["screen"], first["remarks"]) == ("s2", ["No <b>idea</b>", "second"])
+    say(store, "ann", "s2", {"": None}, remark="")
+    assert [one["text"] for one in figures(store)["words"]] == ["No <b>idea</b>"]
 
 
 def test_what_somebody_who_left_has_not_finished_is_waited_for_no_more(store: Store) -> None:

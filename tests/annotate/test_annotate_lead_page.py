@@ -10,7 +10,7 @@ import pytest
 from annotate_case import Running, plain, served, small_study
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 
-from judgebench.annotate.store import ADJUDICATED
+from judgebench.records import ADJUDICATED
 
 pytestmark = needs_browser
 HOSTILE = "</script><img src=x onerror=\"document.body.dataset.ran='yes'\">"
@@ -34,7 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
                 remark = HOSTILE if i == 4 else ""
                 person.save(
                     person.event(f"s{i}", "harm", harm, remark=remark),
-                    person.event(f"s{i}", "tone", "yes"),
+                    person.event(f"s{i}", "tone", "yes", remark=remark),
                 )
         yield running
 

@@ -9,9 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from built_case import study_file
 
 import judgebench as jb
-from judgebench.annotate.folder import KEY, SERVED
+from judgebench.annotate.export import label_rows
+from judgebench.annotate.folder import KEY, SERVED, open_store
+from judgebench.annotate.init import init
 from judgebench.annotate.key import Key, Target
 from judgebench.annotate.lead import figures
 from judgebench.annotate.look import due_look, labels_on
@@ -144,6 +147,52 @@ def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
     assert seen["declared"] == [8, 16]
     assert "settle" in seen["made"][0]["said"][-1]
     assert "item-" not in json.dumps(figures(store))
+
+
+@pytest.mark.parametrize("task", ["labels", "preference", "criteria"])
+def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
+    tmp_path: Path, call: Call, task: str
+) -> None:
+    study = init(study_file(tmp_path / "in", task), tmp_path / "study").study
+    with open_store(study) as store:
+        for who, own in store.orders.items():
+            for n, screen in enumerate(store.screens[name].screen for name in own):
+                of = int(screen.id[1:])
+                events = [
+                    Event(client_id=f"{who}-{n}-{k}".ljust(16, "-"), screen=screen.id,
+                          hash=screen.hash, field=field.key, label=field.values[(k + of) % 2],
+                          at="2026-01-01T00:00:00Z")
+                    for k, field in enumerate(screen.fields)
+                ]  # fmt: skip
+                assert not store.save([(who, events)])[0].refused
+        rows = labels_on(store, due_look(store).screens)
+    assert len({row["group"] for row in rows}) == 4
+    said = {tuple(r[c] for c in r if c not in ("annotator", "study")): r for r in label_rows(study)}
+    rows = [{**row, "judge": "m"} for row in said.values()]
+    columns = [c for c in rows[0] if c not in ("annotator", "study")]
+    lines = [",".join(columns), *(",".join(row[c] for c in columns) for row in rows)]
+    (tmp_path / "m.csv").write_text("\n".join(lines), "utf-8")
+    code, out, told = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
+    assert (code, "duplicate" in told) == (0, False)
+    assert "Look 1, at 12 of 12 items" in out
+    if task != "criteria":  # those of an answer are one group where no answers are given
+        assert "Only 4 questions were labelled by two annotators" in out
+
+
+@pytest.mark.parametrize("task", ["ranking", "review"])
+def test_a_task_without_labels_of_judges_has_no_looks(
+    tmp_path: Path, call: Call, task: str
+) -> None:
+    study = init(study_file(tmp_path / "in", task), tmp_path / "study").study
+    code, _, said = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
+    assert (code, f"look: does not apply to the task {task}" in said) == (2, True)
+
+
+def test_a_file_that_is_damaged_is_named(study: Path, store: Store, call: Call) -> None:
+    store.rows("DROP TABLE links")
+    for command in ("link", "revoke"):
+        code, _, said = call("annotate", command, study, "ann")
+        assert (code, f"{SERVED}: cannot be read or written: no such table" in said) == (2, True)
 
 
 def test_status_is_one_screen_and_json(study: Path, store: Store, call: Call) -> None:

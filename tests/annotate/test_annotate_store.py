@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from judgebench.annotate.screens import Field, Option, Screen, Section
-from judgebench.annotate.store import ADJUDICATED, Event, Store
+from judgebench.annotate.store import Event, Store
 from judgebench.errors import SetupError
+from judgebench.records import ADJUDICATED
 
 YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
 
@@ -113,6 +115,33 @@ def test_a_new_version_keeps_labels_of_what_is_the_same(store: Store) -> None:
     store.put([], gone=["s1"])
     assert store.assigned("ann") == ["s2"]
     assert store.given() == []
+
+
+def test_the_latest_label_comes_last_in_every_version(store: Store) -> None:
+    old = screen("s1")
+    more = old.fields[0].model_copy(update={"metric": "more"})
+    assert not save(store, "ann", event(old, "harm", "yes"), event(old, "tone", "no", remark="a"))
+    store.put([screen("s1", fields=(*old.fields, more))])
+    now = store.screens["s1"].screen
+    assert not save(store, "ann", event(now, "harm", "no", 2, remark="b"))
+    assert [(one.field, one.remark) for one in store.given()] == [("tone", "a"), ("harm", "b")]
+
+
+def test_what_is_read_together_is_of_one_moment(store: Store) -> None:
+    with closing(Store(store.path)) as other:
+        with store.reading():
+            assert store.version == 1
+            other.put([], gone=["s1"])
+            assert store.assigned("ann") == ["s1", "s2"]
+            assert store.screens.keys() == {"s1", "s2"}
+        assert store.assigned("ann") == ["s2"]
+
+
+def test_a_transaction_within_another_is_kept_with_it(store: Store) -> None:
+    with suppress(LookupError), store.writing():
+        store.set(name="other")
+        raise LookupError
+    assert store.meta["name"] == "test"
 
 
 def test_a_part_is_locked_once_the_next_was_shown(tmp_path: Path) -> None:
