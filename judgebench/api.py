@@ -464,10 +464,10 @@ def collected(study: str | Path) -> Collected:
     {'of': 24, 'complete': 0}
     """
     _need("annotate")
-    from judgebench.annotate.folder import open_store
+    from judgebench.annotate.export import snapshot
     from judgebench.annotate.lead import Collected
 
-    with open_store(Path(study)) as store:
+    with snapshot(Path(study)) as store:
         return Collected(store)
 
 

@@ -164,8 +164,9 @@ def sheet(
     from judgebench.annotate.folder import open_store
     from judgebench.annotate.sheet import sheet as made_sheet
     from judgebench.files import write_atomically
+    from judgebench.store.verdict_file import disk_errors
 
-    with open_store(study) as store:
+    with open_store(study) as store, disk_errors(to):
         write_atomically(to, made_sheet(store, name).encode())
 
 

@@ -45,6 +45,9 @@ def snapshot(study: Path) -> closing[Store]:
     """The study as it is now, given its folder or its file, in memory: a server that writes it is
     not disturbed, and no file is made where it lies. Raises SetupError."""
     file = served_file(study).resolve()
+    if not file.is_file():
+        made = "no such file: `judgebench annotate init` makes a study"
+        raise SetupError(Problem(made, str(file)))
     copy = sqlite3.connect(":memory:")
     # Without a log nobody writes it. With one, SQLite knows what of it counts, also after a kill.
     how = "mode=ro" + "&immutable=1" * (not file.with_name(f"{file.name}-wal").exists())

@@ -172,6 +172,7 @@ def _renew(setup: Setup, folder: Path) -> Made:
             f"version {store.version}: {len(built) - len(put)} items unchanged, "
             f"{len(put) - fresh} changed, {fresh} new, {len(gone)} gone",
             f"{_counting(store)} of {before} labels count on; all are kept",
+            *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
         )
         return Made(folder, facts, {name: link_of(store, name) for name in added})
 

@@ -59,7 +59,7 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
         saved = store.save([(found.annotator, found.events)])[0]
         new = len(store.rows("SELECT n FROM events")) - n_before
     refused = [
-        f"event {n} ({e.screen}, {e.field or 'item'}): {saved.refused[e.client_id]}"
+        f"event {n} ({e.screen}, {e.field or 'item'}: {e.label!r}): {saved.refused[e.client_id]}"
         for n, e in enumerate(found.events, 1)
         if e.client_id in saved.refused
     ]

@@ -123,12 +123,18 @@ class Store:
         try:
             self._connection.execute("PRAGMA synchronous = FULL")
             found = self.meta.get("format")
+            state = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:
-            found = str(error)
-        if found != FORMAT:
-            self.close()
-            problem = Problem("is no annotation study", str(path), found=str(found), allowed=FORMAT)
-            raise SetupError(problem)
+            found = state = str(error)
+        if found == FORMAT and state == "ok":
+            return
+        self.close()
+        if found == FORMAT or "malformed" in str(found):
+            raise SetupError(Problem("is damaged: go on with a backup of it", str(path)))
+        if "readonly" in str(found):
+            raise SetupError(Problem("cannot be written: no permission", str(path)))
+        problem = Problem("is no annotation study", str(path), found=str(found), allowed=FORMAT)
+        raise SetupError(problem)
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any]) -> Store:

@@ -148,7 +148,7 @@ def test_a_study_without_its_own_key_gives_no_labels(tmp_path: Path) -> None:
 
 def test_other_files_are_no_study(tmp_path: Path) -> None:
     file = tmp_path / "notes.sqlite"
-    with pytest.raises(SetupError, match=r"nothing: is no annotation study: unable to open"):
+    with pytest.raises(SetupError, match=r"nothing: no such file: `judgebench annotate init`"):
         label_rows(tmp_path / "nothing")
     for content in (b"", b"no database " * 100):
         file.write_bytes(content)
@@ -383,7 +383,7 @@ def test_a_study_that_nobody_has_begun_says_so(tmp_path: Path) -> None:
     file = tmp_path / "served" / "study.sqlite"
     with pytest.raises(SetupError, match=rf"{file}: holds no label yet"):
         load_data([file], RUBRIC)
-    with pytest.raises(SetupError, match=r"gone\.sqlite: is no annotation study: unable to open"):
+    with pytest.raises(SetupError, match=r"gone\.sqlite: no such file: `judgebench annotate init`"):
         load_data([tmp_path / "gone.sqlite"], RUBRIC)
     assert not (tmp_path / "gone.sqlite").exists()
 

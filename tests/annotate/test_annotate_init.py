@@ -307,6 +307,8 @@ def test_somebody_who_joins_gets_calibration_and_new_items(tmp_path: Path) -> No
     made = init(file, study, new_version=True)
     assert list(made.links) == ["dot"]
     with open_store(study) as store:
+        assert f"dot: {len(store.assigned('dot'))} items" in made.facts
+    with open_store(study) as store:
         for name, had in before.items():
             assert store.assigned(name)[: len(had)] == had
         hers = store.assigned("dot")

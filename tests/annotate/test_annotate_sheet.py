@@ -49,6 +49,9 @@ def test_a_sheet_is_one_file_about_one_person(study: Path, tmp_path: Path, call:
     code, _, err = call("annotate", "sheet", str(study), "zoe", "--to", str(tmp_path / "zoe.html"))
     assert (code, "is no annotator" in err) == (2, True)
     assert not (tmp_path / "zoe.html").exists()
+    nowhere = tmp_path / "nowhere" / "ann.html"
+    code, _, err = call("annotate", "sheet", str(study), "ann", "--to", str(nowhere))
+    assert (code, f"{nowhere} cannot be written" in err) == (1, True), err
 
 
 def test_a_second_part_is_in_no_file(tmp_path: Path, call: Call) -> None:
@@ -64,7 +67,8 @@ def test_events_are_added_once_and_what_does_not_fit_is_named(study: Path, call:
     code, out, err = call("annotate", "import", str(study), str(file))
     assert (code, out) == (1, "ann: 1 new event, 0 there already\n")
     assert err.splitlines() == [
-        "refused:", "event 2 (s1, harm): is no label", "event 3 (s2, harm): is not yours to label",
+        "refused:", "event 2 (s1, harm: 'perhaps'): is no label",
+        "event 3 (s2, harm: 'yes'): is not yours to label",
     ]  # fmt: skip
     assert call("annotate", "import", str(study), str(file))[1].startswith("ann: 0 new events, 1 ")
     assert n_events(study) == 1

@@ -8,9 +8,13 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from annotate_case import small_study
 
+from judgebench.annotate.export import snapshot
+from judgebench.annotate.folder import SERVED, open_store
 from judgebench.annotate.screens import Field, Option, Screen, Section
 from judgebench.annotate.store import Event, Store
+from judgebench.api import collected
 from judgebench.errors import SetupError
 from judgebench.records import ADJUDICATED
 
@@ -182,3 +186,22 @@ def test_other_files_are_no_study(tmp_path: Path) -> None:
     Store.create(tmp_path / "made", {}).close()
     with pytest.raises(SetupError, match="not overwritten"):
         Store.create(tmp_path / "made", {})
+
+
+def test_a_damaged_file_is_named_before_anything_is_read(tmp_path: Path) -> None:
+    study = small_study(tmp_path)
+    whole = (study / SERVED).read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:8192] + b"\x5a" * (len(whole) - 8192)):
+        (study / SERVED).write_bytes(damaged)
+        for opens in (open_store, snapshot):
+            expected = r"study\.sqlite: is (damaged: go on with a backup|.*malformed)"
+            with pytest.raises(SetupError, match=expected), opens(study):
+                pass
+
+
+def test_looking_at_figures_writes_nothing(tmp_path: Path) -> None:
+    study = small_study(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / SERVED).parent.iterdir()}
+    assert collected(study).figures["rounds"]["main"]["complete"] == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert before.keys() == {*(tmp_path / SERVED).parent.iterdir()}
