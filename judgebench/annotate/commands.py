@@ -101,10 +101,11 @@ def look(
     from judgebench.rubric import Rubric
 
     with open_store(study) as store:
-        due = due_look(store)
-        if not verdicts:
-            raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
-        labels = pd.DataFrame(labels_on(store, due.screens))
+        with store.reading():
+            due = due_look(store)
+            if not verdicts:
+                raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
+            labels = pd.DataFrame(labels_on(store, due.screens))
         asked = rubric or Rubric.model_validate(store.meta["rubric"])
         decided = api.decide(
             api.study(labels, verdicts, answers, rubric=asked), rule, looks=due.shares

@@ -16,6 +16,7 @@ from judgebench.annotate.store import Store
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line, write_atomically
+from judgebench.records import ADJUDICATED
 from judgebench.report.words import counted
 from judgebench.store.verdict_file import disk_errors
 
@@ -33,9 +34,9 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
 
     Preferences (`model_a`, `model_b`), criteria (`criterion`) and reviews (`decision`, `reason`)
     have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what
-    somebody ranked whole. A blank is "cannot tell". Labels on a screen that is not done or skipped
-    count; what was taken back or is no longer asked does not. The lead's are of `adjudicated`.
-    Raises SetupError where there is no study, or no key of it.
+    an annotator ranked whole. A blank is "cannot tell". Labels on a screen that is not done or
+    skipped count; what was taken back or is no longer asked does not. The lead's are of
+    `adjudicated`. Raises SetupError where there is no study, or no key of it.
     """
     with snapshot(study) as store:
         return rows_of(store, key_of(store), _screens(store, calibration))
@@ -83,8 +84,8 @@ def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
     for name, who in sorted(given):
         labels = given[name, who]
         asked = [field.key for field in store.screens[name].screen.asked(labels)]
-        if key.task == "ranking" and not all(map(labels.get, asked)):
-            continue  # a rank means something beside all others alone
+        if key.task == "ranking" and (who == ADJUDICATED or not all(map(labels.get, asked))):
+            continue  # a rank means something beside all others of one expert
         for field in asked:
             label, target = labels.get(field), key.screens[name].get(field)
             if label is not None and target is not None:

@@ -190,6 +190,10 @@ def _check_fixed(setup: Setup, store: Store) -> None:
         Problem(f"{message}; `revoke` ends the access", file, None, "annotators", name)
         for name in {*store.annotators} - {*config["annotators"], *meta["left"]}
     ]
+    if not {*config["annotators"]} - {*meta["left"]}:
+        problems.append(
+            Problem("have all left: name somebody who labels", file, None, "annotators")
+        )
     if problems:
         raise SetupError(problems)
 

@@ -55,9 +55,10 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
         if found.study != store.meta["study"]:
             raise SetupError(Problem("is of another study", str(file), None, "study", found.study))
         _check_annotator(store, found.annotator, str(file))
-        n_before = len(store.rows("SELECT n FROM events"))
+        sql = "SELECT client_id FROM events WHERE annotator = ?"
+        before = {row["client_id"] for row in store.rows(sql, found.annotator)}
         saved = store.save([(found.annotator, found.events)])[0]
-        new = len(store.rows("SELECT n FROM events")) - n_before
+        new = len({*saved.saved} - before)
     refused = [
         f"event {n} ({e.screen}, {e.field or 'item'}: {e.label!r}): {saved.refused[e.client_id]}"
         for n, e in enumerate(found.events, 1)

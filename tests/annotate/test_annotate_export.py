@@ -275,6 +275,7 @@ def test_a_ranking_gives_screens_that_were_ranked_whole(tmp_path: Path) -> None:
         write_key(tmp_path, "ranking", {"s1": behind})
         says(store, "ann", "s1", {"rank@a": "2", "rank@b": "2"})
         says(store, "ben", "s1", {"rank@a": "1", "rank@b": ""})
+        says(store, ADJUDICATED, "s1", {"rank@a": "1", "rank@b": "1"})  # who is no expert
         about = {"task": "ferries", "item_id": "i1", "expert": "ann", "rank": "2", "study": HASH}
         assert label_rows(tmp_path) == [{**about, "system": f"system-{s}"} for s in "ab"]
 

@@ -11,6 +11,7 @@ import pytest
 from annotate_case import plain, small_study
 
 from judgebench.annotate.folder import open_store
+from judgebench.annotate.store import Event, Store
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -72,6 +73,24 @@ def test_events_are_added_once_and_what_does_not_fit_is_named(study: Path, call:
     ]  # fmt: skip
     assert call("annotate", "import", str(study), str(file))[1].startswith("ann: 0 new events, 1 ")
     assert n_events(study) == 1
+
+
+def test_events_of_others_are_not_counted(
+    study: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep, theirs = Store.save, Event(client_id="3" * 16, screen="s1", hash=plain("s1").hash,
+                                     field="harm", label="yes", at="now")  # fmt: skip
+    monkeypatch.setattr(
+        Store, "save", lambda store, batches: keep(store, [*batches, ("adjudicated", [theirs])])
+    )
+    assert call("annotate", "import", study, given(study, {}))[1].startswith("ann: 1 new event, 0")
+
+
+def test_a_sheet_that_cannot_be_written_is_named(study: Path, call: Call) -> None:
+    (study.parent / "file").write_text("")
+    to = study.parent / "file" / "ann.html"
+    code, _, err = call("annotate", "sheet", study, "ann", "--to", to)
+    assert (code, f"{to} cannot be written" in err) == (1, True)
 
 
 def test_every_problem_of_a_file_is_named_and_nothing_is_kept(study: Path, call: Call) -> None:
