@@ -690,7 +690,8 @@ const stopwatch = () => {
     $("beside").hidden = !work.guidelines;
     $("work").classList.toggle("guided", Boolean(work.guidelines));
     $("guidelines").querySelector("p").textContent = work.guidelines;
-    $("guidelines").open = matchMedia("(min-width: 84rem)").matches;
+    // Whoever begins reads them first.
+    $("guidelines").open = work.done === 0 || matchMedia("(min-width: 84rem)").matches;
     if (sheet) for (const one of work.items) await load(one.id);
     else if (queue.size()) {
       await send();
