@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.files import open_bytes, read_lines
+from judgebench.files import open_bytes, read_lines, read_object
 
 Model = TypeVar("Model", bound=BaseModel)
 _SECRET = re.compile(r"api_?key|token\b|secret|password|base_url", re.IGNORECASE)
@@ -154,6 +154,17 @@ def validate(
         return model.model_validate(value)
     except ValidationError as error:
         raise SetupError(_problems(error, model, file, node)) from None
+
+
+def load_json(path: Path, model: type[Model], what: str) -> Model:
+    """The JSON object in a file as `model`; `what` it is that cannot be read. Raises SetupError."""
+    try:
+        with open_bytes(path) as file:
+            content = file.read()
+    except OSError as error:
+        message = f"{what} cannot be read: {error.strerror or error}"
+        raise SetupError(Problem(message, str(path))) from None
+    return validate(read_object(content, path), model, str(path))
 
 
 def read_models(

@@ -48,18 +48,6 @@ const eventQueue = (prefix, changed) => {
   };
 };
 
-const ask = async (path, body) => {
-  const headers = { "X-Judgebench": "1" };
-  if (body) headers["Content-Type"] = "application/json";
-  const reply = await fetch(path, {
-    method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body),
-    cache: "no-store", signal: AbortSignal.timeout(30000),
-  });
-  const found = await reply.json().catch(() => ({}));
-  if (reply.ok) return found;
-  throw Object.assign(new Error(found.error || `error ${reply.status}`), { status: reply.status });
-};
-
 // For how long each item was looked at: time counts while the page can be seen.
 const MOST_MS = 300000; // of one event: longer is a person who went away
 const stopwatch = () => {
@@ -286,12 +274,6 @@ const stopwatch = () => {
     const made = el("button", className, text);
     made.type = "button";
     made.addEventListener("click", act);
-    return made;
-  };
-  const born = (tag, className, text) => {
-    const made = el(tag, className, text); // text of the study: in its own language and direction
-    made.dir = "auto";
-    made.lang = "";
     return made;
   };
   const option = (field, { value, text, about }, [n, of]) => {

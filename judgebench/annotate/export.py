@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from codecs import BOM_UTF8
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from judgebench.annotate.folder import KEY, served_file
 from judgebench.annotate.key import Key, Target, read_key
-from judgebench.annotate.store import Store
+from judgebench.annotate.store import Store, by_screen
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line, write_atomically
@@ -76,13 +75,9 @@ def _screens(store: Store, calibration: bool) -> set[str]:
 
 def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
     """`label_rows` of these screens."""
-    given: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
-    for one in store.given():
-        if one.screen in screens:
-            given[one.screen, one.annotator][one.field] = one.label
     rows: list[Row] = []
-    for name, who in sorted(given):
-        labels = given[name, who]
+    given = by_screen(one for one in store.given() if one.screen in screens)
+    for (who, name), labels in sorted(given.items(), key=lambda at: at[0][::-1]):
         asked = [field.key for field in store.screens[name].screen.asked(labels)]
         if key.task == "ranking" and (who == ADJUDICATED or not all(map(labels.get, asked))):
             continue  # a rank means something beside all others of one expert

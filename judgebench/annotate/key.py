@@ -8,9 +8,7 @@ from typing import Literal
 from pydantic import Field as Limits
 
 from judgebench.annotate.config import Task
-from judgebench.errors import Problem, SetupError
-from judgebench.files import open_bytes, read_object
-from judgebench.yaml_file import Strict, validate
+from judgebench.yaml_file import Strict, load_json
 
 
 class Target(Strict):
@@ -36,10 +34,4 @@ class Key(Strict):
 
 def read_key(path: Path) -> Key:
     """The key of that path. Raises SetupError where it is none."""
-    try:
-        with open_bytes(path) as file:
-            content = file.read()
-    except OSError as error:
-        message = f"the key of the study cannot be read: {error.strerror or error}"
-        raise SetupError(Problem(message, str(path))) from None
-    return validate(read_object(content, path), Key, str(path))
+    return load_json(path, Key, "the key of the study")

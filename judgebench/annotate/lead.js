@@ -1,17 +1,5 @@
 // The study lead's page: figures that are read again every 30 seconds, and one disagreement after the
 // other to settle. Text of the study reaches the page through textContent and value only.
-const ask = async (path, body) => {
-  const headers = { "X-Judgebench": "1" };
-  if (body) headers["Content-Type"] = "application/json";
-  const reply = await fetch(path, {
-    method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body),
-    cache: "no-store", signal: AbortSignal.timeout(60000),
-  });
-  const found = await reply.json().catch(() => ({}));
-  if (reply.ok) return found;
-  throw Object.assign(new Error(found.error || `error ${reply.status}`), { status: reply.status });
-};
-
 (() => {
   const EVERY_MS = 30000;
   const SOON_MS = 6000; // the server computes figures anew after 5 seconds at the earliest
@@ -27,12 +15,6 @@ const ask = async (path, body) => {
   const settled = new Map(); // adjudications of this page, which the server may not count yet
 
   // --- small drawings and tables -----------------------------------------------------------------
-  const born = (tag, className, text) => {
-    const made = el(tag, className, text); // text of the study: in its own language and direction
-    made.dir = "auto";
-    made.lang = "";
-    return made;
-  };
   const drawn = (tag, attributes, ...inside) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);

@@ -16,7 +16,7 @@ import numpy as np
 from judgebench.align.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.align.caveats import odd_uses
 from judgebench.annotate.screens import CANNOT_TELL, Field, State
-from judgebench.annotate.store import Given, Store
+from judgebench.annotate.store import Given, Store, by_screen
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
@@ -61,9 +61,7 @@ class Collected(Shown):
             self.assigned = {who: store.assigned(who) for who in store.annotators}
         self.now, self.name = now or datetime.now(UTC), str(self.meta.get("name", ""))
         self.screens = {name: one.screen for name, one in self.stored.items()}
-        self.labels = defaultdict[Place, dict[str, str | None]](dict)  # by who and screen
-        for one in self.given:
-            self.labels[one.annotator, one.screen][one.field] = one.label
+        self.labels = by_screen(self.given)
         # The remark on an item goes with every event on it: the last one's is what counts.
         self.last = {(one.annotator, one.screen): one for one in self.given}
 

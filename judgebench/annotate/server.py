@@ -29,11 +29,10 @@ from pydantic_core import from_json
 from judgebench.annotate.folder import LEAD, link_of, served_file
 from judgebench.annotate.guard import Limit, Refused, Site
 from judgebench.annotate.store import Event, Reason, Role, Saved, Store
-from judgebench.annotate.work import screen_of, work_of
+from judgebench.annotate.work import page_of, screen_of, work_of
 from judgebench.backends.calls import new_event_loop
 from judgebench.errors import Problem, SetupError
 from judgebench.records import ADJUDICATED
-from judgebench.web.page import local_page, page_script
 from judgebench.yaml_file import Strict, validate
 
 MOST_TOGETHER = 500  # requests whose events are kept in one transaction
@@ -274,8 +273,7 @@ async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None
 
 def _page(name: str) -> Handler:
     """The handler of a page. It holds nothing of the study, so it is made once."""
-    page = Path(__file__).with_name(name)
-    html, policy = local_page(page, page_script(page.with_suffix(".js")), {}, connect="'self'")
+    html, policy = page_of(name, {}, "'self'")
     headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
 
     async def show(request: web.Request) -> web.Response:

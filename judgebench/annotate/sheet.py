@@ -7,14 +7,10 @@ from typing import Literal
 
 from judgebench.annotate.folder import open_store
 from judgebench.annotate.store import Event, Store
-from judgebench.annotate.work import screen_of, work_of
+from judgebench.annotate.work import page_of, screen_of, work_of
 from judgebench.errors import Problem, SetupError
-from judgebench.files import open_bytes, read_errors, read_object
 from judgebench.report.words import counted
-from judgebench.web.page import local_page, page_script
-from judgebench.yaml_file import Strict, validate
-
-_PAGE = Path(__file__).with_name("annotate")
+from judgebench.yaml_file import Strict, load_json
 
 
 class Returned(Strict):
@@ -40,7 +36,7 @@ def sheet(store: Store, name: str) -> str:
     kind, study = "judgebench annotation events", store.meta["study"]
     back = {"kind": kind, "study": study, "annotator": name, "events": []}
     data = {"work": work_of(store, name), "screens": shown, "back": back}
-    return local_page(_PAGE, page_script(_PAGE.with_suffix(".js")), {"sheet": data})[0]
+    return page_of("annotate", {"sheet": data})[0]
 
 
 def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
@@ -49,8 +45,7 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
 
     Raises SetupError with every problem of the file, by event and field; nothing is kept then.
     """
-    with read_errors(file), open_bytes(file) as opened:
-        found = validate(read_object(opened.read(), file), Returned, str(file))
+    found = load_json(file, Returned, "the labels of a sheet")
     with open_store(study) as store:
         if found.study != store.meta["study"]:
             raise SetupError(Problem("is of another study", str(file), None, "study", found.study))

@@ -11,6 +11,7 @@ import json
 import secrets
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -88,6 +89,14 @@ class Given:
     remark: str
     reason: str
     at: str
+
+
+def by_screen(given: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str, str | None]]:
+    """Labels by annotator and screen, and then by field."""
+    found = defaultdict[tuple[str, str], dict[str, str | None]](dict)
+    for one in given:
+        found[one.annotator, one.screen][one.field] = one.label
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from judgebench.annotate.screens import PART, Labels
-from judgebench.annotate.store import Store
+from judgebench.annotate.store import Store, by_screen
+from judgebench.web.page import local_page, page_script
+
+_HERE = Path(__file__).parent
+
+
+def page_of(name: str, data: Any, connect: str = "'none'") -> tuple[str, str]:
+    """The page of that name with its data, and its policy, as `web.page.local_page` makes them."""
+    script = page_script(_HERE / "asking.js", _HERE / f"{name}.js")
+    return local_page(_HERE / name, script, data, connect=connect)
 
 
 def work_of(store: Store, name: str) -> dict[str, Any]:
     """The study and somebody's items in their order, as JSON."""
-    labels = defaultdict[str, dict[str, str | None]](dict)
     with store.reading():
         meta, screens, times = store.meta, store.screens, store.times(name)
-        for given in store.given(name):
-            labels[given.screen][given.field] = given.label
+        labels = by_screen(store.given(name))
         own = [(key, screens[key]) for key in store.assigned(name)]
-    states = {key: stored.screen.state(labels[key]) for key, stored in own}
+    states = {key: stored.screen.state(labels[name, key]) for key, stored in own}
     done = [key for key, state in states.items() if state == "done"]
     return {
         "study": meta["name"], "annotator": name, "task": meta["task"],

@@ -18,13 +18,13 @@ from typing import Any, Literal
 from judgebench.data.cells import mark_forbidden
 from judgebench.data.spreadsheet import quoted, to_csv
 from judgebench.errors import Problem, SetupError
-from judgebench.files import open_bytes, read_object, to_json, write_atomically
+from judgebench.files import to_json, write_atomically
 from judgebench.ranking.proxy.arguments import Argument
 from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
 from judgebench.ranking.ranking_folder import KeptInstance, read_tasks
 from judgebench.records import content_hash
 from judgebench.web.page import check_people, fill_in_page
-from judgebench.yaml_file import Strict, validate
+from judgebench.yaml_file import Strict, load_json
 
 COLUMNS = (
     "item", "task", "question", "right_answer", "document", "letter", "rank", "text", "remark",
@@ -184,13 +184,7 @@ def write_sheets(
 
 def read_key(path: Path) -> SheetKey:
     """The key of that path. Raises SetupError where it is none."""
-    try:
-        with open_bytes(path) as file:
-            content = file.read()
-    except OSError as error:
-        message = f"the key of the sheets cannot be read: {error.strerror or error}"
-        raise SetupError(Problem(message, str(path))) from None
-    key = validate(read_object(content, path, None), SheetKey, str(path))
+    key = load_json(path, SheetKey, "the key of the sheets")
     systems = [sorted(item.hashes) for item in key.items]
     for expert, letters in key.letters.items():
         if list(map(sorted, letters)) != systems:
