@@ -168,11 +168,14 @@ def _renew(setup: Setup, folder: Path) -> Made:
             store.set(**said)
             store.put(put, first, gone)
         fresh = sum(screen.id not in known.screens for screen in put)
+        labels = counted(len(people), "label")
+        few = f"new items get {labels} each, not {per_item}: too few annotators are left"
         facts = (
             f"version {store.version}: {len(built) - len(put)} items unchanged, "
             f"{len(put) - fresh} changed, {fresh} new, {len(gone)} gone",
             f"{_counting(store)} of {before} labels count on; all are kept",
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
+            *([few] if fresh and len(people) < per_item else ()),
         )
         return Made(folder, facts, {name: link_of(store, name) for name in added})
 

@@ -67,7 +67,7 @@ class Adjudication(Event):
     """The lead's label where annotators disagree, and why they do."""
 
     reason: Reason
-    at: Annotated[str, Limits(max_length=40)] = ""
+    at: Annotated[str, Limits(max_length=40)] = ""  # in its place comes the server's time
 
 
 Sent = TypeVar("Sent", bound=Strict)
@@ -189,8 +189,7 @@ class Server:
     async def _adjudicate(self, request: web.Request) -> web.Response:
         session, _, _ = self._session(request)
         sent = await _sent(request, Adjudication)
-        event = sent if sent.at else sent.model_copy(update={"at": _now()})
-        return await self._save(session, ADJUDICATED, [event])
+        return await self._save(session, ADJUDICATED, [sent.model_copy(update={"at": _now()})])
 
     async def _save(self, session: str, who: str, events: Sequence[Event]) -> web.Response:
         """Whoever's turn it is keeps all that waits in one transaction, so that many requests share

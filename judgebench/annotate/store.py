@@ -75,7 +75,7 @@ class Event(Strict):
     remark: Annotated[str, Limits(max_length=_LONGEST)] = ""
     reason: Annotated[str, Limits(max_length=40)] = ""
     visible_ms: Annotated[int, Limits(ge=0, le=86_400_000)] = 0
-    at: Annotated[str, Limits(max_length=40)]
+    at: Annotated[str, Limits(pattern=r"^\d{4}-\d\d-\d\dT[\d:.]{5,20}(Z|[+-]\d\d:\d\d)$")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -384,7 +384,18 @@ def test_a_study_that_all_have_left_needs_somebody_new(tmp_path: Path) -> None:
         init(change(tmp_path, new, per_item=1), study, new_version=True)
     joined = ["ann", "ben", "cem", "dot"]
     file = change(tmp_path, new, per_item=1, annotators=joined)
-    assert list(init(file, study, new_version=True).links) == ["dot"]
+    made = init(file, study, new_version=True)
+    assert list(made.links) == ["dot"]
+    assert "too few" not in repr(made)
+
+
+def test_new_items_for_which_too_few_annotators_are_left_are_named(tmp_path: Path) -> None:
+    study = begun(tmp_path)
+    for name in ("ann", "ben"):
+        reassign(study, name)
+    new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
+    made = init(change(tmp_path, new), study, new_version=True)
+    assert "new items get 1 label each, not 2: too few annotators are left" in repr(made)
 
 
 def test_items_that_everybody_else_has_stay(tmp_path: Path) -> None:

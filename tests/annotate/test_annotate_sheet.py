@@ -78,8 +78,9 @@ def test_events_are_added_once_and_what_does_not_fit_is_named(study: Path, call:
 def test_events_of_others_are_not_counted(
     study: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep, theirs = Store.save, Event(client_id="3" * 16, screen="s1", hash=plain("s1").hash,
-                                     field="harm", label="yes", at="now")  # fmt: skip
+    about = {"screen": "s1", "hash": plain("s1").hash, "field": "harm", "label": "yes"}
+    about |= {"client_id": "3" * 16, "at": "2026-01-01T00:00:00Z"}
+    keep, theirs = Store.save, Event.model_validate(about)
     monkeypatch.setattr(
         Store, "save", lambda store, batches: keep(store, [*batches, ("adjudicated", [theirs])])
     )
@@ -94,10 +95,11 @@ def test_a_sheet_that_cannot_be_written_is_named(study: Path, call: Call) -> Non
 
 
 def test_every_problem_of_a_file_is_named_and_nothing_is_kept(study: Path, call: Call) -> None:
-    file = given(study, {}, {"client_id": "short"}, {"label": 7}, {"field": None})
+    wrong = [{"client_id": "short"}, {"label": 7}, {"field": None}, {"at": "yesterday"}]
+    file = given(study, {}, *wrong)
     code, _, err = call("annotate", "import", str(study), str(file))
     assert code == 2
-    for place in ("events.1.client_id", "events.2.label", "events.3.field"):
+    for place in ("events.1.client_id", "events.2.label", "events.3.field", "events.4.at"):
         assert place in err.replace("[", ".").replace("]", ""), err
     for changes, word in [
         ({"study": "other"}, "another study"), ({"annotator": "zoe"}, "no annotator"),
