@@ -117,10 +117,10 @@ def export(
     folder of the study. Returns in words what was written and what was left out. Raises SetupError
     where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
-        key = key_of(store)
-        labels = rows_of(store, key, _screens(store, calibration))
+        key, chosen = key_of(store), _screens(store, calibration)
+        labels = rows_of(store, key, chosen)
         rows = [*_events(store, key)] if events else labels
-        first = len(rows_of(store, key, store.screens)) - len(labels)
+        first = len(rows_of(store, key, store.screens.keys() - chosen))
         now = {(one.annotator, one.screen, one.field) for one in store.given()}
         sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
         ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}

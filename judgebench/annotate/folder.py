@@ -34,9 +34,10 @@ def open_store(study: Path) -> Iterator[Store]:
             raise SetupError(problem) from None
 
 
-def known_person(store: Store, name: str) -> str:
-    """The name of an annotator or of the lead. Raises SetupError for any other."""
-    people = (*store.annotators, LEAD)
+def known_person(store: Store, name: str, also: tuple[str, ...] = (LEAD,)) -> str:
+    """The name of an annotator or, unless `also` says otherwise, of the lead. Raises SetupError for
+    any other."""
+    people = (*store.annotators, *also)
     if name not in people:
         problem = Problem("is not among the annotators", field=name, allowed=", ".join(people))
         raise SetupError(problem)

@@ -15,7 +15,7 @@ from judgebench.annotate import design
 from judgebench.annotate.build import Built, asked_of, build, item_of, secret_of
 from judgebench.annotate.config import Setup, load_setup
 from judgebench.annotate.export import key_of
-from judgebench.annotate.folder import KEY, LEAD, SERVED, link_of, open_store
+from judgebench.annotate.folder import KEY, LEAD, SERVED, known_person, link_of, open_store
 from judgebench.annotate.key import Key
 from judgebench.annotate.store import Store
 from judgebench.data.cells import mark_forbidden
@@ -219,10 +219,8 @@ def reassign(study: str | Path, name: str) -> Made:
     """Give the items that somebody has not begun to others, and no new ones to them. Raises
     SetupError for a name that is no annotator's."""
     with open_store(Path(study)) as store, store.writing():
+        known_person(store, name, also=())
         orders, first = store.orders, store.calibration
-        if name not in orders:
-            allowed = ", ".join(orders)
-            raise SetupError(Problem("is not among the annotators", field=name, allowed=allowed))
         left, screens = {*store.meta["left"], name}, store.screens
         own = ((n, screens[n].screen.state(store.labels(name, n))) for n in store.assigned(name))
         new = {n for n, state in own if state == "new"}

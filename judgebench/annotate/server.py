@@ -75,12 +75,13 @@ Waiting = tuple[str, str, Sequence[Event], "asyncio.Future[Saved | Exception]"]
 
 
 class Server:
-    """One study. It has two connections to its file: who reads does not wait for who writes."""
+    """One study. It has three connections to its file: who reads does not wait for who writes, and
+    nobody for the lead's figures."""
 
     def __init__(self, file: Path, site: Site) -> None:
         """Raises SetupError where the file is no study."""
-        self.site, self._file = site, file
-        self.reading, self.writing = Store(file), Store(file)
+        self.site = site
+        self.reading, self.writing, self._figures = Store(file), Store(file), Store(file)
         self._waiting: list[Waiting] = []  # session, person, events, how it ended
         self._turn = asyncio.Lock()
         self._requests, self._entering, self._any = Limit(300, 50), Limit(30, 0.5), Limit(200, 20)
@@ -88,6 +89,7 @@ class Server:
     def close(self) -> None:
         self.reading.close()
         self.writing.close()
+        self._figures.close()
 
     def application(self) -> web.Application:
         """The routes of the study. What is below /api/lead is for the lead alone."""
@@ -227,8 +229,7 @@ class Server:
         def compute() -> str:
             from judgebench.annotate import lead
 
-            with closing(Store(self._file)) as store:
-                return json.dumps(getattr(lead, name)(store), allow_nan=False)
+            return json.dumps(getattr(lead, name)(self._figures), allow_nan=False)
 
         async def show(request: web.Request) -> web.Response:
             nonlocal kept

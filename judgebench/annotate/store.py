@@ -110,11 +110,10 @@ class Saved:
 
 @dataclass(frozen=True)
 class Stored:
-    """A screen with its place in the study."""
+    """A screen, and whether it is of the calibration round."""
 
     screen: Screen
     calibration: bool
-    version: int
 
 
 class Store:
@@ -223,7 +222,7 @@ class Store:
             self._known = (
                 version,
                 {
-                    key: Stored(read(row["content"]), bool(row["calibration"]), row["version"])
+                    key: Stored(read(row["content"]), bool(row["calibration"]))
                     for key, row in now.items()
                 },
                 {(row["id"], row["hash"]): row["content"] for row in every},
@@ -307,7 +306,8 @@ class Store:
             before = connection.execute(sql, (e.client_id,)).fetchone()
             why = "is not yours to label"
             if e.screen in own:
-                why = self._refusal(e, labels[e.screen], every=who == ADJUDICATED)
+                screen = known[e.screen].screen
+                why = _refusal(e, screen, labels[e.screen], every=who == ADJUDICATED)
             if before is not None:
                 why = "" if before["annotator"] == who else "has an id that was used before"
             if why:
@@ -324,28 +324,6 @@ class Store:
                 labels[e.screen][e.field] = e.label
         states = {key: known[key].screen.state(of) for key, of in labels.items() if key in own}
         return Saved(tuple(saved), refused, states)
-
-    def _refusal(self, event: Event, labels: Labels, every: bool) -> str:
-        """Why an event does not fit its screen; empty where it does. The lead sees every part."""
-        screen = self.screens[event.screen].screen
-        if event.hash != screen.hash:
-            return "the item has changed: load it again"
-        if event.field == WHOLE:
-            return "" if event.label in (SKIP, None) else "is no label"
-        if event.field == PART:
-            following = screen.revealed(labels) + 1
-            fits = event.label == str(following) and following < screen.parts
-            fits = fits and screen.complete(labels, following - 1)
-            return "" if fits or event.label == labels.get(PART) else "this part is not complete"
-        field = screen.field(event.field)
-        revealed = field.part if field and every else screen.revealed(labels)
-        if field is None or field.part > revealed:
-            return "is not asked"
-        if field.part < revealed:
-            return "can no longer be changed: the next part was shown"
-        if event.label and field.options and event.label not in field.values:
-            return "is no label"
-        return ""
 
     def labels(self, annotator: str, screen: str) -> dict[str, str | None]:
         """Somebody's labels on one screen, by field."""
@@ -450,6 +428,28 @@ class Store:
         with self.writing() as connection:
             sql = "INSERT INTO looks (at, items, found) VALUES (?, ?, ?)"
             connection.execute(sql, (now, items, json.dumps(found)))
+
+
+def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
+    """Why an event does not fit its screen; empty where it does. The lead sees every part."""
+    if event.hash != screen.hash:
+        return "the item has changed: load it again"
+    if event.field == WHOLE:
+        return "" if event.label in (SKIP, None) else "is no label"
+    if event.field == PART:
+        following = screen.revealed(labels) + 1
+        fits = event.label == str(following) and following < screen.parts
+        fits = fits and screen.complete(labels, following - 1)
+        return "" if fits or event.label == labels.get(PART) else "this part is not complete"
+    field = screen.field(event.field)
+    revealed = field.part if field and every else screen.revealed(labels)
+    if field is None or field.part > revealed:
+        return "is not asked"
+    if field.part < revealed:
+        return "can no longer be changed: the next part was shown"
+    if event.label and field.options and event.label not in field.values:
+        return "is no label"
+    return ""
 
 
 def _hashed(token: str) -> str:
