@@ -19,6 +19,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.results.rows import Results
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
+from judgebench.study.answers import indexed
 from judgebench.study.study import JudgeKind, JudgeVerdicts, Study, study_of
 from judgebench.study.truth import TruthConfig
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from judgebench.compare.result import Comparison
     from judgebench.decide.result import Decisions
     from judgebench.decide.rule import DecisionRule
+    from judgebench.judges.as_judge import AsJudges
     from judgebench.judges.control import ControlJudge
     from judgebench.judges.judge import Judge
     from judgebench.progress import Progress
@@ -57,6 +59,7 @@ def study(
     rubric: Rubric | str | Path,
     truth: Truth = TruthConfig(),
     resampling: Resampling = DEFAULT_RESAMPLING,
+    as_judges: AsJudges = (),
 ) -> Study:
     """The study of human labels and judges' verdicts, with control judges fitted.
 
@@ -73,6 +76,8 @@ def study(
     `verdicts` may also be several tables, or entries as in `judges` of a bench.yaml, such as
     `{"name": "gpt-4", "verdicts": "gpt4.csv", "expected": "rows"}`, in which `verdicts` may be a
     DataFrame too. `expected: rows` says that the judge was asked about the items with a row alone.
+
+    `as_judges` are annotators who stand among the judges, as in `open_run`.
 
     Raises SetupError with every problem of all tables, and warns of what was left out or repaired.
 
@@ -93,6 +98,11 @@ def study(
     """
     from judgebench.data.findings import REPEATED
     from judgebench.data.given import WHOLE_REPLY, read_given
+    from judgebench.judges.as_judge import (
+        annotators_as_judges,
+        lacking_labels,
+        truth_of_others,
+    )
     from judgebench.judges.control import control_judges, usual_controls
     from judgebench.judges.recorded import recorded_judges, verdict_entries
     from judgebench.runner.judging import tasks_of
@@ -103,26 +113,32 @@ def study(
     given = read_given(labels, [source for _, source in entries], answers, whole)
     used = {label.metric for label in given.labels}.union(*(v.metrics for v in given.verdicts))
     measured = whole.only([m.id for m in whole.metrics if m.id in used or WHOLE_REPLY in used])
-    config = _truth(truth, TruthConfig())
-    found = study_of(measured, given.answers, given.labels, config, resampling)
+    rows = indexed(given.answers)
+    people = annotators_as_judges(as_judges, measured, rows, given.labels)
+    names = [judge.name for judge in people]
+    config = truth_of_others(_truth(truth, TruthConfig()), names, given.labels)
+    found = study_of(measured, rows, given.labels, config, resampling)
     items = dict.fromkeys(found.answers.item_ids())
     real = [
         judge
-        for (entry, _), rows in zip(entries, given.verdicts, strict=True)
-        for judge in recorded_judges(entry, rows, measured, items)
+        for (entry, _), said in zip(entries, given.verdicts, strict=True)
+        for judge in recorded_judges(entry, said, measured, items)
     ]
-    usual = usual_controls(measured)
-    names = [name for name in usual if given.has_texts or name != "longest-answer"]
+    usual = [
+        name for name in usual_controls(measured) if given.has_texts or name != "longest-answer"
+    ]
     seed = resampling.seed
-    controls = control_judges(names, measured, found.answers, given.labels, seed)
-    _differ([*(judge.name for judge in real), *(judge.name for judge in controls)])
+    controls = control_judges(usual, measured, found.answers, given.labels, seed)
+    _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
     owed = {judge.name: judge.owing(found.answers, items) for judge in real}
     told = [*given.warnings, *(gap for judge in real for gap in judge.gaps(owed[judge.name]))]
+    told += map(Problem, lacking_labels(people))
     makers = suspicions(found.makers, [judge.name for judge in real])
-    if said := [str(problem) for problem in (*told, *makers)]:
-        warnings.warn("\n".join(said), stacklevel=2)
+    if noticed := [str(problem) for problem in (*told, *makers)]:
+        warnings.warn("\n".join(noticed), stacklevel=2)
     notes = (f"In the data: {warning}." for warning in told if warning.kind != REPEATED)
     judges = [
+        *people,
         *(_judged(judge, "judge", judge.judge(tasks_of(found.answers))) for judge in real),
         *(_judged(judge, "control", judge.verdicts()) for judge in controls),
     ]
@@ -150,15 +166,17 @@ def open_run(
     folder: str | Path,
     *,
     truth: Truth | None = None,
-    as_judges: Sequence[str] = (),
+    as_judges: AsJudges = (),
     allow_incomplete: bool = False,
 ) -> Study:
     """The study that a run folder holds. `truth` replaces some of the run's own settings.
 
     The annotators `as_judges`, names or patterns such as `expert*`, stand among the judges and have
-    no part in the truth. Raises SetupError where the folder holds no run, and for places in a list
-    (`crowd#3`), which are no people. Raises DamagedRun, with every file, where files are not those
-    that the run wrote. With `allow_incomplete` it goes on with what is left; what is missing is
+    no part in the truth. A blank cell of theirs counts as failed, and so does a missing row of an
+    item that others labelled; with `{"expert*": "rows"}` a missing row does not. Raises SetupError
+    where the folder holds no run, and for places in a list (`crowd#3`), which are no people. Raises
+    DamagedRun, with every file, where files are not those that the run wrote. With
+    `allow_incomplete` it goes on with what is left; what is missing is
     then said in a warning and under every table, as it is of an unfinished run.
 
     >>> import judgebench as jb
@@ -168,6 +186,7 @@ def open_run(
     'annotator-1'
     """
     from judgebench.features import with_wings
+    from judgebench.judges.as_judge import lacking_labels
     from judgebench.runner.bench import settings_of
     from judgebench.store.folder import UNCHECKED, RunFolder
     from judgebench.store.open import open_run as open_folder
@@ -181,8 +200,10 @@ def open_run(
     except SetupError as error:
         problems = (*found.damaged, *error.problems)
         raise SetupError([found.repairable(p) for p in problems]) from None
-    unchecked = [] if "files" in found.manifest() else [f"{folder}: {UNCHECKED}"]
-    if said := (*opened.gaps, *unchecked):
+    manifest = found.manifest()
+    unchecked = [] if "files" in manifest else [f"{folder}: {UNCHECKED}"]
+    people = [judge for judge in opened.judges if judge.name not in manifest["judges"]]
+    if said := (*opened.gaps, *unchecked, *lacking_labels(people)):
         warnings.warn("\n".join(said), stacklevel=2)
     return opened
 

@@ -49,7 +49,8 @@ ExpectedOption = Annotated[
     typer.Option(
         "--expected",
         metavar="items|rows",
-        help="Beside --verdicts: were verdicts due on all items, or on those with a row?",
+        help="Beside --verdicts or --as-judge: were labels due on all items, or on those with a "
+        "row?",
     ),
 ]
 RunOption = Annotated[
@@ -138,7 +139,7 @@ AsJudge = Annotated[
     typer.Option(
         metavar="NAME",
         help="Treat an annotator (a name, or a pattern such as 'expert*') as a judge and compare "
-        "them with the others. Repeatable.",
+        "them with the others: a blank cell or missing row of theirs counts as failed. Repeatable.",
     ),
 ]
 AllowIncomplete = Annotated[

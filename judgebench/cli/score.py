@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,21 +44,25 @@ def open_study(
     """
     from judgebench import api
 
-    if run is None or files != NO_FILES:
-        _check_files(run, scoring, files)
+    of_files = replace(files, expected="items") if scoring.as_judges else files
+    if run is None or of_files != NO_FILES:
+        _check_files(run, files)
     annotators = tuple(scoring.annotators) if scoring.annotators else None
     asked = {"rule": scoring.truth, "ties": scoring.ties, "annotators": annotators}
     given = {key: value for key, value in asked.items() if value is not None}
+    people = dict.fromkeys(scoring.as_judges, files.expected)
     if run is not None:
         allowed = scoring.allow_incomplete
-        return api.open_run(run, truth=given, as_judges=scoring.as_judges, allow_incomplete=allowed)
+        return api.open_run(run, truth=given, as_judges=people, allow_incomplete=allowed)
     assert files.labels is not None
     assert files.rubric is not None
     verdicts = [{"verdicts": path, "expected": files.expected} for path in files.verdicts]
-    return api.study(files.labels, verdicts, files.answers, rubric=files.rubric, truth=given)
+    return api.study(
+        files.labels, verdicts, files.answers, rubric=files.rubric, truth=given, as_judges=people
+    )
 
 
-def _check_files(run: Path | None, scoring: Scoring, files: Files) -> None:
+def _check_files(run: Path | None, files: Files) -> None:
     """Raises SetupError with everything that does not go together."""
     problems = []
     if run is not None:
@@ -67,8 +72,6 @@ def _check_files(run: Path | None, scoring: Scoring, files: Files) -> None:
     elif files.rubric is None:
         hint = f"`judgebench init {files.labels}` writes a rubric from the labels"
         problems.append(Problem(f"give the --rubric of these labels; {hint}"))
-    if scoring.as_judges and run is None:
-        problems.append(Problem("needs a run folder (judgebench run)", field="--as-judge"))
     if problems:
         raise SetupError(problems)
 

@@ -23,6 +23,7 @@ from judgebench.study.study import RECORDED
 from judgebench.yaml_file import validate
 
 Rows = Mapping[str, Sequence[tuple[str, Said]]]  # by item: what is said on each metric
+NO_ROW = "no row"  # the reason of a verdict on an item that has none
 _NEAR_AMONG = 5_000  # items among which one that is spelt alike is looked for
 # Where the metrics of one verdict ended differently, the first of these is its status.
 _BY_WEIGHT = (Status.UNPARSED, Status.REFUSED, Status.FAILED, Status.SKIPPED)
@@ -122,7 +123,7 @@ class RecordedJudge:
         return Verdict(
             task.answer.item_id, task.content_hash or task.answer.content_hash, self.name,
             self.signature, next((s for s in _BY_WEIGHT if s in ended), Status.OK), reading.labels,
-            shares or None, reason=(reason if said else "no row") if lacking else "",
+            shares or None, reason=(reason if said else NO_ROW) if lacking else "",
             raw="; ".join(filter(None, texts)),
         )  # fmt: skip
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from judgebench.backends.weights import WEIGHTS
 from judgebench.errors import Problem, SetupError
+from judgebench.judges.as_judge import (
+    AsJudges,
+    annotators_as_judges,
+    lacking_labels,
+    truth_of_others,
+)
 from judgebench.records import Answer
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
 from judgebench.store.folder import RunFolder
 from judgebench.study.answers import indexed
-from judgebench.study.as_judge import annotators_as_judges, truth_of_others
 from judgebench.study.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
 from judgebench.study.truth import TruthConfig
 from judgebench.study.verdicts import status_counts
@@ -23,10 +28,10 @@ def open_run(
     folder: RunFolder,
     truth: TruthConfig = TruthConfig(),
     resampling: Resampling = DEFAULT_RESAMPLING,
-    as_judges: Sequence[str] = (),
+    as_judges: AsJudges = (),
 ) -> Study:
-    """The study that a run folder holds. The annotators `as_judges`, names or patterns, stand among
-    the judges and have no part in the truth.
+    """The study that a run folder holds. The annotators `as_judges` stand among the judges and have
+    no part in the truth.
 
     What it lacks, because files are damaged or because the run is unfinished, are its `gaps`.
     Raises SetupError where the folder holds no run or is damaged, or has no such annotators.
@@ -49,7 +54,8 @@ def open_run(
     others = truth_of_others(truth, people, labels)
     study = study_of(rubric, answers, labels, others, resampling)
     changed = manifest.get("changed", {}).values()
-    notes = (*_weak_models(judges), *changed, *manifest.get("notes", ()), *study.notes)
+    lacking = (f"{said}." for said in lacking_labels(humans))
+    notes = (*lacking, *_weak_models(judges), *changed, *manifest.get("notes", ()), *study.notes)
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
         run=_run_in_words(manifest), damage=tuple(_lacking(folder)),
@@ -81,7 +87,7 @@ def _unfinished(
     yield f"This run is unfinished{said}. The same command, given again, goes on with it."
 
 
-def _check_names(as_judges: Sequence[str], judges: Sequence[JudgeVerdicts]) -> None:
+def _check_names(as_judges: Collection[str], judges: Sequence[JudgeVerdicts]) -> None:
     if names := {judge.name for judge in judges}.intersection(as_judges):
         message = "is the name of a judge too"
         raise SetupError([Problem(message, field="as_judges", found=n) for n in sorted(names)])

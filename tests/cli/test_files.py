@@ -68,6 +68,48 @@ def test_several_files_and_a_judge_that_was_asked_in_part(files: Path) -> None:
     assert missing["part", "left_out"] == 0
 
 
+@pytest.mark.parametrize(("blank", "without"), [("", ""), (None, "15 without a row")])
+@pytest.mark.parametrize("place", ["files", "run"])
+def test_an_annotator_as_judge_fails_where_a_label_lacks(
+    files: Path, blank: str | None, without: str, place: str
+) -> None:
+    """An unreadable judge that was imported as annotator: blank cells, or no rows, on 15 of 60."""
+    everybody = pd.concat(
+        [pd.read_csv("labels.csv"), pd.read_csv("gpt4.csv").assign(annotator="m")]
+    )
+    kept = everybody if blank == "" else everybody[everybody.tone.notna()]
+    kept.to_csv("all.csv", index=False)
+    if place == "run":
+        everybody[["item_id"]].drop_duplicates().assign(text="Some.").to_csv("a.csv", index=False)
+        Path("bench.yaml").write_text("name: b\nrubric: tone.yaml\ndata: [a.csv, all.csv]\n")
+        jb.run("bench.yaml", "run")
+    given = ("run",) if place == "run" else ("--labels", "all.csv", "--rubric", "tone.yaml")
+    with pytest.warns(UserWarning, match=f"m, in a judge's place, lacks a label on 15.*{without}"):
+        code, out = ask("decide", *given, "--as-judge", "m", "--json")
+    (found,) = json.loads(out)["decisions"]
+    assert (code, found["outcome"]) == (0, "DO NOT USE")
+    assert found["reason"] == "It gave no label on 25 % of the answers."
+    assert (found["accuracy"]["n"], found["accuracy"]["n_missing"]) == (45, 15)
+    (failures,) = [c for c in found["conditions"] if c["key"] == "failures"]
+    assert (failures["value"], failures["n"]) == (0.25, 60)
+    _, out = ask("align", *given, "--as-judge", "m", "--json", "--expected", "rows")
+    score = [
+        row for row in json.loads(out)["alignment"]
+        if (row["statistic"], row.get("judge"), row["analysis"]) == ("accuracy", "m", "score")
+    ]  # fmt: skip
+    assert score[0]["n_missing"] == (15 if blank == "" else 0)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_annotator_as_judge_stands_beside_judges_in_python(files: Path) -> None:
+    study = jb.study("labels.csv", "gpt4.csv", rubric="tone.yaml", as_judges=["Ann"])
+    assert {d.judge for d in jb.decide(study).decisions} == {"Ann", "gpt4"}
+    assert study.makers == ("Bob",)
+    verdicts = {"name": "Ann", "verdicts": "gpt4.csv"}
+    with pytest.raises(jb.SetupError, match="two judges have this name"):
+        jb.study("labels.csv", verdicts, rubric="tone.yaml", as_judges=["Ann"])
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_report_of_files(files: Path) -> None:
     code, _ = ask("report", *GIVEN, "--verdicts", "gpt4.csv", "--to", "out", "-q")
@@ -86,7 +128,7 @@ def test_a_report_of_files(files: Path) -> None:
             "`judgebench init labels.csv` writes a rubric from the labels",
         ),
         (("runs/demo", *GIVEN), "give either a run folder or files; found runs/demo"),
-        ((*GIVEN, "--as-judge", "Ann"), "--as-judge: needs a run folder (judgebench run)"),
+        (("runs/demo", "--expected", "rows"), "give either a run folder or files"),
         ((*GIVEN, "--verdicts", "no.csv"), "no.csv: cannot be read: No such file or directory"),
     ],
 )

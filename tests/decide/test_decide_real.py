@@ -17,10 +17,10 @@ from judgebench.data import load_data
 from judgebench.decide.result import Decisions, Outcome, State
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.run import decide
+from judgebench.judges.as_judge import annotators_as_judges
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.study.answers import indexed
-from judgebench.study.as_judge import annotators_as_judges
 from judgebench.study.study import JudgeVerdicts, Study, study_of
 from judgebench.study.truth import TruthConfig
 

@@ -6,32 +6,60 @@ import pytest
 from align_case import answers, labels, metric, rubric
 
 from judgebench.errors import SetupError
+from judgebench.judges.as_judge import (
+    annotators_as_judges,
+    lacking_labels,
+    truth_of_others,
+)
 from judgebench.records import HumanLabel, Status
 from judgebench.study.answers import indexed
-from judgebench.study.as_judge import annotators_as_judges, truth_of_others
+from judgebench.study.study import JudgeVerdicts
 from judgebench.study.truth import TruthConfig
 
 HUMANS = labels({"ann": "ab.", "bob": "aba", "eve": "_.."})
 
 
-def test_there_is_a_verdict_where_there_is_a_label_and_nowhere_else() -> None:
-    (ann,) = annotators_as_judges(["ann"], rubric(), indexed(answers(3)), HUMANS)
+def given(judge: JudgeVerdicts) -> dict[str, str | None]:
+    return {i: v.labels.get("harm") for i, v in judge.verdicts.items()}
+
+
+def test_a_label_is_due_where_somebody_else_gave_one() -> None:
+    (ann,) = annotators_as_judges(["ann"], rubric(), indexed(answers(5)), HUMANS)
     assert (ann.name, ann.kind) == ("ann", "judge")
-    assert {i: v.labels["harm"] for i, v in ann.verdicts.items()} == {"i0": "a", "i1": "b"}
-    assert {v.status for v in ann.verdicts.values()} == {Status.OK}
+    assert given(ann) == {"i0": "a", "i1": "b", "i2": None}
+    assert [v.status for _, v in sorted(ann.verdicts.items())] == [
+        Status.OK, Status.OK, Status.FAILED,
+    ]  # fmt: skip
     assert ann.verdicts["i0"].content_hash == answers(3)[0].content_hash
+    assert list(lacking_labels([ann])) == [
+        "ann, in a judge's place, lacks a label on 1 of 3 items (1 without a row; "
+        "expected is `rows` for who was given a part): they count as failed"
+    ]
 
 
-def test_a_metric_without_his_label_is_missing_in_his_verdict() -> None:
+def test_who_was_given_a_part_owes_the_items_with_a_row_alone() -> None:
+    part = labels({"ann": "ab_..", "bob": "abaab"})
+    (ann,) = annotators_as_judges({"ann": "rows"}, rubric(), indexed(answers(5)), part)
+    assert given(ann) == {"i0": "a", "i1": "b", "i2": None}
+    assert list(lacking_labels([ann])) == [
+        "ann, in a judge's place, lacks a label on 1 of 3 items: they count as failed"
+    ]
+    with pytest.raises(SetupError, match=r"as_judges: is none of items and rows; found part"):
+        annotators_as_judges({"ann": "part"}, rubric(), indexed(answers(5)), part)
+
+
+def test_of_a_metric_without_a_row_nothing_is_due() -> None:
     two = rubric(metric(), metric(id="tone", title="Tone"))
     (bob,) = annotators_as_judges(["bob"], two, indexed(answers(3)), HUMANS)
     assert dict(bob.verdicts["i2"].labels) == {"harm": "a"}
+    assert [bob.judges(measured) for measured in two.metrics] == [True, False]
 
 
 def test_labels_of_other_metrics_and_of_unknown_items_are_left_out() -> None:
     more = [*HUMANS, HumanLabel("zz", "ann", "harm", "a"), HumanLabel("i2", "ann", "other", "x")]
     (ann,) = annotators_as_judges(["ann"], rubric(), indexed(answers(3)), more)
-    assert set(ann.verdicts) == {"i0", "i1"}
+    assert set(ann.verdicts) == {"i0", "i1", "i2"}
+    assert not ann.verdicts["i2"].labels
 
 
 def test_whoever_labelled_nothing_is_named_with_those_who_did() -> None:
