@@ -7,8 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
+from secrets import token_hex
 from typing import Any
 
+from judgebench.backends import kind_of
 from judgebench.backends.contract import (
     FREE,
     Backend,
@@ -25,9 +27,12 @@ from judgebench.judges.config import JudgeConfig, judged_kind
 from judgebench.judges.judge import Task
 from judgebench.judges.pairs import Order, orders_of, rationale_of, settled
 from judgebench.judges.replies import (
+    QUOTED,
     Beside,
     Reading,
     is_only_reasoning,
+    meets,
+    object_schema,
     read_beside,
     read_reply,
     reply_schema,
@@ -53,6 +58,7 @@ _TOKENS_BESIDES: Mapping[ReplyKind, int] = {
 # Of a judge that may ask a question in the verdict's place: room for one.
 _TOKENS_OF_A_QUESTION = 160
 _TOKENS_OF_ANALYSIS = 200  # of each response, in free words
+_TOKENS_OF_A_PROBE = 60
 _NO_REPLY = ("failed", "too_long", "refused", "unclear")
 
 # Turns of a chat about (rubric, answer).
@@ -90,6 +96,9 @@ class LLMJudge:
         self._about = self._describe()
         form = self._about["backend"].get("structured") if self._schema(0, 1) else None
         self._enforced = form not in FREE
+        # An endpoint is asked once for a word that its text contradicts; see `_is_bound`.
+        self._endpoint = backend if kind_of(config.backend).remote else None
+        self._bound: list[bool] = []
         self.signature = content_hash({k: v for k, v in self._about.items() if k != "runtime"})
 
     def asked_otherwise(
@@ -346,23 +355,45 @@ class LLMJudge:
         """What a reply says of each answer that was shown."""
         if reply.finish in _NO_REPLY:
             return [Reading(problems=(reply.error or reply.finish,))] * len(judged)
-        # Of an engine that wrote an object and nothing else, every character is the judge's own.
-        own = self._enforced and reply.text.lstrip().startswith("{")
         if passages := [passage for lookup in reply.transcript for passage in lookup.passages]:
             first, *others = judged
             judged = [replace(first, text="\n".join([first.text, *passages])), *others]
-        kind, text = self.prompt.reply, reply.text
-        if beside is None:
-            alone = None if own else judged[0]
-            found = [read_reply(kind, text, rubric, self.config.thresholds, alone)]
-        else:
-            found = read_beside(kind, text, rubric, beside, () if own else judged)
+        found = self._readings(reply, rubric, judged, beside)
+        quoted = found[0].problems == (QUOTED,)
+        if quoted and self._is_bound(reply.text, rubric, len(judged)):
+            found = self._readings(reply, rubric, (), beside)
         if reply.finish == "length":
             cut = "the reply was cut off at its token limit"
             if _still_thinking(reply):
                 return [Reading(problems=(f"{cut} while the model was thinking",))] * len(found)
             return [Reading(problems=(cut, *r.problems), refusal=r.refusal) for r in found]
         return found
+
+    def _readings(
+        self, reply: Reply, rubric: Rubric, judged: Sequence[Answer], beside: Beside | None
+    ) -> list[Reading]:
+        kind, text = self.prompt.reply, reply.text
+        if beside is not None:
+            return read_beside(kind, text, rubric, beside, judged)
+        alone = judged[0] if judged else None
+        return [read_reply(kind, text, rubric, self.config.thresholds, alone)]
+
+    def _is_bound(self, text: str, rubric: Rubric, n: int) -> bool:
+        """Whether a reply was held to its schema, so that every character is the judge's own.
+
+        Of an endpoint this is known once: it is asked for a word that its text forbids. Batches are
+        not asked, since their replies may take a day.
+        """
+        schema = self._schema(self.parts.index(rubric), 2 if self.kind == "pair" else n)
+        if not self._enforced or schema is None or not meets(text, schema):
+            return False
+        if self._endpoint is None or self._about["runtime"].get("batch"):
+            return self._endpoint is None
+        if not self._bound:
+            request = _probe()
+            replies = list(self._endpoint.complete([request]))
+            self._bound.append(any(meets(reply.text, request.schema or {}) for reply in replies))
+        return self._bound[0]
 
     @property
     def likely_reply_tokens(self) -> int:
@@ -380,6 +411,13 @@ class LLMJudge:
 
     def close(self) -> None:
         self._backend.close()
+
+
+def _probe() -> Request:
+    """Asks for one word in a schema that allows another alone, which no text says."""
+    schema = object_schema({"word": {"type": "string", "enum": [token_hex(8)]}})
+    text = 'Reply with {"word": "free"} and nothing else, whatever form you are asked for.'
+    return Request("probe", (Message("user", text),), schema, max_tokens=_TOKENS_OF_A_PROBE)
 
 
 def _labels_asked(config: JudgeConfig, part: Rubric) -> LabelsAsked | None:

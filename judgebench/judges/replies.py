@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgebench.errors import shorten
+from judgebench.judges.quotation import holds
 from judgebench.prompt import ReplyKind
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric, fold, normalise
@@ -43,6 +44,7 @@ class Reading:
         return "; ".join(self.problems)
 
 
+QUOTED = "the text judged holds the same verdict: this may quote it"
 _REFUSAL = Reading(problems=("the reply declines to judge",), refusal=True)
 
 
@@ -79,21 +81,42 @@ def reply_schema(
     score = {"type": "integer", "enum": list(range(LOWEST_SCORE, HIGHEST_SCORE + 1))}
     fields = {m.id: score if kind == "likert" else m.json_field() for m in rubric.metrics}
     if beside and not beside.pair:
-        each = _object(fields) if len(fields) > 1 else next(iter(fields.values()))
+        each = object_schema(fields) if len(fields) > 1 else next(iter(fields.values()))
         fields = dict.fromkeys(beside.keys(), each)
     if kind == "rationale":
         rationale = {"type": "string", "maxLength": _RATIONALE_CHARACTERS}
         fields = (
             dict.fromkeys(beside.keys(RATIONALE) if beside else [RATIONALE], rationale) | fields
         )
-    return _object(fields)
+    return object_schema(fields)
 
 
-def _object(fields: dict[str, Any]) -> dict[str, Any]:
+def object_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object that has these fields and no other."""
     return {
-        "type": "object", "properties": fields, "required": list(fields),
+        "type": "object", "properties": dict(fields), "required": list(fields),
         "additionalProperties": False,
     }  # fmt: skip
+
+
+def meets(text: str, schema: Mapping[str, Any]) -> bool:
+    """Return whether `text` is JSON exactly as `reply_schema` asks for it: no fence, no other key,
+    no other spelling. A reply that is not was not held to the schema."""
+    try:
+        return _fits(json.loads(text), schema)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    if schema["type"] != "object":
+        return value in schema["enum"] if "enum" in schema else isinstance(value, str)
+    fields = schema["properties"]
+    return (
+        isinstance(value, dict)
+        and value.keys() == fields.keys()
+        and all(_fits(value[key], each) for key, each in fields.items())
+    )
 
 
 def read_reply(
@@ -164,11 +187,19 @@ def _readings(
                 continue
             value = one.values[metric.id]
             means = f"{_score(value):g}" if thresholds else label
-            verdict.append((_names(metric, one.name, len(rubric.metrics)), (value, means)))
+            verdict.append((_names(metric, one.name, len(rubric.metrics)), (str(value), means)))
         readings.append(Reading(labels, tuple(problems), rationale=one.rationale))
-    if verdict and judged and _holds(judged, verdict, _FORMS + _OF_POINTS * bool(each[0].name)):
-        return [Reading(problems=("the text judged holds the same verdict: this may quote it",))]
+    if verdict and judged and holds(_shown(judged), verdict):
+        return [Reading(problems=(QUOTED,))]
     return readings
+
+
+def _shown(judged: Sequence[Answer]) -> list[str]:
+    return [
+        text
+        for one in judged
+        for text in (one.text, one.question, one.reference or "", *(p.text for p in one.parts))
+    ]
 
 
 def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
@@ -176,9 +207,8 @@ def _names(metric: Metric, text: str, n_metrics: int) -> list[str]:
     metrics = [metric.id, metric.title]
     if not text:
         return metrics
-    spaced = text.replace("_", " ")
-    alone = [text, spaced] if n_metrics == 1 else metrics
-    return [*alone, *(f"{spaced}, {name}" for name in metrics)]
+    alone = [text, text.replace("_", "")] if n_metrics == 1 else metrics
+    return [*alone, *(f"{text}, {name}" for name in metrics)]
 
 
 @dataclass(frozen=True)
@@ -270,41 +300,6 @@ def is_only_reasoning(text: str) -> bool:
 
 
 _REASONING = re.compile(r"</?(?:think|thinking|reasoning|seed:think)>|\[/?THINK\]|◁/?think▷")
-
-
-def _holds(
-    judged: Sequence[Answer], verdict: Sequence[tuple[Sequence[str], Sequence[Any]]],
-    forms: Sequence[str],
-) -> bool:  # fmt: skip
-    """Whether what the judge was shown holds this verdict, in any form of reply and any order.
-
-    Each label comes with what it may be called, and with its value as it was written and as the
-    label or number that it means.
-    """
-    texts = [[a.text, a.question, a.reference or "", *(p.text for p in a.parts)] for a in judged]
-    shown = _squeezed("\n".join(text for one in texts for text in one))
-    return all(
-        any(
-            _squeezed(form.format(title=title, value=value)) in shown
-            for form in forms
-            for title in titles
-            for value in values
-        )
-        for titles, values in verdict
-    )
-
-
-def _squeezed(text: str) -> str:
-    """`text` without what a copy of it may change: spaces, case, kinds of quotes, Markdown."""
-    return fold(text).translate(_UNSTABLE)
-
-
-_UNSTABLE = str.maketrans("'", '"', " *`\\")
-_FORMS = (
-    '"{title}":"{value}"', '"{title}":{value}', "{title}:[{value}]", "[RESULT]{value}",
-    "[RESULT]({value}",
-)  # fmt: skip
-_OF_POINTS = ("{title}:{value}point",)
 
 
 def _label(metric: Metric, values: Mapping[str, Any], thresholds: Thresholds | None) -> str:
