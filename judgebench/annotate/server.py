@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 import signal
 import socket
@@ -16,13 +17,14 @@ import sys
 import time
 import traceback
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 from pydantic import Field as Limits
 from pydantic_core import from_json
 
@@ -84,6 +86,8 @@ class Server:
         self.reading, self.writing, self._figures = Store(file), Store(file), Store(file)
         self._waiting: list[Waiting] = []  # session, person, events, how it ended
         self._turn = asyncio.Lock()
+        self.log = logging.Logger("served")  # of no other's settings, handlers and levels
+        self.log.addHandler(_Kinds())
         self._requests, self._entering, self._any = Limit(300, 50), Limit(30, 0.5), Limit(200, 20)
 
     def close(self) -> None:
@@ -110,7 +114,7 @@ class Server:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refusals and errors are sentences; what is logged holds no token and no label."""
+        """Refusals and errors are sentences."""
         try:
             self.site.check(request.method, request.path, request.headers)
             return await handler(request)
@@ -123,12 +127,13 @@ class Server:
             return _error(413, "The request is too large.")
         except web.HTTPException as error:
             return _error(error.status, "There is nothing here.")
-        except (ConnectionError, web.RequestPayloadError):
+        except ConnectionError:
+            return _error(400, "The request broke off.")
+        except web.RequestPayloadError as error:
+            self.log.info("", exc_info=error)
             return _error(400, "The request broke off.")
         except Exception as error:
-            where = "".join(traceback.format_tb(error.__traceback__))
-            what = f"{type(error).__name__} in {request.rel_url.raw_path}"
-            print(what, where, sep="\n", file=sys.stderr, flush=True)
+            self.log.error("", exc_info=error)
             if isinstance(error, sqlite3.OperationalError):
                 return _error(503, "Nothing could be saved just now: try again.")
             return _error(500, "Something failed here. The study lead finds more in the log.")
@@ -244,6 +249,26 @@ class Server:
         return show
 
 
+class _Kinds(logging.Handler):
+    """Prints the time, number and kind of what is logged, and nothing that a library says of it:
+    that may quote a request, and with it cookies and labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._count += 1
+        error = record.exc_info[1] if record.exc_info else None
+        kind = type(error).__name__ if error else f"{record.module}, line {record.lineno}"
+        malformed = isinstance(error, HttpProcessingError | web.RequestPayloadError)
+        where = [] if malformed or not error else traceback.format_tb(error.__traceback__)
+        what = "malformed request" if malformed else "error"
+        with suppress(OSError):  # of a full disk; the request is answered
+            line = f"{_now()} #{self._count} {what}: {kind}"
+            print(line, *where, sep="\n", file=sys.stderr, flush=True)
+
+
 async def _sent(request: web.Request, model: type[Sent]) -> Sent:
     """What a page sends. Raises Refused, with every problem."""
     try:
@@ -292,13 +317,31 @@ async def running(
     """The server answers there while this lasts; at the end, what is being saved is finished."""
     # A body that is packed could be a thousand times as large once it is read.
     app = server.application()
-    runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=10)
-    await runner.setup()
+    runner = web.AppRunner(
+        app, access_log=None, auto_decompress=False, shutdown_timeout=10, logger=server.log
+    )
+    with _libraries_log_to(server.log.handlers[0]):
+        await runner.setup()
+        try:
+            await web.SockSite(runner, bound, ssl_context=tls).start()
+            yield
+        finally:
+            await runner.cleanup()
+
+
+@contextmanager
+def _libraries_log_to(handler: logging.Handler) -> Iterator[None]:
+    """What libraries log of requests goes there alone, whatever logs the process has."""
+    loggers = [logging.getLogger(name) for name in ("aiohttp", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.propagate = False
     try:
-        await web.SockSite(runner, bound, ssl_context=tls).start()
         yield
     finally:
-        await runner.cleanup()
+        for logger in loggers:
+            logger.removeHandler(handler)
+            logger.propagate = not any(isinstance(h, _Kinds) for h in logger.handlers)
 
 
 def listening(host: str, port: int) -> socket.socket:

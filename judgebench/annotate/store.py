@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Annotated, Any, Literal
 
+from pydantic import AfterValidator
 from pydantic import Field as Limits
 
 from judgebench.annotate.screens import PART, SKIP, WHOLE, Labels, Screen, State
@@ -64,6 +65,11 @@ CREATE TABLE looks (n INTEGER PRIMARY KEY, at TEXT NOT NULL, items INTEGER NOT N
 """
 
 
+def _checked_time(at: str) -> str:
+    datetime.fromisoformat(at)  # the pattern lets a month 99 through
+    return at
+
+
 class Event(Strict):
     """One act of one person, as the page sends it. `label` is None where a label is taken back."""
 
@@ -75,7 +81,11 @@ class Event(Strict):
     remark: Annotated[str, Limits(max_length=_LONGEST)] = ""
     reason: Annotated[str, Limits(max_length=40)] = ""
     visible_ms: Annotated[int, Limits(ge=0, le=86_400_000)] = 0
-    at: Annotated[str, Limits(pattern=r"^\d{4}-\d\d-\d\dT[\d:.]{5,20}(Z|[+-]\d\d:\d\d)$")]
+    at: Annotated[
+        str,
+        Limits(pattern=r"^\d{4}-\d\d-\d\dT[\d:.]{5,20}(Z|[+-]\d\d:\d\d)$"),
+        AfterValidator(_checked_time),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,14 +312,16 @@ class Store:
         labels = {screen: self.labels(who, screen) for screen in {e.screen for e in events}}
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         for e in events:
-            sql = "SELECT annotator FROM events WHERE client_id = ?"
+            same = (who, e.screen, e.hash, e.field, e.label, e.remark, e.reason)
+            columns = "annotator, screen, hash, field, label, remark, reason"
+            sql = f"SELECT {columns} FROM events WHERE client_id = ?"
             before = connection.execute(sql, (e.client_id,)).fetchone()
             why = "is not yours to label"
             if e.screen in own:
                 screen = known[e.screen].screen
                 why = _refusal(e, screen, labels[e.screen], every=who == ADJUDICATED)
             if before is not None:
-                why = "" if before["annotator"] == who else "has an id that was used before"
+                why = "" if tuple(before) == same else "has the id of another label"
             if why:
                 refused[e.client_id] = why
                 continue
@@ -454,4 +466,4 @@ def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
 
 def _hashed(token: str) -> str:
     """Tokens have 256 random bits, so that a plain hash cannot be reversed."""
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

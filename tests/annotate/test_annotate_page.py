@@ -390,6 +390,29 @@ def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
     assert kept(folder, "ann") == {"s1": {"harm": "Mild"}}
 
 
+def test_a_label_under_the_id_of_another_is_refused_and_the_kept_one_is_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = study(tmp_path, labels("s1"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await tab.value("(crypto.randomUUID = () => 'the-same-every-time') && 1")
+            await tab.press("1")
+            await tab.sees(SAVED, "Saved")
+            await tab.sees(CHECKED, "None")
+            await tab.press("ArrowUp")
+            await tab.press("2")
+            await tab.sees("document.getElementById('refused').hidden", False)
+            text = await tab.value("document.getElementById('refused').textContent")
+            assert "1 label not saved: has the id of another label" in text
+            await tab.sees(CHECKED, "None")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {"s1": {"harm": "None"}}
+
+
 SMALL = """[...document.querySelectorAll('button, .option, summary, textarea, .close')].filter(e =>
   e.offsetParent && !e.closest('fieldset:disabled')).map(e => [e, e.getBoundingClientRect()])
   .filter(([e, r]) => r.height < 44 || r.width < 44).map(([e]) => e.outerHTML).join()"""

@@ -13,13 +13,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 import pytest
 from annotate_case import Person, plain, served, small_study
+from malformed import SECRET, malformed
 
 from judgebench.annotate.folder import open_store
 from judgebench.annotate.server import serve
@@ -132,6 +134,43 @@ def test_a_second_ctrl_c_ends_at_once_and_only_the_served_file_was_open(tmp_path
             assert connection.recv(100) == b""
     with open_store(study) as store:
         assert store.labels("ann", "s1") == {"harm": "yes"}
+
+
+def send(address: str, sent: bytes) -> None:
+    """Send these bytes and nothing behind them, and wait until the server closes."""
+    host, port = address.removeprefix("http://").split(":")
+    at = (host, int(port))
+    with socket.create_connection(at, PATIENCE) as connection, suppress(ConnectionError):
+        connection.sendall(sent)  # which the server need not read to the end
+        connection.shutdown(socket.SHUT_WR)
+        connection.makefile("rb").read()
+
+
+@pytest.mark.parametrize(
+    "count", [240, pytest.param(10_000, marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_the_log_says_that_malformed_requests_came_and_nothing_of_them(
+    tmp_path: Path, count: int
+) -> None:
+    study = small_study(tmp_path)
+    with ThreadPoolExecutor(9) as pool, command(study, "--port", "0") as (process, _, address):
+        assert process.stdout is not None
+        log = pool.submit(process.stdout.read)
+        ann, ben = (enters(study, address, name) for name in ("ann", "ben"))
+        (session,) = ann.cookies.values()
+        cookie = "; ".join(f"{name}={value}" for name, value in ann.cookies.items())
+        sent = [malformed(number, address, cookie) for number in range(count)]
+        list(pool.map(lambda one: send(address, one), sent))
+        assert ben.save(ben.event("s2", "harm", "yes"))["refused"] == []
+        process.send_signal(signal.SIGINT)
+        written = log.result(PATIENCE)
+    assert SECRET not in written
+    assert not any(session[i : i + 8] in written for i in range(len(session) - 7))
+    lines = [line for line in written.splitlines() if " malformed request: " in line]
+    assert [int(line.split()[1][1:]) for line in lines] == list(range(1, len(lines) + 1))
+    assert " error: " not in written
+    assert len(lines) > count / 3
+    assert len({line.rpartition(": ")[2] for line in lines}) > 3
 
 
 @pytest.mark.parametrize(

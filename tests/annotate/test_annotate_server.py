@@ -349,7 +349,8 @@ def test_an_unexpected_error_says_nothing_of_what_it_met(
     reply = ann.asks("POST", "/api/events", {"events": [event]})
     assert (reply.status, set(reply.value)) == (500, {"error"})
     logged = capfd.readouterr().err
-    assert "ValueError in /api/events" in logged
+    assert " error: ValueError\n" in logged
+    assert "in _events" in logged
     for secret in ("a private remark", event["client_id"], *ann.cookies.values()):
         assert secret not in logged + json.dumps(reply.value)
     monkeypatch.undo()

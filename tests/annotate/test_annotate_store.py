@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 import pytest
 from annotate_case import small_study
+from pydantic import ValidationError
 
 from judgebench.annotate.export import snapshot
 from judgebench.annotate.folder import SERVED, open_store
@@ -78,7 +79,38 @@ def test_an_event_sent_twice_is_kept_once(store: Store) -> None:
     assert first.saved == second.saved == (same.client_id,)
     assert len(store.rows("SELECT * FROM events")) == 1
     other = same.model_copy(update={"screen": "s2", "hash": screen("s2").hash})
-    assert save(store, "ben", other) == {same.client_id: "has an id that was used before"}
+    assert save(store, "ben", other) == {same.client_id: "has the id of another label"}
+
+
+def test_an_id_with_another_label_is_refused(store: Store) -> None:
+    one = screen("s1")
+    kept = event(one, "harm", "yes", remark="odd")
+    assert not save(store, "ann", kept)
+    for other in ({"label": "no"}, {"label": None}, {"field": "tone"}, {"remark": ""}):
+        changed = kept.model_copy(update=other)
+        assert save(store, "ann", changed) == {kept.client_id: "has the id of another label"}
+    later = kept.model_copy(update={"visible_ms": 7, "at": "2026-01-02T00:00:00Z"})
+    assert not save(store, "ann", later)  # it is the same label
+    first = event(one, "tone", "yes")
+    second = first.model_copy(update={"label": "no"})
+    assert save(store, "ann", first, second) == {first.client_id: "has the id of another label"}
+    assert store.labels("ann", "s1") == {"harm": "yes", "tone": "yes"}
+    assert len(store.rows("SELECT * FROM events")) == 2
+
+
+@pytest.mark.parametrize(
+    ("at", "is_a_time"),
+    [
+        ("2026-99-99T99:99:99Z", False), ("2026-02-29T10:00:00Z", False),
+        ("2026-01-01T24:01:00Z", False), ("2026-01-01T10::::00Z", False),
+        ("0000-01-01T10:00:00Z", False), ("2026-01-01T10:00:00+99:00", False),
+        ("2024-02-29T23:59:59.123Z", True), ("2026-01-01T10:00+05:30", True),
+    ],
+)  # fmt: skip
+def test_a_time_is_one_of_the_calendar(at: str, is_a_time: bool) -> None:
+    given = event(screen("s1"), "harm", "yes").model_dump() | {"at": at}
+    with nullcontext() if is_a_time else pytest.raises(ValidationError, match="at"):
+        assert Event.model_validate(given).at == at
 
 
 def test_what_does_not_fit_is_refused_and_the_rest_is_kept(store: Store) -> None:
