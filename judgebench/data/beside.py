@@ -39,7 +39,8 @@ def _labels(file: FileSpec) -> Iterator[FileVerdictSpec]:
 
 
 def _at(item_id: IdSource, own: LabelSpec) -> FileVerdictSpec:
-    values = {name: getattr(own, name) for name in type(own).model_fields}
+    known = FileVerdictSpec.model_fields
+    values = {name: getattr(own, name) for name in type(own).model_fields if name in known}
     judge = values.pop("annotator")
     return FileVerdictSpec.model_validate({**values, "judge": judge, "item_id": item_id})
 

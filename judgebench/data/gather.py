@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 import unicodedata
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -121,6 +121,7 @@ class Collected:
         self.files: dict[str, str] = {}  # absolute path -> sha256
         self.known_pairs: KnownPairs = {}  # that labels may name
         self.named: dict[str, tuple[Answer, Position]] = {}  # pairs and criteria that labels name
+        self.said: dict[str, tuple[Answer, Position]] = {}  # by labels: of what group an item is
         self.pairs: WantedPairs | None = None  # of which answers pairs are made
         self.made: dict[str, Kind] = {}  # rows that are no answers
         self.has_answers = False  # which pairs and criteria are made of
@@ -190,10 +191,30 @@ class Collected:
         self.findings.add("conflicting_item", message, place, "item_id", answer.item_id)
         return False
 
+    def add_said(self, said: Answer, place: Position) -> None:
+        """Keep the question and group that a table of labels gives an item."""
+        first, at = self.said.setdefault(said.item_id, (said, place))
+        self.said[said.item_id] = self._grouped(first, at, said, place), at
+
+    def _grouped(self, first: Answer, at: Position, said: Answer, place: Position) -> Answer:
+        """The item in the group that labels say, where itself it says none; two that differ are
+        reported."""
+        for name in ("question", "group"):
+            one, other = _own(first, name), _own(said, name)
+            if one and other and one != other:
+                message = (
+                    f"{shorten(said.item_id)} has the {name} {shorten(one)} {_seen(at, place)}"
+                )
+                self.findings.add("conflicting_item", message, place, name, other)
+        if _own(first, "group") or (first.question and not _own(said, "group")):
+            return first
+        return replace(first, group=said.group)
+
     def add_labelled_items(self) -> None:
         """Make an item without a text of every id that has a label."""
         for key, (_, place) in self.labels.items():
-            if not self.has(key.item_id) and self.add_item(Answer(key.item_id, ""), place):
+            said, _ = self.said.get(key.item_id, (Answer(key.item_id, ""), place))
+            if not self.has(key.item_id) and self.add_item(said, place):
                 self.textless[place.file] = None
 
     def add_label(self, key: Key, label: str | None, place: Position, column: str) -> None:
@@ -242,6 +263,8 @@ class Collected:
         Ignored labels may differ: they change no number.
         """
         self._check_annotators()
+        if self.said and self.n_answers:
+            self._keep(self._regrouped(answer) for answer in self._answers.done())
         if self.source is None:
             add_made_rows(self)
         for key, message, place, column, label in self._conflicts:
@@ -250,7 +273,8 @@ class Collected:
         self._check_items()
         check_kinds(self)
         if self.made and "answer" not in self.kinds:
-            self._keep_made_rows()
+            every = self._answers  # of which pairs or criteria were made
+            self._keep([every[row] for row in map(self._rows.find, self.made)])
         if not self.without_texts:
             self._report_repeats()
 
@@ -264,14 +288,20 @@ class Collected:
             by, _ = compared_by(pairs, self.rubric)
             self.wanted |= {metric.id for metric in by}
 
-    def _keep_made_rows(self) -> None:
-        """Leave out the answers, of which pairs or criteria were made."""
-        every, rows = self._answers, list(map(self._rows.find, self.made))
-        self._answers = AnswerSpool()
-        self._rows = IdTable(self._answers.item_id)
-        for row in map(every.__getitem__, rows):
-            self._rows.find_or_add(row.item_id)
-            self._answers.add(row)
+    def _regrouped(self, answer: Answer) -> Answer:
+        row = self._rows.find(answer.item_id)
+        where = Position(list(self._files)[self._file_of[row]], self._line_of[row])
+        known = self.said.get(answer.item_id)
+        return self._grouped(answer, where, *known) if known else answer
+
+    def _keep(self, answers: Iterable[Answer]) -> None:
+        """Keep these answers in place of all."""
+        kept = AnswerSpool()
+        rows = IdTable(kept.item_id)
+        for answer in answers:
+            rows.find_or_add(answer.item_id)
+            kept.add(answer)
+        self._answers, self._rows = kept, rows
 
     def _check_annotators(self) -> None:
         """What everybody said of every item must fit into memory."""
@@ -343,6 +373,13 @@ class Collected:
         elif guess and self.n_answers <= NEAR_AMONG:
             message += nearest(item_id, [self._answers.item_id(i) for i in range(self.n_answers)])
         self.findings.add("unknown_item", message, place, "item_id", item_id)
+
+
+def _own(answer: Answer, name: str) -> str:
+    """What an item says itself: not the group that follows from its question or id."""
+    value = str(getattr(answer, name))
+    follows = name == "group" and value in (answer.question, answer.item_id)
+    return "" if follows else " ".join(value.split())
 
 
 def _seen(first: Position, now: Position) -> str:

@@ -73,7 +73,8 @@ def read_given(
         raise SetupError(findings.errors)
     if gathered.without_texts:  # every item that has a label or a verdict
         by_id = {answer.item_id: answer for answer in found}
-        named = {item_id: row for one in said for item_id, row in one.named.items()}
+        named = {item_id: row for item_id, (row, _) in gathered.said.items()}
+        named |= {item_id: row for one in said for item_id, row in one.named.items()}
         for item_id in (*(x.item_id for x in people), *(i for one in said for i in one.items)):
             by_id.setdefault(item_id, named.get(item_id, Answer(item_id, "")))
         found = list(by_id.values())

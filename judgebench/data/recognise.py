@@ -34,10 +34,7 @@ _NEEDED = (
 
 
 def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
-    """What the table contains by its columns; None where they do not say, which is reported.
-
-    Where items need no text, a column `question` or `group` says which belong together.
-    """
+    """What the table contains by its columns; None where they do not say, which is reported."""
     rubric, findings, who = gathered.rubric, gathered.findings, gathered.who
     named: dict[str, str] = {}
     for column in filter(None, table.columns):
@@ -67,10 +64,10 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
     if who == "judge":
         verdicts = _verdicts(named, item_id, labels, rubric).model_copy(update=about)
         return FileSpec(path=table.file, verdicts=(verdicts,))
-    grouped = gathered.without_texts and not named.keys().isdisjoint(("question", "group"))
-    if about or ("text" not in named and not grouped):
+    if about or "text" not in named:
         assert labels is not None
-        own = FileLabelSpec(item_id=item_id, **about, **dict(labels))
+        known = about or {name: _source(named, name) for name in ("question", "group", "system")}
+        own = FileLabelSpec(item_id=item_id, **known, **dict(labels))
         return FileSpec(path=table.file, labels=(own,))
     item = ItemSpec(
         item_id=item_id,

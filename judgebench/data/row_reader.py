@@ -29,6 +29,7 @@ from judgebench.data.open_table import DataTable
 from judgebench.data.pairs import NamedPair, pair_of_names
 from judgebench.data.spec import (
     About,
+    FileLabelSpec,
     FileSpec,
     Holds,
     IdSource,
@@ -141,7 +142,7 @@ class _RowReader:
     def read(self, spec: FileSpec) -> None:
         wanted = [self._item(item) for item in spec.items if self._is_wanted(item)]
         others = [self._id(item.item_id) for item in spec.items if not self._is_wanted(item)]
-        labels = [(self._about(own), self._labels(own)) for own in spec.labels]
+        labels = [(self._about(own), self._labels(own), self._said(own)) for own in spec.labels]
         asked = () if self.gathered.people_only else spec.verdicts
         verdicts = [(self._about(own), self._verdicts(own)) for own in asked]
         used = {(self._place(column), holds) for column, holds in columns_of(spec)}
@@ -152,8 +153,9 @@ class _RowReader:
             for item in wanted:
                 if item.kept(row):
                     self._read_item(item, row)
-            for about, own in labels:
+            for about, own, said_of in labels:
                 if own.kept(row) and (of := about(row)):
+                    said_of(of[0], row)
                     self._read_labels(replace(own, pair=of[1]) if of[1] else own, of[0], row)
             for about, said in verdicts:
                 if said.labels.kept(row) and (of := about(row)):
@@ -313,6 +315,21 @@ class _RowReader:
             return there[0], NamedPair(*there, found, columns)
 
         return about
+
+    def _said(self, own: FileLabelSpec) -> Callable[[str, RawRow], None]:
+        """Keeps which items belong together by a table of labels, where it says that."""
+        question, group, system = (
+            self._text(own.question),
+            self._name(own.group),
+            self._name(own.system),
+        )
+
+        def said(item_id: str, row: RawRow) -> None:
+            if (asked := question(row).strip()) or group(row):
+                answer = Answer(item_id, "", asked, system(row), group=group(row))
+                self.gathered.add_said(answer, Position(self.table.file, row.line))
+
+        return said if own.question or own.group else lambda item_id, row: None
 
     def _named(self, named: Answer, row: RawRow) -> str:
         place = Position(self.table.file, row.line)

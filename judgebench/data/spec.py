@@ -178,13 +178,24 @@ class About(_Strict):
     def _one_kind(self) -> About:
         if self.pair and self.criterion:
             raise ValueError("give either pair or criterion")
+        if (self.pair or self.criterion) and (
+            getattr(self, "question", None) or getattr(self, "group", None)
+        ):
+            raise ValueError("pair and criterion say the group already: remove question and group")
         if self.pair and getattr(self, "_only_replies", False):
             raise ValueError("the replies on a pair need its item id, and no pair")
         return self
 
 
 class FileLabelSpec(LabelSpec, About):
-    """Labels in a file without answers, or beside them."""
+    """Labels in a file without answers, or beside them.
+
+    `question` and `group` say which items belong together, where the answers do not say it.
+    """
+
+    question: Where | None = None
+    group: Where | None = None
+    system: Where | None = None
 
 
 class VerdictSpec(LabelSpec):
@@ -294,10 +305,10 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
     ]  # fmt: skip
     for entry in entries:
         names = [*entry.item_id.columns, *entry.only]
+        sources = [getattr(entry, name, None) for name in ("text", "question", "system", "group")]
+        names += [name for source in sources if source for name in source.columns]
         labels: tuple[LabelSpec, ...] = (entry,) if isinstance(entry, LabelSpec) else entry.labels
         if isinstance(entry, ItemSpec):
-            sources = (entry.text, entry.question, entry.system, entry.group)
-            names += [name for source in sources if source for name in source.columns]
             if entry.reference:
                 holds = _LIST if entry.reference.column else _TEXT
                 yield from ((name, holds) for name in entry.reference.columns)
