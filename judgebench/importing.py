@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
 import yaml
 
+from judgebench.data import load_data
+from judgebench.data.cells import is_blank
 from judgebench.data.guess import MOST_LABELS, ordered
 from judgebench.data.importers import read_log
 from judgebench.data.importers.log import Row, Tables, as_judge, tables
@@ -20,8 +22,10 @@ from judgebench.files import to_line, write_atomically
 from judgebench.init import (
     BENCH,
     DATA,
+    EXAMPLE,
     LABELS,
     RUBRIC,
+    all_or_nothing,
     bench_text,
     csv_text,
     metric_ids,
@@ -30,7 +34,8 @@ from judgebench.init import (
 )
 from judgebench.judges.config import JUDGE_NAME
 from judgebench.report.words import counted
-from judgebench.rubric import normalise
+from judgebench.rubric import Rubric, normalise
+from judgebench.runner.bench import load_bench
 
 _NAMES = ("answers", "labels", "verdicts", "other-labels", "other-verdicts")
 _ITEM = ("item_id", "question", "text", "system", "reference", "group")
@@ -89,19 +94,33 @@ def import_file(
     kept, rest = _apart(found)
     contents = _contents(path, folder, kept, rest)
     taken = {folder / f"{name}{end}" for name in _NAMES for end in (".csv", ".jsonl")}
-    if there := [target for target in sorted({*contents, *taken}) if target.exists()]:
-        raise SetupError([Problem("exists and is not overwritten", str(path)) for path in there])
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
+    with all_or_nothing(folder, sorted({*contents, *taken})):
         for target, text in contents.items():
             write_atomically(target, text.encode())
-    except BaseException:
-        for target in contents:
-            target.unlink(missing_ok=True)
-        raise
+        _check(contents, path)
     facts = (log.tool, *_in_words(found), *log.notes)
     left_out = {what: count for what, count in found.left_out.items() if count}
     return Imported(tuple(contents), facts, left_out, tuple(_next_steps(kept, contents)))
+
+
+def _check(written: Collection[Path], source: Path) -> None:
+    """Raise SetupError where the files could not be read again, for what stands in `source`."""
+    by_name = {path.name: path for path in written}
+    try:
+        if BENCH in by_name:
+            load_bench(by_name[BENCH]).close()
+        else:
+            answers = next(path for name, path in by_name.items() if name.startswith("answers"))
+            load_data(by_name.get(DATA, answers), Rubric.from_labels(EXAMPLE))
+    except SetupError as error:
+        raise SetupError([_of_source(problem, source) for problem in error.problems]) from None
+
+
+def _of_source(problem: Problem, source: Path) -> Problem:
+    """What is wrong with a file that was to be written, as a problem of the one it is made of."""
+    row = "" if problem.line is None else f", row {problem.line}"
+    message = f"makes no benchmark: in {Path(problem.file).name}{row}, {problem.message}"
+    return replace(problem, file=str(source), line=None, message=message)
 
 
 def _apart(found: Tables) -> tuple[Tables, Tables]:
@@ -126,7 +145,7 @@ def _contents(path: Path, folder: Path, found: Tables, rest: Tables) -> dict[Pat
     named = {f"{kind}{_end(rows)}": rows for kind, rows in kinds if rows}
     files = {name: _table(name, rows) for name, rows in named.items()}
     data = [name for name in named if name.startswith(_NAMES[:2])]
-    if not all(row["text"] for row in found.answers):
+    if any(is_blank(row["text"]) for row in found.answers):
         files[DATA] = _kept_empty(data[0], _filled(found.answers))
         data[0] = DATA
     if metrics := _metrics(found):

@@ -7,14 +7,15 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 import yaml
 
-from judgebench.data.guess import Guess, guess, keys_of
+from judgebench.data.guess import NAMES, Guess, guess, keys_of
 from judgebench.errors import Problem, SetupError, shorten, some
 from judgebench.files import write_atomically
 from judgebench.rubric import normalise
@@ -24,7 +25,7 @@ LABELS, ANSWERS = "labels-template.csv", "answers-template.csv"
 _MOST_NAMED = 50  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
 _SKIP = "rows without a text are no items; with keep they are empty answers"
-_EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
+EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,11 +59,8 @@ def init(file: str | Path, to: str | Path | None = None) -> Started:
     folder = Path(to) if to is not None else found.path.parent
     names = [BENCH, DATA, RUBRIC, LABELS, *([ANSWERS] if found.needs_answers else [])]
     paths = [folder / name for name in names]
-    if there := [str(path) for path in paths if path.exists()]:
-        raise SetupError([Problem("exists and is not overwritten", path) for path in there])
-    ids = metric_ids(found.metrics or _EXAMPLE)
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
+    ids = metric_ids(found.metrics or EXAMPLE)
+    with all_or_nothing(folder, paths):
         _write(
             folder / RUBRIC, rubric_text(stem_of(found.path), found.path.name, found.metrics, ids)
         )
@@ -77,11 +75,26 @@ def init(file: str | Path, to: str | Path | None = None) -> Started:
         _write(folder / BENCH, bench_text(found.path, [DATA], judges))
         rows = ([item, "your-name", *[""] * len(ids)] for item in _items(folder / BENCH))
         _write(folder / LABELS, csv_text(["item_id", "annotator", *ids.values()], rows))
+    return Started(tuple(paths), tuple(_in_words(found)), tuple(_next_steps(found, folder)))
+
+
+@contextmanager
+def all_or_nothing(folder: Path, paths: Collection[Path]) -> Iterator[None]:
+    """Make the folder that files are written into; where anything fails, the files and what was
+    made of the folder are gone again. Raises SetupError where a file is there already."""
+    if there := [str(path) for path in paths if path.exists()]:
+        raise SetupError([Problem("exists and is not overwritten", path) for path in there])
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
     except BaseException:
         for path in paths:
             path.unlink(missing_ok=True)
+        with suppress(OSError):  # another's file is in it
+            for one in made:
+                one.rmdir()
         raise
-    return Started(tuple(paths), tuple(_in_words(found)), tuple(_next_steps(found, folder)))
 
 
 def _items(bench: Path) -> list[str]:
@@ -130,7 +143,7 @@ def metric_ids(metrics: Iterable[str]) -> dict[str, str]:
     titles = {title: normalise(title) for title in metrics}
     taken, numbers = set(titles.values()), Counter[str]()
     ids: dict[str, str] = {}
-    used: set[str] = set()
+    used = {*NAMES, "silver"} - {"metric", "label"}  # columns that are never of labels
     for title, plain in titles.items():
         slug = re.sub("[^a-z0-9]+", "_", plain).strip("_")
         slug = slug if slug[:1].isalpha() else f"metric_{slug}".rstrip("_")
@@ -159,7 +172,7 @@ def rubric_text(
             "instructions: Give each answer one label for each metric. # as the annotators read it",
             "metrics:",
             *chain.from_iterable(
-                _metric(title, labels, ids) for title, labels in (metrics or _EXAMPLE).items()
+                _metric(title, labels, ids) for title, labels in (metrics or EXAMPLE).items()
             ),
             "",
         ]

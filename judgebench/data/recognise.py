@@ -23,7 +23,6 @@ from judgebench.errors import some
 from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
-_LABEL = ("annotator", "metric", "label")
 _VERDICT = ("judge", "status", "raw", "repeat")
 _PROBABILITY = "probability_"
 _PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", "answer")]
@@ -111,7 +110,7 @@ def _labels(named: dict[str, str], table: DataTable, gathered: Collected) -> Lab
         return LabelSpec(annotator=annotator, metric=named["metric"], label=named["label"])
     metrics: dict[str, str] = {}
     for name, column in named.items():
-        metric = None if name in (*_ANSWER, *_LABEL, gathered.who) else rubric.find(column)
+        metric = None if name in (*_ANSWER, "annotator", gathered.who) else rubric.find(column)
         if metric and (first := metrics.setdefault(metric.id, column)) != column:
             message = f"the columns {first!r} and {column!r} are the same metric"
             findings.add("duplicate_column", message, (table.file, 1), column)

@@ -1,38 +1,102 @@
-"""Whatever becomes of another tool's file, it is imported or refused with an error of ours."""
+"""Whatever becomes of another tool's file: it is imported as a benchmark that can be read, or
+refused with an error of ours and nothing written."""
 
 from __future__ import annotations
 
 import json
 import tempfile
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz_budget import PIECES, TEXT, fuzzed
+from fuzz_budget import PIECES, TEXT, fuzzed, torn_text
 from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
 
 FILES = Path(__file__).parent / "files"
-NAMES = sorted(path.name for path in FILES.iterdir() if path.suffix in (".json", ".jsonl"))
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | TEXT | PIECES
+NAMES = sorted(path.name for path in FILES.iterdir() if path.suffix in (".csv", ".json", ".jsonl"))
+UNSEEN = st.sampled_from([" ", "\t", "\r", "\u200b", "\u2028", "\x7f", "\x85", "a\ud800b"])
+NUMBERS = st.integers() | st.floats() | st.sampled_from([10**400, -(10**400), 1e308])
+SCALARS = st.none() | st.booleans() | NUMBERS | TEXT | PIECES | UNSEEN
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2)
 )
+KEYS = TEXT | PIECES | UNSEEN | st.sampled_from(["metric", "label", "text", "item_id", "group"])
 
 
 def change(value: Any, draw: st.DataObject) -> Any:
-    """The value with something in it replaced or taken out."""
+    """The value with something in it replaced, renamed or taken out."""
     if not isinstance(value, dict | list) or not value or draw.draw(st.integers(0, 5)) == 0:
         return draw.draw(VALUES)
     if isinstance(value, list):
         place = draw.draw(st.integers(0, len(value) - 1))
         return [*value[:place], change(value[place], draw), *value[place + 1 :]]
     key = draw.draw(st.sampled_from(sorted(value)))
-    if draw.draw(st.booleans()):
-        return {**value, key: change(value[key], draw)}
-    return {k: v for k, v in value.items() if k != key}
+    match draw.draw(st.integers(0, 5)):
+        case 0:
+            return {k: v for k, v in value.items() if k != key}
+        case 1:
+            new = draw.draw(KEYS)
+            return {new if k == key else k: v for k, v in value.items()}
+        case _:
+            return {**value, key: change(value[key], draw)}
+
+
+def everywhere(value: Any, old: Any, new: Any) -> Any:
+    """The value with each of its scalars `old` made `new`: the columns of a name, and its rows."""
+    if isinstance(value, list):
+        return [everywhere(one, old, new) for one in value]
+    if isinstance(value, dict):
+        return {
+            new if isinstance(new, str) and k == old else k: everywhere(v, old, new)
+            for k, v in value.items()
+        }
+    return new if type(value) is type(old) and value == old else value
+
+
+def scalars(value: Any) -> list[Any]:
+    if isinstance(value, dict | list):
+        inner = [*value.values(), *value] if isinstance(value, dict) else value
+        return [one for part in inner for one in scalars(part)]
+    return [value]
+
+
+def changed(name: str, draw: st.DataObject) -> bytes:
+    text = (FILES / name).read_text()
+    if name.endswith(".csv"):
+        return draw.draw(torn_text([text]))
+    lines = name.endswith(".jsonl")
+    found = [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
+    for _ in range(draw.draw(st.integers(1, 3))):
+        if draw.draw(st.booleans()):
+            found = change(found, draw)
+        else:
+            old = draw.draw(st.sampled_from(scalars(found) or [None]))
+            found = everywhere(found, old, draw.draw(SCALARS))
+    lined = lines and isinstance(found, list)
+    return ("\n".join(map(json.dumps, found)) if lined else json.dumps(found)).encode()
+
+
+def is_imported_or_refused(path: Path, judge: str | None = None) -> bool:
+    """Whether it is imported. Then the benchmark can be read; else nothing was written."""
+    to = path.parent / "to"
+    files, refused = (), ""
+    try:
+        files = jb.import_file(path, to, replies_as_verdicts=judge).files
+    except jb.SetupError as error:
+        refused = str(error)
+    if refused:
+        assert refused.encode().startswith(str(path).encode())
+        assert not to.exists()
+        return False
+    assert files
+    assert all(written.exists() for written in files)
+    if to / "bench.yaml" in files:
+        jb.load_bench(to / "bench.yaml").close()
+    return True
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -41,19 +105,66 @@ def change(value: Any, draw: st.DataObject) -> Any:
 def test_a_changed_file_is_imported_or_refused(
     name: str, draw: st.DataObject, judge: str | None
 ) -> None:
-    text = (FILES / name).read_text()
-    lines = name.endswith(".jsonl")
-    found = [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
-    changed = change(found, draw)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log")
-        lined = lines and isinstance(changed, list)
-        path.write_text("\n".join(map(json.dumps, changed)) if lined else json.dumps(changed))
-        files, refused = (), ""
-        try:
-            files = jb.import_file(path, Path(folder, "to"), replies_as_verdicts=judge).files
-        except jb.SetupError as error:
-            refused = str(error)
-        assert bool(files) == Path(folder, "to").exists()
-        assert all(written.exists() for written in files)
-        assert files or refused.startswith(str(path))
+        path.write_bytes(changed(name, draw))
+        is_imported_or_refused(path, judge)
+
+
+def argilla(tmp_path: Path, **of_second: Any) -> Path:
+    """Two records of which the second is changed."""
+    records = [
+        {
+            "id": f"r{n}", "fields": {"text": f"Answer {n}."}, "metadata": {},
+            "responses": {"tone": [{"value": value, "user_id": f"u{n}"}]}, "suggestions": {},
+        }
+        for n, value in enumerate(("good", "bad"))
+    ]  # fmt: skip
+    records[1] |= of_second
+    path = tmp_path / "records.json"
+    path.write_text(json.dumps(records))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("of_second", "imported"),
+    [
+        ({"metadata": {"a\ud800": "x"}}, True),
+        ({"metadata": dict.fromkeys(("a\ud800", "a\ud801"), "x")}, False),
+        ({"metadata": {"size": 10**400}}, True),
+        ({"fields": {"text": "\u200b"}}, True),
+        ({"fields": {"text": "Two.", "\x7f": "x"}}, True),
+        ({"responses": {"metric": [{"value": v, "user_id": v} for v in ("ab", "cd")]}}, True),
+        ({"responses": {"Tone ": [{"value": "bad", "user_id": "u1"}]}}, True),
+        ({"responses": {"\t": [{"value": v, "user_id": v} for v in ("ab", "cd")]}}, True),
+        ({"responses": {"tone": [{"value": "bad", "user_id": "\u200b"}]}}, False),
+        ({"id": " "}, False),
+        ({"metadata": {"deep": reduce(lambda inner, _: {"a": inner}, range(800), 1)}}, False),
+    ],
+)
+def test_odd_texts_and_numbers_make_a_benchmark_or_one_clear_error(
+    tmp_path: Path, of_second: dict[str, Any], imported: bool
+) -> None:
+    assert is_imported_or_refused(argilla(tmp_path, **of_second)) is imported
+
+
+def test_a_number_too_large_to_count_with_is_imported_as_its_text(tmp_path: Path) -> None:
+    text = (FILES / "lm-eval-choices.jsonl").read_text()
+    first, *rest = text.splitlines()
+    row = json.loads(first)
+    row["filtered_resps"][0][0] = 10**400
+    row["doc"]["size"] = -(10**400)
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join([json.dumps(row), *rest]))
+    assert is_imported_or_refused(path)
+    assert f"-1{'0' * 400}" in (tmp_path / "to" / "answers.csv").read_text()
+
+
+def test_what_would_be_no_benchmark_is_told_of_the_imported_file(tmp_path: Path) -> None:
+    path = argilla(tmp_path, id="\u200b")
+    with pytest.raises(jb.SetupError) as error:
+        jb.import_file(path, tmp_path / "new" / "to")
+    assert f"{path}: makes no benchmark: in answers.csv, row 3, the row names no item" in str(
+        error.value
+    )
+    assert not (tmp_path / "new").exists()

@@ -16,6 +16,7 @@ IMPORTERS: tuple[tuple[str, Callable[[Content], Log | None]], ...] = (
     (label_studio.ABOUT, label_studio.read),
     (argilla.ABOUT, argilla.read),
 )
+_LAID_OUT_OTHERWISE = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 
 def read_log(path: Path) -> Log:
@@ -28,10 +29,11 @@ def read_log(path: Path) -> Log:
     for about, read in IMPORTERS:
         try:
             log = read(found)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except _LAID_OUT_OTHERWISE as error:
             message = f"is like {about}, but is not laid out as judgebench knows them"
             raise found.fail(f"{message} (a fault at {error})") from error
         if log is not None:
+            log.left_out += found.left_out
             return log
     known = "; ".join(about for about, _ in IMPORTERS)
     message = "is no log or export that judgebench can import"

@@ -5,25 +5,31 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from zipfile import BadZipFile, ZipFile
 
+from judgebench.data.cells import FORBIDDEN, mark_forbidden
 from judgebench.data.findings import Findings
 from judgebench.errors import Problem, SetupError, some
 from judgebench.files import open_bytes
+
+_MARKED = "characters that no text may hold, replaced by U+FFFD"
+_LONGEST_INTEGER = 300  # digits; what is longer is no float, either
 
 
 @dataclass(frozen=True)
 class Content:
     """`value` is the names in an archive, a value of JSON, a list of objects (`lines`), or the rows
-    of a table by column (`table`)."""
+    of a table by column (`table`). `left_out` counts what of it no file of ours may hold."""
 
     path: Path
     kind: Literal["zip", "json", "lines", "table"]
     value: Any
+    left_out: Counter[str] = field(default_factory=Counter)
 
     def objects(self, *keys: str) -> list[dict[str, Any]]:
         """The objects of a list or of lines, if the first has all these keys; else none."""
@@ -48,6 +54,21 @@ class Content:
             return f"{kind} with the keys {some(value, 12) or 'none'}"
         return kind
 
+    def cleaned(self, value: Any) -> Any:
+        """The value with a mark for each character that no text may hold, in keys as well. Raises
+        SetupError where two keys of an object then are the same."""
+        if isinstance(value, str):
+            self.left_out[_MARKED] += len(FORBIDDEN.findall(value))
+            return mark_forbidden(value)
+        if isinstance(value, list):
+            return list(map(self.cleaned, value))
+        if not isinstance(value, dict):
+            return value
+        found = {self.cleaned(key): self.cleaned(one) for key, one in value.items()}
+        if len(found) < len(value):
+            raise self.fail("has keys that differ only in characters that no text may hold")
+        return found
+
     def fail(self, message: str, line: int | None = None, **about: str) -> SetupError:
         """The error to raise about this file."""
         return SetupError(Problem(message, str(self.path), line, **about))
@@ -55,6 +76,24 @@ class Content:
 
 def open_content(path: Path) -> Content:
     """What the file holds. Raises SetupError where it is missing, empty, torn or no text."""
+    found = _opened(path)
+    try:
+        return replace(found, value=found.cleaned(found.value))
+    except RecursionError:
+        raise found.fail("is nested too deeply") from None
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value in JSON; a number of so many digits that Python counts with none such is its
+    text."""
+    return json.loads(text, parse_int=_integer)
+
+
+def _integer(text: str) -> int | str:
+    return text if len(text) > _LONGEST_INTEGER else int(text)
+
+
+def _opened(path: Path) -> Content:
     try:
         with open_bytes(path) as file:
             data = file.read()
@@ -85,14 +124,14 @@ def _names(path: Path) -> list[str]:
 
 def _json(path: Path, text: str) -> Content:
     try:
-        return Content(path, "json", json.loads(text))
+        return Content(path, "json", parse_json(text))
     except (ValueError, RecursionError) as error:
         whole = error
     lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
     found, findings = [], Findings()
     for number, line in lines:
         try:
-            found.append(json.loads(line))
+            found.append(parse_json(line))
         except (ValueError, RecursionError):
             findings.add("malformed", "is not JSON", (str(path), number), found=line)
     if found and isinstance(found[0], dict):

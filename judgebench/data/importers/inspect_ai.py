@@ -6,14 +6,13 @@ where the model wrote the same again.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from judgebench.data.importers.content import Content
+from judgebench.data.importers.content import Content, parse_json
 from judgebench.data.importers.log import (
     CORRECT,
     Given,
@@ -59,7 +58,7 @@ def _unpacked(found: Content) -> dict[str, Any]:
         raise MissingExtra("Reading an .eval log", "inspect", "inspect-ai") from None
     try:
         log = read_eval_log(str(found.path), format="eval", exclude_fields=_UNREAD)
-        value = json.loads(log.model_dump_json())
+        value = found.cleaned(parse_json(log.model_dump_json()))
     except Exception as error:  # of any kind, for the archive may hold anything
         raise found.fail(f"is damaged: inspect_ai cannot read it ({error})") from None
     assert isinstance(value, dict)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judgebench.data.cells import FORBIDDEN, mark_forbidden
+from judgebench.data.cells import clean
 from judgebench.data.conversation import text_of
 from judgebench.data.guess import LONGEST_LABEL, MOST_LABELS, as_name, roles_by_name
 from judgebench.records import Part, in_words
@@ -87,13 +87,14 @@ class Tables:
 
 def tables(log: Log) -> Tables:
     """The rows of the three files."""
-    cleaned = _Cleaned()
     found = Tables([], [], [], Counter(log.left_out))
     several = len({sample.system for sample in log.samples}) > 1
     seen: dict[str, dict[str, tuple[int, int]]] = {}  # by text: which one, how often
     labelled: set[tuple[str, str, str]] = set()
     judges = _judge_names(given.by for sample in log.samples for given in sample.verdicts)
-    metrics = {normalise(given.metric) for s in log.samples for given in (*s.labels, *s.verdicts)}
+    metrics: dict[str, str] = {}  # the first spelling of each
+    for given in (one for s in log.samples for one in (*s.labels, *s.verdicts) if one.metric):
+        metrics.setdefault(normalise(given.metric), clean(given.metric)[0] or "unnamed")
     for sample in log.samples:
         if sample.error and not sample.text:
             found.left_out["samples that ended in an error, without an answer"] += 1
@@ -104,26 +105,26 @@ def tables(log: Log) -> Tables:
         texts[sample.text] = number, repeat + 1
         item = key if number == 1 else f"{key}#{number}"
         if not repeat:
-            found.answers.append(cleaned.row(_answer(item, sample, metrics)))
+            found.answers.append(_texts(_answer(item, sample, metrics)))
         for given in sample.labels:
-            if (item, given.by, given.metric) in labelled:
+            metric = metrics.get(normalise(given.metric), "")
+            if (item, given.by, metric) in labelled:
                 found.left_out["further labels of one text by the same person"] += 1
                 continue
-            labelled.add((item, given.by, given.metric))
-            row = {"item_id": item, "annotator": given.by, "metric": given.metric}
-            found.labels.append(cleaned.row({**row, "label": given.label}))
+            labelled.add((item, given.by, metric))
+            row = {"item_id": item, "annotator": given.by, "metric": metric}
+            found.labels.append(_texts({**row, "label": given.label}))
         for given in sample.verdicts:
-            row = {"item_id": item, "judge": judges[given.by], "metric": given.metric}
+            metric = metrics.get(normalise(given.metric), "")
+            row = {"item_id": item, "judge": judges[given.by], "metric": metric}
             row |= {"label": given.label, "status": given.status, "raw": given.raw}
-            found.verdicts.append(cleaned.row({**row, "repeat": str(repeat)}))
+            found.verdicts.append(_texts({**row, "repeat": repeat}))
     if count := sum(len(s.replies) - (s.text in s.replies) for s in log.samples):
         reason = "replies that no metric is about (`--replies-as-verdicts` reads all)"
         found.left_out[reason] += count
     if all(row["repeat"] == "0" for row in found.verdicts):
         for row in found.verdicts:
             del row["repeat"]
-    if cleaned.times:
-        found.left_out["characters that no text may hold, replaced by U+FFFD"] += cleaned.times
     return found
 
 
@@ -202,7 +203,11 @@ def _judged(sample: Sample) -> Sample:
 # Rows --------------------------------------------------------------------------------------------
 
 
-def _answer(item: str, sample: Sample, metrics: set[str]) -> Row:
+def _texts(row: Mapping[str, object]) -> Row:
+    return {name: str(text) for name, text in row.items()}  # whatever the file held there
+
+
+def _answer(item: str, sample: Sample, metrics: Collection[str]) -> Row:
     row = {"item_id": item, "question": sample.question, "text": sample.text}
     row |= {"system": sample.system, "reference": sample.reference}
     row |= {"group": "" if sample.question else sample.id}
@@ -211,18 +216,6 @@ def _answer(item: str, sample: Sample, metrics: set[str]) -> Row:
             clash = name.casefold() in _OURS or normalise(name) in metrics
             row[f"metadata.{name}" if clash else name] = value
     return row
-
-
-class _Cleaned:
-    """Rows without the characters that no reader accepts, which are counted."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def row(self, row: Mapping[str, str]) -> Row:
-        texts = {name: str(text) for name, text in row.items()}  # whatever the file held there
-        self.times += sum(len(FORBIDDEN.findall(text)) for text in texts.values())
-        return {name: mark_forbidden(text) for name, text in texts.items()}
 
 
 def sample_reader(
