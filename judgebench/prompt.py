@@ -27,7 +27,7 @@ from judgebench.records import Answer, Part, content_hash
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import find_file
 from judgebench.template import MOST_CHARACTERS, compiled, context_of, parsed
-from judgebench.yaml_file import Strict, parse_yaml, read_text, validate
+from judgebench.yaml_file import Strict, parse_with_lines, read_text, validate
 
 JudgeReply = Literal["json", "rationale", "brackets", "likert", "result"]
 ReplyKind = Literal[JudgeReply, "argument", "evidence", "question", "choice", "verdict"]
@@ -285,7 +285,8 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     if match is None:
         message = "must begin with front matter between two '---' lines"
         raise SetupError(Problem(message, str(path), 1))
-    front = validate(parse_yaml(match[1], str(path), first_line=2), kind.front, file=str(path))
+    value, node = parse_with_lines("\n" + match[1], str(path))  # from line 2 of the file
+    front = validate(value, kind.front, str(path), node)
     body = text[match.end() :]
     if len(body) > MOST_CHARACTERS:
         message = f"is too large for a prompt: {len(body):,} characters"

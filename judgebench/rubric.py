@@ -81,7 +81,7 @@ class Label(Strict):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: Any) -> Any:
-        return {"text": value} if isinstance(value, str | int | float) else value
+        return value if isinstance(value, dict | Label) else {"text": value}
 
 
 class Metric(Strict):

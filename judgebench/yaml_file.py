@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
+from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,11 +24,15 @@ Model = TypeVar("Model", bound=BaseModel)
 _SECRET = re.compile(r"api_?key|token\b|secret|password|base_url", re.IGNORECASE)
 _MERGE = "tag:yaml.org,2002:merge"
 _NUMBERS = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+_PLAIN = *_NUMBERS, "tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"
+_TEXT = "tag:yaml.org,2002:str"
 # What the YAML package raises for the 31st of June, and for what is not of its tag (`!!bool x`).
 _NO_VALUE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 # What people write is a hundredth of this. Reading the most takes some seconds.
 _MOST_CHARACTERS, _MOST_VALUES, _DEEPEST, _LONGEST_NUMBER = 1_000_000, 50_000, 100, 100
 _MOST_PROBLEMS = 100
+# Of pydantic's errors about a number that is one.
+_BOUNDS = ("greater_than", "less_than", "int_from_float", "multiple_of", "finite_number")
 
 
 class Strict(BaseModel):
@@ -73,6 +79,8 @@ class _BoundedLoader(yaml.SafeLoader):
         for key_node, _ in node.value:
             if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _MERGE:
                 continue
+            if key_node.tag in _PLAIN:  # a key is a text, as it is written
+                key_node.tag = _TEXT
             key = self.construct_object(key_node)
             if key in seen:
                 raise _refused(f"duplicate key {key!r}", key_node.start_mark)
@@ -100,11 +108,11 @@ def parse_yaml(text: str, file: str, first_line: int = 1) -> Any:
 
     Raises SetupError with the line where it is not YAML.
     """
-    return _parse(text, file, first_line)[0]
+    return parse_with_lines(text, file, first_line)[0]
 
 
-def _parse(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | None]:
-    """The value of the text, and the tree that it was made from."""
+def parse_with_lines(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | None]:
+    """The value of the text, and the tree that it was made from. Raises SetupError."""
     if len(text) > _MOST_CHARACTERS:
         message = f"is too large for YAML that people write: {len(text):,} characters"
         raise SetupError(Problem(message, file, allowed=f"at most {_MOST_CHARACTERS:,}"))
@@ -137,7 +145,7 @@ def load_model(path: Path, model: type[Model]) -> Model:
 
 def load_with_lines(path: Path) -> tuple[Any, yaml.Node | None]:
     """The parsed file, and its tree for `validate`. Raises SetupError where it is not YAML."""
-    return _parse(read_text(path), str(path))
+    return parse_with_lines(read_text(path), str(path))
 
 
 def validate(
@@ -145,7 +153,8 @@ def validate(
 ) -> Model:
     """`value` as `model`. Raises SetupError that lists every problem, unknown keys included.
 
-    `node` is the YAML that the value came from; with it, each problem names its line.
+    `node` is the YAML that the value came from; with it, each problem names its line, and where a
+    text is meant, a number, a date or a bare yes or no is read as it is written.
     """
     if not isinstance(value, dict):
         found = "nothing" if value is None else type(value).__name__
@@ -153,7 +162,34 @@ def validate(
     try:
         return model.model_validate(value)
     except ValidationError as error:
+        if node is not None and (written := _as_written(value, node, error.errors())) != value:
+            return validate(written, model, file, node)
         raise SetupError(_problems(error, model, file, node)) from None
+
+
+def _as_written(value: Any, node: yaml.Node, errors: Iterable[ErrorDetails]) -> Any:
+    """The value with the file's own texts wherever an error says that a text is meant."""
+    copy = deepcopy(value)
+
+    @cache
+    def inside(of: yaml.MappingNode) -> dict[Any, yaml.Node]:
+        return {name.value: found for name, found in of.value if isinstance(name, yaml.ScalarNode)}
+
+    bounds = {(e["loc"][:-1], repr(e["input"])) for e in errors if e["type"].startswith(_BOUNDS)}
+    for error in errors:
+        if error["type"] != "string_type" or not isinstance(error["input"], int | float | date):
+            continue
+        if (error["loc"][:-1], repr(error["input"])) in bounds:
+            continue  # a number or a text, and the number is out of bounds
+        above, at, inner, below = copy, None, copy, node
+        for part in error["loc"]:  # of which some are names of types
+            if isinstance(below, yaml.MappingNode) and part in inside(below) and part in inner:
+                above, at, inner, below = inner, part, inner[part], inside(below)[part]
+            elif isinstance(below, yaml.SequenceNode) and isinstance(part, int):
+                above, at, inner, below = inner, part, inner[part], below.value[part]
+        if isinstance(below, yaml.ScalarNode):
+            above[at] = below.value
+    return copy
 
 
 def load_json(path: Path, model: type[Model], what: str) -> Model:

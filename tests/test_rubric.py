@@ -122,9 +122,9 @@ def test_shipped_rubrics_are_loaded_from_a_path_too() -> None:
 def test_all_problems_are_told_at_once_with_their_field_and_line(tmp_path: Path) -> None:
     def spoil(value: dict) -> None:
         value["metrics"][0]["titel"] = value["metrics"][0].pop("title")
-        value["metrics"][0]["labels"][0]["text"] = False  # No, without quotes
+        value["metrics"][0]["labels"][0]["text"] = None
         value["metrics"][1]["kind"] = "ordnal"
-        value["version"] = 1
+        value["version"] = []
         value["instruction"] = value.pop("instructions")
 
     path = rubric_file(tmp_path, spoil)
@@ -136,7 +136,6 @@ def test_all_problems_are_told_at_once_with_their_field_and_line(tmp_path: Path)
     }  # fmt: skip
     assert found["instruction"].allowed.startswith("instructions, ")
     assert found["metrics.0.titel"].allowed.startswith("title, ")
-    assert found["metrics.0.labels.0.text"].message == "must be text: put it in quotes"
     assert all(p.file == str(path) and p.line for p in found.values())
     lines = path.read_text().splitlines()
     for field in ("version", "instruction", "metrics.0.titel", "metrics.1.kind"):
@@ -372,14 +371,29 @@ def test_labels_as_plain_texts(tmp_path: Path) -> None:
     assert plain.severities == (0, 1)
 
     def spoil(value: dict) -> None:
-        value["metrics"][0]["labels"] = [False, 2]
+        value["metrics"][0]["labels"] = [None, 2]
 
     with pytest.raises(SetupError) as caught:
         load_rubric(rubric_file(tmp_path, spoil))
-    assert [(p.field, p.message) for p in caught.value.problems] == [
-        ("metrics.0.labels.0.text", "must be text: put it in quotes"),
-        ("metrics.0.labels.1.text", "must be text: put it in quotes"),
-    ]
+    assert [p.field for p in caught.value.problems] == ["metrics.0.labels.0.text"]
+
+
+def test_a_rubric_may_have_bare_numbers_dates_and_words_for_texts(tmp_path: Path) -> None:
+    text = """\
+name: {0}
+version: {1}
+instructions: Rate it.
+metrics:
+  - {{id: tone, title: {2}, question: Which, kind: ordinal, labels: [{3}, {4}], abstain: {5}}}
+"""
+    written = ("2024-01-02", "1.0", "1.10", "no", "1.10", "off")
+    bare, quoted = tmp_path / "bare.yaml", tmp_path / "quoted.yaml"
+    bare.write_text(text.format(*written))
+    quoted.write_text(text.format(*(f'"{one}"' for one in written)))
+    found = load_rubric(bare)
+    assert found == load_rubric(quoted)
+    assert found.content_hash == load_rubric(quoted).content_hash
+    assert found.metrics[0].options == ("no", "1.10", "off")
 
 
 def test_the_index_of_a_text_that_is_no_label() -> None:

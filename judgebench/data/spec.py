@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from judgebench.data.cells import Nested
+from judgebench.yaml_file import Strict
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet", "xlsx"]
 
@@ -18,21 +19,6 @@ _LIST: Holds = (str, tuple)
 _OBJECTS: Holds = (str, tuple, Nested)
 
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
-
-
-def _quoted(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError(
-            "YAML reads yes, no, true and false without quotes as true or false: put it in quotes"
-        )
-    return value
-
-
-def _quoted_keys(value: Any) -> Any:
-    if isinstance(value, dict):
-        for key in value:
-            _quoted(key)
-    return value
 
 
 def parts_of(template: str) -> list[tuple[str, str]]:
@@ -56,27 +42,21 @@ def _column(value: Any) -> Any:
         raise ValueError(f'YAML reads {{{name}}} as a mapping: put it in quotes, "{{{name}}}"')
     if isinstance(value, str) and any(column for _, column in parts_of(value)):
         return {"template": value}
-    return {"column": value} if isinstance(value, str | int | float) else value
+    return value if value is None or isinstance(value, dict | BaseModel) else {"column": value}
 
 
 def _as_list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
-Text = Annotated[str, Field(min_length=1), BeforeValidator(_quoted)]
-Spellings = Annotated[
-    dict[str, Annotated[str | None, BeforeValidator(_quoted)]], BeforeValidator(_quoted_keys)
-]
+Text = Annotated[str, Field(min_length=1)]
+Spellings = dict[str, str | None]
 
 
 Only = dict[Text, Annotated[tuple[Text, ...], BeforeValidator(_as_list)]]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
-
-
-class Source(_Strict):
+class Source(Strict):
     """Where a value comes from: a column, a `template` of several columns, or the same `value` in
     every row."""
 
@@ -96,7 +76,7 @@ class Source(_Strict):
         return _columns(self.column, self.template)
 
 
-class IdSource(_Strict):
+class IdSource(Strict):
     """Where an item's id comes from: a column, a `template` of several, a hash of columns' texts,
     or the row's number."""
 
@@ -130,7 +110,7 @@ Where = Annotated[Source, BeforeValidator(_column)]
 WhereId = Annotated[IdSource, BeforeValidator(_column)]
 
 
-class LabelSpec(_Strict):
+class LabelSpec(Strict):
     """Human labels of a row: long (`metric` and `label` name columns) or wide (`metrics`).
 
     `metrics` maps a metric's id or title to the column that holds its labels. With `list: true`
@@ -162,7 +142,7 @@ class LabelSpec(_Strict):
         return False
 
 
-class About(_Strict):
+class About(Strict):
     """What labels beside the answers are about: an item, two responses to a question, or a
     criterion of an item.
 
@@ -221,7 +201,7 @@ class FileVerdictSpec(VerdictSpec, About):
     """Verdicts in a file without answers, or beside them."""
 
 
-class ItemSpec(_Strict):
+class ItemSpec(Strict):
     """One answer per row. Several of these take several answers from the same row.
 
     `text` is needed only where a model is to read the answers. `messages` is a column of
@@ -262,7 +242,7 @@ class ItemSpec(_Strict):
         return self
 
 
-class FileSpec(_Strict):
+class FileSpec(Strict):
     """A file and its contents. `format` is needed only where the name does not say it, `sheet` in
     a workbook of several.
 
@@ -285,7 +265,7 @@ class FileSpec(_Strict):
         return self
 
 
-class DataSpec(_Strict):
+class DataSpec(Strict):
     """A data.yaml. Paths are relative to its own folder.
 
     `spellings` maps, metric by metric, spellings in the files to a label of the rubric; null

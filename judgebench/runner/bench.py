@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, create_model
 
 from judgebench.backends import open_backend
 from judgebench.backends.hosts import check_hosts, hosts_of, ray_hosts, weights_hosts
@@ -394,8 +394,8 @@ def read_config(
     unsound = {p.field.split(".")[0] for p in gather.found}
     sound = {k: v for k, v in value.items() if k not in unsound} if isinstance(value, dict) else {}
     try:
-        return bench_model().model_validate({"name": "unsound", **sound}), node
-    except ValidationError:
+        return validate({"name": "unsound", **sound}, bench_model(), str(file), node), node
+    except SetupError:
         raise SetupError(gather.found) from None
 
 

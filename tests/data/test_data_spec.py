@@ -209,16 +209,6 @@ BAD_SPECS = {
     "no files": ("files: []", "bad_spec", "at least 1"),
     "key twice": ("files: []\nfiles: []", "bad_spec", "duplicate"),
     "idle file": ("files: [{path: a.csv}]", "bad_spec", "nothing is read"),
-    "bare No": (
-        "files: [{path: a.csv, items: {item_id: id, text: t}}]\nspellings: {tone: {No: Kind}}",
-        "bad_spec",
-        "put it in quotes",
-    ),
-    "bare No as a label": (
-        "files: [{path: a.csv, items: {item_id: id, text: t}}]\nspellings: {source: {'0': No}}",
-        "bad_spec",
-        "put it in quotes",
-    ),
     "NUL in a path": (
         'files: [{path: "a\\0.csv", items: {item_id: id, text: t}}]',
         "bad_spec",
@@ -436,3 +426,16 @@ def test_lists_that_do_not_match_those_of_annotators(rubric: Rubric, write: Writ
         ("bad_list", 6), ("conflicting_label", 7),
     ]  # fmt: skip
     assert found[0].message == "lists 2 labels, and 'workers' 1 annotators"
+
+
+def test_bare_numbers_dates_and_words_are_read_as_written(rubric: Rubric, write: Write) -> None:
+    write("a.csv", "2024,1.10,yes,2024-01-02\n1,one,no,1.0\n2,two,0,1.0\n")
+    content = """\
+files:
+  - path: a.csv
+    items: {item_id: 2024, text: 1.10, labels: {annotator: 2024-01-02, metrics: {tone: yes}}}
+spellings: {tone: {no: Kind, 0: Neutral}}
+"""
+    found = load_data(write("data.yaml", content), rubric)
+    assert [answer.text for answer in found.answers] == ["one", "two"]
+    assert [(x.annotator, x.label) for x in found.labels] == [("1.0", "Kind"), ("1.0", "Neutral")]

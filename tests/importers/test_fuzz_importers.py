@@ -148,6 +148,14 @@ def test_odd_texts_and_numbers_make_a_benchmark_or_one_clear_error(
     assert is_imported_or_refused(argilla(tmp_path, **of_second)) is imported
 
 
+def test_a_list_where_a_name_is_meant_is_its_text(tmp_path: Path) -> None:
+    value = json.loads((FILES / "inspect.json").read_text())
+    value["eval"]["model"] = ["a", {"b": 1}]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(value))
+    assert is_imported_or_refused(path)
+
+
 def test_a_number_too_large_to_count_with_is_imported_as_its_text(tmp_path: Path) -> None:
     text = (FILES / "lm-eval-choices.jsonl").read_text()
     first, *rest = text.splitlines()

@@ -55,6 +55,10 @@ class Sample:
     labels: list[Given] = field(default_factory=list)
     verdicts: list[Given] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        for name in ("id", "text", "question", "system", "reference", "prompt", "error"):
+            setattr(self, name, _text(getattr(self, name)))  # whatever the file held there
+
 
 @dataclass
 class Log:
@@ -105,7 +109,7 @@ def tables(log: Log) -> Tables:
         texts[sample.text] = number, repeat + 1
         item = key if number == 1 else f"{key}#{number}"
         if not repeat:
-            found.answers.append(_texts(_answer(item, sample, metrics)))
+            found.answers.append(_answer(item, sample, metrics))
         for given in sample.labels:
             metric = metrics.get(normalise(given.metric), "")
             if (item, given.by, metric) in labelled:
@@ -113,12 +117,12 @@ def tables(log: Log) -> Tables:
                 continue
             labelled.add((item, given.by, metric))
             row = {"item_id": item, "annotator": given.by, "metric": metric}
-            found.labels.append(_texts({**row, "label": given.label}))
+            found.labels.append({**row, "label": given.label})
         for given in sample.verdicts:
             metric = metrics.get(normalise(given.metric), "")
             row = {"item_id": item, "judge": judges[given.by], "metric": metric}
             row |= {"label": given.label, "status": given.status, "raw": given.raw}
-            found.verdicts.append(_texts({**row, "repeat": repeat}))
+            found.verdicts.append({**row, "repeat": str(repeat)})
     if count := sum(len(s.replies) - (s.text in s.replies) for s in log.samples):
         reason = "replies that no metric is about (`--replies-as-verdicts` reads all)"
         found.left_out[reason] += count
@@ -203,10 +207,6 @@ def _judged(sample: Sample) -> Sample:
 # Rows --------------------------------------------------------------------------------------------
 
 
-def _texts(row: Mapping[str, object]) -> Row:
-    return {name: str(text) for name, text in row.items()}  # whatever the file held there
-
-
 def _answer(item: str, sample: Sample, metrics: Collection[str]) -> Row:
     row = {"item_id": item, "question": sample.question, "text": sample.text}
     row |= {"system": sample.system, "reference": sample.reference}
@@ -269,13 +269,15 @@ def label_text(value: Any) -> str:
 def scalars(values: Mapping[str, Any], but: Iterable[str] = ()) -> dict[str, str]:
     """The single values of an object as texts; lists and objects in it as JSON."""
     return {
-        str(name): value if isinstance(value, str) else _text(value)
+        str(name): _text(value)
         for name, value in values.items()
         if name not in set(but) and value is not None
     }
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     return label_text(value)
