@@ -384,11 +384,12 @@ def side_of(found: Draw) -> tuple[HumanSide, Bar]:
 def study(
     found: Draw, side: HumanSide, rng: np.random.Generator, more: Mapping[str, IntArray] = {}
 ) -> StudyCounts:
-    """The study's counts with two control judges, and the labels (items,) of `more`."""
+    """The study's counts with a constant for each label, another control judge, and the labels
+    (items,) of `more`."""
     truth = side.truth
     shares = np.bincount(truth[truth >= 0], minlength=found.k) / (truth >= 0).sum()
     controls = {
-        "constant-majority": np.full(len(truth), shares.argmax()),
+        **{f"constant {label}": np.full(len(truth), label) for label in range(found.k)},
         "prior": rng.choice(found.k, size=len(truth), p=shares),
         **more,
     }

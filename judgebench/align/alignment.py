@@ -12,7 +12,7 @@ import numpy as np
 
 from judgebench.align.against_truth import by_unanimity, confusion, label_rates, rate_notes, scores
 from judgebench.align.annotators import agreement, annotator_labels, ceiling, distribution
-from judgebench.align.caveats import data_notes, judge_notes, model_notes
+from judgebench.align.caveats import collapsed, data_notes, judge_notes, model_notes
 from judgebench.align.compared import bar_lines, compared_with, rows_in_words
 from judgebench.align.comparisons import comparisons, rankings
 from judgebench.align.probabilities import probability_results
@@ -94,6 +94,7 @@ class Alignment(Shown):
     run: str = ""  # when the judges ran and with what, where that is known
     compared: tuple[str, ...] = ()  # who makes the truth by which rule; then who is in the bar
     gaps: tuple[str, ...] = ()  # what the run folder lacks
+    collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
 
     @property
     def results(self) -> Results:
@@ -183,6 +184,7 @@ def align(study: Study) -> Alignment:
         n_questions=study.clusters.n,
         run=study.run,
         gaps=study.gaps,
+        collapsed=tuple(collapsed(study).values()),
     )
 
 

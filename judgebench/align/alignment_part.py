@@ -52,7 +52,8 @@ def alignment_part(a: Alignment) -> Part:
     there = a.judges or a.n_labels
     title = "judges against human labels"
     shown = blocks if there else ()
-    return Part("alignment", title, a.results, shown, a.notes, tuple(_facts(a)) if there else ())
+    facts = tuple(_facts(a)) if there else ()
+    return Part("alignment", title, a.results, shown, a.notes, facts, urgent=a.collapsed)
 
 
 def _blocks(a: Alignment) -> Iterator[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from judgebench.records import SEVERAL, is_slot
 from judgebench.report.words import listed
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import value_counts
+from judgebench.stats.arrays import IntArray, value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
+from judgebench.stats.label_use import collapsed_label
 from judgebench.study.model_names import replaced, suspicions
-from judgebench.study.study import Humans, JudgeVerdicts, Study
+from judgebench.study.study import MAJORITY, Humans, JudgeVerdicts, Study
 from judgebench.study.truth import truth_model
 
 OFTEN = 0.05  # of the human labels: one that a judge never gives is named from here on
@@ -113,16 +114,54 @@ def _overlap(humans: Humans) -> str:
     return f"{two:,} and {all_:,}" if 0 < two < all_ else ""
 
 
+def collapsed(study: Study) -> Mapping[str, str]:
+    """A sentence for each judge that gives nearly one label throughout, as humans do not."""
+    told: dict[str, list[str]] = {}
+    for judge in (judge for judge in study.judges if judge.kind != "control"):
+        for metric in (m for m in study.rubric.metrics if judge.judges(m)):
+            if said := _collapse(
+                metric, study.judged(judge, metric), study.humans[metric.id].truth
+            ):
+                told.setdefault(judge.name, []).append(said)
+    words = "gives nearly one label throughout"
+    return {name: f"{name} {words}: {'; '.join(said)}." for name, said in told.items()}
+
+
+def _collapse(metric: Metric, judged: IntArray, truth: IntArray) -> str:
+    both = (truth >= 0) & (judged >= 0)
+    judged, truth = judged[both], truth[both]
+    if (label := collapsed_label(judged, truth)) < 0:
+        return ""
+    known = np.unique(truth)
+    recalls = [(judged[truth == one] == one).mean() for one in known]
+    return (
+        f"{metric.label_texts[label]!r} on {(judged == label).sum():,} of {len(judged):,} items of "
+        f"{metric.title}, by the humans on {(truth == label).sum():,} (balanced accuracy "
+        f"{np.mean(recalls):.2f}, of a constant {1 / len(known):.2f})"
+    )
+
+
+def constant_note(study: Study) -> Iterator[str]:
+    """Which label the constant control gives, and that choosing it here favours it."""
+    if any(judge.is_majority for judge in study.judges):
+        found = [(study.humans[m.id].most_common, m) for m in study.rubric.metrics]
+        said = [f"{m.label_texts[label]!r} on {m.title}" for label, m in found if label >= 0]
+        if said:
+            yield (
+                f"The control {MAJORITY} always says {listed(said)}: the constant that agrees most "
+                "with these very labels, which favours it."
+            )
+
+
 def judge_notes(study: Study, found: Results) -> Iterator[str]:
-    """What a reader must not overlook: collapsed judges, labels that one never gives, and judges
-    that a control matches."""
+    """What a reader must not overlook: labels that a judge never gives, judges that a control
+    matches, and which constant stands beside them."""
+    yield from constant_note(study)
     controls = [judge.name for judge in study.judges if judge.kind == "control"]
     metrics = study.rubric.metrics
     for judge in (judge for judge in study.judges if judge.kind != "control"):
         name = judge.name
-        if single := [m.title for m in metrics if _gave_one_label(found, name, m)]:
-            yield f"{name} gave one and the same label throughout on {', '.join(single)}."
-        for metric in (m for m in metrics if m.title not in single):
+        for metric in metrics:
             for label, share in _never_gave(study, judge, metric):
                 yield (
                     f"{name} never gave {label!r} on {metric.title}, which is {100 * share:.0f} % "
@@ -133,11 +172,6 @@ def judge_notes(study: Study, found: Results) -> Iterator[str]:
                 f"{name} is no more accurate than a control judge, which understands nothing, "
                 f"on {', '.join(beaten)}."
             )
-
-
-def _gave_one_label(found: Results, judge: str, metric: Metric) -> bool:
-    rows = found.select("confusion", judge=judge, metric=metric.id)
-    return len({row["label"] for row in rows if row["label"] and row.estimate.value}) == 1
 
 
 def _never_gave(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[tuple[str, float]]:

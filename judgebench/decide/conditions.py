@@ -163,7 +163,8 @@ def _controls(
         bound=0.0, found=OfSamples(value[at], low[at], high[at]),
         met=np.all(low > 0, axis=0), not_met=np.any(high < 0, axis=0) | same.any(axis=0),
         n=how_many @ counts.items.sum(axis=1),
-        method=_method(counts, SMOOTHED_T), reason=NO_TRUTH if found else NO_CONTROL, rival=name,
+        method=_method(counts, SMOOTHED_T), reason=NO_TRUTH if found else NO_CONTROL,
+        rival=name.split(' "')[0],  # the title says which label, the reason need not
     )  # fmt: skip
 
 

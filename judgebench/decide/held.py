@@ -81,8 +81,13 @@ class Held:
 
     @cached_property
     def _controls(self) -> dict[str, IntArray]:
+        """The control judges, if there are any, and a constant for each label: beside these
+        annotators the strongest need not be the one that is the strongest beside all."""
         controls = [judge for judge in self.study.judges if judge.kind == "control"]
-        return {judge.name: self._judged(judge) for judge in controls}
+        n, fitted = len(self.rows), [judge for judge in controls if not judge.is_majority]
+        labels = enumerate(self.metric.label_texts if controls else ())
+        constants = {f'constant "{text}"': np.full(n, code) for code, text in labels}
+        return {**constants, **{judge.name: self._judged(judge) for judge in fitted}}
 
     def _judged(self, judge: JudgeVerdicts) -> IntArray:
         return self.study.judged(judge, self.metric)[self.rows]

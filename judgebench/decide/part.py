@@ -50,8 +50,9 @@ def decisions_part(decisions: Decisions) -> Part:
     screen = tuple(screen_blocks(decisions)) or blocks[:1]
     paper = (paper_table(decisions),) if outcomes else ()
     return Part(
-        "decisions", title, decisions.results, blocks, decisions.notes, facts, screen, paper
-    )
+        "decisions", title, decisions.results, blocks, decisions.notes, facts, screen, paper,
+        decisions.collapsed,
+    )  # fmt: skip
 
 
 def _opening(decisions: Decisions) -> Iterator[Block]:

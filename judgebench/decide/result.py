@@ -214,6 +214,7 @@ class Decisions(Shown):
     compared: str = ""
     bars: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
+    collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
 
     @property
     def titles(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judgebench.align.alignment import accuracies
-from judgebench.align.caveats import maker_notes
+from judgebench.align.caveats import collapsed, constant_note, maker_notes
 from judgebench.align.compared import bar_lines, compared_with
 from judgebench.decide.bar import bar_rows, rare_labels
 from judgebench.decide.beside import alternative_tests, jury_rows
@@ -60,6 +60,7 @@ def decide(
         compared_with(study),
         tuple(bar_lines(study, kind)),
         study.gaps,
+        tuple(collapsed(study).values()),
     )  # fmt: skip
 
 
@@ -99,6 +100,7 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
 def _notes(study: Study, rule: DecisionRule, stress: Results | None) -> Iterator[str]:
     """What a reader of the decisions must not overlook."""
     yield from maker_notes(study)
+    yield from constant_note(study)
     real = [judge for judge in study.judges if judge.kind != "control"]
     made = sum(judge.judges(metric) for judge in real for metric in study.rubric.metrics)
     if made > 1:

@@ -1,7 +1,8 @@
 """Control judges: content-blind baselines, which any real judge must beat.
 
 Where a control learns from human labels, the questions are cut into two halves and each half is
-judged by what the other half's labels say, so that no control sees the labels it is scored on.
+judged by what the other half's labels say, so that no control sees the labels it is scored on. Only
+the constant does: learnt on other questions, it could be weaker than a constant.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from judgebench.study.answers import (
     of_kind,
     text_lengths,
 )
+from judgebench.study.study import MAJORITY
 
 Control = Literal[
     "constant-majority", "constant-fixed", "random", "prior", "longest-answer", "constant-severe"
@@ -35,7 +37,8 @@ Control = Literal[
 CONTROLS: tuple[Control, ...] = tuple(c for c in get_args(Control) if c != "constant-severe")
 UNTAUGHT: tuple[Control, ...] = ("constant-fixed", "random")  # need no human label
 ABOUT: Mapping[Control, str] = {
-    "constant-majority": "always the most common human label of the other half of the questions",
+    MAJORITY: "always the label that humans gave most often, so that no constant agrees more often "
+    "(it is chosen on these very labels, which favours it)",
     "constant-fixed": "always the least severe label (of a nominal metric: the first; of a "
     "preference: for the first response)",
     "constant-severe": "always the most severe label (of a nominal metric: the last; of a "
@@ -77,6 +80,7 @@ class ControlJudge:
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             "seed": seed,
             "fitted_on": self._fit.fitted_on,
+            **({"learnt_from": "all labels"} if control == MAJORITY else {}),
         }
         self.signature = content_hash(self._about)
 
@@ -153,7 +157,8 @@ class Fit:
             case "random":
                 return (self._fractions(control, metric) * k).astype(np.int64)
             case "constant-majority":
-                return np.where(prior.any(axis=1), prior.argmax(axis=1), _NONE)[self.half]
+                given = prior.sum(axis=0)  # by those of both halves
+                return np.full(n, given.argmax() if given.any() else _NONE)
             case "prior":
                 return self._quantiles(prior, order, self._fractions(control, metric))
             case "longest-answer" if metric.preference:

@@ -25,7 +25,7 @@ from judgebench.backends.hosts import hosts_of
 from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import JudgeConfig, judged_kind
 from judgebench.judges.judge import Task
-from judgebench.judges.pairs import Order, orders_of, rationale_of, settled
+from judgebench.judges.pairs import Order, orders_of, rationale_of, replies_read, settled
 from judgebench.judges.replies import (
     QUOTED,
     Beside,
@@ -219,9 +219,13 @@ class LLMJudge:
 
     def _requests(self, tasks: Iterable[Task], pending: dict[str, _Pending]) -> Iterator[Request]:
         for number, together in enumerate(_bundled(tasks)):
-            pending[str(number)] = _Pending(together, self._orders(together[0]))
+            orders, previous = self._orders(together[0]), together[0].previous
+            parts = [[metric.id for metric in part.metrics] for part in self.parts]
+            kept = {} if self.config.probabilities else replies_read(previous, parts)
+            pending[str(number)] = _Pending(together, orders, kept)
             for call in range(self.calls_an_answer):
-                yield self.request(together[0], call, f"{number}/{call}", together)
+                if call not in kept:
+                    yield self.request(together[0], call, f"{number}/{call}", together)
 
     def _orders(self, task: Task) -> Sequence[Order]:
         return orders_of(self.config, task.answer.item_id) if self.kind == "pair" else [()]
@@ -316,10 +320,14 @@ class LLMJudge:
         if self.kind == "pair":
             n = len(self.parts)
             by_order = [readings[i : i + n] for i in range(0, len(readings), n)]
+            sizes = [len(reply.text) for reply in replies]
             shown = tuple(
-                Showing(order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()})
-                for order, parts in zip(orders, by_order, strict=True)
-            )
+                Showing(
+                    order.index(0), 2, {k: v for r in parts for k, v in r.labels.items()},
+                    tuple(sizes[i * n : (i + 1) * n]),
+                )
+                for i, (order, parts) in enumerate(zip(orders, by_order, strict=True))
+            )  # fmt: skip
             labels, differing = settled(shown, self.rubric.metrics, self.config)
             reasons = [*dict.fromkeys(reasons), *differing]
             rationale = rationale_of(orders, by_order)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from judgebench.backends.contract import Reply
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.replies import Reading
-from judgebench.records import Showing, content_hash
+from judgebench.records import Showing, Verdict, content_hash
 from judgebench.rubric import Metric
 
 Order = tuple[int, ...]  # the places of the responses, from 0
@@ -41,6 +42,23 @@ def settled(
         if label:
             labels[metric.id] = label
     return labels, reasons
+
+
+def replies_read(previous: Verdict | None, parts: Sequence[Collection[str]]) -> dict[int, Reply]:
+    """The replies of an unparsed verdict on a pair that were read, by their number: of each order,
+    one for each part of the metrics. They need not be asked for again."""
+    found: dict[int, Reply] = {}
+    if previous is None:
+        return found
+    begin, calls = 0, 0
+    for showing in previous.shown:
+        for part, length in zip(parts, showing.lengths, strict=False):
+            if showing.labels.keys() >= set(part):
+                text = previous.raw[begin : begin + length]
+                found[calls] = Reply(str(calls), text, model=previous.model)
+            begin, calls = begin + length + 1, calls + 1
+    known = begin == len(previous.raw) + 1  # not of a version that kept no lengths
+    return found if known and len(found) < calls else {}
 
 
 def _instead(metric: Metric, said: Sequence[str]) -> str | None:

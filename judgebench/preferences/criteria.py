@@ -9,7 +9,7 @@ which one stands for all criteria, and by `criterion`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -110,10 +110,12 @@ def _item_scores(
     study: Study, judge: str, metric: Metric, found: _Criteria, met: tuple[IntArray, IntArray]
 ) -> Iterator[Row]:
     """The items' scores, three ways where the judge gave no label to some criterion: what is
-    missing counts for the judge as not what the humans say, or as that."""
+    missing counts for the judge as not what the humans say, or as that. An item on which humans
+    labelled some criteria, and not all that the judge was asked about, is missing too."""
     human, said = met
     scores = found.scores(human)
     known = ~np.isnan(scores)
+    partly = len(np.unique(found.item[human >= 0])) - int(known.sum())
     clusters = Clusters(found.cluster, int(found.cluster.max()) + 1)[known].occurring()
     scores = scores[known]
     for failures, filled in {"left_out": said, "worst": 1 - human, "best": human}.items():
@@ -128,4 +130,5 @@ def _item_scores(
         scored = np.stack([judged, scores], axis=1)
         rows |= score_agreement(scored, ("pearson", "icc"), clusters, study.resampling)
         for name, estimate in rows.items():
-            yield Row("item_score", name, estimate, judge, metric.id, {"failures": failures})
+            whole = replace(estimate, n_missing=estimate.n_missing + partly)
+            yield Row("item_score", name, whole, judge, metric.id, {"failures": failures})

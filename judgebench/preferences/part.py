@@ -53,8 +53,9 @@ _DECLARED: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     ),
     "position": (
         "Preference for a place",
-        {"flipped": "Flipped", "first_place": "First place"},
-        "Flipped: the judge prefers another response when the two change places. First place: "
+        {"flipped": "Flipped", "changed": "Changed", "first_place": "First place"},
+        "Flipped: the judge prefers another response when the two change places; changed: it says "
+        "anything else, a tie among them. First place: "
         "share won by the response that was shown first, ties left out; 0.5 without a bias.",
     ),
     "place": ("Mean severity by the place in a list", {"severity": "Place {place}"}, ""),

@@ -1,8 +1,9 @@
 """Whether the place of a response among those shown sways a judge.
 
-Rows `position` hold `flipped`, the share of pairs asked in both orders on which the two replies
-differ, and `first_place`, the share won by the response that was shown first, ties left out; rows
-`place` the mean severity by the `place` in a list.
+Rows `position` hold, of the pairs asked in both orders, `flipped`, the share on which the judge
+prefers another response, and `changed`, on which the two replies differ, ties among them; and
+`first_place`, the share won by the response that was shown first, ties left out. Rows `place` hold
+the mean severity by the `place` in a list.
 """
 
 from __future__ import annotations
@@ -39,34 +40,37 @@ def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
                     seen[name].append((row, showing.place, index))
     for name, of in seen.items():
         rows_of = _of_lists if _in_lists(metrics[name]) else _of_pairs
-        yield from rows_of(study, judge.name, metrics[name], np.array(of))
+        yield from rows_of(study, judge, metrics[name], np.array(of))
 
 
 def _in_lists(metric: Metric) -> bool:
     return metric.kind == "ordinal" and metric.of == "answer"
 
 
-def _of_pairs(study: Study, judge: str, metric: Metric, seen: IntArray) -> Iterator[Row]:
+def _of_pairs(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray) -> Iterator[Row]:
     row, place, label = seen.T
-    codes = study.clusters.codes
+    codes, due = study.clusters.codes, int(study.due(judge, metric).sum())
     # The label of the two in their own order: 0 and 1 change sides where the first stood second.
     own = np.where((place == 1) & (label < 2), 1 - label, label)
     items, of = np.unique(row, return_inverse=True)
     by_place = np.full((len(items), 2), -1)
     by_place[of, place] = own
-    twice = (by_place >= 0).all(axis=1)
-    flipped = np.where(twice, by_place[:, 0] != by_place[:, 1], np.nan)
-    resampling = study.resampling
-    estimate = clustered_mean(flipped, codes[items], _NO_FLIP, resampling, is_proportion=True)
-    yield Row("position", "flipped", estimate, judge, metric.id)
-    decided = label < 2
-    first = clustered_mean(
-        (label[decided] == 0) * 1.0, codes[row[decided]], _ALL_TIES, resampling, is_proportion=True
-    )
-    yield Row("position", "first_place", first, judge, metric.id)
+    twice, changed = (by_place >= 0).all(axis=1), by_place[:, 0] != by_place[:, 1]
+    flipped = changed & (by_place < 2).all(axis=1)
+    decided, both = label < 2, {"flipped": flipped, "changed": changed}
+    told = {name: (np.where(twice, x, np.nan), items, _NO_FLIP) for name, x in both.items()}
+    told["first_place"] = ((label[decided] == 0) * 1.0, row[decided], _ALL_TIES)
+    for name, (x, of_row, undefined) in told.items():
+        # Pairs that were never read; of replies, as many a pair as any pair has.
+        n, each = (len(row), np.bincount(of).max()) if name == "first_place" else (len(items), 1)
+        unseen = due * each - n
+        estimate = clustered_mean(
+            x, codes[of_row], undefined, study.resampling, n_missing=int(unseen), is_proportion=True
+        )
+        yield Row("position", name, estimate, judge.name, metric.id)
 
 
-def _of_lists(study: Study, judge: str, metric: Metric, seen: IntArray) -> Iterator[Row]:
+def _of_lists(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray) -> Iterator[Row]:
     row, place, label = seen.T
     severity = np.array(metric.severities, dtype=np.float64)[label]
     for here in np.unique(place).tolist():
@@ -74,4 +78,4 @@ def _of_lists(study: Study, judge: str, metric: Metric, seen: IntArray) -> Itera
         estimate = clustered_mean(
             severity[at], study.clusters.codes[row[at]], _NO_LABEL, study.resampling
         )
-        yield Row("place", "severity", estimate, judge, metric.id, {"place": str(here + 1)})
+        yield Row("place", "severity", estimate, judge.name, metric.id, {"place": str(here + 1)})

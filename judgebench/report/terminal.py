@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judgebench.report.words import printable, wrapped
-from judgebench.results.part import Block, Part, blocks_of, caveats, one_screen, opening
+from judgebench.results.part import Block, Part, blocks_of, caveats, one_screen, opening, urgent
 from judgebench.results.tables import Cell, Footnotes, Table, footnotes, split_columns
 
 # Widths of the stubs and of the other columns before they are folded; the first that fits is used.
@@ -23,10 +23,11 @@ _VALUE = 14  # of a value over its interval
 
 
 def print_screen(parts: Sequence[Part], console: Console, name: str = "") -> None:
-    """Print what the parts show first, on one screen, without caveats."""
+    """Print what the parts show first, on one screen, without caveats but the urgent ones."""
     _print_name(name, console)
     for block in one_screen(parts):
         _print_block(block, console)
+    _print_caveats(urgent(parts), console)
 
 
 def print_parts(parts: Sequence[Part], console: Console, name: str = "") -> None:
@@ -35,7 +36,11 @@ def print_parts(parts: Sequence[Part], console: Console, name: str = "") -> None
     for block in blocks_of(parts):
         if block.on_screen:
             _print_block(block, console)
-    if notes := caveats(parts):
+    _print_caveats(caveats(parts), console)
+
+
+def _print_caveats(notes: Sequence[str], console: Console) -> None:
+    if notes:
         console.print()
     for note in notes:
         console.print(Text(f"! {printable(note)}", style="yellow"))

@@ -115,10 +115,10 @@ class Part:
     """What one analysis shows. `key` names its CSV file and its anchor in the page.
 
     `title` stands after the name of the study in the report's title: "judges against human labels".
-    `notes` are the caveats. `results` are the rows behind it, which its CSV file holds. `facts` are
-    what a reader asks first (outcomes, answers, rubric, judges, date): heading and what is said.
-    `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables that
-    a paper would show.
+    `notes` are the caveats; those that are `urgent` come first, and stand on any screen. `results`
+    are the rows behind it, which its CSV file holds. `facts` are what a reader asks first
+    (outcomes, answers, rubric, judges, date): heading and what is said. `screen` is what a terminal
+    shows of it unless everything is asked for, `paper` the tables that a paper would show.
     """
 
     key: str
@@ -129,6 +129,7 @@ class Part:
     facts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     screen: tuple[Block, ...] = ()
     paper: tuple[Table, ...] = ()
+    urgent: tuple[str, ...] = ()
 
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
@@ -187,7 +188,12 @@ def one_screen(parts: Sequence[Part]) -> list[Block]:
 
 def caveats(parts: Sequence[Part]) -> list[str]:
     """The caveats of all parts, each once."""
-    return list(dict.fromkeys(note for part in parts for note in part.notes))
+    return list(dict.fromkeys((*urgent(parts), *(note for part in parts for note in part.notes))))
+
+
+def urgent(parts: Sequence[Part]) -> list[str]:
+    """The caveats that stand on any screen, each once."""
+    return list(dict.fromkeys(note for part in parts for note in part.urgent))
 
 
 def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:

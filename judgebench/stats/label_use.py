@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
 from judgebench.stats.intervals import mean_difference
+from judgebench.stats.paired import mcnemar_mid_p
 from judgebench.stats.resample import Statistic, where_empty
 
 NOBODY_ELSE = "no item with a label of this annotator has one of another"
 FAR = 0.25  # of all labels; someone who answers every second item at random may come close to it
 FALSELY = 0.01  # chance that anybody is named although all use the labels alike
+NEARLY_ALL = 0.9  # of a judge's labels
 
 
 @dataclass(frozen=True)
@@ -200,3 +202,28 @@ def _p(
 
 def _one_hot(labels: IntArray, k: int) -> NDArray[np.int64]:
     return np.asarray(labels[:, None] == np.arange(k), dtype=np.int64)
+
+
+def collapsed_label(judged: IntArray, truth: IntArray) -> int:
+    """The label that is nearly all that a judge gives, -1 where there is none or that is no fault.
+
+    Both are (items,), without -1. The judge gives it on `NEARLY_ALL` of the items or more, and
+    humans do not; clearly more often than it is the truth (McNemar's mid-p); and not clearly more
+    often where it is the truth (Fisher's exact test). So a judge is not named where the truth is as
+    skewed, or where its few other labels stand where they should. One label alone needs no test.
+
+    >>> truth = np.array([0, 1] * 50)
+    >>> collapsed_label(np.zeros(100, dtype=np.int64), truth), collapsed_label(truth, truth)
+    (0, -1)
+    """
+    from scipy.stats import fisher_exact
+
+    label = int(np.bincount(judged, minlength=1).argmax())
+    own, true = judged == label, truth == label
+    if not len(own) or own.mean() < NEARLY_ALL or true.mean() >= NEARLY_ALL:
+        return -1
+    table = [[int((o & t).sum()) for o in (own, ~own)] for t in (true, ~true)]
+    (_, fewer), (more, _) = table
+    clear = own.all() or (mcnemar_mid_p(more, fewer) or 0.0) < FALSELY
+    apart = fisher_exact(table, alternative="greater").pvalue <= FALSELY
+    return label if clear and not apart else -1

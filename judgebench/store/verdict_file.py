@@ -333,7 +333,8 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         value["usage"] = {name: count for name, count in counts if count is not None}
     for key in _RECORDS:
         if key in value:
-            value[key] = [asdict(one) for one in value[key]]
+            told = [asdict(one).items() for one in value[key]]
+            value[key] = [{k: v for k, v in one if (k, v) != ("lengths", ())} for one in told]
     if "latency" in value:
         value["latency"] = round(verdict.latency, 6)
     return value

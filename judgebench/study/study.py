@@ -29,6 +29,8 @@ from judgebench.study.verdicts import (
 
 T = TypeVar("T")
 RECORDED = "recorded verdicts"  # how a judge is described whose verdicts somebody has
+# The control judge that always gives the most common label.
+MAJORITY: Literal["constant-majority"] = "constant-majority"
 JudgeKind = Literal["judge", "jury", "calibration", "control"]
 JUDGE_KINDS: tuple[JudgeKind, ...] = get_args(JudgeKind)
 
@@ -55,6 +57,11 @@ class JudgeVerdicts:
         """Whether a label on this metric is due from the judge at all."""
         named = (self.about or {}).get("metrics", () if self._recorded else None)
         return named is None or metric.id in named
+
+    @property
+    def is_majority(self) -> bool:
+        """Whether it is the control that always gives the most common label."""
+        return self.kind == "control" and (self.about or {}).get("control") == MAJORITY
 
     @property
     def silence(self) -> str:
@@ -96,6 +103,14 @@ class Humans:
     def made(self) -> Ratings:
         """The ratings of those who make the truth."""
         return self.ratings.of(self.makers)
+
+    @property
+    def most_common(self) -> int:
+        """The label that is the truth most often, of tied ones the least severe; -1 without any.
+        Under the rule `each`, the label that was given most often."""
+        labels = self.made.values if self.config.rule == "each" else self.truth
+        known = labels[labels >= 0]
+        return int(np.bincount(known).argmax()) if len(known) else -1
 
     @property
     def has_places(self) -> bool:
@@ -263,7 +278,14 @@ class Study:
         return replace(self, answers=answers, humans=humans, n_labels=given)
 
     def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
-        """The judge's label index of each item, -1 where there is none or it abstained."""
+        """The judge's label index of each item, -1 where there is none or it abstained.
+
+        The most common label is that of the truth of this study, whatever its file says: under
+        another truth it is another, and a baseline is never weaker than a constant.
+        """
+        if judge.is_majority:
+            asked = self.asked(judge) & self.answers.of_kind(metric, self.rubric)
+            return np.where(asked, self.humans[metric.id].most_common, -1)
         return label_indices(judge.verdicts, metric, self.answers)
 
     def asked(self, judge: JudgeVerdicts, metric: Metric | None = None) -> NDArray[np.bool_]:

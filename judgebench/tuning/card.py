@@ -56,7 +56,7 @@ Measured out of fold, beside the control judges: judges with this recipe, scored
 questions and texts they had not learnt from. This judge learnt from all labels, so it has no
 figures of its own on these answers. On other data, measure again.
 
-{scores}
+{scores}{notes}
 ## Limits
 
 - It knows one rubric, and the kinds of questions and systems that it learnt from.
@@ -93,6 +93,7 @@ def card(content: Mapping[str, Any], rubric: Rubric) -> str:
         hash=content["trained_on"],
         holds=_HOLDS.get(recipe["learn"], ""),
         recipe=yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True),
+        notes="".join(f"{note}\n\n" for note in content.get("notes", ())),
         scores="".join(line for m in rubric.metrics for line in _table(content, m.id, m.title)),
     )
 

@@ -14,6 +14,7 @@ import yaml
 
 import judgebench
 from judgebench.align.against_truth import scores
+from judgebench.align.caveats import collapsed, constant_note
 from judgebench.backends.weights import sha256_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json
@@ -82,6 +83,7 @@ def export_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool 
             "annotators": len(study.makers),
             "level": study.resampling.level,
             "scores": [*_scores(study, name)],
+            "notes": [*filter(None, [collapsed(study).get(name)]), *constant_note(study)],
         }
         (part / CARD).write_text(card(content, rubric), encoding="utf-8")
         files = {str(p.relative_to(part)): p for p in sorted(part.rglob("*")) if p.is_file()}

@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from judgebench.align.against_truth import scores, truths
+from judgebench.align.caveats import collapsed, constant_note
 from judgebench.align.differences import (
     NEVER_APART,
     TESTED,
@@ -77,7 +78,8 @@ def measure_tuning(study: Study) -> Tuned | None:
     found = Results(tuple(rows))
     shown = Results(tuple(_said(row, found, 1 - study.resampling.level) for row in found))
     titles = {metric.id: metric.title for metric in metrics}
-    return Tuned(titles, kinds, tuple(taught), shown, study.gaps)
+    notes = tuple(constant_note(study))
+    return Tuned(titles, kinds, tuple(taught), shown, study.gaps, notes, collapsed(study))
 
 
 def _rivals(

@@ -27,7 +27,8 @@ _SHOWN = {
 _ABOUT_GAINS = (
     "Out of fold: no answer is judged by what was learnt from it, from another answer to its "
     "question, or from one that says nearly the same. Each judge is beside the judge that it "
-    "learnt from, or else beside the best control judge by that statistic; the mark names it.",
+    "learnt from, or else beside the best control judge by that statistic; the mark names it. That "
+    "it is the best on these answers favours it.",
     "A gain is shown where the interval lies above 0 and a permutation test (Holm, over judges and "
     "metrics) is significant, whether missing labels are left out or count as wrong.",
 )
@@ -73,7 +74,9 @@ def tuning_part(found: Tuned) -> Part:
         Block("How the folds were made", tuple(_folds(found)), (_cells(found),), folded=True),
     )  # fmt: skip
     screen = (Block("Judges that learn", tables=tuple(map(_narrow, brief))),)
-    return Part("tuning", "judges that learn", found.rows, blocks, screen=screen)
+    said = tuple(found.collapsed.values())
+    title = "judges that learn"
+    return Part("tuning", title, found.rows, blocks, found.notes, screen=screen, urgent=said)
 
 
 def _title(statistic: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from judgebench.records import Estimate
@@ -23,6 +23,8 @@ class Tuned(Shown):
     taught: tuple[Learnt, ...]
     rows: Results
     gaps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    collapsed: Mapping[str, str] = field(default_factory=dict)  # a sentence, by judge
 
     @cached_property
     def part(self) -> Part:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
+
 import pytest
 from align_case import FEW, agreed, aligned, answers, labels, metric, only, rubric, verdicts
 from aligned import align
+from rich.console import Console
 
 from judgebench.align.statistics import MOST_DISAGREEMENTS
+from judgebench.report.terminal import print_screen
+from judgebench.results.part import caveats
+from judgebench.study.truth import TruthConfig
 
 
 def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
@@ -122,8 +129,50 @@ def test_the_callers_notes_come_first() -> None:
 
 def test_a_judge_that_says_one_thing_only_is_named() -> None:
     found = aligned({"ann": "abca"}, {"m": "aaaa", "k": "ab.a"}, controls={"fixed": "aaaa"})
-    collapsed = [note for note in found.notes if "one and the same label" in note]
-    assert collapsed == ["m gave one and the same label throughout on Harm."]
+    assert found.collapsed == (
+        "m gives nearly one label throughout: 'a' on 4 of 4 items of Harm, by the humans on 2 "
+        "(balanced accuracy 0.33, of a constant 0.33).",
+    )
+    assert caveats([found.part])[0] == found.collapsed[0]
+    console = Console(file=io.StringIO(), width=300)
+    print_screen([found.part], console)
+    assert found.collapsed[0] in console.file.getvalue()
+    assert found.collapsed[0] in " ".join(str(found).split())
+
+
+# 221 of 233 verdicts are one label, of which the humans gave 97.
+@pytest.mark.parametrize(
+    ("human", "judge", "told"),
+    [
+        ("a" * 97 + "b" * 136, "a" * 90 + "b" * 7 + "a" * 131 + "b" * 5, True),
+        ("a" * 221 + "b" * 12, "b" * 12 + "a" * 221, False),  # as skewed, though all wrong
+        ("a" * 221 + "b" * 12, "a" * 233, False),
+        ("a" * 200 + "b" * 33, "a" * 233, True),
+        ("a" * 200 + "b" * 33, "a" * 210 + "b" * 23, False),  # what it says otherwise is right
+        ("ab" * 116 + "a", "a" * 150 + "b" * 83, False),  # bad, and no constant
+        ("a" * 9 + "b", "a" * 10, False),
+    ],
+)
+def test_nearly_one_label_is_named_where_humans_differ(human: str, judge: str, told: bool) -> None:
+    found = aligned({"ann": human}, {"m": judge})
+    assert bool(found.collapsed) == told
+
+
+def test_the_constant_control_follows_the_truth_and_says_what_it_says() -> None:
+    """Its file says `b` and nothing, as one that was learnt on other questions."""
+    items, humans = answers(5), labels({"ann": "aabba", "bob": "bbbbb"})
+    control = verdicts("constant-majority", "b.bb.", items, "control")
+    control = replace(control, about={"control": "constant-majority"})
+    for people, label, right in ((("ann",), "a", 0.6), (("ann", "bob"), "b", 1.0)):
+        truth = TruthConfig(annotators=people)
+        found = align("x", rubric(), items, humans, [control], truth, resampling=FEW)
+        score = found.score("accuracy", "constant-majority", "harm")
+        assert (score.value, score.n) == (right, 5)
+        (note,) = [note for note in found.notes if "constant-majority" in note]
+        assert note == (
+            f"The control constant-majority always says {label!r} on Harm: the constant that "
+            "agrees most with these very labels, which favours it."
+        )
 
 
 def test_a_label_that_a_judge_never_gives_is_named_where_that_is_no_chance() -> None:

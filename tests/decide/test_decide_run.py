@@ -60,6 +60,17 @@ def test_a_constant_judge_is_no_better_than_a_control_however_skewed_the_labels(
     assert "lead over constant" in found.numbers
 
 
+def test_no_baseline_is_weaker_than_a_constant_of_any_label() -> None:
+    """A control that was learnt on other questions votes for the label that is rarer here."""
+    true = "a" * 180 + "b" * 220
+    humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
+    found = decided(humans, "b" * 400, controls={"constant-majority": "a" * 400})
+    control = condition(found, "controls_accuracy")
+    assert (control.state, control.rival) == (State.NOT_MET, "constant")
+    assert 'judge minus constant "b", which labels the items the same' in control.title
+    assert "does no better than the control judge constant" in found.reason
+
+
 def test_the_control_that_decides_is_told() -> None:
     controls = {"weak": "c" * 400, "strong": TRUE, "like": noisy(TRUE, 0.36, 8)}
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), controls=controls)

@@ -69,6 +69,12 @@ def test_agreement_by_tag_and_by_criterion() -> None:
     assert tables["preferences_criterion"] == ("dose", "referral", "invented")
 
 
+def test_an_item_without_some_label_of_the_humans_is_missing() -> None:
+    found = measured({"p": "++-+--.--..."}, "++-++---+-+-")  # of c some labels, of d none
+    for row in found.rows.select("item_score", judge="m", failures="left_out"):
+        assert (row.estimate.n, row.estimate.n_missing) == (2, 1)
+
+
 def test_an_item_without_some_label_of_the_judge_is_a_third_outcome() -> None:
     found = measured({"p": "++-+----+-+-"}, "++-+-.--+-+-")
     by = {

@@ -121,6 +121,30 @@ def test_whoever_is_shown_first_wins() -> None:
     assert not found.rows.select("position", judge="random")
 
 
+def test_pairs_that_were_not_read_in_both_orders_are_missing() -> None:
+    """Of twenty pairs thirteen were read in both orders, four in one, and three never."""
+    items = [f"q{i}/A vs B" for i in range(20)]
+    said = (
+        [("first", "second")] * 9 + [("first", "first")] * 3 + [("tie", "second")] + [("tie",)] * 4
+    )
+    shown = {
+        item: [Showing(place, 2, {"better": label}) for place, label in enumerate(labels)]
+        for item, labels in zip(items, said, strict=False)
+    }
+    shown |= {item: [Showing(0, 2), Showing(1, 2)] for item in items[17:]}
+    answers = [pair(f"q{i}", "A", "B") for i in range(20)]
+    labels = {"p": {item: {"better": "first"} for item in items}}
+    judged = {"m": {item: {} for item in items}}
+    found = measure_preferences(study(rubric(PREFERENCE), answers, labels, judged, shown))
+    counts = {
+        row.statistic: (row.estimate.value, row.estimate.n, row.estimate.n_missing)
+        for row in found.rows.select("position", judge="m")
+    }
+    assert counts["flipped"] == (pytest.approx(3 / 13), 13, 7)
+    assert counts["changed"] == (pytest.approx(4 / 13), 13, 7)  # a tie that is first then too
+    assert counts["first_place"] == (pytest.approx(15 / 25), 25, 10)
+
+
 def test_the_place_in_a_list() -> None:
     answers = [answer(q, system) for q in QUESTIONS for system in "AB"]
     labels = {a.item_id: {"quality": "53"[i % 2]} for i, a in enumerate(answers)}
