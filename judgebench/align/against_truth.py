@@ -119,13 +119,16 @@ def _severe_recall(study: Study, metric: Metric, counts: FloatArray, missing: in
 
 
 def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """How often which truth met which label; an empty label counts those that were missing."""
+    """How often which truth met which label; an empty label counts those that were missing. Where
+    no item has a truth, that of all is empty."""
     truth, judged, *_ = paired_labels(study, judge, metric)
-    k = len(metric.labels)
-    counts = np.zeros((k, k + 1), dtype=np.int64)
-    known = truth >= 0
+    k, humans, known = len(metric.labels), metric.label_texts, truth >= 0
+    if not known.any():
+        humans, known = ("",), study.due(judge, metric)
+        truth, judged = np.zeros_like(known, dtype=np.int64), study.judged(judge, metric)
+    counts = np.zeros((len(humans), k + 1), dtype=np.int64)
     np.add.at(counts, (truth[known], np.where(judged < 0, k, judged)[known]), 1)
-    for human, row in zip(metric.label_texts, counts.tolist(), strict=True):
+    for human, row in zip(humans, counts.tolist(), strict=True):
         for label, count in zip((*metric.label_texts, ""), row, strict=True):
             keys, n = {"human_label": human, "label": label}, int(known.sum())
             yield Row("confusion", "count", Estimate(count, n=n), judge.name, metric.id, keys)

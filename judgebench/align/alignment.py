@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -17,8 +17,9 @@ from judgebench.align.compared import bar_lines, compared_with, rows_in_words
 from judgebench.align.comparisons import comparisons, rankings
 from judgebench.align.probabilities import probability_results
 from judgebench.align.statistics import MOST_DISAGREEMENTS, STATISTICS
+from judgebench.align.verdict_rows import verdict_rows
 from judgebench.records import TRAINED_ON, Answer, Estimate, Status, Usage, Verdict
-from judgebench.results.part import Part, incomplete
+from judgebench.results.part import Files, Part, incomplete
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric, Rubric
@@ -95,6 +96,7 @@ class Alignment(Shown):
     compared: tuple[str, ...] = ()  # who makes the truth by which rule; then who is in the bar
     gaps: tuple[str, ...] = ()  # what the run folder lacks
     collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
+    files: Files = field(default_factory=dict)  # of a report, beside its numbers
 
     @property
     def results(self) -> Results:
@@ -185,6 +187,7 @@ def align(study: Study) -> Alignment:
         run=study.run,
         gaps=study.gaps,
         collapsed=tuple(collapsed(study).values()),
+        files={"verdicts.csv": partial(verdict_rows, study)},
     )
 
 

@@ -21,7 +21,7 @@ from judgebench.rubric import Metric
 from judgebench.study.study import JudgeKind, backend_fact
 
 _MOST_UNFOLDED = 2  # judges whose confusion matrices are shown at once
-NO_LABELS = "There are no human labels to align the judges with."
+NO_LABELS = "Without human labels nothing says how often the judges are right."
 _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
     "judge": ("judge", "judges"),
     "jury": ("jury", "juries"),
@@ -41,10 +41,11 @@ _DIRECTIONS: Mapping[str, tuple[str, str, Look]] = {
 def alignment_part(a: Alignment) -> Part:
     """The part of an alignment; without human labels only what the judges did and used."""
     measured = _blocks(a) if a.n_labels else ()
+    said = () if a.n_labels else (tables.label_use_table(a),)
     compared = [*describe(a), *_verdicts_read(a)]
     compared += [] if a.n_labels else [NO_LABELS]
     blocks = (
-        Block("What was compared", tuple(compared), on_screen=True),
+        Block("What was compared", tuple(compared), said, on_screen=True),
         *measured,
         Block("Judges", tables=(tables.judges_table(a),)),
         Block("Settings of the judges", cards=tuple(_settings(a)), folded=True),
@@ -53,7 +54,10 @@ def alignment_part(a: Alignment) -> Part:
     title = "judges against human labels"
     shown = blocks if there else ()
     facts = tuple(_facts(a)) if there else ()
-    return Part("alignment", title, a.results, shown, a.notes, facts, urgent=a.collapsed)
+    files = a.files if a.real_judges else {}
+    return Part(
+        "alignment", title, a.results, shown, a.notes, facts, urgent=a.collapsed, files=files
+    )
 
 
 def _blocks(a: Alignment) -> Iterator[Block]:
@@ -190,7 +194,7 @@ def _verdicts_read(a: Alignment) -> Iterator[str]:
         counts = {status: judge.statuses.get(status, 0) for status in Status}
         read = counts.pop(Status.OK)
         failed = ", ".join(f"{count:,} {status.value}" for status, count in counts.items() if count)
-        if judge.kind != "control" or read < judge.n:
+        if judge.kind != "control" or (a.n_labels and read < judge.n):
             said = f"{judge.name}: {read:,} of {judge.n:,} verdicts read"
             said += f"; {failed}" if failed else ""
             own = judge.statuses.get(TRAINED_ON)

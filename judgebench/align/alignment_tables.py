@@ -283,7 +283,8 @@ def confusion_tables(a: Alignment) -> Iterator[Table]:
 
 
 def label_use_table(a: Alignment) -> Table:
-    """How often humans and each real judge give each label, on the items with a human truth."""
+    """How often humans and each real judge give each label, on the items with a human truth;
+    without any, how often judges do on all."""
 
     def cell(keys: Keys) -> Cell:
         of = {"judge": keys["judge"], "metric": keys["metric"], keys["side"]: keys["text"]}
@@ -299,11 +300,13 @@ def label_use_table(a: Alignment) -> Table:
         for label in (*metric.label_texts, "")
     ]
     judges = [judge.name for judge in a.real_judges]
-    across = [("Human truth", {"judge": name, "side": "human_label"}) for name in judges[:1]]
+    humans = judges[:1] if a.n_labels else []
+    across = [("Human truth", {"judge": name, "side": "human_label"}) for name in humans]
     across += [(name, {"judge": name, "side": "label"}) for name in judges]
     frame = _frame(
         "label-use", "How often each judge gives each label", ("Metric", "Label"),
-        "A judge that gives one label nearly always looks accurate where that label is common.",
+        *(["A judge that gives one label nearly always looks accurate where that label is common."]
+          if a.n_labels else []),
     )  # fmt: skip
     return pivot(frame, lines if across else [], across, cell)
 

@@ -96,11 +96,12 @@ def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
     if not written:
         return []
     page = written.get("html", next(iter(written.values())))
+    table = [f"Verdicts: {path}" for key, path in written.items() if key == "verdicts.csv"]
     others = [path for path in written.values() if path != page]
     if output.verbose:
-        return [f"Report: {page}", *map(str, others)]
+        return [*table, f"Report: {page}", *map(str, others)]
     beside = f" and {len(others)} other files in {page.parent}" if others else ""
-    return [f"Report: {page}{beside}"]
+    return [*table, f"Report: {page}{beside}"]
 
 
 def entries(lines: Iterable[str]) -> Iterator[str]:

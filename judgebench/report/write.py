@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judgebench.data.spreadsheet import is_run
+from judgebench.data.spreadsheet import is_run, to_csv
 from judgebench.files import write_atomically
 from judgebench.report.figure import drawn
 from judgebench.report.html import to_html
@@ -38,6 +38,9 @@ def _files(parts: Sequence[Part], name: str) -> Iterator[tuple[str, str, bytes]]
     """Key, path inside the folder and content of each file."""
     for part in parts:
         yield f"{part.key}.csv", f"{part.key}.csv", part_csv(part).encode()
+        for file, make in part.files.items():
+            rows = ([str(safe(cell)) for cell in row] for row in make())
+            yield file, file, to_csv(next(rows), rows)
     yield "markdown", "tables.md", to_markdown(parts, name).encode()
     for file, text in to_latex(parts).items():
         yield f"latex/{file}", f"latex/{file}", text.encode()

@@ -17,6 +17,8 @@ from judgebench.results.tables import Table
 LaneKind = Literal["judge", "control", "human"]
 # What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
 Scale = Literal["good", "bad", "signed"]
+# By name, what makes the rows of a file; the first row names the columns.
+Files = Mapping[str, Callable[[], Iterator[Sequence[str]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ class Part:
     `notes` are the caveats; those that are `urgent` come first, and stand on any screen. `results`
     are the rows behind it, which its CSV file holds. `facts` are what a reader asks first
     (outcomes, answers, rubric, judges, date): heading and what is said. `screen` is what a terminal
-    shows of it unless everything is asked for, `paper` the tables that a paper would show.
+    shows of it unless everything is asked for, `paper` the tables that a paper would show, and
+    `files` are tables of texts beside it, each a CSV file.
     """
 
     key: str
@@ -130,6 +133,7 @@ class Part:
     screen: tuple[Block, ...] = ()
     paper: tuple[Table, ...] = ()
     urgent: tuple[str, ...] = ()
+    files: Files = field(default_factory=dict)
 
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
