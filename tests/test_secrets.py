@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 import json
 import logging
 import os
+import random
 import re
+import string
 import time
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 from aiohttp import web
 from aligned import align_run
 from fault_account import QUICK
-from hypothesis import given
+from fuzz_budget import fuzzed
+from hypothesis import example, given
 from hypothesis import strategies as st
 from loopback import Body, Loopback, Play, completion, raw, said, status
 
@@ -51,6 +56,10 @@ def forms(secret: str) -> list[str]:
     inside = [in_base64("x" * n + secret)[4:-4] for n in range(3)]
     parts = [secret[i : i + 8] for i in range(len(secret) - 7)]
     return [*parts, quote(secret, safe=""), json.dumps(secret)[1:-1], *inside]
+
+
+def in_json(text: str) -> str:
+    return json.dumps(text)[1:-1]
 
 
 def holds(text: str, secret: str) -> bool:
@@ -306,6 +315,8 @@ def test_a_key_in_a_file_is_refused_and_not_repeated(
         f"gpt;token={PASSWORD}",
         LOOKS,
         f"m@http://u:{PASSWORD}@h.example/v1",
+        f"anna:{PASSWORD}@host.example",
+        f"anna:{quote(PASSWORD).replace('-', '%2D')}@localhost",
     ],
 )
 def test_a_key_in_a_models_name_is_refused_and_not_repeated(model: str, tmp_path: Path) -> None:
@@ -339,12 +350,138 @@ def test_no_eight_characters_of_a_secret_leave(
 ) -> None:
     pieces = [secret, *(secret[start:end] for start, end in cuts)]
     text = "".join(f"{between[i % 4]}{piece}" for i, piece in enumerate(pieces))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PLANTED", secret)
-        secrets = Secrets("PLANTED")
+    secrets = with_secret(secret)
     for written in (text, quote(text), html.escape(text)):
         left = secrets.scrubbed(written)
         assert not any(secret[i : i + 8] in left for i in range(len(secret) - 7))
+
+
+NAMED = {"/": "sol", "+": "plus", "=": "equals", "_": "lowbar", ".": "period", "&": "amp"}
+# How one character may be written.
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "as it is": lambda c: c,
+    "in a URL": lambda c: f"%{ord(c):02X}",
+    "in a URL, small": lambda c: f"%{ord(c):02x}",
+    "in a URL, twice": lambda c: f"%25{ord(c):02x}",
+    "in an old URL": lambda c: f"%u{ord(c):04x}",
+    "in JSON": lambda c: f"\\u{ord(c):04x}",
+    "in JSON, large": lambda c: f"\\u{ord(c):04X}",
+    "in JSON in JSON": lambda c: f"\\\\u{ord(c):04x}",
+    "in JavaScript": lambda c: f"\\u{{{ord(c):x}}}",
+    "in Python": lambda c: f"\\x{ord(c):02x}",
+    "in Python, long": lambda c: f"\\U{ord(c):08X}",
+    "with a backslash": lambda c: f"\\{c}" if c in "/\"'" else c,
+    "in HTML": lambda c: f"&#{ord(c)};",
+    "in HTML, hexadecimal": lambda c: f"&#x{ord(c):x};",
+    "in HTML, large": lambda c: f"&#X{ord(c):04X};",
+    "in HTML, named": lambda c: f"&{NAMED[c]};" if c in NAMED else c,
+    "in HTML in HTML": lambda c: f"&amp;#{ord(c)};",
+    "in HTML in a URL": lambda c: f"%26%23{ord(c)}%3B",
+    "in a URL in JSON": lambda c: f"\\u0025{ord(c):02x}",
+    "behind what nobody sees": lambda c: f"\u200b\u2060{c}",
+    "before what nobody sees": lambda c: f"{c}\ufe0f\u034f\U000e0041",
+    "before what nobody sees in JSON": lambda c: f"{c}\\u200b",
+}
+KEYS = st.text(st.sampled_from(string.ascii_letters + string.digits + "-_./+=~"), min_size=12)
+
+
+def with_secret(secret: str) -> Secrets:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLANTED", secret)
+        return Secrets("PLANTED")
+
+
+def read_wholly(text: str) -> str:
+    """`text` with every escape read, as the libraries of these formats read them."""
+    digits = r"\\+(?:u\{(\w+)\}|u(\w{4})|U(\w{8})|x(\w\w))|%u(\w{4})"
+    for _ in range(9):
+        text = html.unescape(unquote(text))
+        text = re.sub(digits, lambda m: chr(int(m[m.lastindex or 0], 16)), text, flags=re.ASCII)
+        text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Mn", "Cs"))
+    return re.sub(r"\\+([\"'/\\])", r"\1", text)
+
+
+def eights(secret: str) -> list[str]:
+    return [secret[i : i + 8] for i in range(len(secret) - 7)]
+
+
+ALIKE = st.sampled_from([*ESCAPES]).map(lambda name: [name] * 60)
+HALF = st.sampled_from([*ESCAPES]).flatmap(
+    lambda name: st.lists(st.sampled_from([name, "as it is"]), min_size=60, max_size=60)
+)
+MIXED = st.lists(st.sampled_from([*ESCAPES]), min_size=60, max_size=60)
+
+
+@fuzzed(2)
+@given(key=KEYS, names=ALIKE | HALF | MIXED, quoted=st.booleans())
+@example(key="sk-planted/5f3a9c7+e1b2", names=["in JSON in JSON", "as it is"] * 30, quoted=True)
+def test_no_eight_characters_of_an_escaped_key_leave(
+    key: str, names: list[str], quoted: bool
+) -> None:
+    written = "".join(ESCAPES[name](c) for c, name in zip(key, names, strict=False))
+    assert read_wholly(written) == key[:60]
+    text = f"Bearer {written}, and 5 % of them"
+    left = with_secret(key[:60]).scrubbed(json.dumps({"why": text}) if quoted else text)
+    assert not any(eight in left or eight in read_wholly(left) for eight in eights(key))
+    said = json.loads(left)["why"] if quoted else left
+    assert read_wholly(said) == "Bearer ***, and 5 % of them"
+
+
+@fuzzed()
+@given(key=KEYS, between=st.sampled_from(["", " ", ":", "-"]), seed=st.integers(0, 2**32))
+def test_no_eight_characters_of_a_key_leave_in_hexadecimal_digits(
+    key: str, between: str, seed: int
+) -> None:
+    rng = random.Random(seed)
+    digits = "".join(rng.choice([c, c.upper()]) for c in key.encode().hex(between or "x"))
+    digits = digits.replace("x", "").replace("X", "")
+    before = rng.choice(["", "0", "ab", "7f3"]) + between
+    left = with_secret(key).scrubbed(f"key {before}{digits}: unknown")
+    said = left.lower().replace(between or "x", "")
+    assert not any(eight.encode().hex() in said for eight in eights(key))
+    assert left.startswith("key ")
+
+
+@pytest.mark.parametrize(
+    "secret", [KEY, "a%41b%2fc%zz%", "x\\u0041y\\/z\\n!!", "&amp;&lt;&#65;&x;"]
+)
+def test_a_secret_that_is_itself_written_with_escapes_is_found(secret: str) -> None:
+    scrubbed = with_secret(secret).scrubbed
+    for escape in (str, quote, html.escape, in_json, lambda s: in_json(in_json(s))):
+        assert scrubbed(f"a {escape(secret)} b") == "a *** b"
+
+
+@pytest.mark.parametrize(
+    "most", [100, pytest.param(20_000, marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_ordinary_texts_are_not_changed(shared_data: Path, most: int) -> None:
+    """Of public texts, as they are, in JSON and escaped for a page or a URL, none changes."""
+    secrets, seen = with_secret("sk-planted-5f3a9c7e1b2d4"), 0
+    for path in shared_data.glob("*/*.gz"):
+        if path.suffixes[-2] in (".csv", ".jsonl"):
+            lines = gzip.decompress(path.read_bytes()).decode().split("\n")[:most]
+            for escape in (str, json.dumps, html.escape, quote):
+                texts = [escape(line[:2_000]) for line in lines]
+                assert [text for text in texts if secrets.scrubbed(text) != text] == []
+            seen += len(lines)
+    assert seen >= min(3 * most, 20_000)
+
+
+def test_a_models_name_with_a_login_is_not_kept() -> None:
+    secrets = Secrets()
+    for name in (
+        "anna:pa55word@host.example", "gpt:anna:pa55word@localhost", "x:s3cret@10.0.0.1:8000/m",
+        "anna:pa55word@[::1]", "https%3A%2F%2Fanna%3Apa55word%40host.example/m",
+    ):  # fmt: skip
+        assert secrets.stands_in(name), name
+        assert secrets.scrubbed_name(name) == "***"
+    for name in (
+        "claude-3-5-sonnet@20240620", "vertex:claude@001", "llama3:8b@sha256:0a1b2c3d4e5f6a7b",
+        "@cf/meta/llama-3-8b", "org/model:Q4_K_M", "gpt-4o-2024-08-06, engine fp_44709d6fcb",
+        "ft:gpt-4o:org:name:id",
+    ):  # fmt: skip
+        assert not secrets.stands_in(name), name
+        assert secrets.scrubbed_name(name) == name
 
 
 def test_the_ends_that_stand_beside_stars_or_dots_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,7 +500,10 @@ def test_what_looks_like_a_key_or_stands_before_a_host_is_hidden() -> None:
     assert Secrets().scrubbed(text) == f"*** at https://***@host.example/a and {models}"
 
 
-@pytest.mark.parametrize("text", ["sk-", "*", "abcd", "https://a", "abcd***", "abcd12", "/*@:"])
+@pytest.mark.parametrize("text", [
+    "sk-", "*", "abcd", "https://a", "abcd***", "abcd12", "/*@:", "%25", "25", "\\\\", "\\u0061b",
+    "&#97;", "61", "61 ", "\u200b", ":aaaa@",
+])  # fmt: skip
 def test_a_hostile_text_is_scrubbed_in_linear_time(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,7 +128,7 @@ def open_backend(
     """
     settings = settings or BackendSettings()
     kind = kind_of(spec)
-    if Secrets(settings.api_key_env).stands_in(spec):
+    if Secrets(settings.api_key_env).stands_in(spec.partition(":")[2]):
         message = "must hold no key or password: `api_key_env` names the variable that holds it"
         raise SetupError(Problem(message, field="backend"))
     settings.check_fits(kind.name, kind.settings)

@@ -82,7 +82,7 @@ class Policy:
             latency=time.monotonic() - call.began,
             error=self.secrets.scrubbed(done.error),
             log_probabilities=done.log_probabilities,
-            model=self.secrets.scrubbed(done.model),
+            model=self.secrets.scrubbed_name(done.model),
             reasoning=self.secrets.scrubbed(done.reasoning),
         )
 
