@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from reprlib import Repr
 
 _LONGEST = 2000
@@ -105,10 +106,13 @@ class SetupError(JudgebenchError):
 
 
 class MissingExtra(SetupError):
-    """An optional package is missing."""
+    """An optional package is missing. Of several, called as they are imported, only those are named
+    that are not there."""
 
-    def __init__(self, what: str, extra: str, package: str) -> None:
+    def __init__(self, what: str, extra: str, *packages: str) -> None:
         self.extra = extra
+        lacking = [name for name in packages[1:] and packages if find_spec(name) is None]
+        package = " and ".join(lacking or packages)
         super().__init__(
             f"{what} needs the package {package}, which is not installed: "
             f"pip install 'judgebench[{extra}]'"

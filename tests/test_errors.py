@@ -38,6 +38,12 @@ def test_a_missing_extra_names_the_line_to_type() -> None:
     assert "pip install 'judgebench[embedded]'" in str(error)
 
 
+def test_only_the_packages_that_are_missing_are_named() -> None:
+    error = MissingExtra("an encoder", "proxy", "numpy", "no_such_a", "json", "no_such_b")
+    assert "needs the package no_such_a and no_such_b, which" in str(error)
+    assert "needs the package numpy, which" in str(MissingExtra("it", "all", "numpy"))
+
+
 def test_the_tree() -> None:
     assert issubclass(MissingExtra, SetupError)
     assert issubclass(BudgetSpent, RunError)

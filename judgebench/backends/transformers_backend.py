@@ -300,8 +300,8 @@ def _import_torch() -> Any:
         import torch
         import transformers  # noqa: F401
     except ModuleNotFoundError as error:
-        package = "transformers, outlines and torch"
-        raise MissingExtra("transformers:", "transformers", package) from error
+        needed = ("transformers", "outlines", "torch")
+        raise MissingExtra("transformers:", "transformers", *needed) from error
     return torch
 
 

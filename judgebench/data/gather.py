@@ -56,6 +56,7 @@ class Said:
     """What a file says of one item, judge and metric; of a whole reply the metric is empty.
 
     `text` is what stands where a label should, and is none. `status` is as the file gives it.
+    `shown_first` is the label that means the response of a pair which the judge was shown first.
     """
 
     place: Position
@@ -65,11 +66,13 @@ class Said:
     raw: str = ""
     repeat: str = ""
     probabilities: Mapping[str, float] | None = None
+    shown_first: str = ""
 
     @property
     def content(self) -> tuple[object, ...]:
         """All of it, but not where it stands."""
-        return self.label, self.text, self.status, self.raw, self.probabilities
+        shown = [self.shown_first] if self.shown_first else []
+        return self.label, self.text, self.status, self.raw, self.probabilities, *shown
 
     @property
     def in_words(self) -> str:

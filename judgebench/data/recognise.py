@@ -23,7 +23,7 @@ from judgebench.errors import some
 from judgebench.rubric import Rubric
 
 _ANSWER = ("item_id", "text", "question", "system", "reference", "group")
-_VERDICT = ("judge", "status", "raw", "repeat")
+_VERDICT = ("judge", "status", "raw", "repeat", "shown_first")
 _PROBABILITY = "probability_"
 _PAIRS = [(f"{what}_a", f"{what}_b") for what in ("model", "system", "response", "answer")]
 _NEEDED = (
@@ -148,6 +148,7 @@ def _verdicts(
         metric=labels.metric if labels else None, label=labels.label if labels else None,
         metrics=labels.metrics if labels else {},
         status=named.get("status"), raw=named.get("raw"), repeat=named.get("repeat"),
+        shown_first=named.get("shown_first"),
     )  # fmt: skip
 
 

@@ -92,6 +92,7 @@ class _Verdicts:
     status: _Get
     raw: _Get
     repeat: _Get
+    shown_first: _Get
     probabilities: Callable[[str], Mapping[str, int]]
 
 
@@ -366,7 +367,8 @@ class _RowReader:
         judge = self._name(spec.annotator or Source(value=self.default_annotator))
         return _Verdicts(
             _Labels(judge, pick, False, None, spec.spellings, self._kept(spec.only)), whole,
-            column(spec.status), column(spec.raw), column(spec.repeat), probabilities,
+            column(spec.status), column(spec.raw), column(spec.repeat),
+            column(spec.shown_first), probabilities,
         )  # fmt: skip
 
     def _labels_of(self, spec: LabelSpec) -> _Pick:
@@ -596,7 +598,8 @@ class _RowReader:
             shares = self._probabilities(said.probabilities(metric.id), row)
             if shares and (pair := said.labels.pair):
                 shares = {pair.turned(metric, text): share for text, share in shares.items()}
-            cell = Said(place, label, text, status, *about, shares)
+            first = self._shown_first(said, metric, row) if metric.preference else ""
+            cell = Said(place, label, text, status, *about, shares, first)
             column = self.table.columns[where]
             self.gathered.add_verdict(Key(item_id, judge, metric.id), cell, column)
             labelled, lacking = label or labelled, lacking + (label is None)
@@ -618,6 +621,19 @@ class _RowReader:
         if reading.kind and reading.label is not None:
             self._note(reading.kind, reading.message, row, column)
         return reading.label, ""
+
+    def _shown_first(self, said: _Verdicts, metric: Metric, row: RawRow) -> str:
+        """The label that means the response that was shown first; empty where none is named."""
+        if not (text := said.shown_first(row).strip()):
+            return ""
+        pair = said.labels.pair
+        label, allowed = pair.place(metric, text) if pair else text, metric.label_texts[:2]
+        if label not in allowed:
+            names = [*pair.names, *pair.columns] if pair else allowed
+            message = "is neither response of the pair: it says which was shown first"
+            self._note("bad_pair", message, row, "shown_first", text, ", ".join(names))
+            return ""
+        return pair.turned(metric, label) if pair else label
 
     def _status(self, text: str, row: RawRow) -> Status | None:
         try:

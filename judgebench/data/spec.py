@@ -190,6 +190,7 @@ class VerdictSpec(LabelSpec):
     status: Text | None = None
     raw: Text | None = None
     repeat: Text | None = None
+    shown_first: Text | None = None
     probabilities: dict[Text, Text | tuple[Text, Text]] = Field(default_factory=dict)
 
     @property
@@ -305,5 +306,6 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
             lists = (spec.label, *spec.metrics.values())
             yield from ((name, cells) for name in lists if name)
             if isinstance(spec, VerdictSpec):
-                beside = (spec.status, spec.raw, spec.repeat, *spec.probabilities)
+                named = (spec.status, spec.raw, spec.repeat, spec.shown_first)
+                beside = (*named, *spec.probabilities)
                 yield from ((name, _TEXT) for name in beside if name)

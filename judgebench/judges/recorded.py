@@ -17,7 +17,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.judges.config import RecordedConfig, threshold_problems
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Reading, looks_like_refusal, read_reply
-from judgebench.records import Answer, Kind, Status, Verdict, content_hash
+from judgebench.records import Answer, Kind, Showing, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.study.study import RECORDED
 from judgebench.yaml_file import validate
@@ -125,7 +125,16 @@ class RecordedJudge:
             self.signature, next((s for s in _BY_WEIGHT if s in ended), Status.OK), reading.labels,
             shares or None, reason=(reason if said else NO_ROW) if lacking else "",
             raw="; ".join(filter(None, texts)),
+            shown=tuple(self._shown(said)),
         )  # fmt: skip
+
+    def _shown(self, said: Mapping[str, Said]) -> Iterator[Showing]:
+        """Which response of a pair stood first, and what was said of the two as they stood."""
+        for metric in self._rubric.metrics:
+            if (one := said.get(metric.id)) and one.shown_first and one.label:
+                place = metric.label_texts.index(one.shown_first)
+                label = metric.swapped(one.label) if place else one.label
+                yield Showing(place, 2, {metric.id: label})
 
     def _reading(self, reply: str, judged: Answer) -> Reading:
         assert self._config.reply is not None

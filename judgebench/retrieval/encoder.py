@@ -179,7 +179,8 @@ def import_torch() -> Any:
         import torch
         import transformers  # noqa: F401
     except ModuleNotFoundError as error:
-        raise MissingExtra("an encoder", "proxy", "transformers, torch and safetensors") from error
+        needed = ("transformers", "torch", "safetensors")
+        raise MissingExtra("an encoder", "proxy", *needed) from error
     return torch
 
 

@@ -39,6 +39,7 @@ from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Better, Scored
 
 LikelyConfig = PerplexityConfig | RelaxedConfig | OccurrencesConfig
 LONG = "longer than the model reads at once: the end was read without the beginning"
+NEVER = "longer than max_tokens: no completion can hold it"
 TOO_LARGE = "the perplexity is larger than any number"
 _LACKING = {"answer": EMPTY_ANSWER, "reference": NO_REFERENCE}
 # Which tokens these are follows from the weights.
@@ -149,9 +150,11 @@ class Likelihood:
         told = self._weigher.draw(self._before(answer), spelt, draws)
         if told.reason:
             return Scored.none(told.reason)
-        forms = (_forms(told, 2 * i) for i in range(len(texts)))
+        forms = [_forms(told, 2 * i) for i in range(len(texts))]
         if isinstance(config, OccurrencesConfig):
-            return _mean(expected_occurrences(told.drawn, sizes, draws) for sizes in forms)
+            remark = NEVER * any(min(sizes.values()) > draws.max_tokens for sizes in forms)
+            found = (expected_occurrences(told.drawn, sizes, draws) for sizes in forms)
+            return _mean(found, remark)
         return _mean(_relaxed(told, sizes, config) for sizes in forms)
 
 

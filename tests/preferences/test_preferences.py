@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib.text import Text
 from preference_case import PREFERENCE, QUALITY, answer, mtbench, pair, rubric, study
@@ -143,6 +144,30 @@ def test_pairs_that_were_not_read_in_both_orders_are_missing() -> None:
     assert counts["flipped"] == (pytest.approx(3 / 13), 13, 7)
     assert counts["changed"] == (pytest.approx(4 / 13), 13, 7)  # a tie that is first then too
     assert counts["first_place"] == (pytest.approx(15 / 25), 25, 10)
+
+
+def _recorded(first: list[str]) -> jb.Study:
+    """GPT-4's verdicts on A against B of eight questions, by whom it was shown first."""
+    said = {"item_id": [f"q{i}" for i in range(8)], "model_a": "A", "model_b": "B"}
+    people = pd.DataFrame({**said, "annotator": "p", "better": ["A"] * 4 + ["B"] * 4})
+    swayed = ["A", "A", "A", "tie", "A", "B", "A", "B"]
+    judged = {**said, "judge": "gpt-4", "better": swayed, "shown_first": first}
+    return jb.study(people, pd.DataFrame(judged), rubric=rubric(PREFERENCE))
+
+
+def test_recorded_verdicts_have_a_place_where_a_column_says_who_was_shown_first() -> None:
+    """By name or by column; the first of the pair is drawn by a hash."""
+    study = _recorded(["A", "B", "model_a", "A", "model_b", "B", "A", ""])
+    first = jb.prefer(study).rows.find("first_place", "position", judge="gpt-4")
+    # Shown first and preferred: q0, q2, q5, q6; shown first and not: q1, q4; a tie; unknown.
+    assert (first.value, first.n, first.n_missing) == (pytest.approx(4 / 6), 6, 1)
+    flipped = jb.prefer(study).rows.find("flipped", "position", judge="gpt-4")
+    assert (flipped.value, flipped.reason) == (None, "no pair has two verdicts, one in each order")
+    (plain,) = (j for j in _recorded([""] * 8).judges if j.name == "gpt-4")
+    (told,) = (j for j in study.judges if j.name == "gpt-4")
+    assert plain.signature != told.signature
+    with pytest.raises(jb.SetupError, match=r":3: shown_first: is neither response .* 'C'"):
+        _recorded(["A", "C", *["A"] * 6])
 
 
 def test_the_place_in_a_list() -> None:

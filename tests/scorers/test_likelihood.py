@@ -19,7 +19,7 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer, Status
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.kept import KeptScores, signature_of
-from judgebench.scorers.likelihood import LONG, expected_occurrences, relaxed_cross_entropy
+from judgebench.scorers.likelihood import LONG, NEVER, expected_occurrences, relaxed_cross_entropy
 from judgebench.scorers.open import open_scorer
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scored, Scorer
 
@@ -156,6 +156,14 @@ def test_expected_occurrences_from_samples_come_near_the_count() -> None:
         for one, p in completions(LETTERS.index("a"), 7)
     )
     assert found == pytest.approx(counted, abs=0.05)
+
+
+def test_a_target_that_no_completion_can_hold_is_told() -> None:
+    """It has eight tokens, and a completion has three; one of eight fits."""
+    answer = Answer("1", "", question="a", reference="abababab")
+    found = of("expected-occurrences", answer, samples=5, max_tokens=3, stride=1)
+    assert (found.value, found.reason) == (0, NEVER)
+    assert not of("expected-occurrences", answer, samples=5, max_tokens=8, stride=1).reason
 
 
 def test_relaxed_perplexity_is_the_formula_of_the_paper() -> None:

@@ -15,6 +15,7 @@ import judgebench as jb
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
 from judgebench.runner.bench import load_bench
+from judgebench.tuning.config import Learn, RoundsConfig, Stage
 from judgebench.tuning.judges import Examining
 
 SYS = "  - {name: who-wrote-it, learn: by-system}"
@@ -117,3 +118,15 @@ def test_who_reads_no_text_learns_from_all_other_questions(tmp_path: Path) -> No
     jb.run(bench, tmp_path / "run")
     (home,) = (tmp_path / "run" / "tuning" / "who-wrote-it").iterdir()
     assert {json.loads((c / "learnt.json").read_text())["n"] for c in home.iterdir()} == {32}
+
+
+def test_the_page_names_every_key_of_every_way_to_learn() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text()
+    table = page.split("Keys of an entry")[1].split("\n\n")[1]
+    models = [
+        model for model in Learn.__subclasses__() if model.__module__.endswith("tuning.config")
+    ]
+    assert len(models) == 7
+    for model in (*models, RoundsConfig, Stage):
+        for name, key in model.model_fields.items():
+            assert name in ("name", "learn") or f"`{key.alias or name}`" in table, (model, name)
