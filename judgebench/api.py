@@ -708,6 +708,7 @@ def check(
     bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 5 control judges
     24 answers and 188 human labels; the truth is made by annotator-1, annotator-2 and ...
     Bar: annotator-1, annotator-2 and annotator-3.
+    Overlap: 24 of 24 items with a label have two or more.
       scientific_consensus, annotator-1: Aligned with consensus 14 (67 %), ...
     warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
     No errors.

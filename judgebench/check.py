@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from judgebench.align.caveats import odd_uses
-from judgebench.align.compared import MOST_NAMED, bar_lines, compared_with
+from judgebench.align.caveats import apart_uses, odd_uses
+from judgebench.align.compared import MOST_NAMED, bar_lines, compared_with, overlap_lines
 from judgebench.data import check_files
 from judgebench.errors import Problem, SetupError
 from judgebench.features import FileKind, Lines, sections, wings
@@ -95,8 +95,7 @@ def _check_data(
     rows = [f"{report.answers - made} answers"] if report.answers > made or not made else []
     rows += [counted(n, kind, SEVERAL[kind]) for kind, n in report.made.items()]
     outcome.facts.append(
-        f"{', '.join(rows)}, {report.labels} human labels, {report.blank} blank cells, "
-        f"{report.items_with_two_labels} items with two labels or more for a metric"
+        f"{', '.join(rows)}, {report.labels} human labels, {report.blank} blank cells"
     )
     for annotator, count in islice(report.annotators.items(), _MOST_PEOPLE):
         outcome.facts.append(f"  {annotator}: {count} labels")
@@ -124,10 +123,11 @@ def _check_truth(
     answers = dataset.answers or [Answer(item_id, "") for item_id in items]
     study = study_of(measured, answers, dataset.labels, truth, DEFAULT_RESAMPLING)
     before = "" if file else "unless a bench.yaml says otherwise: "
-    outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study)]
+    outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
     for humans in study.humans.values():
         outcome.facts += _label_use(humans)
-        outcome.warnings += [Problem(said.rstrip("."), file) for said in odd_uses(humans)]
+        told = [*odd_uses(humans), *apart_uses(study, humans.metric)]
+        outcome.warnings += [Problem(said.rstrip("."), file) for said in told]
 
 
 def _label_use(humans: Humans) -> Iterator[str]:

@@ -27,6 +27,34 @@ def test_data_files_are_read_together(tmp_path: Path) -> None:
     assert "  ann: 1 labels" in found.facts
 
 
+@pytest.mark.parametrize("place", ["bench", "tables"])
+def test_annotators_who_share_no_item(tmp_path: Path, place: str) -> None:
+    """A calls most of it impolite, B and C next to nothing; A shares no item with them."""
+    rows = [f"i{n},A,{'Polite' if n % 8 == 0 else 'Impolite'}" for n in range(100)]
+    rows += [f"i{n},B,{'Polite' if n % 99 else 'Impolite'}" for n in range(100, 200)]
+    rows += [f"i{n},C,{'Polite' if n % 99 else 'Impolite'}" for n in range(190, 300)]
+    texts = [f"i{n},An answer with the number {n}." for n in range(300)]
+    for name, head, lines in (
+        ("labels.csv", "item_id,annotator,politeness", rows), ("a.csv", "item_id,text", texts),
+    ):  # fmt: skip
+        (tmp_path / name).write_text("\n".join([head, *lines, ""]))
+    (tmp_path / "bench.yaml").write_text(
+        "name: b\nrubric: support-tone\nmetrics: [politeness]\ndata: [a.csv, labels.csv]\n"
+    )
+    names = ["bench.yaml"] if place == "bench" else ["a.csv", "labels.csv"]
+    found = check_all([tmp_path / name for name in names], "support-tone")
+    assert (
+        "Overlap: 10 of 300 items with a label have two or more; 2 of 3 pairs of annotators share "
+        "no item: A and B; A and C."
+    ) in found.facts
+    (told,) = [problem.message for problem in found.warnings]
+    assert told == (
+        "Politeness: A labels 87 % of 100 items as 'Impolite', the others 1 % of theirs; they "
+        "share no item, so that different items may be the reason as well as the annotator"
+    )
+    assert told in repr(found)
+
+
 def test_one_bad_file_hides_no_other(tmp_path: Path) -> None:
     (tmp_path / "judge.yaml").write_text("name: a b\nbackend: what:ever\nmode: both\n")
     (tmp_path / "jury.yaml").write_text("name: j\njury: [a]\n")

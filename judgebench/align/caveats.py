@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from judgebench.results.rows import Results
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray, value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
-from judgebench.stats.label_use import collapsed_label
+from judgebench.stats.label_use import collapsed_label, odd_ones, uses_apart
 from judgebench.study.model_names import replaced, suspicions
 from judgebench.study.study import MAJORITY, Humans, JudgeVerdicts, Study
 from judgebench.study.truth import truth_model
@@ -98,6 +100,23 @@ def odd_uses(humans: Humans) -> Iterator[str]:
                 f"by the others on {100 * use.others[label]:.0f} %"
             )
         yield f"{metric.title}: {said}. Ask how {who[column]} read the labels."
+
+
+def apart_uses(study: Study, metric: Metric) -> Iterator[str]:
+    """A sentence for each person who shares no item with another and uses the labels of a metric
+    otherwise than all others, on answers of the same systems where there are such."""
+    humans = study.humans[metric.id]
+    systems = [study.answers[row].system for row in humans.ratings.rows.tolist()]
+    beside = partial(uses_apart, strata=np.unique(systems, return_inverse=True)[1])
+    odd = odd_ones(humans.people.values, humans.clusters, len(metric.labels), beside)
+    for column, use in islice(odd.uses.items(), None if odd.settled else 1):
+        label = int((use.own - use.others).argmax())
+        yield (
+            f"{metric.title}: {humans.people.annotators[column]} labels "
+            f"{100 * use.own[label]:.0f} % of {use.n:,} items as {metric.label_texts[label]!r}, "
+            f"the others {100 * use.others[label]:.0f} % of theirs; they share no item, so that "
+            "different items may be the reason as well as the annotator."
+        )
 
 
 def _tied(humans: Humans) -> int:

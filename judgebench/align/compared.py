@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import numpy as np
 
 from judgebench.records import SEVERAL, is_slot
 from judgebench.report.words import counted, listed
@@ -78,13 +80,38 @@ def named(makers: Sequence[str], judges: Collection[str] = ()) -> list[str]:
 
 def bar_lines(study: Study, kind: BarKind = "typical") -> Iterator[str]:
     """Who is in the bar and who is left out, a sentence for metrics with the same bar."""
+    yield from _by_line(study, "Bar", lambda humans: _line(humans, kind))
+
+
+def overlap_lines(study: Study) -> Iterator[str]:
+    """How many items have two labels or more and which annotators share none, a sentence for
+    metrics where that is the same."""
+    yield from _by_line(study, "Overlap", _overlap)
+
+
+def _by_line(study: Study, what: str, line_of: Callable[[Humans], str]) -> Iterator[str]:
     lines: dict[str, list[str]] = {}
     for metric in study.rubric.metrics:
-        if line := _line(study.humans[metric.id], kind):
+        if line := line_of(study.humans[metric.id]):
             lines.setdefault(line, []).append(metric.title)
     for line, titles in lines.items():
         which = f" for {listed(titles)}" if len(lines) > 1 else ""
-        yield f"Bar{which}: {line}."
+        yield f"{what}{which}: {line}."
+
+
+def _overlap(humans: Humans) -> str:
+    given = humans.ratings.values >= 0
+    several, labelled = (int((given.sum(axis=1) >= n).sum()) for n in (2, 1))
+    line = f"{several:,} of {counted(labelled, 'item')} with a label have two or more"
+    there = (humans.people.values >= 0).astype(np.float32)  # which is multiplied fast
+    rated = np.flatnonzero(there.any(axis=0))
+    names, there = [humans.people.annotators[a] for a in rated], there[:, rated]
+    alone = np.argwhere(np.triu(there.T @ there == 0))
+    apart = [f"{names[a]} and {names[b]}" for a, b in alone.tolist()]
+    pairs = len(names) * (len(names) - 1) // 2
+    more = f", and {len(apart) - _MOST:,} more" if len(apart) > _MOST else ""
+    said = f"; {len(apart):,} of {counted(pairs, 'pair')} of annotators share no item: "
+    return line + (said + "; ".join(apart[:_MOST]) + more if apart else "")
 
 
 def _line(humans: Humans, kind: BarKind) -> str:

@@ -109,7 +109,6 @@ class CheckReport:
     answers: int
     labels: int
     blank: int
-    items_with_two_labels: int
     annotators: Mapping[str, int]
     metrics: Mapping[str, Mapping[str, int]]
     sources: Mapping[str, str]
@@ -140,22 +139,17 @@ def check_files(
         sets[-1].settle()
     metrics = {m.id: dict.fromkeys(m.options, 0) for m in rubric.metrics}
     annotators: Counter[str] = Counter()
-    doubled = 0
     for one in sets:
-        in_cell: Counter[tuple[str, str]] = Counter()
         for label in one.human_labels():
             if label.label is not None and not label.adjudicated:
                 metrics[label.metric][label.label] += 1
                 annotators[label.annotator.split("#")[0]] += 1
-                in_cell[label.item_id, label.metric] += 1
-        doubled += len({item for (item, _), count in in_cell.items() if count > 1})
     return CheckReport(
         errors=tuple(problem for one in sets for problem in one.findings.errors),
         warnings=tuple(problem for one in sets for problem in one.findings.warnings),
         answers=sum(one.n_answers for one in sets),
         labels=annotators.total(),
         blank=sum(one.blank for one in sets),
-        items_with_two_labels=doubled,
         annotators=dict(sorted(annotators.items())),
         metrics=metrics,
         sources={file: sha for one in sets for file, sha in one.sources.items()},
