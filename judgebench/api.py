@@ -332,12 +332,14 @@ def correlate(
     flip: Sequence[str] = (),
     scores: Sequence[str] = ("*",),
     more: Mapping[str, Any] = {},
+    without: Sequence[str] = (),
 ) -> Correlations:
     """Which columns of scores go together, and which say the same.
 
     The table has a row for each `system`, or for each item where `group` names the column of its
     question; blank cells are gaps. The columns of `scores` are held `against` those named, those of
-    `flip` with the sign changed (`*` fits anything in both). `more` are new columns by name: the
+    `flip` with the sign changed (`*` fits anything in both). Rows of the systems `without`, such as
+    the reference text, are left out. `more` are new columns by name: the
     weights of the columns that they average, or a table of pairs of systems (`first`, `second`,
     `winner`), which gives Bradley-Terry strengths and Elo ratings. An average is not held against
     its parts.
@@ -353,7 +355,7 @@ def correlate(
     _need("scorers")
     from judgebench.scorers.correlate import Roles, correlate_table
 
-    return correlate_table(table, Roles(against, group, system, flip, scores), more)
+    return correlate_table(table, Roles(against, group, system, flip, scores, without), more)
 
 
 def stress(study: Study) -> Shown:

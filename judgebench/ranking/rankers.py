@@ -15,7 +15,7 @@ from judgebench.results.rows import Row
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.means import clustered_mean, means, sums_by_cluster
 from judgebench.stats.ranks import places, spearman, tau_b, top_match
-from judgebench.stats.resample import Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.resample import OF_CORRELATION, Resampling, Statistic, cluster_bootstrap
 
 FEW_COMMON = "fewer than two systems are ranked by both"
 NO_COMMON = "no instance is ranked by both"
@@ -115,7 +115,7 @@ def _of_averages(both: Matched, resampling: Resampling) -> Estimate:
     def undefined(sums: FloatArray) -> str:
         return LEVEL_AVERAGES if np.isnan(formula(sums)) else ""
 
-    statistic = Statistic(formula, undefined)
+    statistic = Statistic(formula, undefined, bounds=OF_CORRELATION)
     return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=both.n_missing)
 
 

@@ -148,6 +148,10 @@ def correlate(
     system: SystemColumn = None,
     column: ScoreColumns = None,
     flip: FlippedColumns = None,
+    without_system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Leave out the rows of this system. Repeatable."),
+    ] = None,
     weights: Annotated[
         list[str] | None,
         typer.Option(
@@ -176,7 +180,7 @@ def correlate(
     more |= {path.stem: path for path in pairs or ()}
     found = api.correlate(
         file, against or (), group=group or "", system=system or "", flip=flip or (),
-        scores=column or ("*",), more=more,
+        scores=column or ("*",), more=more, without=without_system or (),
     )  # fmt: skip
     written = api.report(found, to) if to else {}
     show({"correlate": found}, found.name, output, written)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
-from itertools import product
+from functools import cached_property
+from itertools import compress, product
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,13 @@ import numpy as np
 
 from judgebench.align.differences import corrected
 from judgebench.data.columns import Columns, read_columns
+from judgebench.data.guess import roles_by_name
 from judgebench.errors import Problem, SetupError
 from judgebench.results.part import Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.scorers.redundant import redundancy_rows
+from judgebench.scorers.references import IS_REFERENCE, reference_systems
 from judgebench.scorers.result import with_chance
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.association import COEFFICIENTS, Rated, associations
@@ -46,6 +48,7 @@ class Correlations(Shown):
     name: str
     rows: Results
     n_answers: int
+    references: tuple[str, ...] = ()  # what is said of systems that are the reference text
 
     @cached_property
     def part(self) -> Part:
@@ -58,13 +61,15 @@ class Correlations(Shown):
 class Roles:
     """Which columns are which: those that all others are held `against`, those that name the
     `group` and the `system` of an item, those that are better when lower, to `flip`, and the scores
-    to look at, by default all numbers. In the last two `*` fits anything."""
+    to look at, by default all numbers. In the last two `*` fits anything. Rows of the systems
+    `without` are left out."""
 
     against: Sequence[str] = ()
     group: str = ""
     system: str = ""
     flip: Sequence[str] = ()
     scores: Sequence[str] = ("*",)
+    without: Sequence[str] = ()
 
 
 def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any]) -> Correlations:
@@ -82,7 +87,7 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     parts = [column for of in averages.values() for column in of]
     needed = [*(column for column in roles.against if column not in {*averages, *made}), *parts]
     named = [column for column in (roles.group, roles.system) if column]
-    read = read_columns(table, [*named, *needed])
+    read = _without(read_columns(table, [*named, *needed]), roles)
     if taken := [name for name in averages if name in ("", *read.cells)]:
         said = "is a column already, or blank: an average has a name of its own"
         raise SetupError(Problem(said, read.file, None, "weights", taken[0]))
@@ -110,11 +115,16 @@ def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any])
     ranked = bool(roles.group)
     clusters = Clusters.of(read.filled(roles.group) if ranked else read.lines)
     codes = _codes(systems) if roles.system else None
-    of_items = partial(_over_items, groups=clusters, systems=codes)
-    rows = [*(of_items if ranked else _over_systems)(numbers, pairs)]
+    sides = {
+        one: {name: Rated(x, numbers[one], clusters, codes) for name, x in numbers.items()}
+        for one in roles.against
+    }
+    rows = [*(_over_items(sides, pairs) if ranked else _over_systems(numbers, pairs))]
     x = np.stack([numbers[name] for name in own], axis=1)
-    rows += redundancy_rows(own, x, clusters, DEFAULT_RESAMPLING, ranked=ranked)
-    return Correlations(Path(read.file).stem, Results(tuple(rows)), len(systems))
+    beside = {one: {c: of[c] for c in own if c != one} for one, of in sides.items()}
+    rows += redundancy_rows(own, x, clusters, DEFAULT_RESAMPLING, beside, ranked=ranked)
+    copies = tuple(reference_systems(_texts(read, systems)))
+    return Correlations(Path(read.file).stem, Results(tuple(rows)), len(systems), copies)
 
 
 def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:
@@ -130,6 +140,24 @@ def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:
             problem = Problem("are no weights", "", None, "--weights", text, allowed)
             raise SetupError(problem) from None
     return found
+
+
+def _without(read: Columns, roles: Roles) -> Columns:
+    """The rows of the other systems. Raises SetupError for one that there is not."""
+    systems = _systems(read, roles) if roles.without else [""] * len(read.lines)
+    gone = _fitting(roles.without, dict.fromkeys(systems), "without", read.file)
+    kept = [system not in gone for system in systems]
+    cells = {column: [*compress(of, kept)] for column, of in read.cells.items()}
+    return Columns(read.file, [*compress(read.lines, kept)], cells)
+
+
+def _texts(read: Columns, systems: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """The system, the text and the reference of every row, where there are any."""
+    found = roles_by_name(read.cells)
+    text, reference = (read.cells.get(found.get(r, ""), ()) for r in ("text", "reference"))
+    if said := read.cells.get(IS_REFERENCE):
+        text, reference = said, ["yes"] * len(said)
+    return zip(systems, text, ([one] for one in reference), strict=False)
 
 
 def _systems(read: Columns, roles: Roles) -> Sequence[str]:
@@ -158,7 +186,8 @@ def _fitting(wanted: Sequence[str], names: Collection[str], field: str, file: st
     """The names that one of the names or patterns fits. Raises SetupError where one fits none."""
     found = {w: {n for n in names if n == w or fnmatchcase(n, w)} for w in wanted}
     if nothing := ", ".join(pattern for pattern, fits in found.items() if not fits):
-        raise SetupError(Problem("fits no column", file, None, field, nothing, ", ".join(names)))
+        what = "system" if field == "without" else "column"
+        raise SetupError(Problem(f"fits no {what}", file, None, field, nothing, ", ".join(names)))
     return set().union(*found.values())
 
 
@@ -185,11 +214,9 @@ def _ratings(name: str, pairs: Any, systems: Sequence[str]) -> dict[str, FloatAr
     }
 
 
-def _over_items(
-    numbers: Numbers, pairs: Pairs, groups: Clusters, systems: IntArray | None
-) -> Iterator[Row]:
+def _over_items(sides: Mapping[str, Mapping[str, Rated]], pairs: Pairs) -> Iterator[Row]:
     for one, other in pairs:
-        for found in associations(Rated(numbers[other], numbers[one], groups, systems)).values():
+        for found in associations(sides[one][other]).values():
             about = {"scope": found.level}
             row = Row("correlation", found.coefficient, found.estimate, other, one, about)
             yield from with_chance(row, found)

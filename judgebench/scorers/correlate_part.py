@@ -49,7 +49,8 @@ def _brief(table: Table) -> Table:
 
 
 def _sentences(found: Correlations) -> Iterator[str]:
-    """What so few systems can show, and how many columns show it."""
+    """What is no system, what so few can show, and how many columns show it."""
+    yield from found.references
     systems = {
         row.estimate.n for row in found.rows.select("correlation", "pearson", scope="system")
     }

@@ -32,6 +32,7 @@ from judgebench.scorers.candidates import (
 )
 from judgebench.scorers.reading import ScorerRun, ScorersRead
 from judgebench.scorers.redundant import redundancy_rows
+from judgebench.scorers.references import reference_systems, references_of
 from judgebench.scorers.result import BESIDE, MEDIAN, TESTED, TESTS, BesideHumans, with_chance
 from judgebench.scorers.steady import steady_rows
 from judgebench.stats.association import Level, Rated, association, associations, difference
@@ -61,11 +62,17 @@ def measure_scorers(study: Study) -> BesideHumans | None:
         rows += _of_metric(metric.id, humans, found, study.resampling) if humans else ()
     rows += corrected(rows, ("test", "of", "scope", "beside"))
     x = np.stack(list(columns.values()), axis=1)
-    rows += redundancy_rows(list(columns), x, study.clusters, study.resampling)
+    of_humans = {
+        metric.title: {c: replace(humans.mean, scores=x[humans.rows]) for c, x in columns.items()}
+        for metric, humans in known.items() if humans
+    }  # fmt: skip
+    rows += redundancy_rows(list(columns), x, study.clusters, study.resampling, of_humans)
     rows += steady_rows(study, read) if read else ()
     beside = {metric.id: humans for metric, humans in known.items() if humans}
     titles = {metric.id: metric.title for metric in ordinal if metric.id in beside}
-    return BesideHumans(titles, tuple(runs), Results(tuple(rows)), beside, study.gaps)
+    copies = reference_systems((a.system, a.text, references_of(a)) for a in study.answers)
+    every = Results(tuple(rows))
+    return BesideHumans(titles, tuple(runs), every, beside, study.gaps, tuple(copies))
 
 
 def _counts(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Row]:

@@ -68,6 +68,7 @@ def scorers_part(found: BesideHumans) -> Part:
 
 
 def _sentences(found: BesideHumans) -> Iterator[str]:
+    yield from found.references
     for metric, title in found.titles.items():
         yield from _worth(found, metric, title)
     systems = {len(humans.systems) for humans in found.humans.values() if "system" in humans.levels}

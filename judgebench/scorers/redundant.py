@@ -2,13 +2,18 @@
 
 Rows `redundancy` hold the correlation of a scorer with another one, `who`, each pair both ways;
 rows `family` how surely the `members` are found to be one; rows `function` name a scorer that is a
-function of `who` by its `formula`.
+function of `who` by its `formula`. Rows `alike` hold, of two members of a family, how far apart
+their coefficients with the humans of a metric are at a level (`scope`): that of the scorer minus
+that of `who`, each in the direction of the first member.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -18,13 +23,19 @@ from judgebench.report.words import counted, listed, wrapped
 from judgebench.results.part import Block, Drawing
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Cell, Table
-from judgebench.scorers.result import TITLES
+from judgebench.scorers.result import TESTED, TITLES
 from judgebench.stats.arrays import Clusters, FloatArray
+from judgebench.stats.association import Level, Rated, difference
+from judgebench.stats.coefficients import Coefficient
 from judgebench.stats.few_systems import critical_r
 from judgebench.stats.redundancy import FAMILY, LEAST, redundancy
-from judgebench.stats.resample import Resampling
+from judgebench.stats.resample import NO_WIDTH, Resampling
 
+ALIKE = 0.1
+"""Of scorers whose coefficients beside humans are this near each other, one is enough."""
 _STABLE = 0.6
+_LEVELS = {"pooled": "over all items", "within": "within groups", "system": "over systems"}
+_OF_SYSTEMS: Sequence[tuple[Level, Coefficient]] = [("pooled", "pearson")]  # a row is a system
 _BETWEEN = " | "  # the members of a family
 _NUMBERED = 20  # in a larger matrix no number can be read
 _TOO_FEW = f"fewer than {LEAST} items have both"
@@ -36,11 +47,14 @@ def redundancy_rows(
     scores: FloatArray,
     clusters: Clusters,
     resampling: Resampling,
+    beside: Mapping[str, Mapping[str, Rated]] = {},
     *,
     ranked: bool = True,
 ) -> Iterator[Row]:
-    """Of scores (items, names), NaN where there is none: `stats.redundancy` as rows."""
+    """Of scores (items, names), NaN where there is none: `stats.redundancy` as rows. `beside` holds
+    them, by metric, beside the humans."""
     found, there = redundancy(scores, clusters, ranked, resampling), ~np.isnan(scores)
+    places: Iterable[tuple[Level, Coefficient]] = TESTED.items() if ranked else _OF_SYSTEMS
     shared = there.T.astype(np.int64) @ there
     for i in found.order:
         for j in (j for j in found.order if j != i):
@@ -56,10 +70,26 @@ def redundancy_rows(
             about = {"members": _BETWEEN.join(names[i] for i in members)}
             n = int(shared[np.ix_(members, members)].min())
             yield Row("family", "stability", Estimate(stability, n=n, reason=reason), keys=about)
+            own = [i for i in members if all(i != twin.second for twin in found.twins)]
+            for metric, sides in beside.items():
+                sign = {names[i]: -1 if found.matrix[own[0], i] < 0 else 1 for i in own}
+                turned = {c: replace(sides[c], scores=sign[c] * sides[c].scores)
+                          for c in sign if c in sides}  # fmt: skip
+                for (a, b), place in product(combinations(turned, 2), places):
+                    apart = difference(turned[a], turned[b], *place, resampling, tested=False)
+                    keys = {"who": a, "scope": place[0], **about}
+                    yield Row("alike", place[1], apart.estimate, b, metric, keys)
     for twin in found.twins:
         about = {"who": names[twin.first], "formula": twin.formula}
         one = Estimate(1.0, n=int(shared[twin.first, twin.second]))
         yield Row("function", "formula", one, names[twin.second], "", about)
+
+
+def _reach(estimate: Estimate) -> float:
+    """How far from 0 it may be."""
+    if estimate.low is not None and estimate.high is not None:
+        return max(-estimate.low, estimate.high)
+    return 0.0 if abs(estimate.value or 0.0) < NO_WIDTH else math.inf
 
 
 def redundancy_block(rows: Results) -> Block:
@@ -106,7 +136,7 @@ def _said(rows: Results) -> Iterator[str]:
     ]  # fmt: skip
     for row in stable:
         how = f"found again in resamples (stability {row.estimate.value:.2f})"
-        yield f"{_listed(row)} say nearly the same, {how}; one of them is enough."
+        yield f"{_listed(row)} say nearly the same, {how}{_enough(rows, row['members'])}."
     if unsure := len(alike) - len(stable):
         some = counted(unsure, "family looks", "families look")
         yield (
@@ -115,6 +145,19 @@ def _said(rows: Results) -> Iterator[str]:
         )
     if not alike:
         yield "Beside functions of one another, no two scorers say the same."
+
+
+def _enough(rows: Results, members: str) -> str:
+    """Whether one of a family is enough, by how the members go with the humans."""
+    apart = [r for r in rows.select("alike", members=members) if r.estimate.value is not None]
+    if not apart:
+        return "; whether one of them is enough is seen beside the humans' scores"
+    row = max(apart, key=lambda row: _reach(row.estimate))
+    said = f"{row.judge} and {row['who']} beside {row.metric}, {_LEVELS[row['scope']]}: "
+    said += f"{TITLES[row.statistic]} differs by {row.estimate}"
+    if _reach(row.estimate) <= ALIKE:
+        return f", and go with the humans alike (at most {said}); one of them is enough"
+    return f", but one does not stand for the others: less than {ALIKE} is not shown ({said})"
 
 
 def draw_redundancy(rows: Results, title: str) -> Any:

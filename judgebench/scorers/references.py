@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from judgebench.data.cells import split_list
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, content_hash
+from judgebench.report.words import counted
+from judgebench.rubric import normalise
 from judgebench.scorers.scorer import Better
 
+IS_REFERENCE = "is_reference"
+"""The column of a table of scores that says which answers are their own reference."""
 _LIST = re.compile(r"\s*[\[(]\s*[\"']")  # of texts, as in JSON or Python
 
 
@@ -28,6 +33,27 @@ def references_of(answer: Answer, columns: Sequence[str] = ()) -> tuple[str, ...
             found = split_list(found[0])
     found = [*found, *(answer.metadata.get(column, "") for column in columns)]
     return tuple(text for text in found if text.strip())
+
+
+def is_reference(text: str, references: Sequence[str]) -> bool:
+    """Whether the text is one of them, but for case and punctuation."""
+    said = normalise(text)
+    return bool(said) and said in map(normalise, references)
+
+
+def reference_systems(texts: Iterable[tuple[str, str, Sequence[str]]]) -> Iterator[str]:
+    """What is to be said of each system whose answers are references, most of them at least.
+    `texts` are (system, text, references)."""
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for system, text, references in texts:
+        counts[system].append(is_reference(text, references))
+    for system, same in counts.items():
+        if system and 2 * sum(same) > len(same):
+            yield (
+                f"System {system} is the reference text in {sum(same):,} of "
+                f"{counted(len(same), 'answer')}: scorers that read the reference score it against "
+                "itself, and correlations with it mislead. Leave it out."
+            )
 
 
 def over_references(scores: Sequence[float], rule: str, better: Better) -> float:

@@ -41,6 +41,7 @@ class BesideHumans(Shown):
     rows: Results
     humans: Mapping[str, Severities]
     gaps: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()  # what is said of systems that are the reference text
 
     @cached_property
     def part(self) -> Part:

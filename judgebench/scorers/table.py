@@ -27,6 +27,12 @@ from judgebench.runner.bench import Gathered
 from judgebench.scorers.config import scorer_configs
 from judgebench.scorers.kept import KeptScores
 from judgebench.scorers.open import open_scorer
+from judgebench.scorers.references import (
+    IS_REFERENCE,
+    is_reference,
+    reference_systems,
+    references_of,
+)
 from judgebench.scorers.scorer import Scored
 from judgebench.stats.means import clustered_mean
 
@@ -51,8 +57,9 @@ class Scores(Shown):
     about: Mapping[str, Mapping[str, Any]]
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each answer: its row in the table, the table's columns but for texts, a column
-        for each scorer and, where an answer has no score or a remark, `NAME_reason`."""
+        """A row for each answer: its row in the table, the table's columns but for texts, where
+        answers are their own reference `is_reference`, a column for each scorer and, where an
+        answer has no score or a remark, `NAME_reason`."""
         import pandas as pd
 
         texts = {self.roles["text"], self.roles.get("reference")}
@@ -62,6 +69,9 @@ class Scores(Shown):
         for name in set(self.table.numeric()).intersection(beside):
             if not any(map(_CODE.match, beside[name])):
                 frame[name] = pd.to_numeric(frame[name])
+        same = [is_reference(one.text, references_of(one)) for one in self.answers]
+        if any(same):
+            frame[IS_REFERENCE] = ["yes" if one else "no" for one in same]
         for name, scored in self.scored.items():
             frame[name] = pd.Series([one.value for one in scored], dtype="float64")
             if any(one.reason for one in scored):
@@ -73,6 +83,7 @@ class Scores(Shown):
         found = Results(tuple(row for name in self.scored for row in self._rows(name)))
         taken = ", ".join(f"{role} from {column!r}" for role, column in self.roles.items())
         said = [f"{counted(len(self.answers), 'answer')} of {self.table.file}: {taken}."]
+        said += reference_systems((a.system, a.text, references_of(a)) for a in self.answers)
         cells = []
         for name, about in self.about.items():
             mean, *ends = (found.find(s, judge=name) for s in ("mean", "lowest", "highest"))

@@ -35,10 +35,12 @@ from judgebench.stats.paired import permutation_test
 from judgebench.stats.ranks import item_ranks
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
+    OF_CORRELATION,
+    Bounds,
     Resampling,
+    bootstrap_interval,
     cluster_multiplicities,
     grouping_told,
-    percentile_interval,
     random_groups,
 )
 
@@ -131,7 +133,8 @@ def association(
     coefficient: Coefficient,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Association:
-    """One coefficient at one level, with a percentile interval over resampled groups.
+    """One coefficient at one level, with a bootstrap interval over resampled groups: percentile
+    limits, and over systems the symmetric ones of `bootstrap_interval`.
 
     Within groups it is the mean over the groups in which it is defined; over systems, mean scores
     are compared with mean severities. The tie of pairwise accuracy is that of the best accuracy:
@@ -165,12 +168,19 @@ def _computed(
         estimate = Estimate(value, reason=ONE_GROUP)
     else:
         replicates = found.of(cluster_multiplicities(found.clusters, resampling))
-        estimate = percentile_interval(value, replicates, found.clusters, resampling)
+        bounds = _bounds(level, coefficient)
+        estimate = bootstrap_interval(value, replicates, found.clusters, resampling, bounds)
         estimate = grouping_told(estimate, rated.groups.n)
         estimate = replace(estimate, method=estimate.method and estimate.method + found.told)
     estimate = replace(estimate, n=found.n, n_missing=missing, level=resampling.level)
     tie = None if found.tie is None else found.tie * float(np.nanstd(rated.scores))
     return Association(level, coefficient, estimate, found.chance, tie, replicates)
+
+
+def _bounds(level: Level, coefficient: Coefficient) -> Bounds | None:
+    """Those of a coefficient of means, which noise pulls to one side."""
+    of = (0.0, 1.0) if coefficient == "pairwise" else OF_CORRELATION
+    return of if level == "system" else None
 
 
 @dataclass(frozen=True)
@@ -267,6 +277,7 @@ def difference(
     level: Level,
     coefficient: Coefficient,
     resampling: Resampling = DEFAULT_RESAMPLING,
+    tested: bool = True,
 ) -> Difference:
     """How the coefficient of the second scorer differs from that of the first on the same items.
 
@@ -275,7 +286,7 @@ def difference(
     are standardized, or ranked: PERM-INPUTS of Deutsch, Dror and Roth (2021), "A Statistical
     Analysis of Summarization Evaluation Metrics Using Resampling Methods"; within groups the signs
     of the groups' differences are flipped. Both are about these systems; that the scorers differ on
-    systems like these is for Williams' test to say.
+    systems like these is for Williams' test to say. Without tests where it is not `tested`.
     """
     one, other = np.isnan(first.scores), np.isnan(second.scores)
     sides = [first, second]
@@ -287,9 +298,13 @@ def difference(
         return Difference(replace(a.estimate, value=None, low=None, high=None, reason=reason))
     wholes = [side.at(level) for side in sides]
     value, replicates = b.estimate.value - a.estimate.value, b.replicates - a.replicates
-    found = percentile_interval(value, replicates, wholes[0].groups.n, resampling)
+    of = _bounds(level, coefficient)
+    bounds = of and (of[0] - of[1], of[1] - of[0])
+    found = bootstrap_interval(value, replicates, wholes[0].groups.n, resampling, bounds)
     n, missing = min(a.estimate.n, b.estimate.n), max(a.estimate.n_missing, b.estimate.n_missing)
     estimate = replace(found, n=n, n_missing=missing, level=resampling.level)
+    if not tested:
+        return Difference(estimate)
     if level == "within":
         gaps = np.subtract(*(_of_groups(whole, coefficient)[0] for whole in wholes))
         return Difference(estimate, permutation_test(gaps[~np.isnan(gaps)]))

@@ -41,6 +41,10 @@ class Resampling:
 DEFAULT_RESAMPLING = Resampling()
 
 
+Bounds = tuple[float, float]  # the least and the largest value of a statistic
+OF_CORRELATION: Bounds = (-1.0, 1.0)
+
+
 @dataclass(frozen=True)
 class Statistic:
     """A function of counts that add up over clusters.
@@ -49,12 +53,13 @@ class Statistic:
     `undefined` says of one array of counts why it is undefined, or '' where it is defined. Of a
     sample it may say so also where the formula, which is all that resamples need, has a value.
     `is_proportion` marks a share of independent yes-or-no items, for which an exact binomial
-    interval is at hand.
+    interval is at hand; `bounds` are those of a statistic whose interval is the symmetric one.
     """
 
     formula: Callable[[FloatArray], FloatArray]
     undefined: Callable[[FloatArray], str]
     is_proportion: bool = False
+    bounds: Bounds | None = None
 
 
 def where_empty(reason: str) -> Callable[[FloatArray], str]:
@@ -116,25 +121,39 @@ def _interval(
         return replace(exact, method=how)
 
     replicates = bootstrap_replicates(sample, statistic, resampling)
-    return percentile_interval(value, replicates, sample.clusters, resampling)
+    return bootstrap_interval(value, replicates, sample.clusters, resampling, statistic.bounds)
 
 
-def percentile_interval(
-    value: float, replicates: FloatArray, clusters: int, resampling: Resampling
-) -> Estimate:
+def bootstrap_interval(
+    value: float, replicates: FloatArray, clusters: int, resampling: Resampling,
+    bounds: Bounds | None = None,
+) -> Estimate:  # fmt: skip
     """The value with the percentile interval of the statistic's `bootstrap_replicates`, NaN where
-    one is undefined, over so many clusters; or without one and the reason why."""
+    one is undefined, over so many clusters; or without one and the reason why. Limits that leave
+    the value out are moved to it.
+
+    With `bounds` the interval is symmetric about the value, and cut there: value ± h, where a share
+    `level` of the replicates is no further than h from the value. Hall (1988), "On symmetric
+    bootstrap confidence intervals". It is that of a correlation of means, which noise pulls to one
+    side: a resample is pulled once more, so that percentile limits can leave out the value itself,
+    and hold the truth far too seldom (`benchmarks/decisions.py --correlations`).
+    """
     defined = replicates[~np.isnan(replicates)]
     undefined = len(replicates) - len(defined)
     if undefined > MOST_UNDEFINED * len(replicates):
         reason = f"{undefined} of {len(replicates)} resamples are undefined"
         return Estimate(value, reason=f"{reason}, too many for an interval")
-    tail = (1 - resampling.level) / 2
-    low, high = np.quantile(defined, [tail, 1 - tail])
+    if bounds:
+        half = np.quantile(np.abs(defined - value), resampling.level)
+        low, high = max(value - half, bounds[0]), min(value + half, bounds[1])
+    else:
+        tail = (1 - resampling.level) / 2
+        low, high = np.quantile(defined, [tail, 1 - tail])
+        low, high = min(low, value), max(high, value)
     if high - low < NO_WIDTH:
         return Estimate(value, reason="every resample gives the same value: no interval")
     how = (
-        f"percentile bootstrap over {clusters} clusters, "
+        f"{'symmetric' if bounds else 'percentile'} bootstrap over {clusters} clusters, "
         f"{len(replicates)} resamples, seed {resampling.seed}"
     )
     if undefined:

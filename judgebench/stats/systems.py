@@ -18,11 +18,13 @@ from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.ranks import spearman, tau_b
 from judgebench.stats.resample import (
     DEFAULT_RESAMPLING,
+    OF_CORRELATION,
+    Bounds,
     ClusterCounts,
     Resampling,
     Statistic,
+    bootstrap_interval,
     bootstrap_replicates,
-    percentile_interval,
 )
 
 STRENGTH_RESAMPLES = 500
@@ -147,11 +149,13 @@ def rankings(
     if wins.clusters:
         drawn = bootstrap_replicates(wins, Statistic(bradley_terry, lambda _: ""), few)
 
-    def estimate(of: Callable[[FloatArray], FloatArray], n: int, reason: str) -> Estimate:
+    def estimate(
+        of: Callable[[FloatArray], FloatArray], n: int, reason: str, bounds: Bounds | None = None
+    ) -> Estimate:
         found = float(of(value))
         interval = Estimate(None, reason=reason)
         if not np.isnan(found):
-            interval = percentile_interval(found, of(drawn), wins.clusters, few)
+            interval = bootstrap_interval(found, of(drawn), wins.clusters, few, bounds)
         return replace(interval, n=n, level=few.level)
 
     def agreement(of: Callable[[FloatArray, FloatArray], FloatArray]) -> Estimate:
@@ -161,7 +165,7 @@ def rankings(
             return np.where(lacking, np.nan, of(some[..., 0, :], some[..., -1, :]))
 
         reason = NO_STRENGTHS if np.isnan(value).any() else _LEVEL
-        return estimate(of_sides, value.shape[-1], reason)
+        return estimate(of_sides, value.shape[-1], reason, OF_CORRELATION)
 
     sides, systems = map(range, value.shape)
     n = round(wins.total[0].sum())

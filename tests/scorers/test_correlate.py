@@ -177,6 +177,127 @@ def test_items_are_looked_at_at_three_levels() -> None:
     assert "Intervals are about these systems." in text
 
 
+def rated(systems: int = 6, questions: int = 40) -> pd.DataFrame:
+    """Systems near each other; two scores that go together, one of which knows what is good."""
+    rng = np.random.default_rng(9)
+    shape = (questions, systems)
+    good, shared = 0.2 * rng.normal(size=systems) + rng.normal(size=shape), rng.normal(size=shape)
+    human = np.clip(np.round(2 + good + 0.5 * rng.normal(size=shape)), 0, 4)
+    scores = {
+        "one": shared + 0.55 * good, "other": shared - 0.05 * good,
+        "copy": shared + 0.55 * good + 0.02 * rng.normal(size=shape),
+    }  # fmt: skip
+    at = np.indices(shape)
+    return pd.DataFrame(
+        {
+            "question": [f"q{i}" for i in at[0].ravel()],
+            "system": [f"s{i}" for i in at[1].ravel()],
+            "human": human.ravel(), **{name: x.ravel() for name, x in scores.items()},
+        }
+    )  # fmt: skip
+
+
+def same(found: Shown) -> str:
+    """What the screen says of scores that say the same."""
+    return " ".join(found.part.screen[1].text)
+
+
+def test_one_of_a_family_is_enough_only_where_it_goes_with_the_humans_as_the_others_do() -> None:
+    items = rated()
+    found = jb.correlate(items[["question", "human", "one", "other"]], ["human"], group="question")
+    (row,) = found.results.select("alike", scope="pooled")
+    r = {c: stats.spearmanr(items[c], items["human"])[0] for c in ("one", "other")}
+    assert abs(row.estimate.value) == pytest.approx(r["one"] - r["other"])
+    assert abs(row.estimate.value) > 0.15
+    said = same(found)
+    assert "one and other say nearly the same, found again in resamples" in said
+    assert "but one does not stand for the other" in said
+    assert "less than 0.1 is not shown" in said
+    assert "one of them is enough" not in said
+    alike = jb.correlate(items[["question", "human", "one", "copy"]], ["human"], group="question")
+    text = same(alike)
+    assert "one and copy say nearly the same" in text
+    assert "and go with the humans alike" in text
+    assert "one of them is enough." in text
+    alone = same(jb.correlate(items[["question", "one", "copy"]], group="question"))
+    assert "whether one of them is enough is seen beside the humans' scores" in alone
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_estimate_lies_in_its_interval(seed: int) -> None:
+    """Noise pulls the correlation of 14 systems' means down, and that of a resample once more."""
+    rng = np.random.default_rng(seed)
+    good, shape = 0.2 * rng.normal(size=14), (30, 14)
+    human, score = (np.round(good + rng.normal(size=shape)) for _ in range(2))
+    at = np.indices(shape)
+    items = pd.DataFrame(
+        {"q": [f"q{i}" for i in at[0].ravel()], "system": [f"s{i}" for i in at[1].ravel()],
+         "human": human.ravel(), "score": score.ravel()}
+    )  # fmt: skip
+    rows = jb.correlate(items, ["human"], group="q", system="system").results
+    for row in rows.select("correlation"):
+        one = row.estimate
+        assert one.low <= one.value <= one.high, row
+        assert one.method.startswith("symmetric" if row["scope"] == "system" else "percentile")
+
+
+def with_reference() -> pd.DataFrame:
+    """A system that copies the reference, and is scored 1 by what reads it."""
+    items = rated(systems=5, questions=12)
+    items["text"] = [f"Answer {i} of its own." for i in range(len(items))]
+    items["reference"] = [f"The reference of {q}." for q in items["question"]]
+    copied = items["system"] == "s3"
+    items.loc[copied, "text"] = items.loc[copied, "reference"].str.upper()
+    items.loc[copied, "one"] = 1.0
+    return items
+
+
+def test_a_system_that_is_the_reference_is_named_and_can_be_left_out(call, tmp_path: Path) -> None:
+    items = with_reference()
+    said = "System s3 is the reference text in 12 of 12 answers"
+    roles = {"group": "question", "system": "system"}
+    found = jb.correlate(items, ["human"], **roles)
+    assert said in joined(str(found))
+    path, report = written(tmp_path, items), tmp_path / "report"
+    given = (
+        "correlate",
+        str(path),
+        "--against",
+        "human",
+        "--group",
+        "question",
+        "--system",
+        "system",
+    )
+    code, out, _ = call(*given, "--to", str(report))
+    assert code == 0
+    assert said in joined(out)
+    assert said in (report / "report.html").read_text(encoding="utf-8")
+    left = jb.correlate(items, ["human"], **roles, without=["s3"])
+    assert "is the reference text" not in str(left)
+    for scope, n in (("pooled", 48), ("within", 12), ("system", 4)):
+        one = left.results.find("spearman", "correlation", judge="one", scope=scope)
+        assert one.n == n
+    assert one.value != found.results.find("spearman", "correlation", judge="one", scope="system")
+    code, out, _ = call(*given, "--without-system", "s3", "--json")
+    rows = json.loads(out)["correlations"]
+    assert code == 0
+    assert {row["n"] for row in rows if row.get("scope") == "pooled"} == {48}
+    code, _, err = call(*given, "--without-system", "s9")
+    assert code == 2
+    assert "without: fits no system; found s9; allowed: s0" in joined(err)
+
+
+def test_scores_remember_which_answers_are_their_own_reference(tmp_path: Path) -> None:
+    items = with_reference()[["question", "system", "human", "text", "reference"]]
+    scored = jb.score(items, ["rouge-l", "chrf"], folder=tmp_path)
+    assert "System s3 is the reference text in 12 of 12 answers" in joined(str(scored))
+    frame = scored.to_frame()
+    assert (frame["is_reference"] == "yes").tolist() == (items["system"] == "s3").tolist()
+    found = jb.correlate(frame, ["human"], group="question", system="system")
+    assert "System s3 is the reference text in 12 of 12 answers" in joined(str(found))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -304,8 +304,8 @@ def test_a_family_is_found_with_its_stability() -> None:
     assert family["members"] == "one | two"
     assert family.estimate.value == pytest.approx(1.0)
     assert redundancy_block(Results(tuple(rows))).text == (
-        "one and two say nearly the same, found again in resamples (stability 1.00); one of them "
-        "is enough.",
+        "one and two say nearly the same, found again in resamples (stability 1.00); whether one "
+        "of them is enough is seen beside the humans' scores.",
     )
 
 
