@@ -34,7 +34,7 @@ class Criterion(NamedTuple):
 def criteria_of(cell: Cell, item_id: str = "") -> tuple[list[Criterion], list[Fault]]:
     """The criteria of the item that a cell holds, and everything that is wrong with them.
 
-    Without an id a criterion has the number of its place, from 1.
+    One may be its text alone. Without an id it has the number of its place, from 1.
     """
     try:
         value = nested(cell) or []
@@ -45,7 +45,7 @@ def criteria_of(cell: Cell, item_id: str = "") -> tuple[list[Criterion], list[Fa
     found: dict[str, Criterion] = {}
     faults, repeated = [], []
     for number, one in enumerate(value):
-        where = f"[{number}]"
+        where, one = f"[{number}]", {"text": one} if isinstance(one, str) else one
         if not isinstance(one, dict):
             faults.append(Fault("is no criterion", where, str(one), "{id, text, points, tags}"))
             continue

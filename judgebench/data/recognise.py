@@ -61,7 +61,7 @@ def recognise(table: DataTable, gathered: Collected) -> FileSpec | None:
     item_id = IdSource(column=named["item_id"])
     _report_unused(rest, labels, kept or replies, table.file, gathered)
     if who == "judge":
-        verdicts = _verdicts(named, item_id, labels, rubric).model_copy(update=about)
+        verdicts = _verdicts(named, item_id, labels, about, rubric)
         return FileSpec(path=table.file, verdicts=(verdicts,))
     if about or "text" not in named:
         assert labels is not None
@@ -130,8 +130,9 @@ def _about(named: dict[str, str], rubric: Rubric) -> dict[str, Any]:
 
 
 def _verdicts(
-    named: dict[str, str], item_id: IdSource, labels: LabelSpec | None, rubric: Rubric
-) -> FileVerdictSpec:
+    named: dict[str, str], item_id: IdSource, labels: LabelSpec | None, about: dict[str, Any],
+    rubric: Rubric,
+) -> FileVerdictSpec:  # fmt: skip
     """The verdicts among the columns. `probability_` is followed by a label in a long table, by a
     metric and a label in a wide one."""
     shares: dict[str, str | tuple[str, str]] = {}
@@ -144,7 +145,7 @@ def _verdicts(
                 if of.casefold().startswith(start.casefold()):
                     shares[column] = (metric.id, of[len(start) :])
     return FileVerdictSpec(
-        item_id=item_id, judge=_source(named, "judge"), probabilities=shares,
+        **about, item_id=item_id, judge=_source(named, "judge"), probabilities=shares,
         metric=labels.metric if labels else None, label=labels.label if labels else None,
         metrics=labels.metrics if labels else {},
         status=named.get("status"), raw=named.get("raw"), repeat=named.get("repeat"),

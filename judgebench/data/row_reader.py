@@ -288,8 +288,9 @@ class _RowReader:
         """What labels are about: its id and, of a pair, its responses; None, which is reported,
         where the row does not say it."""
         get_id, known = self._id(own.item_id), self.gathered.known_pairs
-        columns: tuple[str, ...] = own.pair or ((own.criterion,) if own.criterion else ())
-        names = [self._name(Source(column=column)) for column in columns]
+        sources = own.pair or ((Source(column=own.criterion),) if own.criterion else ())
+        names = [self._name(source) for source in sources]
+        columns = [source.column or source.template or "" for source in sources]
 
         def about(row: RawRow) -> tuple[str, NamedPair | None] | None:
             item_id, found = self._known_id(get_id, row), [name(row) for name in names]
@@ -421,7 +422,8 @@ class _RowReader:
     def _known_id(self, get_id: _Get, row: RawRow) -> str:
         item_id = get_id(row)
         if not item_id:
-            self._note("blank_id", "the row names no item", row)
+            allowed = "an id; in a data.yaml `item_id: {row: true}` numbers the rows"
+            self._note("blank_id", "the row names no item", row, allowed=allowed)
         return item_id
 
     def _read_item(self, item: _Item, row: RawRow) -> None:

@@ -146,12 +146,13 @@ class About(Strict):
     """What labels beside the answers are about: an item, two responses to a question, or a
     criterion of an item.
 
-    `pair` are the two columns that name the responses, by their systems or item ids; `item_id` is
-    then the question, as the `group` of its answers. `criterion` is the column of its id.
+    `pair` are the two columns, or texts with columns in braces, that name the responses, by their
+    systems or item ids; `item_id` is then the question, as the `group` of its answers. `criterion`
+    is the column of its id.
     """
 
     item_id: WhereId
-    pair: tuple[Text, Text] | None = None
+    pair: tuple[Where, Where] | None = None
     criterion: Text | None = None
 
     @model_validator(mode="after")
@@ -296,7 +297,8 @@ def columns_of(file: FileSpec) -> Iterator[tuple[str, Holds]]:
             names += entry.metadata
             yield from ((name, _OBJECTS) for name in (entry.messages, entry.criteria) if name)
         else:
-            names += [name for name in (*(entry.pair or ()), entry.criterion) if name]
+            names += [name for source in entry.pair or () for name in source.columns]
+            names += [entry.criterion] if entry.criterion else []
         yield from ((name, _TEXT) for name in names)
         for spec in labels:
             cells = _LIST if spec.list else _TEXT

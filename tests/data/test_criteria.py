@@ -96,7 +96,7 @@ def test_every_fault_of_a_criterion_is_reported(write: Write, criteria: Rubric) 
         {"id": "c", "text": "Is long", "points": "many"},
         {"id": "d", "text": "Is long", "points": 0},
         {"id": "e", "text": {"de": "Ist lang"}},
-        "Is kind",
+        True,
         {"id": "f", "text": "Is long", "tags": {"a": "b"}},
     ]
     lines = [{**ITEMS[0], "rubrics": bad}, {**ITEMS[1], "rubrics": {"id": "a"}}]
@@ -109,7 +109,7 @@ def test_every_fault_of_a_criterion_is_reported(write: Write, criteria: Rubric) 
         f"1: rubrics[3].points: is no number of points; found 'many'; {points}",
         f"1: rubrics[4].points: is no number of points; found '0'; {points}",
         "1: rubrics[5].text: holds a dict, where one value was expected",
-        "1: rubrics[6]: is no criterion; found 'Is kind'; allowed: {id, text, points, tags}",
+        "1: rubrics[6]: is no criterion; found 'True'; allowed: {id, text, points, tags}",
         "1: rubrics[7].tags: is no list of tags; found \"{'a': 'b'}\"",
         "1: rubrics[1].id: two criteria of 'x' have this id; found 'a'",
         "2: rubrics: is no list of criteria; allowed: a list of {id, text, points, tags}",
