@@ -24,7 +24,7 @@ BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
 LABELS, ANSWERS = "labels-template.csv", "answers-template.csv"
 _MOST_NAMED = 50  # columns that are not read
 _ITEM = ("question", "text", "system", "reference", "group")
-_SKIP = "rows without a text are no items; with keep they are empty answers"
+_KEEP = "an empty text is an answer too; with skip such rows are no items"
 EXAMPLE = {"Quality": ("Good", "Acceptable", "Poor")}  # where the file holds no labels
 
 
@@ -215,6 +215,7 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
         "# Check the guesses; docs/data.md explains every key.",
         "files:",
         f"  - path: {_quoted(inside)}",
+        *(f"    {name}: {_quoted(value)}" for name, value in _settings(found)),
     ]
     labels = list(_labels(found, ids))
     if not found.needs_answers:
@@ -222,7 +223,7 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
         lines += [
             f"        {role}: {_column(found, role)}" for role in _ITEM if role in found.roles
         ]
-        lines += [f"        if_empty: skip # {_SKIP}"] * found.blank_texts
+        lines += [f"        if_empty: keep # {_KEEP}"] * found.blank_texts
         lines += ["        labels:", *(f"          {line}" for line in labels)] if labels else []
     else:
         lines += ["    labels:"]
@@ -236,10 +237,23 @@ def _data(found: Guess, ids: Mapping[str, str], folder: Path) -> str:
             f"  - path: {ANSWERS}",
             f"    items: {{item_id: {_item_id(found).split(' #')[0]}, text: text}}",
         ]
+    if found.strays:
+        lines += ["spellings: # cells that are no label; null means blank"]
+    for metric, texts in found.strays.items():
+        lines += [
+            f"  {_quoted(ids[metric])}: {{{', '.join(f'{_quoted(t)}: null' for t in texts)}}}"
+        ]
     unused = [f"#   {_comment(column)}" for column in _unused(found)]
     return "\n".join(
         [*lines, *(["# Columns that are not read:", *unused] if found.unused else []), ""]
     )
+
+
+def _settings(found: Guess) -> Iterator[tuple[str, str]]:
+    """How the file is read, where not as usual."""
+    for name in ("quoting", "sheet"):
+        if value := getattr(found.source, name):
+            yield name, value
 
 
 def _labels(found: Guess, ids: Mapping[str, str]) -> Iterator[str]:
@@ -316,6 +330,8 @@ _BENCH_HELP = (
 
 def _in_words(found: Guess) -> Iterator[str]:
     """What the columns were taken for."""
+    for name, value in _settings(found):
+        yield f"read with `{name}: {value}`"
     for role, column in found.roles.items():
         guessed = ", guessed from its content" if role in found.by_content else ""
         yield f"{role}: column {column!r}{guessed}"
@@ -325,6 +341,8 @@ def _in_words(found: Guess) -> Iterator[str]:
         people = [who for who, columns in found.columns.items() if who and metric in columns]
         by = f" by {some(people)}" if people else ""
         yield f"metric {metric!r}{by}: {', '.join(labels)}"
+    for metric, texts in found.strays.items():
+        yield f"no labels of {metric!r}, read as blank: {some(texts)}"
     for name, (column, metric) in found.judges.items():
         yield f"judge {name!r}: verdicts on {metric!r} in column {column!r}"
     if not found.metrics:

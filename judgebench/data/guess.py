@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from judgebench.data.cells import Cell, Nested, clean
+from judgebench.data.cells import Cell, Nested, clean, number_in
 from judgebench.data.findings import Findings
+from judgebench.data.json_rows import LIST_NAME
 from judgebench.data.open_table import DataTable, open_table
+from judgebench.data.spec import FileSpec
+from judgebench.data.workbook import BETWEEN
 from judgebench.errors import Problem, SetupError, some
 from judgebench.rubric import normalise
 from judgebench.study.model_names import is_like_a_model
@@ -26,7 +32,7 @@ _LONG_TEXT = 30  # characters on average, from which on a column holds texts
 NAMES: Mapping[str, tuple[str, ...]] = {
     "item_id": (
         "item_id", "id", "item", "answer_id", "response_id", "example_id", "sample_id",
-        "instance_id", "record_id", "uid", "uuid", "key",
+        "instance_id", "record_id", "unique_id", "uid", "uuid", "key",
     ),
     "text": (
         "text", "answer", "response", "reply", "output", "completion", "generation",
@@ -52,7 +58,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "annotator": (
         "annotator", "annotator_id", "rater", "rater_id", "coder", "labeler", "labeller",
         "reviewer", "worker", "worker_id", "expert", "evaluator", "clinician", "physician",
-        "user_id",
+        "user_id", LIST_NAME,
     ),
     "metric": ("metric", "metric_name", "criterion", "criteria", "dimension", "aspect", "measure"),
     "label": ("label", "rating", "score", "grade", "verdict", "value", "annotation"),
@@ -69,6 +75,11 @@ _BY_PEOPLE = [
 ]
 _VERDICT = re.compile(r"(?<![ _.-])[ _.-]*+(?:label|verdict|rating|score|annotation)s?$")
 # What describes an item or a row and is no judgement of it.
+# What programs write where there is no value; garbage is what is told apart by that name.
+_NO_LABELS = frozenset(("garbage", "n/a", "#n/a", "nan"))
+_NUMBERED = re.compile("[ _.-]?[1-9A-Ba-b]$")
+_SECOND = "another response of the row: labels that compare them need `pair`, see docs/data.md"
+_MOST_STRAYS = 0.02  # of the cells of a column of numbers
 _DESCRIBES = frozenset((
     "language", "lang", "locale", "topic", "split", "date", "time", "timestamp", "created_at",
     "source", "dataset", "domain", "country", "version", "fold", "set", "subset", "gender", "sex",
@@ -87,10 +98,10 @@ class Guess:
     their names are in a column or nowhere, to the column of each metric. `unused` says of a column
     why it is not read, and `judges` maps who is named like a model to the column and the metric of
     its verdicts. Items are known by the cells of the columns `key` together;
-    without any, each row is one.
+    without any, each row is one. `strays` are the cells, by metric, that are no label.
     """
 
-    path: Path
+    source: FileSpec
     roles: Mapping[str, str]
     by_content: frozenset[str]
     metrics: Mapping[str, tuple[str, ...]]
@@ -99,6 +110,11 @@ class Guess:
     key: tuple[str, ...] = ()
     blank_texts: bool = False
     judges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    strays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        return Path(self.source.path)
 
     @property
     def has_texts(self) -> bool:
@@ -117,6 +133,7 @@ class _Column:
     values, no more than make it clear that they are too many for labels."""
 
     values: dict[str, str] = field(default_factory=dict)
+    often: Counter[str] = field(default_factory=Counter)
     seen: set[int] = field(default_factory=set)
     repeats: bool = False
     filled: int = 0
@@ -136,6 +153,7 @@ class _Column:
         self.questions += text.endswith("?")
         if len(self.values) <= MOST_LABELS:
             self.values.setdefault(normalise(text), text)
+            self.often[text] += 1
 
     def _note(self, value: int) -> None:
         if value in self.seen:
@@ -156,8 +174,9 @@ class _Column:
     def why_no_labels(self) -> str:
         """Why the values are not labels; empty where they are."""
         if self.holds_lists:
-            return "its cells hold lists: see `list: true`"
-        if len(self.values) < 2:
+            inside = "objects: name what is in them by a path, such as labels.dr-a"
+            return f"its cells hold {inside if '{}' in self.values else 'lists: see `list: true`'}"
+        if len(self.values) - len({*map(normalise, self.strays)}) < 2:
             return "it has one value only" if self.filled else "it is blank"
         if self.longest > LONGEST_LABEL:
             return "its cells are texts"
@@ -165,8 +184,18 @@ class _Column:
             return "it has too many different values"
         return "" if "" not in self.values else "a value of it has no letters or digits"
 
+    @property
+    def strays(self) -> tuple[str, ...]:
+        """The cells that are no label: what programs write where nothing is known, and the few
+        words in a column of numbers."""
+        words = [text for text in self.often if number_in(text) != number_in(text)]
+        counts = len(self.values) - len({*map(normalise, words)}) > 1
+        few = [t for t in words if counts and self.often[t] <= _MOST_STRAYS * self.filled]
+        return tuple(t for t in self.often if normalise(t) in _NO_LABELS or t in few)
+
     def labels(self) -> tuple[str, ...]:
-        return ordered(self.values.values())
+        but = {*map(normalise, self.strays)}
+        return ordered([text for plain, text in self.values.items() if plain not in but])
 
 
 def ordered(values: Collection[str]) -> tuple[str, ...]:
@@ -178,12 +207,35 @@ def ordered(values: Collection[str]) -> tuple[str, ...]:
 
 
 def guess(path: Path) -> Guess:
-    """What the columns of a file hold. Raises SetupError with every problem of the file, and where
-    nothing says which item a row is about."""
-    columns = {name: _Column() for name in _table(path, Findings()).columns if name}
+    """What the columns of a file hold: read as it is or, where that is an error, with the setting
+    that makes most of it. Raises SetupError with every problem of the file, and where nothing says
+    which item a row is about."""
+    try:
+        return _guess(FileSpec.model_construct(path=str(path)))
+    except SetupError as error:
+        found = []
+        for setting in _settings(error.problems):
+            with suppress(SetupError):
+                found.append(_guess(FileSpec.model_construct(path=str(path), **setting)))
+        if not found:
+            raise
+    return max(found, key=lambda one: (bool(one.metrics) + one.has_texts, len(one.roles)))
+
+
+def _settings(problems: Sequence[Problem]) -> Iterator[dict[str, Any]]:
+    """The settings of a file that the problems ask for."""
+    if any("`quoting: none`" in problem.message for problem in problems):
+        yield from ({"quoting": "none"}, {"quoting": "standard"})
+    for problem in problems:
+        if problem.field == "sheet":
+            yield from ({"sheet": name} for name in problem.allowed.split(BETWEEN))
+
+
+def _guess(source: FileSpec) -> Guess:
+    columns = {name: _Column() for name in _table(source, Findings()).columns if name}
     findings = Findings()
     rows = 0
-    for cells in _rows(_table(path, findings)):
+    for cells in _rows(_table(source, findings)):
         rows += 1
         for name, text in cells.items():
             columns[name].add(text)
@@ -195,21 +247,21 @@ def guess(path: Path) -> Guess:
     roles = roles_by_name(usable)
     named = frozenset(roles)
     _texts_by_content(usable, roles)
-    if "item_id" not in roles and (found := _ids(path, usable, roles, rows)):
+    if "item_id" not in roles and (found := _ids(source, usable, roles, rows)):
         roles["item_id"] = found
-    if "system" not in roles and (which := _system(path, usable, roles)):
+    if "system" not in roles and (which := _system(source, usable, roles)):
         roles["system"] = which
-    key, who = _key(path, usable, roles)
+    key, who = _key(source, usable, roles)
     if who:
         roles["annotator"] = who
     by_content = frozenset(roles) - named
     if "item_id" in roles and key != (roles["item_id"],):
         roles.setdefault("group", roles["item_id"])  # what is the same for several items
         del roles["item_id"]
-    metrics, unused = _metrics(path, columns, roles)
+    metrics, unused = _metrics(source, columns, roles)
     if "text" not in roles and not metrics:
         message = "holds neither texts to judge nor labels"
-        raise SetupError(Problem(message, str(path), found=some(columns)))
+        raise SetupError(Problem(message, source.path, found=some(columns)))
     blank = "text" in roles and columns[roles["text"]].filled < rows
     people, judges = {"": {name: name for name in metrics}}, dict[str, tuple[str, str]]()
     if not {"annotator", "metric"} & roles.keys():
@@ -217,23 +269,31 @@ def guess(path: Path) -> Guess:
         of_models = {name for name in short if is_like_a_model(name)} - set(roles.values())
         made = {name: labels for name, labels in metrics.items() if name not in of_models}
         made, people = _people(made)
-        _check_few(made, path)
+        _check_few(made, source)
         if judges := _judges({name: columns[name] for name in of_models}, made, people):
             metrics = made
             unused = {name: why for name, why in unused.items() if name not in of_models}
         else:
             metrics, people = _people(metrics)
-    _check_few(metrics, path)
-    return Guess(path, roles, by_content, metrics, people, unused, key, blank, judges)
+    _check_few(metrics, source)
+    strays = {}
+    for metric, labels in metrics.items():
+        own = [roles["label"]] if "metric" in roles else (c.get(metric) for c in people.values())
+        texts = chain.from_iterable(columns[c].strays for c in own if c)
+        if some_strays := tuple(
+            dict.fromkeys(t for t in texts if normalise(t) not in _normal(labels))
+        ):
+            strays[metric] = some_strays
+    return Guess(source, roles, by_content, metrics, people, unused, key, blank, judges, strays)
 
 
-def _check_few(metrics: Mapping[str, Sequence[str]], path: Path) -> None:
+def _check_few(metrics: Mapping[str, Sequence[str]], source: FileSpec) -> None:
     """Raise SetupError where there are more metrics than anybody labels by."""
     if len(metrics) > _MOST_METRICS:
         message = "holds more columns or names of metrics than a rubric has: describe it by hand"
         allowed = f"at most {_MOST_METRICS} metrics; the labels of one, by many people, are in "
         allowed += "columns such as rating_1, rating_2, or in rows: item_id, annotator, label"
-        raise SetupError(Problem(message, str(path), None, "", some(metrics), allowed))
+        raise SetupError(Problem(message, source.path, None, "", some(metrics), allowed))
 
 
 def _judges(
@@ -268,12 +328,12 @@ def _normal(labels: Iterable[str]) -> set[str]:
 
 def keys_of(found: Guess) -> list[tuple[str, ...]]:
     """The different cells of the columns by which items are known, in their order."""
-    rows = _rows(_table(found.path, Findings()))
+    rows = _rows(_table(found.source, Findings()))
     return list(dict.fromkeys(tuple(cells.get(c, "") for c in found.key) for cells in rows))
 
 
-def _table(path: Path, findings: Findings) -> DataTable:
-    table = open_table(path, findings)
+def _table(source: FileSpec, findings: Findings) -> DataTable:
+    table = open_table(Path(source.path), findings, source)
     if table is None:
         raise SetupError(findings.errors)
     return table
@@ -291,7 +351,7 @@ def _rows(table: DataTable) -> Iterator[dict[str, str]]:
 
 def _text(cell: Cell) -> str:
     if isinstance(cell, Nested):
-        return "[{}]"
+        return "{}"
     if isinstance(cell, tuple):
         return str(list(cell))
     return clean(cell)[0] if cell else ""
@@ -337,7 +397,9 @@ def _texts_by_content(columns: Mapping[str, _Column], roles: dict[str, str]) -> 
         roles["text"] = longest[0]
 
 
-def _ids(path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str], rows: int) -> str:
+def _ids(
+    source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str], rows: int
+) -> str:
     """The first column of short values without spaces that is another in each row, or else for
     each answer."""
     free = [c for c in _free(columns, roles) if not columns[c].spaced]
@@ -346,15 +408,15 @@ def _ids(path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str], r
         if columns[name].filled == rows and not columns[name].repeats:
             return name
     if "text" in roles:
-        return _id_of_answers(path, free, [roles[r] for r in ("question", "text") if r in roles])
+        return _id_of_answers(source, free, [roles[r] for r in ("question", "text") if r in roles])
     return ""
 
 
-def _id_of_answers(path: Path, columns: Sequence[str], about: Sequence[str]) -> str:
+def _id_of_answers(source: FileSpec, columns: Sequence[str], about: Sequence[str]) -> str:
     """The first of the columns that has another value for each answer; all are read at once."""
     answers: set[int] = set()
     texts: dict[str, dict[str, int]] = {name: {} for name in columns}  # by value
-    for cells in _rows(_table(path, Findings())):
+    for cells in _rows(_table(source, Findings())):
         answers.add(hash(tuple(cells.get(c, "") for c in about)))
         text = hash(cells.get(about[-1], ""))
         for name in [
@@ -365,7 +427,7 @@ def _id_of_answers(path: Path, columns: Sequence[str], about: Sequence[str]) -> 
 
 
 def _key(
-    path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str]
+    source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str]
 ) -> tuple[tuple[str, ...], str]:
     """The columns by which an item is known, none where each row is one, and the column of the
     annotators where no name says it.
@@ -381,12 +443,12 @@ def _key(
     for key in candidates:
         if not key:
             return key, ""
-        items, rows = _items(path, key, about)
+        items, rows = _items(source, key, about)
         if not items:
             continue
         if items == rows or {"annotator", "metric"} & roles.keys():
             return key, ""
-        if items <= _MOST_ITEMS * rows and (who := _annotator(path, columns, roles, key)):
+        if items <= _MOST_ITEMS * rows and (who := _annotator(source, columns, roles, key)):
             return key, who
     if ids and "item_id" in roles:
         message = "several rows are about the same item, and no column says who labelled it"
@@ -394,15 +456,15 @@ def _key(
     else:
         message = "no column says which item a row is about"
         allowed = f"a column {', '.join(NAMES['item_id'])}"
-    problem = Problem(message, str(path), 1, found=some(columns), allowed=allowed)
+    problem = Problem(message, source.path, 1, found=some(columns), allowed=allowed)
     raise SetupError(problem)
 
 
-def _items(path: Path, key: Sequence[str], about: Sequence[str]) -> tuple[int, int]:
+def _items(source: FileSpec, key: Sequence[str], about: Sequence[str]) -> tuple[int, int]:
     """How many items and rows there are; no items where the columns `about` differ within one."""
     texts: dict[tuple[str, ...], int] = {}
     rows = 0
-    for cells in _rows(_table(path, Findings())):
+    for cells in _rows(_table(source, Findings())):
         rows += 1
         item = tuple(cells.get(c, "") for c in key)
         said = hash(tuple(cells.get(c, "") for c in about))
@@ -412,12 +474,12 @@ def _items(path: Path, key: Sequence[str], about: Sequence[str]) -> tuple[int, i
 
 
 def _annotator(
-    path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str], key: Sequence[str]
+    source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str], key: Sequence[str]
 ) -> str:
     """The column of fewest values that differ within every item; empty where there is none."""
     able = dict.fromkeys(_free(columns, roles), True)
     seen: set[tuple[object, ...]] = set()
-    for cells in _rows(_table(path, Findings())):
+    for cells in _rows(_table(source, Findings())):
         item = tuple(cells.get(c, "") for c in key)
         for name in [c for c, still in able.items() if still]:
             pair = (name, item, cells.get(name))
@@ -427,7 +489,7 @@ def _annotator(
     return min(found, key=lambda c: len(columns[c].seen), default="")
 
 
-def _system(path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
+def _system(source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str]) -> str:
     """Where questions have several answers: the first column that tells these apart, with the
     same values for several questions."""
     asked = roles.get("question", roles.get("group"))
@@ -439,7 +501,7 @@ def _system(path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str]
     questions: dict[tuple[str, str], str] = {}
     shared: set[str] = set()
     several = False
-    for cells in _rows(_table(path, Findings())):
+    for cells in _rows(_table(source, Findings())):
         question, text = cells.get(asked, ""), hash(cells.get(roles["text"], ""))
         several |= texts.setdefault(("", question, ""), text) != text
         for name in [c for c, still in able.items() if still]:
@@ -463,18 +525,20 @@ def _free(columns: Mapping[str, _Column], roles: Mapping[str, str]) -> list[str]
 
 
 def _metrics(
-    path: Path, columns: Mapping[str, _Column], roles: Mapping[str, str]
+    source: FileSpec, columns: Mapping[str, _Column], roles: Mapping[str, str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     """The labels of each metric, and why the other columns are not read."""
     rest = {c: about for c, about in columns.items() if c not in roles.values()}
     if "metric" in roles:
         spelt: dict[str, str] = {}
         found: dict[str, dict[str, str]] = {}
-        for cells in _rows(_table(path, Findings())):
+        for cells in _rows(_table(source, Findings())):
             metric, label = cells.get(roles["metric"]), cells.get(roles["label"])
+            if normalise(label or "") in _NO_LABELS:
+                continue
             if metric and label and not normalise(label):
                 message = "a label needs a letter or a digit"
-                raise SetupError(Problem(message, str(path), field=roles["label"], found=label))
+                raise SetupError(Problem(message, source.path, field=roles["label"], found=label))
             if metric and label:
                 first = spelt.setdefault(normalise(metric), metric)
                 found.setdefault(first, {}).setdefault(normalise(label), label)
@@ -482,6 +546,8 @@ def _metrics(
         return metrics, dict.fromkeys(rest, "the labels are in another column")
     why = {c: about.why_no_labels for c, about in rest.items()}
     why |= {c: "its name says that it is no label" for c in rest if plain_name(c) in _DESCRIBES}
+    stem = _NUMBERED.sub("", text := roles.get("text", ""))
+    why |= {c: _SECOND for c in rest if stem != text and _NUMBERED.sub("", c) == stem}
     metrics = {c: about.labels() for c, about in rest.items() if not why[c]}
     return metrics, {c: reason for c, reason in why.items() if reason}
 

@@ -20,6 +20,7 @@ _AS_PAIRS = JSONDecoder(object_pairs_hook=tuple, **_AS_TEXT)
 _AS_DICTS = JSONDecoder(**_AS_TEXT)
 _LINE_ENDS = ("\n", "\r\n", "")
 _TEXTS = {str}
+LIST_NAME = "list_name"  # the column of the name of a list, where a file holds several
 _MOST_CELLS, _MOST_BLANK = 5_000_000, 20  # of a table; times those that hold something
 _Object = tuple[int, tuple[tuple[str, Any], ...]]  # its line, and its keys and values
 
@@ -142,13 +143,21 @@ def _json_objects(text: io.TextIOWrapper, file: str, findings: Findings) -> Iter
         line = getattr(error, "lineno", None)
         findings.add("malformed", f"is not JSON: {_reason(error)}", (file, line))
         return
+    if isinstance(values, tuple) and values and all(map(_is_rows, dict(values).values())):
+        values = [(*one, (LIST_NAME, name)) for name, rows in values for one in rows]
     if not isinstance(values, list):
         found = "an object" if isinstance(values, tuple) else type(values).__name__
-        findings.add("malformed", f"must hold a list of objects, holds {found}", (file, None))
+        allowed = f"a list, or several by name: the name is then the column {LIST_NAME}"
+        message = f"must hold a list of objects, holds {found}"
+        findings.add("malformed", message, (file, None), allowed=allowed)
         return
     for number, value in enumerate(values, start=1):
         if _is_object(number, value, file, findings):
             yield number, value
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and {tuple}.issuperset(map(type, value))
 
 
 def _is_object(line: int, value: Any, file: str, findings: Findings) -> bool:

@@ -15,6 +15,7 @@ from judgebench.errors import MissingExtra
 from judgebench.files import check_unpacked
 
 Cells = tuple[Any, ...]
+BETWEEN = " / "  # names of sheets, in which there is no slash
 _MOST_ROWS = 1_048_576  # of a sheet, in any spreadsheet program
 
 
@@ -56,12 +57,12 @@ def _sheet(workbook: Any, wanted: str | None, file: str, findings: Findings) -> 
         if wanted in names:
             return wanted
         message = "the workbook has no sheet of this name"
-        findings.add("bad_spec", message, (file, None), "sheet", wanted, ", ".join(names))
+        findings.add("bad_spec", message, (file, None), "sheet", wanted, BETWEEN.join(names))
         return None
     filled = [name for name in names if any(map(any, _cells(workbook[name])))]
     if len(filled) > 1:
         message = "has several sheets: name one with `sheet: NAME` in a data.yaml"
-        findings.add("bad_spec", message, (file, None), "sheet", allowed=", ".join(filled))
+        findings.add("bad_spec", message, (file, None), "sheet", allowed=BETWEEN.join(filled))
         return None
     return (filled or names)[0]
 

@@ -338,3 +338,155 @@ def test_verdicts_of_a_model_beside_labels_are_a_judge_and_no_texts_are_needed(
     assert code == 0
     outcomes = {d["judge"]: d["outcome"] for d in json.loads(out)["decisions"]}
     assert outcomes == {"claude-3": "CAN'T TELL", "gpt4": "DO NOT USE"}
+
+
+def lines(path: Path, rows: Rows) -> Path:
+    """Rows between tabs, as many published tables are: quotes are part of the texts."""
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
+    return path
+
+
+def trec(n: int = 40) -> list[tuple[str, ...]]:
+    """As of a TREC track: three assessors, and two runs that may hold the same sentence."""
+    rows = [("unique_id", "topic", "sentence", "assessor", "fluent", "relevance")]
+    for i in range(n):
+        text = f"Aspirin thins the blood and irritates the stomach, case {i % 30}."
+        for k, who in enumerate("ABC"):
+            fluent = "garbage" if (i, who) == (7, "B") else ("yes", "no")[(i + k) % 2]
+            relevance = "skipped" if (i, who) == (3, "B") else str((i + k) % 4)
+            rows.append((f"t{i // 10}_{i}", f"t{i // 10}", text, who, fluent, relevance))
+    return rows
+
+
+def test_unique_id_is_the_item_and_what_is_no_label_is_read_as_blank(
+    start,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    out, found = start(lines(tmp_path / "trec.tsv", trec()))
+    (item,) = found["data.yaml"]["files"][0]["items"]
+    assert (item["item_id"], item["labels"][0]["annotator"]) == ("unique_id", "assessor")
+    fluent, relevance = found["rubric.yaml"]["metrics"]
+    assert [label["text"] for label in fluent["labels"]] == ["yes", "no"]
+    assert [label["text"] for label in relevance["labels"]] == ["0", "1", "2", "3"]
+    assert found["data.yaml"]["spellings"] == {
+        "fluent": {"garbage": None},
+        "relevance": {"skipped": None},
+    }
+    assert "no labels of 'fluent', read as blank: garbage" in out
+    bench = jb.load_bench(tmp_path / "bench.yaml")
+    assert bench.dataset.n_labels == 2 * 3 * 40 - 2
+    bench.close()
+
+
+def test_a_word_that_is_not_rare_among_numbers_is_a_label(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("id", "text", "coder", "better")]
+    rows += [(f"i{i}", f"t{i}", "kim", ("1", "2", "tie")[i % 3]) for i in range(60)]
+    _, found = start(table(tmp_path / "ours.csv", rows))
+    (metric,) = found["rubric.yaml"]["metrics"]
+    assert [label["text"] for label in metric["labels"]] == ["1", "2", "tie"]
+    assert "spellings" not in found["data.yaml"]
+
+
+def test_a_rare_word_of_one_metric_stays_its_label_in_a_long_table(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("id", "coder", "metric", "label")]
+    rows += [(f"i{i}", "kim", "Tone", str(i % 3)) for i in range(200)]
+    rows += [("i0", "kim", "Harm", "severe"), ("i1", "kim", "Harm", "none")]
+    rows += [("i2", "kim", "Harm", "N/A")]
+    _, found = start(table(tmp_path / "long.csv", rows))
+    tone, harm = found["rubric.yaml"]["metrics"]
+    assert [label["text"] for label in harm["labels"]] == ["severe", "none"]
+    assert [label["text"] for label in tone["labels"]] == ["0", "1", "2"]
+    assert found["data.yaml"]["spellings"]["harm"] == {"N/A": None}
+
+
+QUOTES = [
+    ("id", "question", "answer", "rater", "quality"),
+    *(
+        (f"q{i}", '"Safe" is what?', '"Yes", said she' if i % 3 else 'He said "no', who, quality)
+        for i in range(12)
+        for who, quality in (("kim", ("good", "bad")[i % 2]), ("lee", ("good", "bad")[i // 6]))
+    ),
+]
+
+
+def test_a_table_without_quoting_is_read_with_the_setting_that_it_needs(
+    start,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    out, found = start(lines(tmp_path / "plain.tsv", QUOTES))
+    assert found["data.yaml"]["files"][0]["quoting"] == "none"
+    assert "read with `quoting: none`" in out
+    bench = jb.load_bench(tmp_path / "bench.yaml")
+    assert {answer.text for answer in bench.dataset.answers} == {'"Yes", said she', 'He said "no'}
+    bench.close()
+
+
+def test_of_several_sheets_the_one_with_labels_is_read(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Read me"
+    sheets = {
+        "Read me": [("About this workbook",), ("Ratings of the pilot study, in spring.",)],
+        "Ratings, final": QUOTES,
+        "Codes": [("code", "meaning"), ("good", "fine"), ("bad", "harmful")],
+    }
+    for name, rows in sheets.items():
+        sheet = book[name] if name in book.sheetnames else book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(tmp_path / "book.xlsx")
+    out, found = start(tmp_path / "book.xlsx")
+    assert found["data.yaml"]["files"][0]["sheet"] == "Ratings, final"
+    assert "read with `sheet: Ratings, final`" in out
+
+
+def test_an_empty_response_is_an_answer_and_another_of_the_row_is_named(
+    start,  # type: ignore[no-untyped-def]
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {
+            "idx": i, "instruction": f"Do thing number {i} as well as you can.",
+            "response1": "Done.", "response2": f"This is thing {i}, done in full." if i % 5 else "",
+            "annotator1": i % 3, "annotator2": i % 2,
+        }
+        for i in range(30)
+    ]  # fmt: skip
+    file = tmp_path / "panda.json"
+    file.write_text(json.dumps(rows))
+    out, found = start(file)
+    assert found["data.yaml"]["files"][0]["items"][0]["if_empty"] == "keep"
+    assert len(found["labels-template.csv"]) == 31  # and the header
+    assert "not read: column 'response1': another response of the row: labels that compare" in out
+
+
+def test_json_that_lists_rows_by_annotator_is_read(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    said = {"ann1": ("good", "bad", "bad"), "ann2": ("bad", "bad", "good")}
+    value = {
+        who: [{"id": f"x{i}", "text": f"Answer {i}.", "tone": tone} for i, tone in enumerate(given)]
+        for who, given in said.items()
+    }
+    file = tmp_path / "ours.json"
+    file.write_text(json.dumps(value))
+    _, found = start(file)
+    (item,) = found["data.yaml"]["files"][0]["items"]
+    assert item["labels"] == [{"annotator": "list_name", "metrics": {"tone": "tone"}}]
+    bench = jb.load_bench(tmp_path / "bench.yaml")
+    assert {(x.annotator, x.item_id, x.label) for x in bench.dataset.labels} == {
+        (who, f"x{i}", tone) for who, given in said.items() for i, tone in enumerate(given)
+    }
+    bench.close()
+
+
+def test_labels_by_annotator_inside_a_cell_name_the_remedy(start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [{"id": f"x{i}", "text": f"Answer {i}.", "tone": {"ann1": "good"}} for i in range(3)]
+    file = tmp_path / "ours.json"
+    file.write_text(json.dumps(rows))
+    out, _ = start(file)
+    assert "column 'tone': its cells hold objects: name what is in them by a path" in out
+    (tmp_path / "data.yaml").write_text(
+        "files: [{path: ours.json, items: {item_id: id, text: text, labels: "
+        "{annotator: {value: ann1}, metrics: {quality: tone.ann1}}}}]\n"
+    )
+    bench = tmp_path / "bench.yaml"
+    assert jb.load_bench(bench).dataset.n_labels == 3

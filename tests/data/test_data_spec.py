@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -300,7 +302,11 @@ def test_unknown_keys_name_the_known_ones(rubric: Rubric, write: Write) -> None:
 
 def test_the_documented_examples_are_valid(write: Write) -> None:
     docs = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
-    example, pairs, criteria, chats = re.findall(r"```yaml\n(.*?)```", docs, re.DOTALL)
+    example, pairs, both, criteria, chats = re.findall(r"```yaml\n(.*?)```", docs, re.DOTALL)
+    row = {"idx": 1, "instruction": "q", "response1": "rest", "response2": "", "ann1": 2}
+    write("panda.json", json.dumps([row]))
+    pandas = check_files([write("data.yaml", dedent(both))], load_rubric("preference"))
+    assert (pandas.errors, pandas.labels) == ((), 1)
     write("votes.csv", "question,model_a,model_b,voter,winner,turn\nq,a,b,v,model_b,1\n")
     rubric = '[{"criterion": "Names rest"}]'
     answer = f'{{"id": "a", "question": "q", "answer": "rest", "rubrics": {rubric}}}'

@@ -288,7 +288,7 @@ def test_sheets_and_formulas(rubric: Rubric, tmp_path: Path) -> None:
     book.save(tmp_path / "a.xlsx")
     (found,) = errors(rubric, tmp_path / "a.xlsx")
     assert found.message == "has several sheets: name one with `sheet: NAME` in a data.yaml"
-    assert found.allowed == "Sheet, labels"
+    assert found.allowed == "Sheet / labels"
     spec = "files:\n  - {{path: a.xlsx, sheet: {}, items: {{item_id: item_id, text: text}}}}\n"
     told = {}
     for name in ("Sheet", "labels", "Labels"):
