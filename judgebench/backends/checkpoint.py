@@ -86,15 +86,19 @@ def load(model: str, *, dtype: str, placed: str | None = None, dense: bool = Fal
 @contextmanager
 def quietly() -> Iterator[None]:
     """Hides the progress bars of transformers and its report of unused weights."""
+    from transformers import modeling_gguf_pytorch_utils as unpacking
     from transformers.utils import logging
 
     before = logging.get_verbosity()
     bars = logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
+    # The bar over the tensors of a GGUF file, a line for each in a log, minds no setting.
+    bar, unpacking.tqdm = unpacking.tqdm, lambda tensors, **_: tensors
     try:
         yield
     finally:
+        unpacking.tqdm = bar
         logging.set_verbosity(before)
         if bars:
             logging.enable_progress_bar()

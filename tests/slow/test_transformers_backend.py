@@ -23,7 +23,7 @@ from engine_requests import (
 from lanes import judged, labels_of
 
 from judgebench.backends import open_backend
-from judgebench.backends.checkpoint import ChatEncoder, break_up
+from judgebench.backends.checkpoint import ChatEncoder, break_up, load
 from judgebench.backends.contract import Backend, Request
 from judgebench.backends.settings import BackendSettings
 from judgebench.backends.weights import WEIGHTS
@@ -45,6 +45,14 @@ def backend(smollm2: Path) -> Iterator[Backend]:
     backend = open_backend(f"transformers:{smollm2}", SETTINGS)
     yield backend
     backend.close()
+
+
+def test_a_gguf_model_loads_without_a_line_for_each_tensor(
+    smollm2: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    load(str(smollm2), dtype="float32")
+    out, err = capfd.readouterr()
+    assert len((out + err).replace("\r", "\n").splitlines()) <= 1
 
 
 def test_a_schema_of_eight_labels_binds_every_reply(backend: Backend) -> None:
