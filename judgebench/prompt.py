@@ -42,13 +42,15 @@ _OF_THE_ANSWER = frozenset(VARIABLES[2:])
 # ours. A space after the first character keeps it readable, stops a tokenizer from taking it for a
 # control token, and can make no other of them: none holds a space.
 _CONTROL = re.compile(
-    r"<(?=[|｜])|<(?=/?[^\W\d][^\s<>|｜]{1,40}[|｜]>)"  # <|im_end|>, <turn|>
+    r"<(?=/?[|｜])|<(?=/?[^\W\d][^\s<>|｜]{1,40}[|｜]>)"  # <|im_end|>, <turn|>
     r"|\[(?=[|｜]/?\w{2,40}[|｜]\])"  # [|endofturn|]
     r"|<(?=/?[a-z]+(?:_[a-z\d]+)+>)|<(?=[a-z]{3,}\d+>)"  # <end_of_turn>, <reserved_107>, <unused9>
-    r"|<(?=/?[a-z]+:[a-z\d]+>)"  # <seed:eos>
+    r"|<(?=/?[a-z]+:[a-z_\d]+>)"  # <seed:eos>, <minimax:tool_call>
     r"|<(?=/?(?:s|[bes]o[a-z]|pad|unk|sep|cls|mask|think|system|assistant|user)>)|<(?=</?SYS>>)"
+    r"|<(?-i:(?=role>\s{0,9}[A-Z]{2}))"  # <role>HUMAN</role>
+    r"|\[(?-i:(?=(?:[BE]O[DST]|PAD|UNK|s?MASK|ARGS|CALL_ID|IMG(?:_[A-Z]+)?|/?MODEL_[A-Z]+)\]))"
     r"|\[(?=[a-z]+(?:_[a-z]+)+_\d+\])"  # [UNUSED_TOKEN_145]
-    r"|\[(?=/?(?:INST|THINK|gMASK|(?:SYSTEM|AVAILABLE|TOOL)_[A-Z]+)\])"
+    r"|\[(?=/?(?:INST|THINK|gMASK|(?:SYSTEM|AVAILABLE|TOOL)_[A-Z]+|(?:start|end)_header_id)\])"
     r"|\[(?=e~\[)|\](?=~!?b[\[\]])"  # [e~[, ]~b]
     r"|<(?=/?[a-z]+-[0-9a-f]{8}>)",
     re.IGNORECASE,
