@@ -4,7 +4,8 @@
         ...  # endpoint.base_url, endpoint.counted()
 
 It is a process of its own, on one core, and does as little as HTTP asks for: no framework, a
-reply made beforehand, connections kept open. `Endpoint(reply="MODULE:FUNCTION")` names another
+reply made beforehand, connections kept open, and the request's X-Request-Id repeated in the reply's
+`id`, as vLLM does. `Endpoint(reply="MODULE:FUNCTION")` names another
 `reply(body: bytes) -> bytes`, from a module that lies beside this one: it is given the body of a
 request and returns the text of the message. Two are here: `verdict` and `fitting`.
 
@@ -18,6 +19,7 @@ import argparse
 import asyncio
 import importlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -127,7 +129,7 @@ def _response(text: bytes, prompt_tokens: int) -> bytes:
     message = {"role": "assistant", "content": text.decode()}
     reply_tokens = len(text) // CHARACTERS_A_TOKEN
     body = {
-        "id": "chatcmpl-1",
+        "id": _NO_ID,
         "object": "chat.completion",
         "created": 1,
         "model": "loopback",
@@ -139,6 +141,16 @@ def _response(text: bytes, prompt_tokens: int) -> bytes:
         },
     }
     return _http(json.dumps(body).encode())
+
+
+def _named(response: bytes, head: bytes) -> bytes:
+    """The response with the id of its request, where that has one as long as the usual."""
+    found = _ID.search(head)
+    return response.replace(_NO_ID.encode(), b"chatcmpl-" + found[1], 1) if found else response
+
+
+_NO_ID = f"chatcmpl-{'0' * 41}"
+_ID = re.compile(rb"\r\nX-Request-Id: *([^\r]{41})(?:\r|$)", re.IGNORECASE)
 
 
 def _http(body: bytes) -> bytes:
@@ -171,7 +183,7 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(_http(json.dumps(asdict(self._counted)).encode()))
             else:
                 tokens = self._counted.add(body, self._prompts)
-                answers.append(_response(self._reply(body), tokens))
+                answers.append(_named(_response(self._reply(body), tokens), head))
         if answers:
             self._loop.call_later(self._delay, self._write, b"".join(answers))
 

@@ -176,8 +176,8 @@ def open_run(
     item that others labelled; with `{"expert*": "rows"}` a missing row does not. Raises SetupError
     where the folder holds no run, and for places in a list (`crowd#3`), which are no people. Raises
     DamagedRun, with every file, where files are not those that the run wrote. With
-    `allow_incomplete` it goes on with what is left; what is missing is
-    then said in a warning and under every table, as it is of an unfinished run.
+    `allow_incomplete` it goes on with what is left; what is missing is then said in a warning and
+    under every table, as it is of an unfinished run and of one whose files were repaired.
 
     >>> import judgebench as jb
     >>> jb.open_run("runs/small", truth="majority").config.rule
@@ -188,7 +188,7 @@ def open_run(
     from judgebench.features import with_wings
     from judgebench.judges.as_judge import lacking_labels
     from judgebench.runner.bench import settings_of
-    from judgebench.store.folder import UNCHECKED, RunFolder
+    from judgebench.store.folder import RunFolder
     from judgebench.store.open import open_run as open_folder
 
     found = RunFolder.existing(Path(folder), allow_incomplete=allow_incomplete)
@@ -200,10 +200,9 @@ def open_run(
     except SetupError as error:
         problems = (*found.damaged, *error.problems)
         raise SetupError([found.repairable(p) for p in problems]) from None
-    manifest = found.manifest()
-    unchecked = [] if "files" in manifest else [f"{folder}: {UNCHECKED}"]
-    people = [judge for judge in opened.judges if judge.name not in manifest["judges"]]
-    if said := (*opened.gaps, *unchecked, *lacking_labels(people)):
+    known = found.manifest()["judges"]
+    people = [judge for judge in opened.judges if judge.name not in known]
+    if said := (*opened.gaps, *lacking_labels(people)):
         warnings.warn("\n".join(said), stacklevel=2)
     return opened
 

@@ -5,6 +5,7 @@ The ending of every answer is known before the run (tests/fault_server.py), so t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -91,7 +92,8 @@ def test_the_account_sees_what_it_is_to_see(tmp_path: Path) -> None:
     with FaultServer(4, (HEALTHY,)) as server:
         judge_all(write_bench(tmp_path, server, 5, "openai-compatible"), folder)
     path = folder.verdict_path(JUDGE)
-    lines = path.read_text("utf-8").splitlines(keepends=True)
+    undigested = re.sub(r',"crc":"\w{8}"', "", path.read_text("utf-8"))
+    lines = undigested.splitlines(keepends=True)
     for damaged, told in (
         (lines[1:], "has no verdict"),
         ([*lines, lines[0]], "not as"),

@@ -8,11 +8,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from killed_run import ANSWERS, HELD, REPLY, bench_file, finished, item_of, start
-from loopback import PATIENCE, Loopback, said, until
+from killed_run import ANSWERS, HELD, IN_FLIGHT, REPLY, bench_file, finished, item_of, start
+from loopback import PATIENCE, Body, Loopback, Play, said, status, until
 from scripted_judges import Listener
 
-from judgebench.errors import RunLocked
+from judgebench.errors import RunLocked, SetupError
+from judgebench.records import Status
 from judgebench.runner import run
 from judgebench.runner.bench import load_bench
 from judgebench.store.folder import RunFolder
@@ -91,3 +92,33 @@ def test_a_second_process_is_turned_away(tmp_path: Path) -> None:
         process.communicate()
     with RunFolder(run).locked():
         assert RunFolder(run).manifest()["state"] == "running"
+
+
+def test_an_answer_that_is_always_refused_does_not_stop_a_resume(tmp_path: Path) -> None:
+    refused = status(400, "Unsupported value: 'temperature' does not support 0 with this model")
+
+    def play(body: Body, count: int) -> Play:
+        return refused if "reply number 7." in str(body["messages"]) else said(REPLY)
+
+    with Loopback(play) as server:
+        bench, folder = bench_file(tmp_path, server.base_url), tmp_path / "run"
+        for _ in range(3):
+            judge(bench, folder)
+            assert RunFolder(folder).manifest()["state"] == "finished"
+        found = {v.item_id: v.status for v in RunFolder(folder).verdicts("remote")}
+    assert Counter(found.values()) == {Status.OK: ANSWERS - 1, Status.FAILED: 1}
+    assert found["i7"] is Status.FAILED
+
+
+def test_what_hits_every_answer_stops_a_resume_early(tmp_path: Path) -> None:
+    with Loopback([said(REPLY)]) as server:
+        bench, folder = bench_file(tmp_path, server.base_url), tmp_path / "run"
+        judge(bench, folder)
+        path = folder / "verdicts-remote.jsonl"
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:10]))
+        server.script = [status(400, "`temperature` is deprecated for this model.")]
+        del server.bodies[:]
+        with pytest.raises(SetupError, match="does not take a parameter of the request; set `dec"):
+            judge(bench, folder)
+        assert len(server.bodies) <= IN_FLIGHT + 1
+    assert len(finished(folder)) == 10

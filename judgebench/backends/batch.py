@@ -33,7 +33,8 @@ from judgebench.backends.batch_api import (
     Sent,
     Single,
 )
-from judgebench.backends.chat import TransientError, UnreachableError
+from judgebench.backends.calls import FEW_WORDS
+from judgebench.backends.chat import RefusedParameterError, TransientError, UnreachableError
 from judgebench.backends.contract import Backend, Reply, Request, wind_down
 from judgebench.backends.hosts import host_of, hosts_at
 from judgebench.backends.secrets import Secrets
@@ -246,8 +247,16 @@ class Batched:
                 replied = replied or reply.finish in ("stop", "length")
                 yield reply
         self._note([batch for batch in self._batches if batch not in batches])
-        if self._fault and not replied:
+        if self._fault and not replied and not self._takes_others(self._fault):
             raise self._fault
+
+    def _takes_others(self, fault: SetupError) -> bool:
+        """Whether what was refused is about those requests alone: the endpoint replies to a few
+        words that are asked in the same way."""
+        if not isinstance(fault, RefusedParameterError):
+            return False
+        probe = [replace(self._refused, messages=FEW_WORDS)]
+        return any(reply.finish != "failed" for reply in self._backend.complete(probe))
 
     def _results(self, api: Api, batch: Batch) -> Mapping[str, Result]:
         """What came of the requests of a batch, once it has ended."""
@@ -274,6 +283,7 @@ class Batched:
                 raise TransientError(body.decode())
             return self._single.read_back(request, status, body)
         except (TransientError, SetupError) as error:
-            self._fault = error if isinstance(error, SetupError) else self._fault
+            if isinstance(error, SetupError):
+                self._fault, self._refused = error, request
             said = self._secrets.scrubbed(str(error))
             return Reply(request.key, "", "failed", Usage(1), error=said)

@@ -28,7 +28,7 @@ from judgebench.backends.chat import (
     TransientError,
     UnreachableError,
 )
-from judgebench.backends.contract import Reply, Request
+from judgebench.backends.contract import Message, Reply, Request
 from judgebench.backends.pace import Pace, clock
 from judgebench.backends.secrets import Secrets
 from judgebench.backends.settings import BackendSettings
@@ -139,6 +139,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 Attempt = Callable[[Request], Awaitable[Completion]]
 Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
 
+FEW_WORDS = (Message("user", "Reply with a short example."),)
 _JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
 _LONGEST_SLEEP_S = 1.0
 _NEWS_TOGETHER_S = 0.02
@@ -159,6 +160,7 @@ class Calls:
         self._hungry = False  # whether the loop has looked at `_ready` and found nothing
         self._in_flight = 0
         self._replied = False
+        self._probe: asyncio.Future[Completion] | None = None
         self._winding_down = False
         self._error: BaseException | None = None  # what ends the stream, once it is wound down
         self._tasks: set[asyncio.Task[None]] = set()
@@ -369,11 +371,27 @@ class Calls:
         try:
             done = await self._attempt(request)
         except RefusedParameterError as error:
-            if not self._replied:
+            if not (self._replied or await self._takes_others(request)):
                 raise
             return Completion("", "failed", error=error.said)
         self._replied = self._replied or done.finish in ("stop", "length")
         return done
+
+    async def _takes_others(self, request: Request) -> bool:
+        """Whether the endpoint replies to a few words that are asked in the same way; all requests
+        that it refuses meanwhile wait for the one reply. Raises TransientError."""
+        if self._probe is None:
+            probe = replace(request, messages=FEW_WORDS)
+            self._probe = asyncio.ensure_future(self._attempt(probe))
+        try:
+            done = await asyncio.shield(self._probe)
+        except TransientError:
+            self._probe = None
+            raise
+        except SetupError:
+            return False
+        self._replied = self._replied or done.finish in ("stop", "length")
+        return self._replied
 
     async def _try(self, call: Call) -> Completion:
         call.tries += 1

@@ -65,7 +65,8 @@ class RateLimitedError(TransientError):
 
 
 class RefusedParameterError(SetupError):
-    """The endpoint does not take a parameter that all requests have. `said`: its own words."""
+    """The endpoint does not take a parameter that all requests have, if what it said of this one is
+    true of others. `said`: its own words."""
 
     def __init__(self, message: str, said: str) -> None:
         super().__init__(f"{message}; {said}")
@@ -347,7 +348,7 @@ def failure(
     Raises TransientError where another try may help (RateLimitedError for a 429, or a 503 or 529
     that says when to come again), and SetupError (which names `about`: the
     URL, model and key variable) where no request can succeed: RefusedParameterError where the
-    message names a parameter.
+    message names a parameter, or the way in which JSON is asked for.
     """
     said = f"HTTP {status}: {message}"
     if status in _ABOUT_THE_REQUEST and _TOO_LONG.search(message):
@@ -366,9 +367,10 @@ def failure(
         raise SetupError(f"{_WRONG.get(status, wrong)}: {about}; {said}")
     pattern = _NO_LANE.get(lane)
     if pattern and pattern.search(message) and not _OWN_FAULT.search(message):
-        raise SetupError(
+        raise RefusedParameterError(
             f"the endpoint refuses the way in which JSON is asked for ({lane}); set "
-            f"`structured` to json_schema, tool, json_object or none: {about}; {said}"
+            f"`structured` to json_schema, tool, json_object or none: {about}",
+            said,
         )
     if status != 413 and (line := fixed_by(message)):
         raise RefusedParameterError(

@@ -136,7 +136,7 @@ class LiteLLM:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        connector = aiohttp.TCPConnector(limit=self._settings.concurrency)
+        connector = aiohttp.TCPConnector(limit=self._settings.concurrency, force_close=True)
         trace = aiohttp.TraceConfig()
         trace.on_request_start.append(self._note)
         async with aiohttp.ClientSession(connector=connector, trace_configs=[trace]) as session:
@@ -265,9 +265,11 @@ def lacks_keys(model: str) -> list[str]:
 
 
 def _litellm() -> Any:
-    """litellm, kept from fetching its lists of prices and headers, and from printing."""
+    """litellm, kept from fetching its lists of prices and headers, from printing, and from using a
+    connection again, on which a late second response would be taken for another request's."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
+    os.environ.setdefault("AIOHTTP_KEEPALIVE_TIMEOUT", "0")  # of sessions that litellm opens itself
     try:
         import litellm
     except ImportError:

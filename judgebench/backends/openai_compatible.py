@@ -6,7 +6,9 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
+from uuid import uuid4
 
 import aiohttp
 
@@ -60,6 +62,8 @@ class OpenAICompatible:
         self._url = f"{self._base_url}/chat/completions"
         self._schemas: dict[int, tuple[Mapping[str, Any], bytes]] = {}  # by identity: with its JSON
         self._transport = Transport(settings, waits, f"{model} at {self._base_url}")
+        self._marks, self._mark = count(), uuid4().hex
+        self._marked: bool | None = None  # whether replies repeat their request's id; None: unknown
 
     def describe(self) -> Mapping[str, Any]:
         return {
@@ -87,16 +91,16 @@ class OpenAICompatible:
     def posted(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Sequence[Reply]:
         """What the server says to each path and body, as JSON in the reply's text."""
 
-        async def attempt(session: aiohttp.ClientSession, request: Request) -> Completion:
+        async def attempt(sessions: _Sessions, request: Request) -> Completion:
             path, body = calls[int(request.key)]
-            found = await self._post(session, f"{self._base_url}{path}", _json(body))
+            found = await self._post(sessions, f"{self._base_url}{path}", _json(body))
             said = self._sound(*found)
             return said if isinstance(said, Completion) else Completion(json.dumps(said), "stop")
 
         @asynccontextmanager
         async def opened() -> AsyncIterator[Attempt]:
-            async with self._session() as session:
-                yield partial(attempt, session)
+            async with self._session(once=True) as once, self._session(once=False) as shared:
+                yield partial(attempt, _Sessions(once, shared))
 
         asked = [
             Request(str(i), (Message("user", json.dumps(body)),), max_tokens=1)
@@ -107,28 +111,32 @@ class OpenAICompatible:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        async with self._session() as session:
-            yield partial(self._attempt, session)
+        async with self._session(once=True) as once, self._session(once=False) as shared:
+            yield partial(self._attempt, _Sessions(once, shared))
 
-    def _session(self) -> aiohttp.ClientSession:
+    def _session(self, *, once: bool) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._settings.concurrency),
+            connector=aiohttp.TCPConnector(limit=self._settings.concurrency, force_close=once),
             timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
             headers={"Content-Type": "application/json", **self._authorization()},
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=proxy_of(self._base_url),
         )
 
-    async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Completion:
-        status, raw, after = await self._post(session, self._url, self._encoded(request))
+    async def _attempt(self, sessions: _Sessions, request: Request) -> Completion:
+        status, raw, after = await self._post(sessions, self._url, self._encoded(request))
         return self._read(status, raw, request.labels_asked, after)
 
     async def _post(
-        self, session: aiohttp.ClientSession, url: str, data: bytes
+        self, sessions: _Sessions, url: str, data: bytes
     ) -> tuple[int, bytes, float | None]:
         """Status, body and the seconds that the server asks for. Raises TransientError."""
+        mark, alone = f"{self._mark}-{next(self._marks):08d}", not self._marked
+        session, headers = sessions.once if alone else sessions.shared, {_MARK: mark}
         try:
-            async with session.post(url, data=data, allow_redirects=False) as response:
+            async with session.post(
+                url, data=data, headers=headers, allow_redirects=False
+            ) as response:
                 raw = await _whole(response)
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
@@ -138,6 +146,12 @@ class OpenAICompatible:
             # Its repr may hold the headers that were sent, and so the key.
             name = type(error).__name__
             raise TransientError(f"the connection broke: {name}: {error}") from None
+        repeated = mark.encode() in raw or mark in response.headers.get(_MARK, "")
+        if not (alone or repeated):
+            self._marked = False
+            raise TransientError(f"a response over a shared connection lacks its request's {_MARK}")
+        if self._marked is None and repeated:
+            self._marked = True
         return response.status, raw, retry_after(response.headers.get("Retry-After"))
 
     def written(self, request: Request) -> Sent:
@@ -196,6 +210,14 @@ class OpenAICompatible:
         return f"{self._base_url}, model {self._model}, {sent}{hint}"
 
 
+class _Sessions(NamedTuple):
+    """Of connections that serve one request each, and of those that are used again."""
+
+    once: aiohttp.ClientSession
+    shared: aiohttp.ClientSession
+
+
+_MARK = "X-Request-Id"
 _MOST_SCHEMAS = 64
 _LONGEST_BODY = 8 * 2**20  # bytes, unpacked; a whole reply with its usage has a few thousand
 

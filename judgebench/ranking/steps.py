@@ -152,9 +152,12 @@ def _reopen(folder: RunFolder, progress: Progress) -> None:
     """Note that the ranking goes on, and say what of its files is damaged."""
     inside = f"{folder.path / PROXY}"
     with suppress(SetupError):  # of a damaged run.json, which the judges' run tells of
-        for problem in (p for p in folder.damage() if p.file.startswith(inside)):
-            progress.say(f"{problem}; what it lacks is made again")
+        found = [p for p in folder.damage() if p.file.startswith(inside)]
         folder.reopen(PROXY)
+        for problem in found:
+            said = f"{problem}; what it lacks is made again"
+            progress.say(said)
+            folder.note_changes({problem.file.removeprefix(f"{folder.path}/"): f"{said}."})
 
 
 # --- arguments -----------------------------------------------------------------------------------

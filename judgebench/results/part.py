@@ -138,7 +138,7 @@ class Part:
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
     """The part of a study with these `gaps`: under each table, first among the caveats and on the
-    screen, and in a column `incomplete` of the CSV file."""
+    screen, and in a column `caveat` of the CSV file."""
     if not gaps:
         return part
 
@@ -149,7 +149,7 @@ def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
         return tuple(replace(block, tables=told(block.tables)) for block in blocks)
 
     said = " ".join(gaps)
-    rows = (replace(row, keys={**row.keys, "incomplete": said}) for row in part.results)
+    rows = (replace(row, keys={**row.keys, "caveat": said}) for row in part.results)
     return replace(
         part,
         results=Results(tuple(rows)),

@@ -18,19 +18,20 @@ from judgebench.errors import SetupError
 from judgebench.files import to_line
 from judgebench.judges.control import ControlJudge
 from judgebench.judges.judge import Judge, Task
-from judgebench.progress import Progress
+from judgebench.progress import NoProgress, Progress
 from judgebench.records import Status, Verdict
 from judgebench.runner.budget import Budget
 from judgebench.runner.bundles import Bundles, Rows
 from judgebench.runner.stop import StopSign
 from judgebench.store.folder import RunFolder, Shard
-from judgebench.store.verdict_file import Head, VerdictWriter, read_heads, verdict_line
+from judgebench.store.verdict_file import Head, VerdictWriter, plain_verdict, read_heads, signed
 from judgebench.study.answers import IndexedAnswers, keys_of
 from judgebench.study.model_names import replaced
 
 _NONE = -1
 _CODE = {status: code for code, status in enumerate(Status)}
 _FAILED = _CODE[Status.FAILED]
+_SILENT = NoProgress()
 
 
 class Ledger:
@@ -52,11 +53,14 @@ class Ledger:
         """Note what was written before; how many are of other settings or other answers."""
         return sum(not self.note(verdict) for verdict in verdicts)
 
-    def note_files(self, paths: Sequence[Path]) -> int:
-        """As `note_all`, of whole files, of which no more is read than is needed."""
+    def note_files(self, paths: Sequence[Path], progress: Progress = _SILENT) -> int:
+        """As `note_all`, of whole files, of which no more is read than is needed. Damaged lines are
+        reported and passed over."""
         other = 0
         for head in read_heads(paths):
-            if (row := self._row(head)) < 0:
+            if isinstance(head, SetupError):
+                progress.say(f"{head}; what it judged is asked again")
+            elif (row := self._row(head)) < 0:
                 other += 1
             else:
                 unread = head.verdict() if head.status is Status.UNPARSED else None
@@ -184,7 +188,7 @@ def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
         if writer.torn_bytes:
             work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
         ledger = Ledger(answers, judge.signature, parse_retries)
-        other = ledger.note_files(work.folder.verdict_files(judge.name))
+        other = ledger.note_files(work.folder.verdict_files(judge.name), work.progress)
         if other:
             work.progress.say(
                 f"{judge.name}: {other:,} verdicts of other settings, or on other answers, are "
@@ -220,7 +224,8 @@ def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -
             if work.stop.wanted:
                 return
             kinds, which = np.unique(codes[begin : begin + _LINES], axis=0, return_inverse=True)
-            ends = [verdict_line(control.verdict("", "", kind)) for kind in kinds]
+            nameless = (plain_verdict(control.verdict("", "", kind)) for kind in kinds)
+            ends = [to_line(value).encode() for value in nameless]
             lines = [_named(ends[k], key) for k, key in zip(which.tolist(), keys, strict=False)]
             writer.write_lines(b"".join(lines), len(lines))
 
@@ -233,7 +238,7 @@ def _named(line: bytes, key: tuple[str, str]) -> bytes:
     """The line of a verdict on no answer as that of one on this answer: what it says, and how, was
     made once for all that say the same."""
     begin = to_line(dict(zip(("item_id", "content_hash"), key, strict=True))).encode()
-    return begin[:-2] + b"," + line[len(_NAMELESS) :]
+    return signed(begin[:-2] + b"," + line[len(_NAMELESS) :])
 
 
 def ask(

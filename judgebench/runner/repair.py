@@ -4,6 +4,7 @@ it is said."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from judgebench.errors import SetupError
@@ -12,7 +13,7 @@ from judgebench.progress import Progress
 from judgebench.runner.bench import Bench
 from judgebench.store.folder import RunFolder
 from judgebench.store.latest_verdicts import FiledVerdicts, LinesByFile
-from judgebench.store.verdict_file import disk_errors, lines_without_json, set_aside
+from judgebench.store.verdict_file import check_lines, disk_errors, set_aside
 from judgebench.study.answers import IndexedAnswers
 
 
@@ -25,10 +26,7 @@ class Noted(NamedTuple):
 
 
 def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Noted:
-    """Say what is damaged and note that the run goes on.
-
-    That verdicts stood in a damaged file stays in the manifest under `changed`, by file.
-    """
+    """Say what is damaged, which stays in the manifest, and note that the run goes on."""
     try:
         found = folder.damage()
     except SetupError as error:
@@ -36,26 +34,22 @@ def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Noted:
         (folder.path / "run.json").unlink()
     before = folder.reopen()
     asked = {f"verdicts-{judge.name}.jsonl" for judge in _asked(bench)}
-    changed, damaged = dict(before.get("changed", {})), set[str]()
+    changed = dict[str, str]()
     for problem in found:
         path = folder.path / problem.file.removeprefix(f"{folder.path}/")
-        damaged.add(path.name)
-        if path.name not in asked:
-            progress.say(f"{problem}; it is made anew")
-            continue
-        progress.say(f"{problem}; what it lacks is asked for again")
-        if path.is_file() and path.stat().st_size:
-            changed[path.name] = (
-                f"{path.name} was not as the run had left it ({problem.message}). The verdicts in "
-                "it count as they stood."
-            )
-        else:
-            changed.pop(path.name, None)
-    if changed != before.get("changed", {}):
-        folder.write_manifest({**folder.manifest(), "changed": changed})
-    if "run.json" in damaged:  # what it says of the others cannot be trusted
+        does, did = "it is made anew", "It was made anew."
+        if path.name in asked:
+            does, did = "what it lacks is asked for again", "What it lacked was asked for again."
+            if path.is_file() and path.stat().st_size:
+                did = "The verdicts in it count as they stood."
+        progress.say(f"{problem}; {does}")
+        changed[path.name] = (
+            f"{path.name} was not as the run had left it ({problem.message}). {did}"
+        )
+    folder.note_changes(changed)
+    if "run.json" in changed:  # what it says of the others cannot be trusted
         return Noted(set(), killed=False)
-    return Noted(set(before.get("files", {})) - damaged, before.get("state") == "running")
+    return Noted(before.get("files", {}).keys() - changed, before.get("state") == "running")
 
 
 def set_lines_aside(
@@ -66,8 +60,8 @@ def set_lines_aside(
     noted: Noted,
 ) -> None:
     """Take damaged lines out of the files of the judges that are asked, and remove those of control
-    judges, which are soon made anew; unless the file is known to be sound. Only for who holds the
-    folder alone."""
+    judges, which are soon made anew; unless the file is known to be sound. What was found stays in
+    the manifest. Only for who holds the folder alone."""
     for control in bench.controls:
         path = folder.verdict_path(control.name)
         if path.name not in noted.sound:
@@ -76,15 +70,30 @@ def set_lines_aside(
     for judge in _asked(bench):
         lines: LinesByFile = {}
         files = [path for path in folder.verdict_files(judge.name) if path.name not in noted.sound]
-        if noted.killed:  # what a power cut leaves is no JSON, and a million lines take seconds
-            lines = {path: found for path in files if (found := lines_without_json(path))}
+        if noted.killed:  # nothing says what the file held; its lines do, and quickly
+            checked = {path: check_lines(path) for path in files}
+            lines = {path: found.damaged for path, found in checked.items() if found.damaged}
+            for path, found in checked.items():
+                _note_unsigned(path, found.unsigned, folder, progress)
         else:
             FiledVerdicts(files, judge.signature, answers, bench.rubric.metrics, lines)
         for path, numbers in lines.items():
             set_aside(path, numbers)
             n = f"{len(numbers):,} damaged {'line is' if len(numbers) == 1 else 'lines are'}"
             to = f"{path.name}.damaged"
-            progress.say(f"{path.name}: {n} now in {to}; what it judged is asked again")
+            said = f"{path.name}: {n} now in {to}; what it judged is asked again"
+            progress.say(said)
+            folder.note_changes({path.name: f"{said}."}, beside=True)
+
+
+def _note_unsigned(path: Path, n: int, folder: RunFolder, progress: Progress) -> None:
+    if n:
+        lines = f"{n:,} {'line' if n == 1 else 'lines'}"
+        said = (
+            f"{path.name}: {lines} of an older version hold no digest; damage does not show there"
+        )
+        progress.say(said)
+        folder.note_changes({path.name: f"{said}."}, beside=True)
 
 
 def _asked(bench: Bench) -> Iterator[Judge]:

@@ -41,7 +41,7 @@ from judgebench.runner.judging import (
     write_controls,
 )
 from judgebench.runner.manifest import manifest_of, now
-from judgebench.runner.repair import note_damage, set_lines_aside
+from judgebench.runner.repair import Noted, note_damage, set_lines_aside
 from judgebench.runner.stop import Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.latest_verdicts import FiledVerdicts
@@ -316,6 +316,7 @@ def _finish_shards(
     try:
         with folder.locked():
             _merge_parts(folder)
+            set_lines_aside(bench, answers, folder, progress, Noted(set(), killed=True))
             judged = {j: Bundles(j, answers, parents=bench.parents) for j in bench.judges}
             left = {j.name: _untouched(j, bundles, folder) for j, bundles in judged.items()}
             if any(left.values()):

@@ -57,9 +57,10 @@ _DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)
 _NEEDED = {"run.json", "rubric.json", BESIDE}
 _AGAIN = "run `judgebench run BENCH` (or `stress`, `rank run`) again in the same run folder"
 UNCHECKED = (
-    "an older version wrote this run and did not note what its files hold, so that damage does not "
-    f"show; to have it noted, {_AGAIN}"
+    "An older version wrote this run and did not note what its files hold, so that damage does not "
+    f"show; to have it noted, {_AGAIN}."
 )
+_WITH_SEAL = {"files", "hosts"}  # which no version wrote that wrote no seal
 _MOST_IN_MEMORY = 4 << 20  # bytes of answers
 _TRIES = 20
 
@@ -192,6 +193,18 @@ class RunFolder:
         if found and (new := {*hosts}.difference(known)):
             self.write_manifest({**found, "hosts": sorted({*known, *new})})
 
+    def note_changes(self, changes: Mapping[str, str], *, beside: bool = False) -> None:
+        """Add sentences, by file, to what run.json says was found changed and was repaired; in
+        place of what it says of the file, or `beside` it. Raises DiskFailed."""
+        if not changes:
+            return
+        found = self.manifest()
+        known = dict(found.get("changed", {}))
+        for name, said in changes.items():
+            old = [known[name]] if beside and name in known else []
+            known[name] = " ".join(dict.fromkeys([*old, said]))
+        self.write_manifest({**found, "changed": known})
+
     def reopen(self, inside: str = "") -> dict[str, Any]:
         """Note, before files are changed that are `inside` such a path, that the run goes on; the
         manifest as it was."""
@@ -210,7 +223,9 @@ class RunFolder:
         if not manifest:
             return []
         whole = is_sealed(path.read_bytes())
-        if whole is False or (whole is None and "files" in manifest):
+        if whole is None and not manifest.keys().isdisjoint(_WITH_SEAL):
+            return [Problem("has lost its seal", str(path))]
+        if whole is False:
             return [Problem("was changed after the run", str(path))]
         others = self._of_judges(manifest) if manifest.get("state") != "running" else []
         known = manifest.get("files")

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import read_object, whole_lines
+from judgebench.files import whole_lines
 from judgebench.records import TRAINED_ON, Status, Usage, Verdict, add_known
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray
-from judgebench.store.verdict_file import verdict_of
+from judgebench.store.verdict_file import read_verdict
 from judgebench.study.answers import IndexedAnswers
 from judgebench.study.truth import Labels
 from judgebench.study.verdicts import no_probabilities, shares, weighed
@@ -77,7 +77,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         for file, path in enumerate(paths):
             for number, offset, line in whole_lines(path):
                 try:
-                    verdict = verdict_of(read_object(line, path, number), path, number)
+                    verdict = read_verdict(line, path, number)
                     if verdict.signature == signature:
                         if left_out is not None:
                             _check_labels(verdict, metrics)
@@ -216,7 +216,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
         path = self._paths[self._file_of[row]]
         with path.open("rb") as file:
             file.seek(self._offsets[row])
-            return verdict_of(read_object(file.readline(), path), path)
+            return read_verdict(file.readline(), path)
 
     def __contains__(self, item_id: object) -> bool:
         row = self._answers.row(item_id) if isinstance(item_id, str) else -1

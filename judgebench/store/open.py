@@ -17,7 +17,7 @@ from judgebench.judges.as_judge import (
 )
 from judgebench.records import Answer
 from judgebench.stats.resample import DEFAULT_RESAMPLING, Resampling
-from judgebench.store.folder import RunFolder
+from judgebench.store.folder import UNCHECKED, RunFolder
 from judgebench.study.answers import indexed
 from judgebench.study.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
 from judgebench.study.truth import TruthConfig
@@ -33,7 +33,8 @@ def open_run(
     """The study that a run folder holds. The annotators `as_judges` stand among the judges and have
     no part in the truth.
 
-    What it lacks, because files are damaged or because the run is unfinished, are its `gaps`.
+    What it lacks, because files are damaged or because the run is unfinished, and what of it was
+    repaired, are its `gaps`.
     Raises SetupError where the folder holds no run or is damaged, or has no such annotators.
     """
     manifest = folder.manifest()
@@ -53,13 +54,14 @@ def open_run(
     _check_names(people, judges)
     others = truth_of_others(truth, people, labels)
     study = study_of(rubric, answers, labels, others, resampling)
-    changed = manifest.get("changed", {}).values()
     lacking = (f"{said}." for said in lacking_labels(humans))
-    notes = (*lacking, *_weak_models(judges), *changed, *manifest.get("notes", ()), *study.notes)
+    notes = (*lacking, *_weak_models(judges), *manifest.get("notes", ()), *study.notes)
+    unchecked = () if "files" in manifest else (UNCHECKED,)
     return replace(
         study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
         run=_run_in_words(manifest), damage=tuple(_lacking(folder)),
         unfinished=tuple(_unfinished(manifest, judges, study)),
+        changed=(*manifest.get("changed", {}).values(), *unchecked),
     )  # fmt: skip
 
 

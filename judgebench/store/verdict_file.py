@@ -2,6 +2,9 @@
 
 `verdicts-NAME.jsonl` is a judge's own file. While several processes share its work, each writes a
 part beside it, `verdicts-NAME+PART.jsonl`; `merge_parts` brings them home.
+
+A line ends with `crc`, the CRC-32 of the bytes before that key, which no change of a few bits
+leaves right. Lines of older versions have none.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from judgebench.errors import DiskFailed, Problem, SetupError
-from judgebench.files import drop_torn_line, read_lines, read_object, to_line, whole_lines
+from judgebench.files import drop_torn_line, read_object, to_line, whole_lines
 from judgebench.records import Lookup, Showing, Status, Usage, Verdict
 
 # What a power cut may take: at most so many verdicts, and none older than so many seconds.
@@ -75,8 +79,8 @@ def merge_parts(folder: Path, judge: str) -> None:
 def read_verdicts(paths: Sequence[Path]) -> Iterator[Verdict]:
     """Every verdict of these files, in the order written. Raises SetupError for a damaged line."""
     for path in paths:
-        for number, value in read_lines(path):
-            yield verdict_of(value, path, number)
+        for number, _, line in whole_lines(path):
+            yield read_verdict(line, path, number)
 
 
 class Head(NamedTuple):
@@ -93,37 +97,55 @@ class Head(NamedTuple):
 
     def verdict(self) -> Verdict:
         """The whole line. Raises SetupError where it is damaged."""
-        return verdict_of(read_object(self.line, self.path, self.number), self.path, self.number)
+        return read_verdict(self.line, self.path, self.number)
 
 
-# How `VerdictWriter` begins a line; one that holds escapes, or that others wrote, is read whole.
+# How `VerdictWriter` begins a line; one that holds escapes is read whole.
 _HEAD = re.compile(
     rb'\{"item_id":"([^"\\]*)","content_hash":"([^"\\]*)","judge":"[^"\\]*",'
     rb'"signature":"([^"\\]*)","status":"(ok|unparsed|refused|failed|skipped)",'
-    rb'(?:"model":"([^"\\]*)",?)?.*\}\r?\n'
+    rb'(?:"model":"([^"\\]*)")?'
 )
 
 
-def read_heads(paths: Sequence[Path]) -> Iterator[Head]:
-    """The head of every line of these files, in the order written: a million in seconds.
-
-    Raises SetupError for a line that is damaged before its end.
-    """
+def read_heads(paths: Sequence[Path]) -> Iterator[Head | SetupError]:
+    """The head of every line of these files, in the order written, or what is wrong with the line:
+    a million in seconds."""
     for path in paths:
         for number, _, line in whole_lines(path):
-            found = _HEAD.fullmatch(line)
-            try:
-                texts = [text.decode() for text in found.groups(b"")] if found else []
-            except UnicodeDecodeError:
-                texts = []
-            if texts:
-                item_id, hashed, signature, status, model = texts
+            found = _HEAD.match(line) if _is_sound(line) else None
+            if found:
+                item_id, hashed, signature, status, model = map(bytes.decode, found.groups(b""))
                 yield Head(item_id, hashed, signature, Status(status), line, path, number, model)
-            else:
-                v = verdict_of(read_object(line, path, number), path, number)
-                yield Head(
-                    v.item_id, v.content_hash, v.signature, v.status, line, path, number, v.model
-                )
+                continue
+            try:
+                v = read_verdict(line, path, number)
+            except SetupError as error:
+                yield error
+                continue
+            yield Head(
+                v.item_id, v.content_hash, v.signature, v.status, line, path, number, v.model
+            )
+
+
+def read_verdict(line: bytes, path: Path, number: int | None = None) -> Verdict:
+    """The verdict on a line. Raises SetupError where it holds none, or is not as it was written."""
+    value = read_object(line, path, number)
+    if "crc" in value and not _is_sound(line):
+        raise SetupError(Problem("was changed after it was written", str(path), number))
+    value.pop("crc", None)
+    return verdict_of(value, path, number)
+
+
+def signed(line: bytes) -> bytes:
+    """A line that holds an object, with the digest of its bytes as the last key."""
+    return b'%b,"crc":"%08x"}\n' % (line[:-2], crc32(line[:-2]))
+
+
+def _is_sound(line: bytes) -> bool:
+    """Whether a line ends with its digest."""
+    rest = line.rstrip(b"\r\n")
+    return rest[-18:] == b',"crc":"%08x"}' % crc32(rest[:-18])
 
 
 def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> Verdict:
@@ -143,15 +165,25 @@ def verdict_of(value: dict[str, Any], path: Path, number: int | None = None) -> 
         raise SetupError(Problem(f"is no verdict: {error}", str(path), number)) from None
 
 
-def lines_without_json(path: Path) -> set[int]:
-    """The numbers of the whole lines that hold no JSON object."""
-    found = set()
+class Checked(NamedTuple):
+    """The numbers of the lines of a file that are damaged, and how many of the others have no
+    digest, so that damage to what they say does not show."""
+
+    damaged: Collection[int]
+    unsigned: int
+
+
+def check_lines(path: Path) -> Checked:
+    """Look at every whole line of a file of verdicts: a million in seconds."""
+    damaged, unsigned = set(), 0
     for number, _, line in whole_lines(path):
-        try:
-            read_object(line, path, number)
-        except SetupError:
-            found.add(number)
-    return found
+        if not _is_sound(line):
+            try:
+                read_verdict(line, path, number)
+                unsigned += 1
+            except SetupError:
+                damaged.add(number)
+    return Checked(damaged, unsigned)
 
 
 def set_aside(path: Path, lines: Collection[int]) -> None:
@@ -182,7 +214,7 @@ class VerdictTail:
         for path in verdict_files(self._folder, self._judge):
             for _, offset, line in whole_lines(path, self._read.get(path, 0)):
                 self._read[path] = offset + len(line)
-                yield verdict_of(read_object(line, path), path)
+                yield read_verdict(line, path)
 
 
 class VerdictWriter:
@@ -318,7 +350,7 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 def verdict_line(verdict: Verdict) -> bytes:
     """The verdict as a line of its file."""
-    return to_line(plain_verdict(verdict)).encode("utf-8")
+    return signed(to_line(plain_verdict(verdict)).encode("utf-8"))
 
 
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:

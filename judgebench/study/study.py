@@ -214,7 +214,7 @@ class Study:
     every report repeats. `run` says when the judges ran and with what; it is empty without a run
     folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
     itself. `damage` and `unfinished` are sentences on what that folder lacks, because files of it
-    are damaged or because its run has not ended.
+    are damaged or because its run has not ended; `changed` on what was repaired or is not known.
     """
 
     rubric: Rubric
@@ -230,6 +230,7 @@ class Study:
     beside: Mapping[str, Any] = field(default_factory=dict)
     damage: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         people = {a for humans in self.humans.values() for a in humans.ratings.annotators}
@@ -242,8 +243,8 @@ class Study:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What the run folder lacks: every table repeats it."""
-        return (*self.damage, *self.unfinished)
+        """What the run folder lacks, and what of it was repaired: every table repeats it."""
+        return (*self.damage, *self.unfinished, *self.changed)
 
     @property
     def clusters(self) -> Clusters:

@@ -27,7 +27,7 @@ from judgebench.records import Verdict, content_hash
 from judgebench.runner.bench import Bench, open_judge
 from judgebench.runner.judging import Ledger, Work, ask
 from judgebench.runner.stop import Interrupted
-from judgebench.store.verdict_file import VerdictWriter, read_verdicts
+from judgebench.store.verdict_file import VerdictWriter, check_lines, read_verdicts, set_aside
 from judgebench.study.answers import indexed
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.examples import language_model
@@ -205,6 +205,9 @@ class Rounds:
         answers = indexed(judged.answers)
         path = folder / f"verdicts-{judged.hash}.jsonl"
         asked = _Named(self._learner, f"{self._home.name}: rounds", key, folder)
+        if path.is_file() and (damaged := check_lines(path).damaged):
+            set_aside(path, damaged)
+            work.progress.say(f"{path}: {len(damaged)} damaged lines are judged again")
         with work.writers.add(VerdictWriter(path)) as writer:
             ledger = Ledger(answers, key)
             ledger.note_files([path])

@@ -392,7 +392,7 @@ def test_refused_response_format_names_the_setting(opener: Opener) -> None:
         pytest.raises(SetupError, match="structured"),
     ):
         only(opener(server), ask(schema=SCHEMA))
-    assert len(server.bodies) == 1
+    assert len(server.bodies) == 2  # one asks whether it is the answer that is refused
 
 
 @pytest.mark.parametrize(
@@ -485,7 +485,7 @@ def test_a_refused_parameter_ends_the_run_with_the_line_that_fixes_it(
     told = str(caught.value)
     assert "the endpoint does not take a parameter of the request; set " + line in told
     assert message[:40] in told
-    assert len(server.bodies) <= 4
+    assert len(server.bodies) <= 5  # one asks whether it is the answer that is refused
 
 
 ABOUT_THE_ANSWER = [
@@ -517,6 +517,22 @@ def test_who_has_replied_takes_the_parameters(opener: Opener) -> None:
         replies = list(opener(server, concurrency=1).complete(asked))
     assert [r.finish for r in replies] == ["stop", "failed", "stop"]
     assert message in replies[1].error
+
+
+@pytest.mark.parametrize("message", [m for m, _ in REFUSED_PARAMETERS] + ["bad response_format"])
+def test_a_request_that_is_refused_first_is_not_taken_for_all(opener: Opener, message: str) -> None:
+    """On a resume it may be the only one."""
+
+    def script(body: Any, count: int) -> Any:
+        return status(400, message) if "bad text" in str(body["messages"]) else said("good")
+
+    with Loopback(script) as server:
+        alone = only(opener(server), ask("bad text", schema=SCHEMA))
+        asked = [ask("bad text" if n < 3 else "good text", str(n), schema=SCHEMA) for n in range(9)]
+        replies = {r.key: r.finish for r in opener(server, concurrency=2).complete(asked)}
+    assert alone.finish == "failed"
+    assert message[:40] in alone.error
+    assert replies == {str(n): "failed" if n < 3 else "stop" for n in range(9)}
 
 
 def test_a_reply_is_bounded_under_the_name_that_the_endpoint_knows(opener: Opener) -> None:

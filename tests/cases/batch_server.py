@@ -51,6 +51,7 @@ class BatchServer(Loopback):
         self.created: dict[str, list[dict[str, Any]]] = {}
         self.failed_as_a_whole = ""
         self.results_at = ""
+        self.complaint = "on purpose"
         self.ready = True
         self.paid = Counter[str]()
         self.asked = Counter[str]()
@@ -156,7 +157,7 @@ class BatchServer(Loopback):
                 error = {"code": "batch_expired", "message": "This request was not made in time."}
                 lines.append(json.dumps({**head, "response": None, "error": error}))
             elif isinstance(fate, int) and kind == "err":
-                said = {"error": {"message": "on purpose", "type": "test"}}
+                said = {"error": {"message": self.complaint, "type": "test"}}
                 lines.append(json.dumps({**head, "response": {"status_code": fate, "body": said}}))
             elif fate == "garbled" and kind == "out":
                 lines.append(json.dumps(head)[:-9])
@@ -199,7 +200,7 @@ class BatchServer(Loopback):
             if fate == "ok":
                 results = [{"type": "succeeded", "message": message(self._reply(one["body"]))}]
             elif isinstance(fate, int):
-                error = {"type": ERRORS[fate], "message": "on purpose"}
+                error = {"type": ERRORS[fate], "message": self.complaint}
                 results = [{"type": "errored", "error": {"type": "error", "error": error}}]
             elif fate == "garbled":
                 lines.append(json.dumps({"custom_id": one["custom_id"]})[:-9])

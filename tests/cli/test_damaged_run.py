@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -261,15 +262,20 @@ def test_a_resumed_run_repairs_its_folder_and_says_so(
     heard = _run(runs / "bench of mine" / "bench.yaml", run)
     if (file, damage) != ("run.json", "deleted"):  # of which nothing is known then
         assert [line for line in heard if file in line]
-    again = jb.open_run(run)
-    assert not again.gaps
-    before, after = ({j.name: j for j in jb.open_run(r).judges} for r in (runs / "mine", run))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = jb.open_run(run)
+    assert not again.damage + again.unfinished
+    if (file, damage) != ("run.json", "deleted"):
+        assert [said for said in again.gaps if said.startswith(file)]
+    before, after = ({j.name: j for j in r.judges} for r in (jb.open_run(runs / "mine"), again))
     for name, judge in before.items():
         assert {k: v.labels for k, v in judge.verdicts.items()} == {
             k: v.labels for k, v in after[name].verdicts.items()
         }
 
 
+@pytest.mark.filterwarnings("ignore:verdicts-good")
 def test_verdicts_of_a_changed_file_count_and_every_report_says_so(damaged, runs: Path) -> None:  # type: ignore[no-untyped-def]
     run = damaged("verdicts-good.jsonl", "a line doubled")
     heard = _run(runs / "bench of mine" / "bench.yaml", run)
@@ -280,11 +286,37 @@ def test_verdicts_of_a_changed_file_count_and_every_report_says_so(damaged, runs
         "as they stood."
     )
     for _ in range(2):  # also after a further run, which finds nothing
-        assert note in jb.open_run(run).notes
+        assert note in jb.open_run(run).gaps
         _run(runs / "bench of mine" / "bench.yaml", run)
     (run / "verdicts-good.jsonl").unlink()
     _run(runs / "bench of mine" / "bench.yaml", run)
-    assert note not in jb.open_run(run).notes  # every verdict in it is new
+    (gap,) = jb.open_run(run).gaps  # every verdict in it is new
+    assert gap.endswith("What it lacked was asked for again.")
+
+
+def test_what_was_repaired_stands_under_every_table_and_in_json(damaged, runs: Path, call) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("verdicts-good.jsonl", "a byte changed")
+    _run(runs / "bench of mine" / "bench.yaml", run)
+    told = (
+        "verdicts-good.jsonl was not as the run had left it (was changed after the run; the run "
+        "wrote 12 verdicts, it holds 12). The verdicts in it count as they stood. "
+        "verdicts-good.jsonl: 1 damaged line is now in verdicts-good.jsonl.damaged; what it judged "
+        "is asked again."
+    )
+    for command in ["align", *(["decide"] if "decide" in WINGS else [])]:
+        for option in ([], ["--verbose"], ["--json"]):
+            with pytest.warns(UserWarning, match="1 damaged line"):
+                code, out, _ = call(command, run, *option)
+            assert code == 0
+            said = json.loads(out)["notes"] if option == ["--json"] else " ".join(out.split())
+            assert told in said, (command, option)
+    with pytest.warns(UserWarning, match="1 damaged line"):
+        study = jb.open_run(run)
+    for part in parts(analyse(study)):
+        tables = [*part.paper, *(t for b in (*part.blocks, *part.screen) for t in b.tables)]
+        assert [t.key for t in tables if told not in t.notes] == []
+        assert all(told in line for line in part_csv(part).splitlines()[1:])
+        assert told in to_markdown([part], "")
 
 
 def test_damaged_lines_are_put_aside(damaged, runs: Path) -> None:  # type: ignore[no-untyped-def]
@@ -301,7 +333,8 @@ def test_a_damaged_manifest_vouches_for_no_file(damaged, runs: Path) -> None:  #
     for name in ("good", "prior"):
         DAMAGES["a bad byte"](run / f"verdicts-{name}.jsonl", run)
     _run(runs / "bench of mine" / "bench.yaml", run)
-    assert [len(judge.verdicts) for judge in jb.open_run(run).judges] == [ITEMS] * 7
+    with pytest.warns(UserWarning, match=r"run\.json was not as the run had left it"):
+        assert [len(judge.verdicts) for judge in jb.open_run(run).judges] == [ITEMS] * 7
 
 
 def test_zeros_that_a_power_cut_left_are_put_aside(damaged, runs: Path) -> None:  # type: ignore[no-untyped-def]
@@ -313,8 +346,10 @@ def test_zeros_that_a_power_cut_left_are_put_aside(damaged, runs: Path) -> None:
     heard = _run(runs / "bench of mine" / "bench.yaml", run)
     told = "verdicts-good.jsonl: 1 damaged line is now in verdicts-good.jsonl.damaged"
     assert [line for line in heard if told in line]
-    assert not jb.open_run(run).gaps
-    assert len(jb.open_run(run).judges[3].verdicts) == ITEMS
+    with pytest.warns(UserWarning, match=told):
+        study = jb.open_run(run)
+    assert not study.damage
+    assert len(study.judges[3].verdicts) == ITEMS
 
 
 # --- unfinished, and older -----------------------------------------------------------------------
@@ -345,17 +380,29 @@ def test_damage_to_the_data_of_an_unfinished_run_is_refused(damaged, call) -> No
 def test_a_run_of_an_older_version_is_read_with_one_line(damaged, call) -> None:  # type: ignore[no-untyped-def]
     run = damaged("labels.jsonl", "lines swapped")
     manifest = RunFolder(run).manifest()
-    del manifest["files"]
+    del manifest["files"], manifest["hosts"]  # neither was written before the seal
     (run / "run.json").write_text(json.dumps(manifest, indent=2))
-    told = "an older version wrote this run and did not note what its files hold, so that damage"
-    with pytest.warns(UserWarning, match=f"run: {told} does not show; to have it noted, run ") as w:
-        assert not jb.open_run(run).gaps
-    assert "\n" not in str(w[0].message)
+    told = "An older version wrote this run and did not note what its files hold, so that damage"
+    with pytest.warns(UserWarning, match=f"{told} does not show; to have it noted, run ") as w:
+        (gap,) = jb.open_run(run).gaps
+    assert gap in [str(one.message) for one in w]
     DAMAGES["a bad byte"](run / "verdicts-good.jsonl", run)
     code, _, err = call("align", run)
     assert code == 2
     assert f"error: {run}/verdicts-good.jsonl:1: is not JSON" in err
     assert "; to repair it, run `judgebench run BENCH`" in err
+
+
+@pytest.mark.parametrize("lost", [["seal"], ["seal", "files"]])
+def test_a_manifest_that_lost_its_seal_is_damaged(damaged, call, lost: list[str]) -> None:  # type: ignore[no-untyped-def]
+    run = damaged("labels.jsonl", "lines swapped")
+    manifest = json.loads((run / "run.json").read_text())
+    for key in lost:
+        del manifest[key]
+    (run / "run.json").write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+    code, out, err = call("align", run)
+    assert (code, out) == (2, "")
+    assert "run.json: has lost its seal; to repair it, run" in err
 
 
 # --- endings -------------------------------------------------------------------------------------

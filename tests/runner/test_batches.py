@@ -76,9 +76,10 @@ def bench_file(folder: Path, backend: str, **settings: Any) -> Path:
 
 
 def lines(run: Path) -> dict[str, dict[str, Any]]:
-    """The last verdict on each item, without what differs: when."""
+    """The last verdict on each item, without what differs: when, and so the digest."""
     found = [value for _, value in read_lines(run / "verdicts-m.jsonl")]
-    return {v["item_id"]: {k: x for k, x in v.items() if k != "latency"} for v in found}
+    differs = {"latency", "crc"}
+    return {v["item_id"]: {k: x for k, x in v.items() if k not in differs} for v in found}
 
 
 def statuses(run: Path) -> dict[int, str]:
@@ -312,6 +313,19 @@ def test_what_one_request_meets_is_the_reason_of_its_verdict(plain: Any, tmp_pat
     found = lines(tmp_path / "run")
     assert "the endpoint refuses the key" in found["i2"]["reason"]
     assert [item for item, v in found.items() if v["status"] != "ok"] == ["i2"]
+
+
+def test_a_request_that_is_always_refused_does_not_stop_a_batch(plain: Any, tmp_path: Path) -> None:
+    def any_reply(body: Body) -> str:
+        return reply(body) if "reply number" in last_text(body) else "a short example"
+
+    with BatchServer(any_reply, lambda body, _: 400 if number(body) == 2 else "ok") as server:
+        server.complaint = "Unsupported value: 'temperature' does not support 0 with this model."
+        for _ in range(2):
+            jb.run(plain(server), tmp_path / "run", batch=True)
+    found = statuses(tmp_path / "run")
+    assert [n for n, status in found.items() if status != "ok"] == [2]
+    assert found[2] == "failed"
 
 
 def test_a_damaged_file_of_batches_is_an_error_that_names_it(plain: Any, tmp_path: Path) -> None:
