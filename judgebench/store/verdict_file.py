@@ -169,13 +169,13 @@ class Checked(NamedTuple):
     """The numbers of the lines of a file that are damaged, and how many of the others have no
     digest, so that damage to what they say does not show."""
 
-    damaged: Collection[int]
+    damaged: set[int]
     unsigned: int
 
 
 def check_lines(path: Path) -> Checked:
     """Look at every whole line of a file of verdicts: a million in seconds."""
-    damaged, unsigned = set(), 0
+    damaged, unsigned = set[int](), 0
     for number, _, line in whole_lines(path):
         if not _is_sound(line):
             try:
