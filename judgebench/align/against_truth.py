@@ -119,11 +119,11 @@ def _severe_recall(study: Study, metric: Metric, counts: FloatArray, missing: in
 
 
 def confusion(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """How often which truth met which label; an empty label counts those that were missing. Where
-    no item has a truth, that of all is empty."""
+    """How often which truth met which label; an empty label counts those that were missing. In a
+    study without human labels the truth of all is empty."""
     truth, judged, *_ = paired_labels(study, judge, metric)
     k, humans, known = len(metric.labels), metric.label_texts, truth >= 0
-    if not known.any():
+    if not study.n_labels:
         humans, known = ("",), study.due(judge, metric)
         truth, judged = np.zeros_like(known, dtype=np.int64), study.judged(judge, metric)
     counts = np.zeros((len(humans), k + 1), dtype=np.int64)
