@@ -104,7 +104,7 @@ def only_system(answer: Answer) -> str:
 def with_rules(study: Study, known: Callable[[Answer], str]) -> Study:
     """The study with two more judges that read no answer: one that always says the commonest human
     label, and a blind rule that says the commonest one among the items of which the same is known.
-    Both learn from the other half of the questions, never from the labels they are scored on."""
+    The rule learns from the other half of the questions, never from the labels it is scored on."""
     (same,) = (judge for judge in study.judges if judge.name == "constant-majority")
     constant = replace(same, name=CONSTANT, kind="judge")
     half = study.clusters.codes % 2
