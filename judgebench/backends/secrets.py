@@ -42,6 +42,8 @@ _ESCAPE = re.compile(
     rf"|(?<=&)(?:#[0-9]{{1,9}};?|#[xX]{_X}{{1,8}};?|[a-zA-Z][a-zA-Z0-9]{{1,31}};)|(?<![%\\&]))"
 )
 _HEX = re.compile(rf"{_X}{{2}}(?:[ :-]?{_X}{{2}}){{{_SHORTEST - 1},}}")
+# Eight characters of ASCII so written: quick to look for, since few words hold digits.
+_HEX_TEXT = re.compile(rf"[2-7]{_X}(?:[ :-]?[2-7]{_X}){{{_SHORTEST - 1}}}")
 # How keys of well-known services begin, and tokens of the web (JWT).
 _STARTS = (
     "sk-", "sk_", "pk_", "rk_", "gsk_", "csk-", "hf_", "xai-", "pplx-", "nvapi-", "r8_", "AIza",
@@ -167,7 +169,7 @@ def _readings(text: str) -> Iterator[Read]:
     """What a text says with its escapes and its hexadecimal digits as they stand, and read."""
     for read, places in _decoded(text):
         yield read, places
-        if _HEX.search(read):
+        if _HEX_TEXT.search(read):
             yield from (_from_hex(read, places, first) for first in (0, 1))
 
 
@@ -176,7 +178,8 @@ def _decoded(text: str) -> Iterator[Read]:
     places: Sequence[int] = range(len(text) + 1)
     yield text, places
     for _ in range(_PASSES):
-        if not _ESCAPE.search(text):
+        plain = text.isascii() and not any(map(text.__contains__, "%\\&"))
+        if plain or not _ESCAPE.search(text):
             return
         parts, found, end = list[str](), array("l"), 0
         for escape in _ESCAPE.finditer(text):
