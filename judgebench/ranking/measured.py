@@ -62,7 +62,7 @@ def evaluator_scores(
         if read:
             probability, right, was_cut = (np.array(part) for part in zip(*read, strict=True))
             cut |= was_cut.any(axis=0)
-            found.append(_scores(task, kind, kind, probability.mean(axis=0), right.mean(axis=0)))
+            found.append(_scores(task, kind, kind, probability.mean(axis=0), right))
     names = [system.name for system in task.systems]
     return found, dict(zip(names, cut.sum(axis=0).tolist(), strict=True))
 
@@ -164,10 +164,12 @@ def _scores(
     ranker: str,
     kind: RankerKind,
     values: FloatArray,
-    correct: FloatArray | None = None,
+    trainings: FloatArray | None = None,
 ) -> RankerScores:
     names, clusters = tuple(s.name for s in task.systems), Clusters.of(task.groups.values()).codes
-    return RankerScores(task.name, ranker, kind, names, task.items, clusters, values, correct)
+    correct = None if trainings is None else trainings.mean(axis=0)
+    of = (task.name, ranker, kind, names, task.items, clusters, values, correct, trainings)
+    return RankerScores(*of)
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -253,7 +255,8 @@ def _preferences(
                     "task": task.name, "ranker": akin.ranker, "system": system,
                     "other": ", ".join(other.ranker for other in others), "akin": why,
                 }  # fmt: skip
-                yield Row("self_preference", "places", found, keys=keys)
+                for statistic, e in zip(("places", "p"), found, strict=True):
+                    yield Row("self_preference", statistic, e, keys=keys)
 
 
 def _akin(run: RankedRun, task: KeptTask, scores: RankerScores, system: str) -> str:

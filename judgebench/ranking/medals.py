@@ -112,9 +112,9 @@ def medals_table(
     notes = ["By score, best first; tied systems share a cell, and the places after it stay empty."]
     if with_controls:
         notes.append(
-            "Above: how many real arguments a control case ranks above in at least 95 % of "
-            "resamples, pair by pair. Unclear: it clearly ranks above none, but not below all. An "
-            "evaluator that is not misled ranks every control case below every argument."
+            "Above: how many real arguments a control case clearly ranks above, corrected for the "
+            "number of pairs and rankers. Unclear: it clearly ranks above none, but not below all. "
+            "An evaluator that is not misled ranks every control case below every argument."
         )
     return Table(
         key,

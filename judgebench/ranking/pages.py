@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from judgebench.ranking.medals import draw_medals, has_controls, medals_table, system_colours
 from judgebench.ranking.rankings import OneRanking, RankedTask, RankerKind, Rankings
-from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS, ranking_sentences
+from judgebench.ranking.sentences import HOW_SURE, NO_RANKINGS, conclusion, ranking_sentences
 from judgebench.records import Estimate
 from judgebench.report.words import counted
 from judgebench.results.part import Block, Drawing, Part
@@ -59,8 +59,9 @@ def _of_task(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Bloc
     n = rankings.instances(task.name)
     about = f"{counted(n, 'instance')}, scored by {task.metric_words}{left_out}."
     scores, *ranks = _by_system(rankings, task, number)
+    said = (*filter(None, [conclusion(rankings, task)]), *ranking_sentences(rankings, task))
     yield Block(
-        task.title, (*ranking_sentences(rankings, task), about) if ranked else (),
+        task.title, (*said, about) if ranked else (),
         (grids[-1], scores), (figure,) if grids[-1].rows else (), lead=True, on_screen=True,
     )  # fmt: skip
     tables = (*grids[:-1], *ranks, _neighbours(rankings, task, number))
@@ -80,10 +81,11 @@ def _by_system(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Ta
         )),
         ("places", "Places by score, with their range over the resamples", _place,
          "1 is best; tied systems share the mean of their places. In brackets: the range."),
-        ("average_ranks", "Average ranks within instances", _average_rank, "1 is best."),
+        ("average_ranks", "Average ranks within instances, of the real arguments", _average_rank,
+         "1 is best. For reference, a control case where it would stand among the arguments."),
         ("groups", "Which average ranks differ: Nemenyi's groups", 
          lambda ranking, system: Cell(ranking.groups.get(system) or DASH),
-         "Systems of one row that share a letter do not differ by Nemenyi's test."),
+         "Real arguments of one row that share a letter do not differ by Nemenyi's test."),
     ):  # fmt: skip
         rows = (
             (Cell(ranking.title), *(shown(ranking, system.name) for system in task.systems))
@@ -172,10 +174,11 @@ def _average_tables(rankings: Rankings) -> tuple[Table, ...]:
         ),
         _two_stubs(
             "friedman",
-            "Do the systems differ at all? Friedman's test over the ranks within instances",
+            "Do the real arguments differ at all? Friedman's test of the ranks within instances",
             ("Task", "Ranker", "Instances", "Missing", "Chi square", "p", "Critical difference"),
             (_friedman(r, task) for r, task in every),
-            "Critical difference: of two average ranks, by Nemenyi's test.",
+            "Critical difference: of two average ranks, by Nemenyi's test. Both hold the trainings "
+            "that there were.",
         ),
     )
 
@@ -276,6 +279,7 @@ def _agreement(rankings: Rankings, task: RankedTask, number: int) -> Table:
         estimates = (
             Cell(estimate=row.estimate, signed=statistic != "top_1")
             for statistic, row in found.items()
+            if statistic != "p"
         )
         rows.append((ranker, replace(other, remark=f"over {tau['over']}"), *estimates))
     return _two_stubs(
@@ -326,7 +330,7 @@ def _self_preference(rankings: Rankings) -> Table:
             *_cells(rankings, row, "task", "ranker", "system", "akin"),
             Cell(estimate=row.estimate, signed=True, remark=f"beside {row['other']}"),
         )
-        for row in rankings.rows.select("self_preference")
+        for row in rankings.rows.select("self_preference", "places")
     )
     return _two_stubs(
         "self_preference",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -29,12 +30,14 @@ from judgebench.stats.resample import (
     bootstrap_replicates,
     cluster_bootstrap,
 )
+from judgebench.stats.trainings import p_of_differences, resampled_trainings, with_trainings
 
 FEWEST_CLUSTERS = 10  # resamples of fewer make any order look firm
 NO_INSTANCE = "no instance has a score for every system"
 NO_ARGUMENT = "there is no real argument"
 _NO_CONTROL = Estimate(None, reason="there is no control case")
 _NO_SCORE = Estimate(None, reason="there is no score")
+ONCE = "it was trained once, and another training may turn the order round"
 _Group = tuple[str, Mapping[str, str], Mapping[str, Estimate]]  # analysis, keys, by statistic
 _MEANS = Statistic(means, lambda sums: "")
 
@@ -49,8 +52,11 @@ def rank(
     mean value. Everything rests on the same instances, those with a score for every system; the
     others are missing. A system without any score is left out, and the reason of `chi_square` says
     so. Scores, and values, that differ by no more than 1e-6 (`stats.ranks.TIE`) are level.
-    Ranges of places and `above` come from the very resamples of the scores' intervals; fewer than
-    ten clusters give none. Friedman's test and Nemenyi's groups are those of `differ`.
+    Average ranks, Friedman's test and Nemenyi's groups (`differ`) are of the real arguments alone;
+    a control case has the average rank at which it would stand among them.
+    Ranges of places and shares `above` come from the very resamples of the scores' intervals; fewer
+    than ten clusters give none, and no p. Intervals and p of an evaluator hold items and trainings;
+    trained once it has no p.
     """
     table = complete(scores, systems)
     unscored = f"without any score: {', '.join(table.unscored)}" if table.unscored else ""
@@ -68,23 +74,31 @@ def rank(
 
 def _ranking(table: Complete, resampling: Resampling, unscored: str) -> Iterator[_Group]:
     found, average, firm = _scored(table, resampling)
-    ranks = places(table.values)
-    loose = "" if firm else f"fewer than {FEWEST_CLUSTERS} groups: how firm places are is not known"
-    average_ranks, controls_below = _ranked(table, ranks, resampling)
-    test = differ(ranks, table.clusters, resampling.level)
+    arguments = table.of(arguments=True)
+    few = (
+        f"fewer than {FEWEST_CLUSTERS} groups of instances are too few to say how firm the order is"
+    )
+    loose = "" if firm else few
+    average_ranks, controls_below = _ranked(table, resampling)
+    test = differ(places(table.values[:, arguments]), table.clusters, resampling.level)
+    letters = dict(zip(arguments, test.letters, strict=True))
     place = _places(table, firm, resampling, loose)
     names = [system.name for system in table.systems]
     order = sorted(range(len(names)), key=lambda i: (place[i].value or 0.0, names[i]))
     for i in order:
-        keys = {"system": names[i], "system_kind": table.systems[i].kind, "group": test.letters[i]}
+        keys = {"system": names[i], "system_kind": table.systems[i].kind}
+        keys["group"] = letters.get(i, "")
         estimates = {"score": found[i], "place": place[i], "average_rank": average_ranks[i]}
         yield "system", keys, estimates
     test = replace(test, reason=_joined(test.reason, unscored, loose))
     yield _whole(table, test, controls_below, average)
-    for distance in range(1, len(order) if firm else 0):  # neighbours first
+    p = p_of_differences(table.trainings, table.clusters, arguments)
+    unsure = loose or (ONCE if table.is_share and len(table.trainings) < 2 else "")
+    for distance in range(1, len(order)):  # neighbours first
         for i, j in zip(order, order[distance:], strict=False):
-            share = Estimate(float(firm.above[i, j])) if firm else _NO_SCORE
-            yield "above", {"system": names[i], "other": names[j]}, {"share_of_resamples": share}
+            share = {"share_of_resamples": Estimate(float(firm.above[i, j]))} if firm else {}
+            found_p = Estimate(None if unsure else float(p[i, j]), n=table.n, reason=unsure)
+            yield "above", {"system": names[i], "other": names[j]}, {**share, "p": found_p}
 
 
 def _whole(table: Complete, test: Differ, controls_below: Estimate, average: Estimate) -> _Group:
@@ -105,13 +119,19 @@ def _scored(
     """Each system's score, the mean score of the real arguments, and how firm the places are."""
     arguments = table.of(arguments=True)
     score, k = table.score, len(table.systems)
+    trained = table.trainings.mean(axis=1)
     if arguments:
         score = np.hstack([score, score[:, arguments].mean(axis=1, keepdims=True)])
+        average = trained[:, arguments].mean(axis=1, keepdims=True)
+        trained = np.hstack([trained, average])
     sample, found = _means(table, score, resampling, is_proportion=table.is_share)
+    found = list(map(with_trainings, found, trained.T))
     average = found[k] if arguments else _NO_SCORE
     if table.clusters.n < FEWEST_CLUSTERS:
         return found[:k], average, None
-    replicates = bootstrap_replicates(sample, _MEANS, resampling)[:, :k]
+    replicates = bootstrap_replicates(sample, _MEANS, resampling)
+    away = resampled_trainings(trained, len(replicates), resampling.seed)
+    replicates = (replicates + away)[:, :k]
     return found[:k], average, firmness(replicates, resampling.level)
 
 
@@ -129,16 +149,18 @@ def _places(
     return [replace(about, value=v, low=low, high=high, method=method) for v, low, high in limits]
 
 
-def _ranked(
-    table: Complete, ranks: FloatArray, resampling: Resampling
-) -> tuple[list[Estimate], Estimate]:
+def _ranked(table: Complete, resampling: Resampling) -> tuple[list[Estimate], Estimate]:
     """The average ranks, and the share of control cases below all real arguments."""
-    _, average_ranks = _means(table, ranks, resampling)
     arguments, controls = table.of(arguments=True), table.of(arguments=False)
+    level = levels(table.values)
+    others = level[:, None, arguments]  # an argument among all of them, itself counted half
+    among = (others > level[:, :, None]).sum(axis=2) + (others == level[:, :, None]).sum(axis=2) / 2
+    own = np.array([0.5 if i in arguments else 1.0 for i in range(len(table.systems))])
+    _, average_ranks = _means(table, among + own, resampling)
     if not arguments or not controls:
         return average_ranks, _NO_CONTROL if arguments else Estimate(None, reason=NO_ARGUMENT)
-    lowest = ranks[:, arguments].max(axis=1, keepdims=True)
-    below = (ranks[:, controls] > lowest).mean(axis=1, keepdims=True)
+    lowest = level[:, arguments].min(axis=1, keepdims=True)
+    below = (level[:, controls] < lowest).mean(axis=1, keepdims=True)
     _, (share,) = _means(table, below, resampling, is_proportion=True)
     return average_ranks, share
 
@@ -166,18 +188,24 @@ def _joined(*reasons: str) -> str:
 class Complete:
     """The instances on which every system has a score, which a ranking rests on.
 
-    `score` and `values` are (instances, systems), `clusters` are those of the instances.
+    `trainings` is (trainings, instances, systems), one of a judge, and `score` its mean; `values`
+    is (instances, systems), `clusters` are those of the instances.
     `is_share` marks scores that are shares of right decisions. `unscored` names the systems that
     have no score at all and are left out.
     """
 
     systems: tuple[System, ...]
-    score: FloatArray
+    trainings: FloatArray
     values: FloatArray
     clusters: Clusters
     n_missing: int
     is_share: bool
     unscored: tuple[str, ...]
+
+    @cached_property
+    def score(self) -> FloatArray:
+        """The mean over the trainings (instances, systems)."""
+        return np.asarray(self.trainings.mean(axis=0))
 
     @property
     def n(self) -> int:
@@ -198,15 +226,18 @@ def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
     known = sorted((s for s in systems if s.name in scores.systems), key=lambda s: s.name)
     names = [s.name for s in known]
     values = columns(scores.values, scores, names)
-    score = values if scores.correct is None else columns(scores.correct, scores, names)
-    there = np.isfinite(values) & np.isfinite(score)
+    right = scores.trainings
+    if right is None:
+        right = (scores.values if scores.correct is None else scores.correct)[None]
+    trainings = np.stack([columns(one, scores, names) for one in right])
+    there = np.isfinite(values) & np.isfinite(trainings).all(axis=0)
     scored = np.asarray(there.any(axis=0))
     whole = there[:, scored].all(axis=1) & scored.any()
     codes = np.unique(scores.clusters[whole], return_inverse=True)[1]
     kept = scored.tolist()
     return Complete(
         tuple(s for s, yes in zip(known, kept, strict=True) if yes),
-        score[whole][:, scored],
+        trainings[:, whole][..., scored],
         values[whole][:, scored],
         Clusters(codes, int(codes.max(initial=-1)) + 1),
         scores.n_missing + int((~whole).sum()),
@@ -242,7 +273,8 @@ def differ(ranks: FloatArray, clusters: Clusters, level: float) -> Differ:
     clustered = clusters.n < n
     blocks = "clusters" if clustered else "instances"
     if k < 3 or clusters.n < 2:
-        reason = f"Friedman's test needs 3 systems and 2 {blocks}; here are {k} and {clusters.n}"
+        here = f"here are {k} and {clusters.n}"
+        reason = f"Friedman's test needs 3 real arguments and 2 {blocks}; {here}"
         return Differ([""] * k, reason)
     found = friedman(levels(-means(sums_by_cluster(ranks, clusters))))
     if found.p is None:

@@ -16,6 +16,7 @@ from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.means import clustered_mean, means, sums_by_cluster
 from judgebench.stats.ranks import places, spearman, tau_b, top_match
 from judgebench.stats.resample import OF_CORRELATION, Resampling, Statistic, cluster_bootstrap
+from judgebench.stats.trainings import p_of_mean
 
 FEW_COMMON = "fewer than two systems are ranked by both"
 NO_COMMON = "no instance is ranked by both"
@@ -24,6 +25,7 @@ LEVEL_AVERAGES = "one ranker gives all systems the same average rank, so no orde
 FEW_RANKED = "fewer than two systems are ranked"
 LEVEL_LENGTHS = "in every instance all arguments are of one length or ranked level"
 NO_LENGTHS = "no instance has all arguments, with their lengths and scores"
+_AGREEMENT = ("tau_b", "p", "spearman", "tau_b_of_averages", "top_1")
 NO_OTHER = "no other ranker is there to compare with"
 NOT_COMMON = "the rankers have no instance with this generator and another system in common"
 
@@ -87,16 +89,18 @@ def agree(
     if k < 2 or n == 0:
         reason = FEW_COMMON if k < 2 else NO_COMMON
         found = [Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)]
-        found *= 4
+        found *= len(_AGREEMENT)
     else:
         mean = partial(
             clustered_mean, clusters=both.clusters, undefined=LEVEL_RANKS, resampling=resampling,
             n_missing=both.n_missing,
         )  # fmt: skip
         top_1 = mean(top_match(x, y), is_proportion=True)
-        found = [mean(tau_b(x, y)), mean(spearman(x, y)), _of_averages(both, resampling), top_1]
+        tau = tau_b(x, y)
+        found = [mean(tau), _p(tau, both.clusters), mean(spearman(x, y))]
+        found += [_of_averages(both, resampling), top_1]
     keys = {"task": a.task, "ranker": a.ranker, "other": b.ranker, "over": ", ".join(both.systems)}
-    named = zip(("tau_b", "spearman", "tau_b_of_averages", "top_1"), found, strict=True)
+    named = zip(_AGREEMENT, found, strict=True)
     return [Row("agreement", statistic, estimate, keys=keys) for statistic, estimate in named]
 
 
@@ -138,16 +142,17 @@ def length_bias(
     length, value = (columns(table, scores, named) for table in (words, scores.values))
     complete = np.isfinite(length).all(axis=1) & np.isfinite(value).all(axis=1)
     missing = scores.n_missing + int((~complete).sum())
-    rho = longest = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=resampling.level)
+    rho = p = longest = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=resampling.level)
     if len(named) > 1:
         length, value, clusters = length[complete], value[complete], scores.clusters[complete]
         mean = partial(clustered_mean, resampling=resampling, n_missing=missing)
         reason = LEVEL_LENGTHS if len(value) else NO_LENGTHS
-        rho = mean(spearman(length, value), clusters, reason)
+        each = spearman(length, value)
+        rho, p = mean(each, clusters, reason), _p(each, clusters)
         longest = mean(top_match(length, value), clusters, NO_LENGTHS, is_proportion=True)
     keys, both = (
         {"task": scores.task, "ranker": scores.ranker},
-        {"rho": rho, "longest_first": longest},
+        {"rho": rho, "p": p, "longest_first": longest},
     )
     return [
         Row("length_bias", statistic, estimate, keys=keys) for statistic, estimate in both.items()
@@ -160,8 +165,8 @@ def self_preference(
     generator: str,
     systems: Sequence[str],
     resampling: Resampling,
-) -> Estimate:
-    """How many places higher `akin` ranks the generator than the mean of the others does.
+) -> tuple[Estimate, Estimate]:
+    """How many places higher `akin` ranks the generator than the mean of the others does, and p.
 
         mean over instances of (mean over the others of r_other - r_akin)
 
@@ -173,7 +178,18 @@ def self_preference(
     n = both.values.shape[1]
     if not others or generator not in both.systems or len(both.systems) < 2 or n == 0:
         reason = NOT_COMMON if others else NO_OTHER
-        return Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)
+        none = Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)
+        return none, none
     rank = places(both.values)[..., both.systems.index(generator)]
     higher = rank[1:].mean(axis=0) - rank[0]
-    return clustered_mean(higher, both.clusters, NOT_COMMON, resampling, n_missing=both.n_missing)
+    missing = both.n_missing
+    found = clustered_mean(higher, both.clusters, NOT_COMMON, resampling, n_missing=missing)
+    return found, _p(higher, both.clusters)
+
+
+def _p(x: FloatArray, clusters: IntArray) -> Estimate:
+    """Two-sided p that the mean of x (instances,) is 0."""
+    n = int(np.isfinite(x).sum())
+    if not n:
+        return Estimate(None, reason=NO_COMMON)
+    return Estimate(p_of_mean(x, Clusters.of(clusters.tolist())), n=n)

@@ -68,7 +68,8 @@ class KeptText(_Kept):
 
 
 class KeptTask(_Kept):
-    """One task. `learnt_from` names the systems that LLM-trained evaluators learnt from."""
+    """One task. `learnt_from` names the systems that LLM-trained evaluators learnt from. The kinds
+    `drawn` were trained `draws` times, in the files of older runs the LLM-trained alone."""
 
     name: str
     title: str
@@ -79,6 +80,7 @@ class KeptTask(_Kept):
     files: dict[str, str] = {}
     kinds: tuple[EvaluatorKind, ...]
     draws: int
+    drawn: tuple[EvaluatorKind, ...] = ("llm-trained",)
     judged: bool
     generators: tuple[str, ...]
     learnt_from: tuple[str, ...]
@@ -114,7 +116,8 @@ class KeptTask(_Kept):
     @property
     def evaluators(self) -> list[tuple[EvaluatorKind, str]]:
         """Kind and name of each evaluator, trained or not; those of one kind stand together."""
-        return [(k, name) for k in self.kinds for name in evaluator_names(self.name, k, self.draws)]
+        draws = {kind: self.draws if kind in self.drawn else 1 for kind in self.kinds}
+        return [(k, name) for k, n in draws.items() for name in evaluator_names(self.name, k, n)]
 
     def text(self, system: str, item: str) -> str | None:
         """What that system says on that item; None where it says nothing."""

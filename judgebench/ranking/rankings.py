@@ -2,23 +2,27 @@
 
 Every number is a row of one of these analyses, keyed by `task`:
 
-system           score, place (with its range over the resamples) and average_rank of a `system`;
-                 `group` holds Nemenyi's letters
-ranking          chi_square, p and critical_difference of one `ranker`; controls_below (share of the
-                 control cases below all real arguments); average (score over real arguments)
-above            share_of_resamples in which `system` scores above `other`, ties counted half
-agreement        tau_b, spearman, tau_b_of_averages, top_1 of `ranker` and `other`
-length_bias      rho of words and rank, longest_first
+system           score, place (with its range over the resamples) and average_rank of a `system`
+                 (of a control case: where it would stand among the real arguments); `group` holds
+                 Nemenyi's letters of the real arguments
+ranking          chi_square, p and critical_difference of one `ranker` over the real arguments;
+                 controls_below (share of the control cases below all real arguments); average
+                 (score over real arguments)
+above            share_of_resamples in which `system` scores above `other`, ties counted half; p
+                 that their scores are equal
+agreement        tau_b and its p, spearman, tau_b_of_averages, top_1 of `ranker` and `other`
+length_bias      rho of words and rank and its p, longest_first
 self_preference  places by which a ranker ranks the generator `system` higher than the rankers
-                 `other` do that are not `akin` to it
+                 `other` do that are not `akin` to it, and p
 trained          what training an evaluator took
 task, argument   instances ranked; mean_words, verbatim and cut of what a `system` wrote
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast, get_args
 
@@ -30,8 +34,8 @@ from judgebench.stats.arrays import FloatArray, IntArray
 
 SystemKind = Literal["gold", "model", "control"]
 RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "control", "humans"]
-SURE = 0.95  # the share of resamples from which a report says "above"
-_ASKED: Mapping[RankerKind, str] = {"judge": " (judge)", "control": " (control judge)"}
+WRONG_CLAIMS = 0.05  # of studies in which a report claims what is not so, by kind of sentence
+_ASKED: Mapping[RankerKind, str] = {"judge": " (judge)", "control": " (control ranker)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,9 @@ class RankerScores:
     `values` is (instances, systems), higher is better and NaN is missing: the probability of the
     gold label (mean over draws), a judge's mean severity turned round to 0..1 with 1 the best, or
     minus the humans' mean rank. `correct` is (instances, systems), the share of draws that decide
-    rightly with this argument, None for judges and humans. `clusters` (instances,) numbers the
-    groups that are resampled whole. `systems` are names, in the order of the columns.
+    rightly with this argument, None for judges and humans; `trainings` is the same of each of them
+    (draws, instances, systems). `clusters` (instances,) numbers the groups that are resampled
+    whole. `systems` are names, in the order of the columns.
     """
 
     task: str
@@ -67,6 +72,7 @@ class RankerScores:
     clusters: IntArray
     values: FloatArray
     correct: FloatArray | None = None
+    trainings: FloatArray | None = None
     n_missing: int = 0  # instances that were to be ranked and are not here
 
     @property
@@ -105,7 +111,9 @@ class RankedTask:
 @dataclass(frozen=True)
 class OneRanking:
     """One ranker on one task, as its rows tell it: estimates by system in the order of their
-    places, those of the whole ranking by statistic, and shares of resamples by pair, both ways."""
+    places, those of the whole ranking by statistic, and shares of resamples and p values by pair,
+    both ways. `claims` is by how many rankers of the task a claim of this one is divided; `unsure`
+    says why there is no p value and nothing is claimed."""
 
     task: str
     ranker: str
@@ -116,6 +124,10 @@ class OneRanking:
     groups: dict[str, str] = field(default_factory=dict)
     whole: dict[str, Estimate] = field(default_factory=dict)
     shares: dict[tuple[str, str], float] = field(default_factory=dict)
+    p: dict[tuple[str, str], float | None] = field(default_factory=dict)
+    controls: set[str] = field(default_factory=set)
+    claims: int = 1
+    unsure: str = ""
 
     @property
     def title(self) -> str:
@@ -129,8 +141,18 @@ class OneRanking:
         return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
     def clearly_above(self, upper: str, lower: str) -> bool:
-        """Whether the one ranks above the other in at least 95 % of resamples."""
-        return self.shares.get((upper, lower), 0.0) >= SURE - 1e-9
+        """Whether it may be claimed that the one ranks above the other.
+
+        That the first of all ranks above every other one is one claim of a ranker, as is that all
+        control cases rank below; that some control case ranks above some argument is one for each
+        such pair (Bonferroni). Of a control ranker, which reads nothing, nothing is claimed.
+        """
+        p, place = self.p.get((upper, lower)), self.placed
+        if self.kind == "control" or p is None or place[upper] >= place[lower]:
+            return False
+        misled = upper in self.controls
+        pairs = len(self.controls) * (len(place) - len(self.controls)) if misled else 1
+        return p * self.claims * pairs < WRONG_CLAIMS
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,6 +184,8 @@ class Rankings(Shown):
             system, other, e = row["system"], row["other"], row.estimate
             if row.analysis == "ranking":
                 ranking.whole[row.statistic] = e
+            elif row.analysis == "above" and row.statistic == "p":
+                ranking.p[system, other] = ranking.p[other, system] = e.value
             elif row.analysis == "above" and e.value is not None:
                 ranking.shares[system, other] = e.value
                 ranking.shares[other, system] = 1 - e.value
@@ -172,7 +196,16 @@ class Rankings(Shown):
                 }  # fmt: skip
                 by_system[row.statistic][system] = e
                 ranking.groups[system] = row["group"]
-        return list(found.values())
+                if row["system_kind"] == "control":
+                    ranking.controls.add(system)
+        claiming = Counter(ranking.task for ranking in found.values() if ranking.kind != "control")
+        unsure = {
+            (r["task"], r["ranker"]): r.estimate.reason for r in self.rows.select("above", "p")
+        }
+        return [
+            replace(ranking, claims=claiming[ranking.task], unsure=unsure.get(key, ""))
+            for key, ranking in found.items()
+        ]
 
     def of(self, task: str) -> list[OneRanking]:
         """The rankings of one task."""

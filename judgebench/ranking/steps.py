@@ -257,7 +257,7 @@ def _evaluate(step: RankingStep, entry: RankedEntry, arguments: BySystem) -> Non
 
     seed, models = step.bench.config.seed, _taught_by(step.bench, arguments)
     for kind in entry.evaluators.kinds:
-        for draw in range(entry.evaluators.draws if kind == "llm-trained" else 1):
+        for draw in range(entry.evaluators.draws):
             plan = EvaluatorPlan(entry.task, kind, entry.evaluators, seed, models, draw)
             where = evaluator_folder(step.folder.path, plan.name)
             train(plan, where, step.progress, step.stop)
@@ -336,6 +336,7 @@ def _kept_task(bench: RankBench, entry: RankedEntry, arguments: BySystem) -> Kep
         **{field: getattr(task, field) for field in shared},
         kinds=entry.evaluators.kinds,
         draws=entry.evaluators.draws,
+        drawn=entry.evaluators.kinds,
         judged=entry.entry.judged,
         generators=tuple(g.name for g in entry.generators),
         learnt_from=tuple(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from math import erf
+from math import erf, erfc, sqrt
 
 from judgebench.ranking.rankings import RankedTask, RankerKind, Rankings, System, SystemKind
 from judgebench.records import Estimate
@@ -50,6 +50,13 @@ def estimate(value: float, half: float = 0.04, n: int = 147, missing: int = 0) -
     return Estimate(value, value - half, value + half, METHOD, n, missing)
 
 
+def p_of(e: Estimate) -> Estimate:
+    """Two-sided p that it is 0, by the normal theory of its interval."""
+    if e.value is None or e.high is None:
+        return Estimate(None, reason=e.reason)
+    return Estimate(erfc(1.96 * abs(e.value) / (e.high - e.value) / sqrt(2)))
+
+
 def places(scores: Sequence[float]) -> list[float]:
     """1 for the highest; ties share the mean."""
     return [sum(x > s for x in scores) + (1 + sum(x == s for x in scores)) / 2 for s in scores]
@@ -86,7 +93,9 @@ def ranking_rows(
     yield Row("ranking", "average", average, keys=keys)
     for a, b in combinations(names, 2):
         share = Estimate(_share(scores[a] - scores[b], spread))
-        yield Row("above", "share_of_resamples", share, keys=keys | {"system": a, "other": b})
+        of = keys | {"system": a, "other": b}
+        yield Row("above", "share_of_resamples", share, keys=of)
+        yield Row("above", "p", Estimate(2 * min(share.value, 1 - share.value)), keys=of)  # type: ignore[operator, type-var]
 
 
 def _share(difference: float, spread: float) -> float:
@@ -170,7 +179,7 @@ def _written(task: RankedTask, more: Mapping[str, Mapping[str, float]]) -> Itera
 def _planted(task: str, ranker: str) -> Iterator[Row]:
     kind, values = RANKERS[ranker]
     scores = dict(zip(SYSTEMS, values, strict=False))
-    spread = 0.6 if kind == "humans" else 0.02
+    spread = 0.6 if kind == "humans" else 0.01
     flat = kind in ("baseline", "control")
     return ranking_rows((task, ranker, kind), scores, spread, 0.561 if flat else 0.0004, 97)
 
@@ -186,6 +195,7 @@ def _agreements(task: str) -> Iterator[Row]:
         keys = {"task": task, "ranker": a, "other": b, "over": over}
         for statistic in ("tau_b", "spearman", "tau_b_of_averages"):
             yield Row("agreement", statistic, tau, keys=keys)
+        yield Row("agreement", "p", p_of(tau), keys=keys)
         yield Row("agreement", "top_1", estimate(0.5, 0.1, 97), keys=keys)
 
 
@@ -194,12 +204,15 @@ def _biases(task: str, preference: float) -> Iterator[Row]:
         keys = {"task": task, "ranker": ranker}
         rho = estimate(0.31 if kind == "judge" else 0.02, 0.1, 97)
         yield Row("length_bias", "rho", rho, keys=keys)
+        yield Row("length_bias", "p", p_of(rho), keys=keys)
         yield Row("length_bias", "longest_first", estimate(0.4, 0.1, 97), keys=keys)
     keys = {
         "task": task, "ranker": "judge/one-8b", "system": "qwen-1.5b",
         "other": "baseline, expert-trained", "akin": "of the family qwen",
     }  # fmt: skip
-    yield Row("self_preference", "places", estimate(preference, 0.2, 97), keys=keys)
+    own = estimate(preference, 0.2, 97)
+    yield Row("self_preference", "places", own, keys=keys)
+    yield Row("self_preference", "p", p_of(own), keys=keys)
 
 
 def _trained(task: str) -> Iterator[Row]:

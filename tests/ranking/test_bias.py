@@ -71,7 +71,7 @@ def test_self_preference_is_the_gap_in_places() -> None:
     others = [scored([[3.0, 1, 2]] * 4, NAMES, ranker=f"o{i}") for i in range(2)]
     others.append(scored([[3.0, 2, 1]] * 4, NAMES, ranker="o2"))
     akin = scored([[3.0, 9, 2]] * 3 + [[3, 0, 2]], NAMES, ranker="a")
-    found = self_preference(akin, others, "gpt", NAMES, FEW)
+    found, _ = self_preference(akin, others, "gpt", NAMES, FEW)
     assert found.value == pytest.approx(8 / 3 - (1 + 1 + 1 + 3) / 4)
     assert found.n == 4
 
@@ -84,7 +84,7 @@ def test_self_preference_is_found_where_it_is_planted_and_only_there() -> None:
     vain = fair + np.array([0, 1, 0])
     clusters = np.repeat(np.arange(150), 2)
     found = [
-        self_preference(scored(v, NAMES, clusters=clusters), others, "gpt", NAMES, FEW)
+        self_preference(scored(v, NAMES, clusters=clusters), others, "gpt", NAMES, FEW)[0]
         for v in (fair, vain)
     ]
     assert found[0].low < 0 < found[0].high
@@ -95,16 +95,16 @@ def test_self_preference_is_found_where_it_is_planted_and_only_there() -> None:
 def test_self_preference_takes_common_instances_and_systems_only() -> None:
     akin = scored([[1.0, 2, 3], [1, 2, 3], [1, np.nan, 3]], NAMES)
     other = scored([[5.0, 4], [5, 4], [5, 4]], ("gpt", "gold"), items=("i2", "i1", "i9"))
-    found = self_preference(akin, [other], "gpt", NAMES, FEW)
+    found, _ = self_preference(akin, [other], "gpt", NAMES, FEW)
     assert (found.value, found.n, found.n_missing) == (0, 1, 1)
 
 
 def test_undefined_self_preference_says_why() -> None:
     x = np.arange(6.0).reshape(2, 3)
     a, far = scored(x, NAMES), scored(x, NAMES, items=("p", "q"))
-    assert self_preference(a, [], "gpt", NAMES, FEW).reason == NO_OTHER
+    assert self_preference(a, [], "gpt", NAMES, FEW)[0].reason == NO_OTHER
     for others, generator, systems in (
         ([far], "gpt", NAMES), ([a], "nobody", NAMES), ([a], "gpt", ("gpt",)),
     ):  # fmt: skip
-        found = self_preference(a, others, generator, systems, FEW)
+        found, _ = self_preference(a, others, generator, systems, FEW)
         assert (found.value, found.n, found.reason) == (None, 0, NOT_COMMON)

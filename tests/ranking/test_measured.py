@@ -92,7 +92,10 @@ def test_all_pairs_of_rankers_are_compared_on_real_arguments(run: RunFolder) -> 
 
 
 def preferences(found: Rankings) -> dict[tuple[str, str], Row]:
-    return {(row["ranker"], row["system"]): row for row in found.rows.select("self_preference")}
+    return {
+        (row["ranker"], row["system"]): row
+        for row in found.rows.select("self_preference", "places")
+    }
 
 
 def test_rankers_are_held_against_those_that_are_not_akin(run: RunFolder) -> None:

@@ -65,19 +65,19 @@ def test_the_paper_s_baseline_is_led_by_control_cases() -> None:
 def test_who_ties_shares_a_cell_and_the_places_after_it_stay_empty() -> None:
     rows = names(PLANTED, 0, False)
     assert rows["llm-trained"] == [["gold", "smollm2-135m"], [], ["qwen-1.5b"]]
-    assert rows["constant (control judge)"] == [list(SYSTEMS[:3]), [], []]
+    assert rows["constant (control ranker)"] == [list(SYSTEMS[:3]), [], []]
     grid = medal_grid(PLANTED.of("claims"), CLAIMS, with_controls=False)
     tied = {p.system: p.tied for cell in grid["llm-trained"] for p in cell}
     assert tied == {"gold": True, "smollm2-135m": True, "qwen-1.5b": False}
 
 
-def test_a_control_case_is_said_to_stand_above_only_where_the_resamples_bear_it() -> None:
+def test_a_control_case_is_said_to_stand_above_only_where_it_may_be_claimed() -> None:
     found = {ranking.ranker: ranking for ranking in PLANTED.of("claims")}
     assert against_arguments(found["expert-trained"], CLAIMS, "label-only") == (2, 0)
     assert against_arguments(found["llm-trained"], CLAIMS, "label-only") == (0, 0)
     assert against_arguments(found["judge/one-8b"], CLAIMS, "passages") == (0, 1)
     assert against_arguments(found["baseline"], CLAIMS, "label-only") == (0, 3)
-    unknown = replace(found["expert-trained"], shares={})
+    unknown = replace(found["expert-trained"], p={})
     assert against_arguments(unknown, CLAIMS, "label-only") == (0, 3)
 
 

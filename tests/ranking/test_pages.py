@@ -72,7 +72,7 @@ def test_the_scores_are_the_paper_s_and_the_best_of_each_row_is_marked() -> None
 
 
 def test_a_row_in_which_all_are_equal_has_no_best_one() -> None:
-    row = by_ranker(tables()["ranking_scores-1"])["constant (control judge)"]
+    row = by_ranker(tables()["ranking_scores-1"])["constant (control ranker)"]
     assert not any(cell.best for cell in row)
 
 

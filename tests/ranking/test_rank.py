@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rank_scores import FEW, one, scored, systems_of
 
-from judgebench.ranking.rank import NO_INSTANCE, rank
+from judgebench.ranking.rank import NO_INSTANCE, ONCE, rank
 from judgebench.stats.ranks import groups, nemenyi_critical_difference, places
 
 NAMES = ("gold", "gpt", "llama", "noise")
+REAL = ("gold", "gpt", "llama", "qwen")
 QUARTERS = st.integers(0, 4).map(lambda i: i / 4)
 tables = st.integers(1, 8).flatmap(
     lambda n: st.tuples(
@@ -45,7 +46,10 @@ def ranges(ranking):
 def test_scores_places_and_average_ranks_equal_scipy(table) -> None:
     values, correct, clusters = table
     found = ranked(values, correct=correct, clusters=clusters)
-    ranks = scipy.stats.rankdata(-values, axis=1).mean(axis=0)
+    ranks = scipy.stats.rankdata(-values[:, :3], axis=1).mean(axis=0)
+    above, level = values[:, :3] > values[:, 3:], values[:, :3] == values[:, 3:]
+    beside = 1 + above.sum(axis=1) + level.sum(axis=1) / 2  # the control case among the arguments
+    ranks = [*ranks, beside.mean()]
     score = correct.mean(axis=0)
     place = scipy.stats.rankdata(-score.round(9))
     for i, name in enumerate(NAMES):
@@ -127,7 +131,7 @@ def test_a_system_that_is_always_best_is_first_in_every_way() -> None:
 def test_pairs_are_given_once_neighbours_first() -> None:
     scores = scored(np.tile([3.0, 1, 2, 0], (10, 1)), NAMES)
     rows = rank(scores, systems_of(NAMES), FEW, "accuracy")
-    assert [(r["system"], r["other"]) for r in rows if r.analysis == "above"] == [
+    assert [(r["system"], r["other"]) for r in rows if r.statistic == "share_of_resamples"] == [
         ("gold", "llama"), ("llama", "gpt"), ("gpt", "noise"),
         ("gold", "gpt"), ("llama", "noise"), ("gold", "noise"),
     ]  # fmt: skip
@@ -164,7 +168,7 @@ def test_shares_above_and_place_ranges_equal_a_plain_bootstrap_of_clusters() -> 
 def test_friedman_equals_scipy_and_groups_are_nemenyis() -> None:
     rng = np.random.default_rng(2)
     values = rng.normal(size=(60, 4)) + np.array([1, 0.9, 0.2, 0])
-    found = ranked(values)
+    found = ranked(values, REAL)
     expected = scipy.stats.friedmanchisquare(*values.T)
     assert found.whole["chi_square"].value == pytest.approx(expected.statistic)
     assert p_of(found) == pytest.approx(expected.pvalue)
@@ -173,14 +177,14 @@ def test_friedman_equals_scipy_and_groups_are_nemenyis() -> None:
     )
     ranks = scipy.stats.rankdata(-values, axis=1).mean(axis=0)
     letters = groups(ranks, found.whole["critical_difference"].value)
-    assert [found.groups[name] for name in NAMES] == letters
+    assert [found.groups[name] for name in REAL] == letters
     assert len(set(letters)) > 1
     assert reason_of(found) == ""
 
 
 def test_systems_that_do_not_differ_are_of_one_group() -> None:
     values = np.tile([[1.0, 2, 3, 4], [4, 3, 2, 1]], (5, 1))
-    found = ranked(values)
+    found = ranked(values, REAL)
     assert p_of(found) == pytest.approx(1)
     assert set(found.groups.values()) == {"a"}
 
@@ -210,7 +214,7 @@ def test_clusters_of_several_instances_are_friedmans_blocks() -> None:
     ranks = scipy.stats.rankdata(-values, axis=1)
     blocks = np.array([ranks[clusters == g].mean(axis=0) for g in range(6)]).round(9)
     expected = scipy.stats.friedmanchisquare(*blocks.T)
-    found = ranked(values, clusters=clusters)
+    found = ranked(values, REAL, clusters=clusters)
     assert found.whole["chi_square"].value == pytest.approx(expected.statistic)
     assert found.whole["critical_difference"].value == pytest.approx(
         nemenyi_critical_difference(4, 6)
@@ -255,9 +259,9 @@ def test_only_named_systems_are_ranked() -> None:
         (
             [[1.0, 2], [1, 2], [2, 1]],
             ("gold", "gpt"),
-            "needs 3 systems and 2 instances; here are 2",
+            "needs 3 real arguments and 2 instances; here are 2",
         ),
-        ([[1.0, 2, 3, 4]], NAMES, "here are 4 and 1"),
+        ([[1.0, 2, 3, 4]], NAMES, "here are 3 and 1"),
         (np.ones((5, 4)), NAMES, "all systems tie in all 5 instances"),
     ],
 )
@@ -302,3 +306,77 @@ def test_only_evaluators_have_a_metric() -> None:
 
 def test_places_rank_any_list_of_scores() -> None:
     assert places(np.array([0.2, 0.9, 0.9, 0.1])).tolist() == [3, 1.5, 1.5, 4]
+
+
+# --- real arguments and control cases ------------------------------------------------------------
+
+
+def test_weaker_control_cases_make_no_difference_between_equal_arguments() -> None:
+    rng = np.random.default_rng(5)
+    real = rng.normal(size=(40, 3))
+    controls = rng.normal(size=(40, 4)) - 3
+    names = ("gold", "gpt", "llama", "label-only", "no-argument", "noise", "passages")
+    found = ranked(np.hstack([real, controls]), names)
+    expected = scipy.stats.friedmanchisquare(*real.T)
+    assert p_of(found) == pytest.approx(expected.pvalue)
+    assert p_of(found) > 0.05
+    assert scipy.stats.friedmanchisquare(*np.hstack([real, controls]).T).pvalue < 1e-20
+    assert {found.groups[name] for name in names[:3]} == {"a"}
+    assert {found.groups[name] for name in names[3:]} == {""}
+    alone = ranked(real, names[:3])
+    for name in names[:3]:
+        assert found.average_ranks[name].value == alone.average_ranks[name].value
+    assert all(3.5 < found.average_ranks[name].value <= 4 for name in names[3:])
+
+
+# --- trainings -----------------------------------------------------------------------------------
+
+
+def trained(each, names=REAL[:3], **more):
+    """An evaluator of several trainings, (trainings, instances, systems) of decisions."""
+    each = np.asarray(each, dtype=float)
+    return ranked(each.mean(axis=0), names, each.mean(axis=0), trainings=each, **more)
+
+
+def test_an_order_that_turns_with_the_training_is_not_claimed() -> None:
+    rng = np.random.default_rng(6)
+    lucky = (rng.random((100, 3)) < [0.9, 0.6, 0.6]).astype(float)
+    others = [(rng.random((100, 3)) < 0.7).astype(float) for _ in range(2)]
+    alone = trained([lucky])
+    assert alone.shares["gold", "gpt"] > 0.99
+    assert alone.unsure == ONCE
+    together = trained([lucky, *others])
+    assert together.unsure == ""
+    assert not any(together.clearly_above("gold", other) for other in REAL[1:3])
+    assert together.shares["gold", "gpt"] < 0.99
+    again = trained([(rng.random((100, 3)) < [0.9, 0.6, 0.6]).astype(float) for _ in range(3)])
+    assert all(again.clearly_above("gold", other) for other in REAL[1:3])
+
+
+def test_intervals_hold_trainings_too() -> None:
+    rng = np.random.default_rng(7)
+    each = [(rng.random((80, 3)) < p).astype(float) for p in (0.5, 0.7, 0.9)]
+    items, both = trained([np.mean(each, axis=0)]), trained(each)
+    for name in REAL[:3]:
+        assert both.scores[name].value == pytest.approx(items.scores[name].value)
+        assert both.scores[name].low < items.scores[name].low - 0.1
+        assert both.scores[name].high > items.scores[name].high + 0.1
+        assert "3 trainings" in both.scores[name].method
+    same = trained([each[1]] * 3)
+    assert same.scores["gold"].low == pytest.approx(trained([each[1]]).scores["gold"].low)
+
+
+def test_nothing_is_claimed_of_a_control_ranker() -> None:
+    values = np.tile([3.0, 2, 1], (60, 1))
+    assert ranked(values, REAL[:3]).clearly_above("gold", "gpt")
+    assert not ranked(values, REAL[:3], kind="control").clearly_above("gold", "gpt")
+
+
+def test_fewer_than_ten_items_are_too_few_to_say_how_firm_their_order_is() -> None:
+    values = np.tile([4.0, 3, 2, 1], (10, 1))
+    few, enough = (ranked(values[:n], kind="humans") for n in (9, 10))
+    assert p_of(few) < 0.001
+    assert "fewer than 10 groups of instances are too few to say how firm" in few.unsure
+    assert not few.clearly_above("gold", "noise")
+    assert enough.unsure == ""
+    assert enough.clearly_above("gold", "noise")

@@ -121,6 +121,20 @@ def test_draws_are_averaged(run: RunFolder) -> None:
     assert (found.ranker, found.kind) == ("llm-trained", "llm-trained")
     np.testing.assert_allclose(found.values, [[0.55] * 3, [0.45] * 3, [0.55] * 3])
     np.testing.assert_array_equal(found.correct, np.full((3, 3), 0.5))
+    assert found.trainings is not None
+    np.testing.assert_array_equal(found.trainings[:, :, 0], [[1, 0, 1], [0, 1, 0]])
+
+
+@pytest.mark.parametrize(("drawn", "names"), [
+    ({}, ["t-baseline", "t-llm-trained-0", "t-llm-trained-1"]),  # a run of an older version
+    ({"drawn": ["baseline", "llm-trained"]},
+     ["t-baseline", "t-baseline-1", "t-llm-trained-0", "t-llm-trained-1"]),
+])  # fmt: skip
+def test_every_kind_is_trained_as_often_as_the_run_says(
+    tmp_path: Path, drawn: dict[str, list[str]], names: list[str]
+) -> None:
+    task = only_task(make(tmp_path, ranking(**drawn)))
+    assert [name for _, name in task.evaluators] == names
 
 
 def test_where_one_draw_lacks_a_verdict_there_is_no_mean(run: RunFolder) -> None:

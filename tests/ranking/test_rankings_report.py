@@ -79,7 +79,7 @@ def test_the_markdown_opens_with_words_and_shows_medals_and_bold_numbers() -> No
     assert text.startswith("# planted: whose arguments help to decide?")
     assert "| Ranker | 🥇 | 🥈 | 🥉 | 4th |" in text
     assert "| expert-trained | gold | label-only (control, above 2) | smollm2-135m |" in text
-    assert "| expert-trained | **0.900** [0.860, 0.940] | 0.700 [0.660, 0.740] |" in text
+    assert "| expert-trained | **0.900** [0.880, 0.920] | 0.700 [0.680, 0.720] |" in text
     misled = text.index("- expert-trained: misled by label-only (above 2 of 3 arguments).")
     assert misled < text.index(f"- {NOTES[0]}") < text.index("## All tasks together")
     assert HOW_SURE in text

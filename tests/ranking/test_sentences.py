@@ -5,7 +5,7 @@ from dataclasses import replace
 from ranking_case import bare_rankings, planted_rankings
 
 from judgebench.ranking.rankings import Rankings
-from judgebench.ranking.sentences import direction, ranking_sentences
+from judgebench.ranking.sentences import conclusion, ranking_sentences
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
 
@@ -32,7 +32,8 @@ def test_what_the_resamples_do_not_bear_is_not_said() -> None:
         f"judge/one-8b (judge): no control case clearly ranks above an argument, but {unsure}."
         in sentences
     )
-    humans = "humans: gold has the best score, but cannot be distinguished from qwen-1.5b."
+    humans = "humans: gold has the best score, but cannot be distinguished from qwen-1.5b and "
+    humans += "smollm2-135m."
     assert humans in sentences
     rows = tuple(row for row in PLANTED.rows if row.analysis != "above")
     without = replace(PLANTED, rows=Results(rows))
@@ -49,8 +50,7 @@ def test_the_best_argument_is_named_where_it_clearly_is() -> None:
 def test_a_flat_ranker_is_told_with_its_p() -> None:
     found = [s for s in said(PLANTED) if s.startswith("Friedman")]
     assert found == [
-        "Friedman's test shows no difference between the systems for baseline (p = 0.561) and "
-        "constant (control judge) (p = 0.561)."
+        "Friedman's test shows no difference between the real arguments for baseline (p = 0.561)."
     ]
 
 
@@ -61,6 +61,57 @@ def test_agreement_with_the_humans_is_claimed_only_beyond_0() -> None:
     )
     assert none.startswith("No agreement with the humans is shown: baseline (tau-b 0.05 [-0.05")
     assert "constant" not in none
+
+
+def test_of_control_rankers_nothing_is_said() -> None:
+    agreed = [
+        replace(r, estimate=Estimate(0.0001 if r.statistic == "p" else 0.9))
+        if r["ranker"] == "constant" and r.analysis in ("agreement", "length_bias", "above")
+        else r
+        for r in PLANTED.rows
+    ]
+    found = said(replace(PLANTED, rows=Results(tuple(agreed))))
+    assert found
+    assert not [s for s in found if "constant" in s]
+
+
+def test_a_claim_is_divided_by_the_rankers_it_may_be_made_of() -> None:
+    def with_p(p: float) -> list[str]:
+        rows = tuple(
+            replace(r, estimate=Estimate(p))
+            if r.statistic == "p" and r["ranker"] == "expert-trained"
+            else r
+            for r in PLANTED.rows
+        )
+        return [s for s in said(replace(PLANTED, rows=Results(rows))) if "expert-trained" in s]
+
+    # five rankers of which something may be said; 4 x 3 pairs of a control case and an argument
+    assert "expert-trained and judge/one-8b (judge): gold ranks above" in with_p(0.0099)[0]
+    assert "expert-trained: gold has the best score, but cannot be" in with_p(0.0101)[0]
+    misled = [any("misled by label-only" in s for s in with_p(p)) for p in (0.0008, 0.0009)]
+    assert misled == [True, False]
+    agree = [any("beyond chance: expert" in s for s in with_p(p)) for p in (0.012, 0.013)]
+    assert agree == [True, False]  # the four that rank beside the humans
+
+
+def test_of_an_order_that_is_not_sure_nothing_is_claimed_and_the_reason_is_said() -> None:
+    unsure = Estimate(None, reason="it was trained once")
+    rows = tuple(
+        replace(r, estimate=unsure)
+        if (r.analysis, r.statistic, r["ranker"]) == ("above", "p", "expert-trained")
+        else r
+        for r in PLANTED.rows
+    )
+    found = [s for s in said(replace(PLANTED, rows=Results(rows))) if "expert-trained" in s]
+    assert found[0] == "expert-trained: gold has the best score, but it was trained once."
+    assert not [s for s in found if "misled" in s or "control case" in s]
+
+
+def test_the_conclusion_counts_what_is_clear() -> None:
+    first, second = (conclusion(PLANTED, task) for task in PLANTED.tasks)
+    assert first == second == "Of 5 rankers, so many rank one argument clearly first: gold with 2."
+    none = "No argument ranks clearly first with any of 1 ranker."
+    assert conclusion(bare_rankings(), bare_rankings().tasks[0]) == none
 
 
 def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
@@ -78,7 +129,10 @@ def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
 def test_shorter_arguments_may_stand_higher() -> None:
     (bias,) = PLANTED.rows.select("length_bias", "rho", task="claims", ranker="baseline")
     short = replace(bias, estimate=Estimate(-0.3, -0.4, -0.2, "m", 9))
-    made = replace(PLANTED, rows=Results(tuple(short if r is bias else r for r in PLANTED.rows)))
+    (p,) = PLANTED.rows.select("length_bias", "p", task="claims", ranker="baseline")
+    changed = {id(bias): short, id(p): replace(p, estimate=Estimate(0.001))}
+    rows = tuple(changed.get(id(row), row) for row in PLANTED.rows)
+    made = replace(PLANTED, rows=Results(rows))
     assert "Shorter arguments rank higher with baseline (rho -0.30 [-0.40, -0.20])." in said(made)
 
 
@@ -87,9 +141,3 @@ def test_without_resamples_humans_and_controls_little_is_said() -> None:
         "baseline: gold has the best score, but cannot be distinguished from m."
     ]
     assert said(replace(bare_rankings(), rows=Results())) == []
-
-
-def test_the_direction_of_an_interval() -> None:
-    assert direction(Estimate(0.2, 0.1, 0.3)) == "up"
-    assert direction(Estimate(-0.2, -0.3, -0.1)) == "down"
-    assert direction(Estimate(0.0, -0.1, 0.1)) == direction(Estimate(0.5)) == ""

@@ -53,7 +53,8 @@ class Examples:
 @dataclass(frozen=True)
 class EvaluatorPlan:
     """An evaluator to be trained. `arguments` maps a system to its texts by item; only LLM-trained
-    evaluators read it, and draw number `draw` says which. `seed` decides everything random."""
+    evaluators read it. Draw number `draw` says which, and how the training begins and goes;
+    `seed` decides everything random."""
 
     task: ProxyTask
     kind: EvaluatorKind
@@ -64,7 +65,7 @@ class EvaluatorPlan:
 
     @property
     def name(self) -> str:
-        """`TASK-KIND`, with the number of the draw for LLM-trained ones."""
+        """`TASK-KIND`, with the number of the draw."""
         return evaluator_names(self.task.name, self.kind, self.draw + 1)[-1]
 
     @property
@@ -105,10 +106,11 @@ class EvaluatorPlan:
 
 
 def evaluator_names(task: str, kind: EvaluatorKind, draws: int) -> list[str]:
-    """One per draw for the LLM-trained ones, else one."""
-    if kind != "llm-trained":
-        return [f"{task}-{kind}"]
-    return [f"{task}-{kind}-{draw}" for draw in range(draws)]
+    """One per draw; the first of those that are not LLM-trained goes without a number, as in the
+    folders of older runs, in which it was the only one."""
+    first = 0 if kind == "llm-trained" else 1
+    names = [f"{task}-{kind}-{draw}" for draw in range(draws)]
+    return [f"{task}-{kind}"] * first + names[first:]
 
 
 def drawn_systems(

@@ -58,8 +58,9 @@ class TrainingConfig(Strict):
 
 
 class EvaluatorConfig(Strict):
-    """`encoder` is a folder, a hub name, or `minilm`; `draws` counts the models of an LLM-trained
-    evaluator, each trained on another draw of arguments."""
+    """`encoder` is a folder, a hub name, or `minilm`; `draws` counts the trainings of each
+    kind, which begin and go otherwise, of an LLM-trained evaluator on another draw of arguments.
+    With one alone nothing is claimed of an evaluator's order."""
 
     encoder: str = "minilm"
     kinds: tuple[EvaluatorKind, ...] = EVALUATOR_KINDS

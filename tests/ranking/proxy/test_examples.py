@@ -114,9 +114,21 @@ def test_the_content_is_known_by_what_is_read_alone() -> None:
     assert content(claims()) != content(claims(), "expert-trained")
 
 
-def test_names_number_the_draws_of_the_llm_trained() -> None:
+def test_names_number_the_draws() -> None:
     assert evaluator_names("nli", "llm-trained", 2) == ["nli-llm-trained-0", "nli-llm-trained-1"]
-    assert evaluator_names("nli", "expert-trained", 2) == ["nli-expert-trained"]
+    # The first without a number, as in the run folders of older versions, which trained it once.
+    assert evaluator_names("nli", "expert-trained", 1) == ["nli-expert-trained"]
+    assert evaluator_names("nli", "baseline", 3) == [
+        "nli-baseline",
+        "nli-baseline-1",
+        "nli-baseline-2",
+    ]
+    plans = [
+        EvaluatorPlan(task(claims()), "baseline", EvaluatorConfig(), 0, draw=n) for n in (0, 1)
+    ]
+    assert [plan.name for plan in plans] == ["t-baseline", "t-baseline-1"]
+    assert plans[0].own_seed != plans[1].own_seed
+    assert plans[0].examples().content_hash == plans[1].examples().content_hash
     plan = EvaluatorPlan(task(claims()), "llm-trained", EvaluatorConfig(), 0, draw=2)
     assert plan.name == "t-llm-trained-2"
 

@@ -40,7 +40,10 @@ CONTROLS = ("no-argument", "label-only", "noise", "passages")
 WRITERS = ("good", "lazy")
 REPORT = ("report.html", "tables.md", "latex/appendix.tex", "rankings.csv")
 SIZES = {"train": 12, "development": 6, "test": 6}
-EVALUATORS = ("baseline", "expert-trained", "llm-trained-0", "llm-trained-1")
+EVALUATORS = (
+    "baseline", "baseline-1", "expert-trained", "expert-trained-1", "llm-trained-0",
+    "llm-trained-1",
+)  # fmt: skip
 PATIENCE = 120.0  # seconds that a loaded machine may take
 
 
