@@ -17,11 +17,11 @@ from judgebench.study.answers import IndexedAnswers
 
 ALIKE = 0.8  # of the runs of three words of two texts, the share that both have (Jaccard)
 _FIFTHS = 4  # the same, in whole numbers: 5 b >= 4 (m + n - b), so 9 b >= 4 (m + n)
+_PASSAGE = 30  # runs of a text that may be alike to a longer one because that holds it
 _RUN = 3
 _SHORT = 10  # of fewer words, only equal texts are alike
 _KEPT = 128  # runs in a sketch
-# Two standard errors of a share of .8 of so many runs: what a sketch may be wrong by.
-_ERROR = 2 * (ALIKE * (1 - ALIKE) / _KEPT) ** 0.5
+_LEAST = 8  # runs of two sketches from which anything is concluded: those of ten words
 
 _Runs = NDArray[np.uint64]
 
@@ -38,10 +38,11 @@ def alike(texts: Sequence[str]) -> IntArray:
     """(texts,): numbers from 0, one for all texts that are alike, or alike to one that is.
 
     Two texts are alike where they have the same words, or, of at least ten words each, where at
-    least 0.8 of the runs of three words that occur in either occur in both. Case and punctuation
-    do not count. Nothing is estimated: only pairs that share one of their rarest runs are compared,
-    which misses none (Chaudhuri, Ganti and Kaushik 2006, "A Primitive Operator for Similarity
-    Joins in Data Cleaning": prefix filtering).
+    least 0.8 of the runs of three words that occur in either occur in both; or where the shorter
+    one has at least 30 different runs, 0.8 of which occur in the longer (a passage; a stock reply
+    is shorter). Case and punctuation do not count. Nothing is estimated: a text is compared with
+    those alone that hold one of its rarest runs, which misses none (Chaudhuri, Ganti and Kaushik
+    2006, "A Primitive Operator for Similarity Joins in Data Cleaning": prefix filtering).
 
     >>> alike(["Call a doctor.", "call a doctor", "Call a nurse."]).tolist()
     [0, 0, 1]
@@ -71,9 +72,9 @@ def sketch(text: str) -> str:
 class Known:
     """Whether a text nearly equals one of those whose sketches are given.
 
-    Of texts with fewer than 128 different runs this is exact. Of longer ones the 128 smallest
-    hashes of both estimate the share (Broder 1997, "On the resemblance and containment of
-    documents"), and a text counts as known from two standard errors below 0.8 (0.73).
+    Of texts with fewer than 128 different runs this is exact. Of longer ones the runs with the
+    smallest hashes are a sample of both (Broder 1997, "On the resemblance and containment of
+    documents"), and a text counts as known from two standard errors below 0.8.
 
     >>> Known([sketch("Call a doctor.")]).holds("call a doctor")
     True
@@ -94,16 +95,21 @@ class Known:
             return True
         runs = _read(own)
         both = Counter(place for run in runs.tolist() for place in self._held.get(run, ()))
-        least = (ALIKE - _ERROR) * len(runs)  # of any that is alike, so many are among them
-        return any(n >= least and _resembles(runs, self._runs[place]) for place, n in both.items())
+        few = _LEAST // 2  # of any that is alike, more are among them
+        return any(n > few and _resembles(runs, self._runs[place]) for place, n in both.items())
 
 
 def _resembles(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> bool:
-    smallest = np.union1d(one, other)
-    whole = len(one) < _KEPT and len(other) < _KEPT
-    smallest = smallest if whole else smallest[:_KEPT]
-    both = np.isin(smallest, one) & np.isin(smallest, other)
-    return bool(both.mean() >= (ALIKE if whole else ALIKE - _ERROR))
+    longest = [int(x[-1]) if len(x) == _KEPT else 2**32 for x in (one, other)]
+    m, n = (int(np.searchsorted(x, min(longest), "right")) for x in (one, other))
+    if min(m, n) < _LEAST:
+        return False
+    both = len(np.intersect1d(one[:m], other[:n], assume_unique=True))
+    kinds = [both / (m + n - both), both / min(m, n)]  # Jaccard's, and of the shorter
+    passage = min(len(one), len(other)) >= _PASSAGE
+    share, of = (kinds[1], min(m, n)) if passage else (kinds[0], m + n - both)
+    error = 2 * (ALIKE * (1 - ALIKE) / of) ** 0.5 if min(longest) < 2**32 else 0.0
+    return share >= ALIKE - error
 
 
 def _key(text: str, words: Sequence[str]) -> str:
@@ -155,32 +161,28 @@ def _joined(sets: Sequence[_Runs]) -> IntArray:
     rank = np.empty(len(often), np.int64)
     rank[np.argsort(often, kind="stable")] = np.arange(len(often))  # the rarest run has 0
     of = [np.sort(rank[run[begins[n] : begins[n + 1]]]) for n in range(len(order))]
-    # Two that are alike share 4/5 of the larger, and so one of the rarest fifth of each.
+    # Two that are alike share 4/5 of the smaller at least, and so one of its rarest fifth.
     least = -(-_FIFTHS * size // 5)
-    rare = [own[: len(own) - need + 1] for own, need in zip(of, least.tolist(), strict=True)]
-    last = np.array([own[-1] for own in rare])
-    places = np.repeat(np.arange(len(order)), [len(own) for own in rare])
-    by_run = np.argsort(np.concatenate(rare), kind="stable")
-    start = np.searchsorted(np.concatenate(rare)[by_run], np.arange(len(often) + 1))
-    places = places[by_run]
-    mark = np.zeros(len(often), bool)
-    for row, own in enumerate(of):
-        having = [places[start[one] : start[one + 1]] for one in rare[row].tolist()]
-        having = [found[: np.searchsorted(found, row)] for found in having if len(found) > 1]
-        if not having:
-            continue
-        both = np.bincount(np.concatenate(having), minlength=1)
-        near = np.flatnonzero(both)
-        # What two share lies in both rare parts, or behind the one that ends first.
-        most = both[near] + np.where(last[near] < last[row], least[near], least[row]) - 1
-        may = (size[near] >= least[row]) & (9 * most >= _FIFTHS * (size[row] + size[near]))
-        near = near[may & (group[near] != group[row])]
+    places = np.repeat(np.arange(len(order)), size)[np.argsort(rank[run], kind="stable")]
+    start = np.concatenate([[0], np.cumsum(np.sort(often))])
+    mark, held = np.zeros(len(often), bool), np.zeros(len(order), bool)
+    for row in reversed(range(len(of))):  # beside those that are no smaller, which are joined
+        own = of[row]
+        for one in own[: len(own) - least[row] + 1].tolist():
+            held[places[start[one] : start[one + 1]]] = True
+        near = np.flatnonzero(held[row + 1 :]) + row + 1
+        held[:] = False
+        need = -(-_FIFTHS * (size[row] + size[near]) // 9)
+        if size[row] >= _PASSAGE:
+            need = np.full(len(near), least[row])
+        near, need = near[need <= size[row]], need[need <= size[row]]
         mark[own] = True
         while len(near):
-            place, near = near[0], near[1:]
-            if 9 * int(mark[of[place]].sum()) >= _FIFTHS * (size[row] + size[place]):
-                group[group == group[place]] = group[row]
-                near = near[group[near] != group[row]]
+            if int(mark[of[near[0]]].sum()) >= need[0]:
+                group[group == group[row]] = group[near[0]]
+            other = group[near] != group[row]
+            other[0] = False
+            near, need = near[other], need[other]
         mark[own] = False
     joined = np.empty(len(sets), np.int64)
     joined[order] = order[group]

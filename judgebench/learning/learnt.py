@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from judgebench.data.spreadsheet import to_csv
 from judgebench.errors import SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
@@ -22,6 +23,7 @@ from judgebench.runner.judging import Work
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.study.answers import IndexedAnswers
 
+FOLDS = ".folds.csv"  # behind a judge's name: what is judged in which fold, and left out of which
 LEARNT = "learnt.json"  # written last: a folder that holds it is whole
 SEARCH = "search"  # below it: what was asked on the way, which no export takes along
 
@@ -127,6 +129,29 @@ class LearntJudge:
 
     def begin(self, work: Work) -> None:
         self._work = work
+        self._home.mkdir(parents=True, exist_ok=True)
+        table = self._home.parent.with_name(f"{self.name}{FOLDS}")
+        write_atomically(table, self._audit())
+
+    def _audit(self) -> bytes:
+        """All answers as CSV: the fold that judges each; numbers that answers share which have one
+        question, or nearly the same text; and the folds for which an answer is not learnt from,
+        though people labelled it and another fold judges it."""
+        folds, labelled = self._material.folds, self._material.labelled
+        names = [*(cell.name for cell in self._cells), ""]  # the last is of what none judges
+        kept = [np.concatenate([cell.train, cell.judged]) for cell in self._cells]
+        left = [frozenset(np.setdiff1d(labelled, rows).tolist()) for rows in kept]
+        codes = zip(
+            self._cell_of.tolist(), folds.question.tolist(), folds.text.tolist(), strict=True
+        )
+        rows = [
+            (answer.item_id, names[fold], str(question), str(text),
+             " ".join(name for name, out in zip(names, left, strict=False) if row in out))
+            for row, (answer, (fold, question, text)) in enumerate(
+                zip(self._material.answers, codes, strict=True)
+            )
+        ]  # fmt: skip
+        return to_csv(("item_id", "fold", "question", "text", "left_out_of"), rows)
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
         self._parents = parents

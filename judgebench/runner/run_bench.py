@@ -42,7 +42,7 @@ from judgebench.runner.judging import (
 )
 from judgebench.runner.manifest import manifest_of, now
 from judgebench.runner.repair import Noted, note_damage, set_lines_aside
-from judgebench.runner.stop import Interrupted, Stop, ctrl_c, run_lanes
+from judgebench.runner.stop import PATIENCE_S, Interrupted, Stop, ctrl_c, run_lanes
 from judgebench.store.folder import RunFolder, Shard
 from judgebench.store.latest_verdicts import FiledVerdicts
 from judgebench.store.verdict_file import (
@@ -136,7 +136,8 @@ def run(
                     if bench.learnt and shard is None:
                         learning = partial(_learn, bench, answers, work)
                         lane = {"judges that learn": learning}
-                        run_lanes(lane, stop, shown, partial(_wind_down, bench))
+                        with ctrl_c(stop, shown.say, PATIENCE_S):
+                            run_lanes(lane, stop, shown, partial(_wind_down, bench))
             except (BudgetSpent, DiskFailed):
                 raise
             except JudgebenchError as error:

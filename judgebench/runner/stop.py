@@ -2,7 +2,8 @@
 
 Every remote judge has a lane, which is a thread. Engines inside this process would take the cores
 and the memory from each other, so they share one lane and work one after another. Ctrl-C once lets
-answers in flight finish, twice ends at once.
+answers in flight finish, twice ends at once; and so does once where something is learnt, if that
+takes longer than PATIENCE_S: what was learnt or answered by then is kept.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Protocol
 from judgebench.errors import JudgebenchError, SetupError
 from judgebench.progress import Progress
 
+PATIENCE_S = 6.0  # a fit, or a step of a training, may take minutes
 _GLANCE_S = 0.2  # a thread that waits longer than this would not see a signal in time
 
 
@@ -62,8 +64,11 @@ class Stop:
 
 
 @contextmanager
-def ctrl_c(stop: Stop, tell: Callable[[str], None]) -> Iterator[None]:
-    """While it lasts, a first SIGINT stops softly and a second raises Interrupted.
+def ctrl_c(
+    stop: Stop, tell: Callable[[str], None], patience_s: float | None = None
+) -> Iterator[None]:
+    """While it lasts, a first SIGINT stops softly and a second raises Interrupted. With
+    `patience_s` the second comes by itself after so many seconds.
 
     Signals reach the main thread alone; called from another one, this does nothing.
     """
@@ -76,12 +81,17 @@ def ctrl_c(stop: Stop, tell: Callable[[str], None]) -> Iterator[None]:
             raise Interrupted(at_once=True)
         stop.interrupted = True
         stop()
+        if patience_s is not None:
+            second.start()
         tell("Finishing the answers in flight. Press Ctrl-C again to stop at once.")
 
+    second = threading.Timer(patience_s or 0, signal.raise_signal, [signal.SIGINT])
+    second.daemon = True
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
+        second.cancel()
         signal.signal(signal.SIGINT, before)
 
 

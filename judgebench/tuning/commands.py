@@ -129,7 +129,7 @@ def generator(
     to interrupt; rerun to resume.
     """
     from judgebench.progress import ProgressDisplay
-    from judgebench.runner.stop import Stop, ctrl_c
+    from judgebench.runner.stop import PATIENCE_S, Stop, ctrl_c
     from judgebench.tuning.config import LoraConfig
     from judgebench.tuning.generator import read_pairs, tune_generator
     from judgebench.tuning.lora import recipe_of
@@ -140,7 +140,7 @@ def generator(
              "rank": int(rank) if rank.isdigit() else rank, "batch": batch, "context": context,
              "learning_rate": learning_rate, "seed": seed}  # fmt: skip
     recipe, stop = recipe_of(validate(asked, LoraConfig)), Stop()
-    with ProgressDisplay(ONE_SCREEN.console()) as display, ctrl_c(stop, display.say):
+    with ProgressDisplay(ONE_SCREEN.console()) as display, ctrl_c(stop, display.say, PATIENCE_S):
         watch = Watch(f"tuning {to.name}", display, stop)
         facts = tune_generator(read_pairs(pairs), model, to, recipe, watch)
     typer.echo(

@@ -1,10 +1,11 @@
 """What it is worth that judges learn, from a study.
 
 Rows `score` hold what a judge reaches out of fold, beside what it learnt from and the controls.
-Rows `gain` hold a judge beside the judge it learnt from, or else the best control judge, which is
-`who`: both on the same answers, and the `difference`, with what it has `shown`; rows `test` their p
-values, Holm's over judges and metrics. Rows `otherwise` hold the same judge taught in another way,
-`as` in-sample, from so many labels or without a system, beside the judge itself on the same
+Rows `gain` hold a judge beside its `baseline`, `who`: the judge it learnt from, or else the control
+judge that is the strongest here; both on the same answers, and the `difference`, with what it has
+`shown`. Rows `test` hold p values beside every control, Holm's over judges, metrics and all of
+these, as the strongest is picked afterwards. Rows `otherwise` hold the same judge taught in another
+way, `as` in-sample, from so many labels or without a system, beside the judge itself on the same
 answers, and that way minus the judge.
 
 A gain is shown where the interval lies above 0, a loss where it lies below, and the corrected p
@@ -42,7 +43,7 @@ from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.tuning.reading import Learnt
 from judgebench.tuning.result import Tuned
 
-SIDES = ("before", "learnt", "difference")
+SIDES = ("baseline", "learnt", "difference")
 WAYS = ("learnt", "otherwise", "difference")
 STATED = ("accuracy", "balanced_accuracy", "weighted_kappa", "severe_recall")
 
@@ -69,7 +70,7 @@ def measure_tuning(study: Study) -> Tuned | None:
         rows += reached
         for one in (one for one in taught if judges[one.name].judges(metric)):
             best = _best(Results(tuple(reached)), rivals[one.name], keys)
-            rows += _gains(study, judges[one.name], best, metric)
+            rows += _gains(study, judges[one.name], best, metric, keys)
             rows += _otherwise(study, one, metric, keys)
     kinds = {judge.name: judge.kind for judge in study.judges}
     for control in (False, True):  # a control that learns makes no judge's gain less certain
@@ -97,18 +98,21 @@ Best = Sequence[tuple[JudgeVerdicts, Sequence[str]]]
 
 
 def _best(reached: Results, rivals: Sequence[JudgeVerdicts], keys: Sequence[str]) -> Best:
-    """The rivals that are best by any statistic, with these statistics."""
+    """The rivals, each with the statistics by which it is the best of them."""
     found: dict[str, list[str]] = {}
     for key in keys if rivals else ():
         found_of = {r.name: reached.find(key, judge=r.name).value for r in rivals}
         values = {n: -math.inf if value is None else value for n, value in found_of.items()}
         best = max(values, key=lambda name: values[name])
         found.setdefault(best, []).append(key)
-    return [(rival, found[rival.name]) for rival in rivals if rival.name in found]
+    return [(rival, found.get(rival.name, ())) for rival in rivals]
 
 
-def _gains(study: Study, judge: JudgeVerdicts, best: Best, metric: Metric) -> Iterator[Row]:
-    """The judge beside each of these by its statistics, in every way to count missing labels."""
+def _gains(
+    study: Study, judge: JudgeVerdicts, best: Best, metric: Metric, tested: Sequence[str]
+) -> Iterator[Row]:
+    """The judge beside each of these by its statistics, in every way to count missing labels, and
+    tests of all statistics."""
     for rival, keys in best:
         both = both_of(study, (rival, judge), metric)
         for policy, filled, missing in failure_policies(both, metric):
@@ -118,7 +122,7 @@ def _gains(study: Study, judge: JudgeVerdicts, best: Best, metric: Metric) -> It
                 for side, estimate in zip(SIDES, (*values, difference), strict=True):
                     keyed = {**about, "side": side}
                     yield Row("gain", declared.key, estimate, judge.name, metric.id, keyed)
-            for key, p in _tests(study, metric, filled, keys):
+            for key, p in _tests(study, metric, filled, tested):
                 keyed = {**about, "of": key}
                 yield Row("test", "permutation_p", p, judge.name, metric.id, keyed)
 

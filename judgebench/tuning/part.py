@@ -18,7 +18,7 @@ from judgebench.tuning.result import Tuned, labels_of
 _MOST_SAID = 200  # characters of a fact
 _DRAWN = ("accuracy", "balanced_accuracy")
 _BRIEF = (
-    "Metric", "Judge", "Before", "Out of fold", "Without folds", "Best control", "Difference",
+    "Metric", "Judge", "Baseline", "Out of fold", "Without folds", "Best control", "Difference",
     "Gain",
 )  # fmt: skip
 _SHOWN = {
@@ -26,11 +26,15 @@ _SHOWN = {
 }  # fmt: skip
 _ABOUT_GAINS = (
     "Out of fold: no answer is judged by what was learnt from it, from another answer to its "
-    "question, or from one that says nearly the same. Each judge is beside the judge that it "
-    "learnt from, or else beside the best control judge by that statistic; the mark names it. That "
-    "it is the best on these answers favours it.",
-    "A gain is shown where the interval lies above 0 and a permutation test (Holm, over judges and "
-    "metrics) is significant, whether missing labels are left out or count as wrong.",
+    "question, or from one that says nearly the same. The baseline is the judge that it learnt "
+    "from, or else the control judge that is the strongest by that statistic; the mark names it. "
+    "That it is the strongest on these answers favours it.",
+    "A gain is shown where the interval lies above 0 and a permutation test is significant, "
+    "whether missing labels are left out or count as wrong. Holm's correction is over judges, "
+    "metrics and all controls, as the strongest is picked afterwards.",
+)
+_ABOUT_BASELINES = (
+    "Baseline: the judge that it learnt from; where there is none, the strongest control."
 )
 _ABOUT_CURVES = (
     "A gain is shown where the interval of the last column lies above 0; nothing is corrected for "
@@ -52,7 +56,7 @@ def tuning_part(found: Tuned) -> Part:
         [(row, _title(row.statistic)) for row in of] for of in (rows, found.rows.select("score"))
     ]
     titles = (
-        "Difference to what was there before",
+        "Difference to the baseline",
         "Judges that learnt, out of fold, beside what they learnt from and controls",
     )
     shown = (
@@ -84,7 +88,7 @@ def _title(statistic: str) -> str:
 
 
 def _summary(found: Tuned, key: str) -> Table:
-    """In plain numbers: before, out of fold, what is shown, the claim without folds, a control."""
+    """In plain numbers: baseline, out of fold, what is shown, without folds, a control."""
 
     def plain(estimate: Estimate) -> str:
         return Cell(estimate=estimate).value
@@ -94,7 +98,7 @@ def _summary(found: Tuned, key: str) -> Table:
         about = {"judge": row.judge, "metric": row.metric}
         before, learnt = (
             found.rows.find(key, "gain", side=side, failures="left_out", **about)
-            for side in ("before", "learnt")
+            for side in ("baseline", "learnt")
         )
         claimed = found.rows.find(key, "otherwise", side="otherwise", kind="in-sample", **about)
         scores = found.rows.select("score", key, metric=row.metric)
@@ -102,12 +106,21 @@ def _summary(found: Tuned, key: str) -> Table:
         best = max(controls, key=lambda r: r.estimate.value or 0.0, default=row)
         control = f"{plain(best.estimate)} ({best.judge})" if controls else DASH
         if found.lane(row.judge) == "judge":
-            named = (found.titles[row.metric], row.judge, f"{plain(before)} ({row['who']})")
+            named = (
+                found.titles[row.metric],
+                row.judge,
+                f"{plain(before)} ({_baseline(found, row)})",
+            )
             texts = (*named, plain(learnt), plain(claimed), control)
             difference = Cell(estimate=row.estimate, signed=True)
             rows.append((*map(Cell, texts), difference, Cell(_SHOWN[row["shown"]])))
     title = f"{_title(key)}: what learning brought"
-    return Table(f"tuning_brief_{key}", title, _BRIEF, tuple(rows), stubs=2)
+    return Table(f"tuning_brief_{key}", title, _BRIEF, tuple(rows), (_ABOUT_BASELINES,), 2)
+
+
+def _baseline(found: Tuned, row: Row) -> str:
+    """Its name, and how it became one where nothing came before."""
+    return f"{'strongest control: ' * (found.lane(row['who']) == 'control')}{row['who']}"
 
 
 def _narrow(table: Table) -> Table:
@@ -116,7 +129,7 @@ def _narrow(table: Table) -> Table:
 
     def bare(row: tuple[Cell, ...], place: int) -> Cell:
         value = row[place].value
-        return Cell(value.partition(" (")[0] if _BRIEF[place] == "Before" else value)
+        return Cell(value.partition(" (")[0] if _BRIEF[place] == "Baseline" else value)
 
     rows = tuple(tuple(bare(row, place) for place in kept) for row in table.rows)
     return replace(table, columns=tuple(_BRIEF[place] for place in kept), rows=rows)
@@ -148,7 +161,7 @@ def _table(
 def _cell(found: Tuned, row: Row | None) -> Cell:
     if row is None:
         return Cell(DASH)
-    said = f"before: {found.shown_name(row['who'])}" if row["who"] else ""
+    said = f"baseline: {_baseline(found, row)}" if row["who"] else ""
     remark = "; ".join(filter(None, (said, row["shown"])))
     return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
 

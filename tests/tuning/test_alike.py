@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.learning.alike import Known, alike, alike_texts, sketch
+from judgebench.learning.folds import folds_of
 from judgebench.records import Answer
 from judgebench.retrieval.words import words_of
 from judgebench.rubric import normalise
@@ -24,7 +26,10 @@ def same(a: str, b: str) -> bool:
     if len(one) < 10 or len(other) < 10:
         return False
     runs, others = ({tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in (one, other))
-    return 5 * len(runs & others) >= 4 * len(runs | others)
+    both, shorter = len(runs & others), min(len(runs), len(others))
+    if shorter >= 30 and 5 * both >= 4 * shorter:  # a passage of the longer one
+        return True
+    return 5 * both >= 4 * len(runs | others)
 
 
 def brute_force(texts: list[str]) -> list[int]:
@@ -41,7 +46,7 @@ def brute_force(texts: list[str]) -> list[int]:
 def families(draw: st.DrawFn) -> list[str]:
     """Texts of few words, and copies of them with words changed, left out or added."""
     word = st.sampled_from(["the", "a", "pain", "dose", "call", "is", "not", "of"])
-    texts: list[list[str]] = draw(st.lists(st.lists(word, max_size=40), min_size=1, max_size=4))
+    texts: list[list[str]] = draw(st.lists(st.lists(word, max_size=60), min_size=1, max_size=4))
     for _ in range(draw(st.integers(0, 8))):
         words = list(draw(st.sampled_from(texts)))
         for _ in range(draw(st.integers(0, 2))):
@@ -79,6 +84,61 @@ def test_long_texts_are_alike_by_their_runs_of_words() -> None:
     assert alike([far, text, near, again]).tolist() == [0, 1, 1, 1]
     known = Known([sketch(text)])
     assert [known.holds(one) for one in (near, again, far)] == [True, True, False]
+
+
+def numbered(begin: int, end: int, kind: str = "word") -> str:
+    return " ".join(f"{kind}{n}" for n in range(begin, end))
+
+
+def test_a_passage_is_alike_to_the_texts_that_hold_it() -> None:
+    """96 % of it stand inside four others, which share nothing else."""
+    passage = numbered(0, 52)
+    held = " ".join([numbered(0, 50), "otherwise", "so"])
+    others = [
+        f"{numbered(0, 90, f'before{k}x')} {held} {numbered(0, 40, f'behind{k}x')}"
+        for k in range(4)
+    ]
+    assert alike([*others, passage, numbered(0, 52, "apart")]).tolist() == [0, 0, 0, 0, 0, 1]
+    answers = [
+        Answer(item_id=str(n), question=f"Question {n}", system="a", text=text)
+        for n, text in enumerate(
+            [passage, *others, *(numbered(0, 60, f"own{n}x") for n in range(15))]
+        )
+    ]
+    folds = folds_of(indexed(answers), 2)
+    assert len(set(folds.of[:5].tolist())) == 1
+    for text in others:
+        assert Known([sketch(passage)]).holds(text)
+        assert Known([sketch(text)]).holds(passage)
+    assert not Known([sketch(passage)]).holds(numbered(0, 90, "apart"))
+
+
+def test_two_texts_of_one_template_are_alike() -> None:
+    """Of their runs .72 are in both (Jaccard), and .84 of either in the other."""
+    template = numbered(0, 120)
+    texts = [f"{template} {numbered(0, 22, f'own{k}x')}" for k in range(3)]
+    runs = [{tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in map(str.split, texts)]
+    assert len(runs[0] & runs[1]) / len(runs[0] | runs[1]) == pytest.approx(0.72, abs=0.01)
+    assert alike(texts).tolist() == [0, 0, 0]
+
+
+def test_a_short_stock_reply_ties_no_longer_texts_together() -> None:
+    stock = "I am sorry, but I cannot answer this question. Please ask a doctor or a pharmacist."
+    longer = [f"{stock} {numbered(0, 60, f'own{k}x')}" for k in range(5)]
+    assert alike([stock, stock.upper(), *longer]).tolist() == [0, 0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.long
+def test_twenty_thousand_answers_take_seconds() -> None:
+    rng = np.random.default_rng(0)
+    often = 1 / np.arange(1, 20_001)
+    words = np.array([f"w{n}" for n in range(20_000)])
+    own = [rng.choice(words, n, p=often / often.sum()) for n in rng.integers(60, 200, 16_000)]
+    parts = [own[k][: len(own[k]) // 2 + 20] for k in rng.integers(0, 16_000, 4_000)]
+    began = time.process_time()
+    found = alike([" ".join(text) for text in (*own, *parts)])
+    assert time.process_time() - began < 40  # 7 on an idle machine
+    assert len(set(found.tolist())) == pytest.approx(16_000, rel=0.01)
 
 
 def test_of_long_texts_a_sketch_estimates_and_errs_towards_knowing() -> None:

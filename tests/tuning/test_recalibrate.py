@@ -204,7 +204,7 @@ def test_labels_and_verdicts_without_texts_suffice(tmp_path: Path) -> None:
     found = jb.tune(tmp_path / "bench.yaml", tmp_path / "run")
     sides = found.results.select("gain", "accuracy", judge="better", failures="left_out")
     assert {row["side"]: row.estimate.value for row in sides if row.estimate.n == 40} == {
-        "before": 0.8, "learnt": 0.8, "difference": 0.0,
+        "baseline": 0.8, "learnt": 0.8, "difference": 0.0,
     }  # fmt: skip
     assert not found.results.select("gain", judge="better", metric="length")
     (tmp_path / "words.yaml").write_text(text + more)

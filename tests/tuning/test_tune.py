@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import doctest
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from learning_case import write_bench
+from learning_case import SYSTEMS, write_bench
 
 import judgebench as jb
 from judgebench.records import Answer, HumanLabel, Status, Verdict
@@ -101,7 +103,7 @@ def test_a_gain_is_shown_only_where_there_is_one(
         assert shown(found, "worse", statistic) == "a loss is shown"
     for row in found.rows.select("gain", side="difference"):
         about = {"judge": row.judge, "metric": "tone", "failures": "left_out"}
-        before = found.rows.find(row.statistic, "gain", side="before", **about)
+        before = found.rows.find(row.statistic, "gain", side="baseline", **about)
         learnt = found.rows.find(row.statistic, "gain", side="learnt", **about)
         assert row["who"] == "base"
         assert row.estimate.value == pytest.approx(learnt.value - before.value)
@@ -136,6 +138,44 @@ def test_a_judge_that_learnt_from_none_is_beside_the_best_control(
     assert {row["who"] for row in found.rows.select("gain", judge="better")} == {"control-b"}
     # A control that is fitted in the same folds is beside those that are not.
     assert {row["who"] for row in found.rows.select("gain", judge="control-b")} == {"control-a"}
+
+
+@pytest.fixture(scope="module")
+def picked() -> Tuned:
+    """A judge that is as good as twelve controls, of which one happens to be far better here."""
+    rng = np.random.default_rng(14)
+    truth = rng.integers(0, 3, 200)
+
+    def said() -> np.ndarray:
+        wrong = (truth + rng.integers(1, 3, len(truth))) % 3
+        return np.where(rng.random(len(truth)) < 0.5, truth, wrong)
+
+    named = {"learnt": said(), **{f"control-{n}": said() for n in range(12)}}
+    return tuned(study_with(named, truth), Learnt("learnt", (), {}, {}))
+
+
+def test_no_loss_is_shown_beside_a_control_that_was_picked_afterwards(picked: Tuned) -> None:
+    about = {"judge": "learnt", "of": "accuracy", "failures": "left_out"}
+    (gain,) = picked.rows.select("gain", "accuracy", judge="learnt", side="difference")
+    tests = {key: picked.rows.select("test", key, **about) for key in ("permutation_p", "p_holm")}
+    assert {key: len(rows) for key, rows in tests.items()} == {"permutation_p": 12, "p_holm": 12}
+    p = {key: picked.rows.find(key, "test", who=gain["who"], **about).value for key in tests}
+    assert gain.estimate.high < 0
+    assert p["permutation_p"] < 0.05 < p["p_holm"]
+    assert shown(picked, "learnt") == "no gain is shown"
+
+
+def test_the_baseline_is_named_where_nothing_came_before(picked: Tuned) -> None:
+    (cells,) = brief(picked)
+    assert re.search(r" \(strongest control: control-\d+\)$", cells[2])
+    (table, _) = picked.part.screen[0].tables
+    assert "Baseline" in table.columns
+    assert table.notes == (
+        "Baseline: the judge that it learnt from; where there is none, the strongest control.",
+    )
+    said = as_text(picked.part)
+    assert "Before" not in said
+    assert "before: " not in said
 
 
 def test_the_best_control_stands_beside_every_gain(
@@ -227,6 +267,28 @@ def test_tune_shows_what_the_run_found(run: Path) -> None:
     assert written["plots/learning_curve_accuracy.png"].read_bytes().startswith(b"\x89PNG")
     assert "latex/tuning-gains.tex" in written
     assert len(found.to_frame()) == len(written["tuning.csv"].read_text().splitlines()) - 1
+
+
+def test_folds_can_be_audited(tmp_path: Path) -> None:
+    """From the table alone: who is judged in which fold, and what was left out of it, and why."""
+    bench = write_bench(tmp_path, SYS + "\n  - {name: own, learn: head, encoder: words}", 24)
+    labels = tmp_path / "labels.csv"
+    labels.write_text(
+        re.sub(r"(?m)^(model-x-\d+,[^,]*),[^,]*", r"\1,I cannot help", labels.read_text())
+    )
+    jb.tune(bench, tmp_path / "run")
+    own = pd.read_csv(tmp_path / "run" / "tuning" / "own.folds.csv", dtype=str).fillna("")
+    assert sorted(own["item_id"]) == sorted(f"{s}-{q}" for s in SYSTEMS for q in range(24))
+    assert own.groupby("question")["fold"].nunique().eq(1).all()
+    stock = own["item_id"].str.startswith("model-x")
+    assert own["text"][stock].nunique() == 1
+    assert own["text"][~stock].nunique() == 24
+    folds = set(own["fold"])
+    for _, row in own.iterrows():
+        others = folds - {row["fold"]} if row["item_id"].startswith("model-x") else set()
+        assert set(row["left_out_of"].split()) == others
+    who = pd.read_csv(tmp_path / "run" / "tuning" / "who-wrote-it.folds.csv", dtype=str)
+    assert who["left_out_of"].isna().all()  # no text tells it of another answer
 
 
 def test_fewer_labels_are_some_of_the_more(run: Path) -> None:
