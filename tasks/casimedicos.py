@@ -12,11 +12,10 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.task import Split, SplitSizes, TaskInstance
+from judgebench.ranking.proxy.task import Split, SplitSizes, TaskInstance, versions
 
 from .option_places import names_a_place, neutralise
 
@@ -58,23 +57,6 @@ def read(
             )
             instances += versions(first)
     return instances, _notes(instances, left_out, rewritten)
-
-
-def versions(instance: TaskInstance) -> list[TaskInstance]:
-    """The instance as it is, and one more for each other place of the right option."""
-    right = int(instance.label) - 1
-    others = [o for i, o in enumerate(instance.options) if i != right]
-    places = [right, *(i for i in range(len(instance.options)) if i != right)]
-    return [
-        replace(
-            instance,
-            item_id=f"{instance.item_id}-v{version}" if version else instance.item_id,
-            label=str(place + 1),
-            options=(*others[:place], instance.options[right], *others[place:]),
-            version=version,
-        )
-        for version, place in enumerate(places)
-    ]
 
 
 def _notes(

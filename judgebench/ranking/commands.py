@@ -110,6 +110,29 @@ def _rank(console: Console, bench: RankBench, folder: RunFolder, budget: float |
         raise typer.Exit(INTERRUPTED) from None
 
 
+@app.command(epilog="Example: judgebench rank init questions.csv --to mine")
+def init(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Questions with their key: CSV, TSV, JSON, JSONL or Parquet."
+        ),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write. Default: the folder of FILE."),
+    ] = None,
+) -> None:
+    """Write a task, a bench.yaml and a prompt from a table of questions.
+
+    Columns are found by their names: question, key, option_1 or A, explanation, group, split.
+    Nothing is overwritten.
+    """
+    from judgebench.ranking.start import init as init_from
+
+    typer.echo(init_from(file, to))
+
+
 @app.command(epilog="Example: judgebench rank sheet runs/mine --expert anna --expert ben")
 def sheet(
     run: Annotated[

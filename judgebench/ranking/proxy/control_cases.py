@@ -24,11 +24,13 @@ def control_arguments(
 ) -> list[Argument]:
     """The texts of every case for every ranked test instance, by systems named as the cases.
 
-    Noise is the gold argument of another of these instances, of another group. `retriever` is only
-    asked for the case `passages`. Raises SetupError as `control_case` does.
+    Noise is the gold argument of another of these instances, of another group; where nobody wrote
+    gold arguments there is none. `retriever` is only asked for the case `passages`. Raises
+    SetupError as `control_case` does.
     """
     found = []
-    for case in cases:
+    argued = any(i.argument.strip() for i in task.ranked)
+    for case in (c for c in cases if argued or c != "noise"):
         texts = control_case(case, task.ranked, seed, retriever)
         about: Any = seed if case == "noise" else None
         if case == "passages" and retriever is not None:

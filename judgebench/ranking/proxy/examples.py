@@ -158,9 +158,7 @@ def _by_source(examples: Sequence[Example]) -> list[list[Example]]:
     """Versions of one source together, in their order."""
     found: dict[tuple[str, ...], list[Example]] = {}
     for example in examples:
-        i = example.instance
-        source = (i.group, i.text) if i.options else (i.item_id,)
-        found.setdefault(source, []).append(example)
+        found.setdefault(example.instance.source, []).append(example)
     return [sorted(versions, key=lambda e: e.instance.version) for versions in found.values()]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import ascii_uppercase
 
 from pydantic import model_validator
 
@@ -11,7 +13,14 @@ from judgebench.data.cells import is_blank
 from judgebench.data.findings import nearest
 from judgebench.data.source_rows import SourceRow, read_source
 from judgebench.errors import Problem, SetupError, shorten
-from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance, seeded_split
+from judgebench.ranking.proxy.task import (
+    SPLITS,
+    Split,
+    SplitSizes,
+    TaskInstance,
+    seeded_split,
+    versions,
+)
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict
 
@@ -20,14 +29,21 @@ _SPELLINGS: dict[str, Split] = {
     **dict.fromkeys(("dev", "valid", "validation"), SPLITS[1]),
 }
 _FEWEST_OPTIONS = 2
+# "option 2", "answer B", "(C) is wrong": true of one order of the options alone.
+_NAMES_A_PLACE = re.compile(
+    r"(?i:\b(?:option|answer|choice|alternative|response)s?\s+(?:number\s+|no\.?\s*)?)"
+    r"\(?(?:[1-9]|[A-H])\b|\b[A-H]\)?\s+(?:is|was)\s+(?:in)?(?:right|correct|wrong|true|false)\b"
+)
 
 
 class Columns(Strict):
-    """Which column holds what. `options` is one column that holds a list, or several columns."""
+    """Which column holds what. `options` is one column that holds a list, or several columns; then
+    the label is the place of the right one, its letter or its text. Without `argument` there are no
+    gold arguments."""
 
     text: str
     label: str
-    argument: str
+    argument: str | None = None
     item_id: str | None = None
     context: str | None = None
     group: str | None = None
@@ -61,15 +77,17 @@ def read_table_task(
 ) -> tuple[list[TaskInstance], tuple[str, ...]]:
     """The instances of the file `data`, or of one file per split, and sentences for the report.
 
-    Rows without an argument are left out and counted. Raises SetupError with every problem of every
-    file: a missing column or cell, an unknown label or split, a duplicate item.
+    Rows without an argument are left out and counted, where there is a column of arguments. A
+    question with options comes in as many versions as it has options, unless its argument names one
+    by its place. Raises SetupError with every problem of every file: a missing column or cell, an
+    unknown label or split, a duplicate item.
     """
     problems: list[Problem] = []
     found: dict[str, TaskInstance] = {}
     without = 0
     for key, path in paths.items():
         for row in read_source(path, columns.named, problems):
-            if is_blank(row.text(columns.argument)):
+            if columns.argument and is_blank(row.text(columns.argument)):
                 without += 1
                 continue
             instance = _instance(row, columns, labels, "" if key == "data" else key, problems)
@@ -84,7 +102,13 @@ def read_table_task(
     if sizes is not None:
         contents = [content_hash([i.text, i.options, i.context, i.argument]) for i in instances]
         instances = seeded_split(instances, contents, sizes, seed)
-    return instances, tuple(notes)
+    if columns.options is None:
+        return instances, tuple(notes)
+    if placed := sum(_NAMES_A_PLACE.search(i.argument) is not None for i in instances):
+        said = "arguments name an option by its place: these questions keep the order of options."
+        notes.append(f"{placed} {said}")
+    varied = ([i] if _NAMES_A_PLACE.search(i.argument) else versions(i) for i in instances)
+    return [version for each in varied for version in each], tuple(notes)
 
 
 def _instance(
@@ -97,6 +121,11 @@ def _instance(
     options = _options(row, columns, problems)
     places = tuple(str(i) for i in range(1, len(options) + 1))
     label = row.text(columns.label)
+    if label not in places:  # a letter, or the option itself
+        named = dict(zip(ascii_uppercase, places, strict=False)) | dict(
+            zip(options, places, strict=True)
+        )
+        label = named.get(label, named.get(label.upper(), label))
     allowed = places if columns.options else labels
     if label and label not in allowed:
         message = "is no place of an option" if columns.options else "is no label of the task"

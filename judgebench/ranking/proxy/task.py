@@ -52,8 +52,13 @@ class TaskInstance:
     row: int = 0
 
     def __post_init__(self) -> None:
-        if not self.group:
-            object.__setattr__(self, "group", self.text)
+        if not self.group:  # many questions with options begin alike: "Which of these is true?"
+            object.__setattr__(self, "group", "\n".join([self.text, *sorted(self.options)]))
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """What all versions of a question have in common, and no other instance."""
+        return (self.group, self.text, *sorted(self.options)) if self.options else (self.item_id,)
 
     @property
     def label_text(self) -> str:
@@ -69,6 +74,24 @@ class TaskInstance:
     def question(self) -> str:
         """What is asked, with the numbered options where there are some."""
         return "\n".join([self.text, *self.numbered])
+
+
+def versions(instance: TaskInstance) -> list[TaskInstance]:
+    """The instance as it is, and one more for each other place of the right option; the wrong ones
+    keep their order."""
+    right = int(instance.label) - 1
+    others = [o for i, o in enumerate(instance.options) if i != right]
+    places = [right, *(i for i in range(len(instance.options)) if i != right)]
+    return [
+        replace(
+            instance,
+            item_id=f"{instance.item_id}-v{version}" if version else instance.item_id,
+            label=str(place + 1),
+            options=(*others[:place], instance.options[right], *others[place:]),
+            version=version,
+        )
+        for version, place in enumerate(places)
+    ]
 
 
 @dataclass(frozen=True)

@@ -212,8 +212,8 @@ def sample_task(task: ProxyTask, sample: SampleConfig, seed: int) -> ProxyTask:
             continue
         drawn = draw([i.label for i in firsts], [i.item_id for i in firsts], n, seed)
         kept.update(firsts[i].item_id for i in drawn)
-        sources = {firsts[i].group for i in drawn}
-        kept.update(i.item_id for i in instances if i.version and i.group in sources)
+        sources = {firsts[i].source for i in drawn}
+        kept.update(i.item_id for i in instances if i.version and i.source in sources)
     sampled = replace(task, instances=tuple(i for i in task.instances if i.item_id in kept))
     check_splits(sampled)
     return sampled

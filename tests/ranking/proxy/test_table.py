@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from judgebench.errors import SetupError
+from judgebench.prompt import ARGUMENTS, load_prompt
+from judgebench.ranking.proxy.control_cases import control_arguments
 from judgebench.ranking.proxy.table import Columns, read_table_task
-from judgebench.ranking.proxy.task import SplitSizes, TaskInstance
+from judgebench.ranking.proxy.task import ProxyTask, SplitSizes, TaskInstance
 
 BASIC: dict[str, Any] = {"text": "q", "label": "y", "argument": "why"}
 FULL = Columns(**BASIC, item_id="id", group="place", split="part")
@@ -68,7 +72,8 @@ def test_a_split_by_fractions_keeps_groups_whole(tmp_path: Path) -> None:
 def test_options_as_a_list_in_jsonl(tmp_path: Path) -> None:
     rows = [{"q": "Q", "y": 2, "why": "W", "o": ["x", "z"], "c": "text", "s": "train"}]
     columns = Columns(**BASIC, options="o", context="c", split="s")
-    ((only,), _) = read(jsonl_file(tmp_path / "t.jsonl.gz", *rows), columns, labels=())
+    ((only, turned), _) = read(jsonl_file(tmp_path / "t.jsonl.gz", *rows), columns, labels=())
+    assert (turned.options, turned.label, turned.version) == (("z", "x"), "1", 1)
     assert (only.options, only.label, only.label_text, only.context) == (
         ("x", "z"), "2", "z", "text",
     )  # fmt: skip
@@ -77,8 +82,65 @@ def test_options_as_a_list_in_jsonl(tmp_path: Path) -> None:
 def test_options_as_columns_of_a_csv_may_end_blank(tmp_path: Path) -> None:
     rows = ("Q1,1,W,a,b,c,train", "Q2,2,W,a,b,,test")
     path = csv_file(tmp_path / "t.csv", *rows, head="q,y,why,o1,o2,o3,s")
-    instances, _ = read(path, Columns(**BASIC, options=("o1", "o2", "o3"), split="s"), labels=())
-    assert [i.options for i in instances] == [("a", "b", "c"), ("a", "b")]
+    columns = Columns(**BASIC, options=("o1", "o2", "o3"), split="s")
+    instances, _ = read(path, columns, labels=())
+    assert [i.options for i in instances if not i.version] == [("a", "b", "c"), ("a", "b")]
+
+
+OPTIONS = Columns(**BASIC, options=("A", "B", "C"))
+HEAD = "q,y,why,A,B,C"
+THIRDS = SplitSizes(train=0.6, development=0.2, test=0.2)
+
+
+def test_questions_that_begin_alike_are_questions_of_their_own(tmp_path: Path) -> None:
+    rows = [f"Which of these is true?,{'ABC'[i % 3]},W{i},a{i},b{i},c{i}" for i in range(30)]
+    instances, _ = read(csv_file(tmp_path / "t.csv", *rows, head=HEAD), OPTIONS, THIRDS, ())
+    firsts = [i for i in instances if not i.version]
+    assert Counter(i.split for i in firsts) == {"train": 18, "development": 6, "test": 6}
+    assert len({i.source for i in instances}) == 30
+    # The same options in another order are the same question, which no split may tear.
+    twice = ["Q,1,W,a,b,c", "Q,2,W,b,a,c", *rows]
+    instances, _ = read(csv_file(tmp_path / "t.csv", *twice, head=HEAD), OPTIONS, THIRDS, ())
+    assert len({i.split for i in instances if i.text == "Q"}) == 1
+
+
+def test_the_right_option_of_an_own_table_takes_every_place(tmp_path: Path) -> None:
+    path = csv_file(tmp_path / "t.csv", "Q,b,Because.,x,y,z", head=HEAD)
+    instances, notes = read(path, OPTIONS, None, ())
+    assert [(i.item_id, i.label, i.options) for i in instances] == [
+        ("0", "2", ("x", "y", "z")), ("0-v1", "1", ("y", "x", "z")), ("0-v2", "3", ("x", "z", "y")),
+    ]  # fmt: skip
+    assert {i.label_text for i in instances} == {"y"}
+    assert notes == ()
+
+
+@pytest.mark.parametrize("why", ["Option B is best.", "See answer 2.", "C is wrong", "(A) is true"])
+def test_an_argument_that_names_a_place_keeps_the_order_of_its_options(
+    tmp_path: Path, why: str
+) -> None:
+    path = csv_file(tmp_path / "t.csv", f"Q,1,{why},x,y,z", "R,1,An answer a day.,x,y,z", head=HEAD)
+    instances, notes = read(path, OPTIONS, None, ())
+    assert [i.item_id for i in instances] == ["0", "1", "1-v1", "1-v2"]
+    assert notes[0].startswith("1 arguments name an option by its place")
+
+
+@pytest.mark.parametrize("key", ["2", "B", "b", "yellow"])
+def test_the_key_of_options_is_a_place_a_letter_or_the_option(tmp_path: Path, key: str) -> None:
+    path = csv_file(tmp_path / "t.csv", f"Q,{key},W,red,yellow,blue", head=HEAD)
+    instances, _ = read(path, OPTIONS, None, ())
+    assert (instances[0].label, instances[0].label_text) == ("2", "yellow")
+
+
+def test_a_table_needs_no_arguments(tmp_path: Path) -> None:
+    path = csv_file(tmp_path / "t.csv", "Q1,yes", "Q2,no", head="q,y")
+    instances, notes = read(path, Columns(text="q", label="y"), None)
+    assert [(i.text, i.argument) for i in instances] == [("Q1", ""), ("Q2", "")]
+    assert notes == ()
+    ranked = [replace(i, split="test") for i in instances]
+    prompt = load_prompt("misinformation", kind=ARGUMENTS)
+    task = ProxyTask("t", "T", LABELS, "accuracy", ranked, prompt)
+    found = control_arguments(task, ("label-only", "noise"), 0, None)
+    assert {a.system for a in found} == {"label-only"}
 
 
 def test_every_bad_cell_of_the_file_is_told_at_once(tmp_path: Path) -> None:
