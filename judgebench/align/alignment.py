@@ -28,6 +28,8 @@ from judgebench.study.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 from judgebench.study.verdicts import status_counts, trained_on
 
+_LOOKED_AT = 20  # clusters that tell whether each is one question
+
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
 
 
@@ -92,6 +94,7 @@ class Alignment(Shown):
     notes: tuple[str, ...]  # counted warnings and caveats, one sentence each
     rows: tuple[str, ...] = ()  # how many answers, pairs and criteria, in words
     n_questions: int = 0
+    asked: tuple[str, ...] = ("question",)  # or groups, which hold several questions each
     run: str = ""  # when the judges ran and with what, where that is known
     compared: tuple[str, ...] = ()  # who makes the truth by which rule; then who is in the bar
     gaps: tuple[str, ...] = ()  # what the run folder lacks
@@ -184,11 +187,21 @@ def align(study: Study) -> Alignment:
         ),
         rows=tuple(rows_in_words(study)),
         n_questions=study.clusters.n,
+        asked=_asked(study),
         run=study.run,
         gaps=study.gaps,
         collapsed=tuple(collapsed(study).values()),
         files={"verdicts.csv": partial(verdict_rows, study)},
     )
+
+
+def _asked(study: Study) -> tuple[str, ...]:
+    """What the clusters are, by the first of them, in the singular and if need be the plural."""
+    rows = np.flatnonzero(study.clusters.codes < _LOOKED_AT)[: 10 * _LOOKED_AT].tolist()
+    codes = study.clusters.codes[rows].tolist()
+    questions = {(code, study.answers[row].question) for row, code in zip(rows, codes, strict=True)}
+    alone = len(questions) == len(set(codes))
+    return ("question",) if alone else ("group of questions", "groups of questions")
 
 
 def accuracies(study: Study) -> Iterator[Row]:

@@ -128,7 +128,7 @@ def _judges_and_labels(a: Alignment) -> Iterator[Block]:
 
 def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What was judged, by whose labels and by which judges, and when."""
-    yield "Answers", (f"{listed(a.rows)} to {counted(a.n_questions, 'question')}",)
+    yield "Answers", (f"{listed(a.rows)} to {counted(a.n_questions, *a.asked)}",)
     if a.n_labels:
         yield "Human labels", a.compared[:1]
     metrics = counted(len(a.rubric.metrics), "metric")
@@ -136,7 +136,10 @@ def _facts(a: Alignment) -> Iterator[tuple[str, tuple[str, ...]]]:
     real = tuple(f"{judge.name}: {_what_judged(judge)}" for judge in a.real_judges)
     if len(real) > MOST_NAMED:
         real = (*real[:MOST_NAMED], f"{len(real) - MOST_NAMED:,} others")
-    yield "Judges", (*real, f"{counted(len(a.controls), *_KINDS['control'])} beside them")
+    if a.controls or a.n_labels:
+        real = (*real, f"{counted(len(a.controls), *_KINDS['control'])} beside them")
+    if real:
+        yield "Judges", real
     if a.run:
         yield "Run", (a.run,)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from judgebench.backends import open_backend
 from judgebench.backends.hosts import check_hosts, hosts_of, weights_hosts
+from judgebench.data.findings import nearest
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.arguments import (
     Argument,
@@ -129,7 +130,10 @@ def load_rank_bench(
             gather.tell(f"proxy.tasks.{i}", problem)
     if sound:  # else the same problems would be reported twice
         placeholder = Dataset([a for e in entries for a in gold_answers(e)], ())
-        gather("judges", lambda: load_bench(file, arguments=placeholder).close())
+        judges = gather("judges", _judges, file, placeholder)
+        systems = [*(g.name for g in proxy.generators), *(a.system for a in given)]
+        for where, problem in _family_problems(proxy, systems, judges):
+            gather.tell(where, problem)
     gather.raise_any()
     return RankBench(config, file, tuple(entries), corpus)
 
@@ -192,6 +196,24 @@ def _name_problems(proxy: ProxyConfig, given: Sequence[Argument]) -> Iterator[tu
             if name not in names:
                 problem = Problem("is no generator", found=name, allowed=", ".join(names))
                 yield f"proxy.tasks.{i}.generators", problem
+
+
+def _judges(file: Path, placeholder: Dataset) -> list[str]:
+    """The names of the judges. Raises SetupError for what is wrong with them."""
+    bench = load_bench(file, arguments=placeholder)
+    bench.close()
+    return [judge.name for judge in (*bench.judges, *bench.others, *bench.learnt)]
+
+
+def _family_problems(
+    proxy: ProxyConfig, systems: Sequence[str], judges: Sequence[str] | None
+) -> Iterator[tuple[str, Problem]]:
+    """Members of families that are nobody; `judges` is None where they cannot be read."""
+    known = list(dict.fromkeys((*systems, *(judges or ()))))
+    for family, members in proxy.families.items() if judges is not None else ():
+        for name in (m for m in members if m not in known):
+            message = f"is no generator and no judge{nearest(name, known)}"
+            yield f"proxy.families.{family}", Problem(message, found=name, allowed=", ".join(known))
 
 
 def _evaluator_problems(entry: RankedEntry) -> Iterator[Problem]:

@@ -90,7 +90,7 @@ def init(file: Path, to: Path | None = None) -> Started:
 
 def _columns(table: Columns) -> dict[str, Any]:
     """The columns of a task by role. Raises SetupError without a question or its key."""
-    plain = {plain_name(c): c for c in reversed(table.cells)}
+    plain = {plain_name(c): c for c in reversed(list(table.cells))}
     options = [plain[name] for name in _LISTS if name in plain][:1]
     options = options or [c for c in table.cells if _OPTION.fullmatch(plain_name(c))]
     free = {name: c for name, c in plain.items() if c not in options}

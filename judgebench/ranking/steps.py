@@ -142,7 +142,8 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
     Raises Interrupted (a KeyboardInterrupt); epochs and verdicts that are done are kept.
     """
     step = RankingStep(bench, folder, progress, Stop())
-    with folder.locked(), ctrl_c(step.stop, progress.say):
+    in_hand = "the batch in training or the decisions in hand; epochs that are done are kept"
+    with folder.locked(), ctrl_c(step.stop, progress.say, what=in_hand):
         _reopen(folder, progress)
         for entry in bench.tasks:
             _evaluate(step, entry, all_arguments(bench, entry, folder.path))
@@ -256,12 +257,13 @@ def _evaluate(step: RankingStep, entry: RankedEntry, arguments: BySystem) -> Non
     from judgebench.ranking.proxy.training import train
 
     seed, models = step.bench.config.seed, _taught_by(step.bench, arguments)
-    for kind in entry.evaluators.kinds:
-        for draw in range(entry.evaluators.draws):
-            plan = EvaluatorPlan(entry.task, kind, entry.evaluators, seed, models, draw)
-            where = evaluator_folder(step.folder.path, plan.name)
-            train(plan, where, step.progress, step.stop)
-            _decide(step, ProxyEvaluator.load(where), entry, arguments)
+    wanted = [(k, d) for k in entry.evaluators.kinds for d in range(entry.evaluators.draws)]
+    for n, (kind, draw) in enumerate(wanted, start=1):
+        plan = EvaluatorPlan(entry.task, kind, entry.evaluators, seed, models, draw)
+        where = evaluator_folder(step.folder.path, plan.name)
+        step.progress.say(f"{plan.name}: evaluator {n} of {len(wanted)} of {entry.task.name}")
+        train(plan, where, step.progress, step.stop)
+        _decide(step, ProxyEvaluator.load(where), entry, arguments)
 
 
 def _decide(

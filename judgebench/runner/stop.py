@@ -65,10 +65,14 @@ class Stop:
 
 @contextmanager
 def ctrl_c(
-    stop: Stop, tell: Callable[[str], None], patience_s: float | None = None
+    stop: Stop,
+    tell: Callable[[str], None],
+    patience_s: float | None = None,
+    *,
+    what: str = "the answers in flight",
 ) -> Iterator[None]:
-    """While it lasts, a first SIGINT stops softly and a second raises Interrupted. With
-    `patience_s` the second comes by itself after so many seconds.
+    """While it lasts, a first SIGINT stops softly, after `what`, and a second raises Interrupted.
+    With `patience_s` the second comes by itself after so many seconds.
 
     Signals reach the main thread alone; called from another one, this does nothing.
     """
@@ -83,7 +87,7 @@ def ctrl_c(
         stop()
         if patience_s is not None:
             second.start()
-        tell("Finishing the answers in flight. Press Ctrl-C again to stop at once.")
+        tell(f"Finishing {what}. Press Ctrl-C again to stop at once.")
 
     second = threading.Timer(patience_s or 0, signal.raise_signal, [signal.SIGINT])
     second.daemon = True

@@ -9,9 +9,12 @@ import pytest
 import rank_folder_case
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
+import judgebench as jb
 from judgebench.ranking.rankings import Rankings
+from judgebench.records import Answer
 from judgebench.results.rows import Row
 from judgebench.store.folder import RunFolder
+from judgebench.store.open import open_run
 
 GOOD = {"reasons": "Strong", "truth": "True"}
 BAD = {"reasons": "None", "truth": "False"}
@@ -193,3 +196,19 @@ def test_one_system_alone_is_compared_with_nobody(tmp_path: Path) -> None:
         "system", "ranking", "above", "task", "argument"
     } - {"above"}  # fmt: skip
     assert found.rankings
+
+
+def test_facts_count_groups_of_questions_and_no_control_judge_that_is_none(run: RunFolder) -> None:
+    answers = [
+        Answer(f"t/{item}/{s}", TEXTS[s][item], f"Is {item} so?", system=s, group=f"t/{group}")
+        for item, group in rank_folder_case.GROUPS.items()
+        for s in TEXTS
+    ]
+    run.write_data(answers, [])
+    manifest = run.manifest()
+    del manifest["judges"]["constant"]
+    run.write_manifest(manifest)
+    facts = dict(jb.align(open_run(run)).part.facts)
+    assert facts["Answers"] == ("9 answers to 2 groups of questions",)
+    assert len(facts["Judges"]) == len(JUDGES)
+    assert not [said for said in facts["Judges"] if "control" in said]

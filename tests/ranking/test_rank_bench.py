@@ -137,6 +137,21 @@ ONE_AT_A_TIME: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
 }  # fmt: skip
 
 
+ONE_AT_A_TIME["nobody of that name in a family"] = (
+    {"families": {"fam": ["one", "onne"]}}, ("bench.yaml", "proxy.families.fam", "onne"),
+)  # fmt: skip
+
+
+def test_families_hold_generators_and_judges(here: Path) -> None:
+    judges = [{"name": "j", "backend": "scripted:replies.jsonl"}]
+    families = {"fam": ["one", "j"], "mine": ["mine"]}
+    name = given(here, {"item_id": "q0"})
+    assert load_rank_bench(write(here, {"families": families, "arguments": [name]}, judges=judges))
+    (problem,) = problems(here, {"families": {"fam": ["onne"]}}, judges=judges)
+    assert "is no generator and no judge; did you mean 'one'?" in problem.message
+    assert problem.allowed == "one, j"
+
+
 @pytest.mark.parametrize("case", ONE_AT_A_TIME)
 def test_a_problem_names_its_place(case: str, here: Path) -> None:
     proxy, place = ONE_AT_A_TIME[case]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from rank_bench_case import model, write
@@ -14,12 +16,14 @@ import judgebench.ranking.steps as running
 import judgebench.retrieval.encoder as encoder
 from judgebench.errors import BudgetSpent, DamagedRun
 from judgebench.files import read_lines
-from judgebench.progress import NoProgress
+from judgebench.progress import NoProgress, Progress
+from judgebench.ranking.proxy.examples import EvaluatorPlan
 from judgebench.ranking.rank_bench import RankBench, load_rank_bench
 from judgebench.ranking.ranking_folder import files_of, read_ranking, read_tasks
 from judgebench.ranking.steps import (
     RankingStep,
     all_arguments,
+    evaluate_all,
     generate_all,
     judge_all,
     write_arguments_of_all,
@@ -150,3 +154,35 @@ def test_a_ranking_knows_what_its_files_hold_and_says_what_it_makes_again(
     assert len(list(read_lines(path))) == 10
     assert run.manifest()["state"] == "running"  # until all steps are done
     assert not RunFolder.existing(run.path).damaged
+
+
+def test_training_says_which_evaluator_it_is_and_what_ctrl_c_waits_for(
+    here: Path, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trainings and decisions are scripted: what is told of them is not."""
+    trained: list[str] = []
+
+    def train(plan: EvaluatorPlan, folder: Path, progress: Progress, stop: Stop) -> None:
+        trained.append(plan.name)
+        if len(trained) == 3:
+            signal.raise_signal(signal.SIGINT)
+            raise Interrupted
+
+    scripted = ModuleType("training")
+    scripted.train = train  # type: ignore[attr-defined]
+    evaluator = ModuleType("evaluator")
+    evaluator.ProxyEvaluator = SimpleNamespace(load=lambda where: where)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.training", scripted)
+    monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.evaluator", evaluator)
+    monkeypatch.setattr(running, "_decide", lambda *about: None)
+    kinds = {"encoder": "encoder", "kinds": ["baseline", "expert-trained"], "draws": 2}
+    bench = load_rank_bench(write(here, {"evaluators": kinds}))
+    write_arguments_of_all(bench, run, NoProgress())
+    told = Listener()
+    with pytest.raises(Interrupted):
+        evaluate_all(bench, run, told)
+    assert trained == ["claims-baseline", "claims-baseline-1", "claims-expert-trained"]
+    assert "claims-expert-trained: evaluator 3 of 4 of claims" in told.heard
+    assert told.heard[-1].startswith("Finishing the batch in training or the decisions in hand")
+    (task,) = read_tasks(run.path)
+    assert len(task.evaluators) == 4

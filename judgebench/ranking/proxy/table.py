@@ -122,10 +122,10 @@ def _instance(
     places = tuple(str(i) for i in range(1, len(options) + 1))
     label = row.text(columns.label)
     if label not in places:  # a letter, or the option itself
-        named = dict(zip(ascii_uppercase, places, strict=False)) | dict(
+        by_name = dict(zip(ascii_uppercase, places, strict=False)) | dict(
             zip(options, places, strict=True)
         )
-        label = named.get(label, named.get(label.upper(), label))
+        label = by_name.get(label, by_name.get(label.upper(), label))
     allowed = places if columns.options else labels
     if label and label not in allowed:
         message = "is no place of an option" if columns.options else "is no label of the task"

@@ -150,6 +150,7 @@ class _Training:
             self._seconds += time.perf_counter() - began
             self._keep(best=best_epoch(self._epochs) == epoch)
             note = f"epoch {epoch + 1}: {score:.3f} on development"
+            progress.say(f"{name}: {note}")
         self._finish()
 
     def _learn(self, epoch: int) -> Iterator[float]:
