@@ -9,8 +9,8 @@ import atexit
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader
 from pathlib import Path
@@ -32,6 +32,25 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def all_or_nothing(folder: Path, paths: Collection[Path]) -> Iterator[None]:
+    """Make the folder that files are written into; where anything fails, the files and what was
+    made of the folder are gone again. Raises SetupError where a file is there already."""
+    if there := [str(path) for path in paths if path.exists()]:
+        raise SetupError([Problem("exists and is not overwritten", path) for path in there])
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # another's file is in it
+            for one in made:
+                one.rmdir()
+        raise
 
 
 def to_line(value: Mapping[str, Any]) -> str:

@@ -18,14 +18,13 @@ from judgebench.data.importers import read_log
 from judgebench.data.importers.log import Row, Tables, as_judge, tables
 from judgebench.data.spreadsheet import is_run
 from judgebench.errors import Problem, SetupError, shorten, some
-from judgebench.files import to_line, write_atomically
+from judgebench.files import all_or_nothing, to_line, write_atomically
 from judgebench.init import (
     BENCH,
     DATA,
     EXAMPLE,
     LABELS,
     RUBRIC,
-    all_or_nothing,
     bench_text,
     csv_text,
     metric_ids,

@@ -7,8 +7,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -16,8 +15,8 @@ from pathlib import Path
 import yaml
 
 from judgebench.data.guess import NAMES, Guess, guess, keys_of
-from judgebench.errors import Problem, SetupError, shorten, some
-from judgebench.files import write_atomically
+from judgebench.errors import shorten, some
+from judgebench.files import all_or_nothing, write_atomically
 from judgebench.rubric import normalise
 
 BENCH, DATA, RUBRIC = "bench.yaml", "data.yaml", "rubric.yaml"
@@ -76,25 +75,6 @@ def init(file: str | Path, to: str | Path | None = None) -> Started:
         rows = ([item, "your-name", *[""] * len(ids)] for item in _items(folder / BENCH))
         _write(folder / LABELS, csv_text(["item_id", "annotator", *ids.values()], rows))
     return Started(tuple(paths), tuple(_in_words(found)), tuple(_next_steps(found, folder)))
-
-
-@contextmanager
-def all_or_nothing(folder: Path, paths: Collection[Path]) -> Iterator[None]:
-    """Make the folder that files are written into; where anything fails, the files and what was
-    made of the folder are gone again. Raises SetupError where a file is there already."""
-    if there := [str(path) for path in paths if path.exists()]:
-        raise SetupError([Problem("exists and is not overwritten", path) for path in there])
-    made = [one for one in (folder, *folder.parents) if not one.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    except BaseException:
-        for path in paths:
-            path.unlink(missing_ok=True)
-        with suppress(OSError):  # another's file is in it
-            for one in made:
-                one.rmdir()
-        raise
 
 
 def _items(bench: Path) -> list[str]:

@@ -130,7 +130,8 @@ def init(
     """
     from judgebench.ranking.start import init as init_from
 
-    typer.echo(init_from(file, to))
+    for line in init_from(file, to):
+        typer.echo(line)
 
 
 @app.command(epilog="Example: judgebench rank sheet runs/mine --expert anna --expert ben")

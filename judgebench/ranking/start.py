@@ -13,8 +13,7 @@ import yaml
 from judgebench.data.columns import Columns, read_columns
 from judgebench.data.guess import plain_name
 from judgebench.errors import Problem, SetupError
-from judgebench.files import write_atomically
-from judgebench.init import Started, all_or_nothing
+from judgebench.files import all_or_nothing, write_atomically
 from judgebench.ranking.proxy.section import EVALUATOR_KINDS
 from judgebench.ranking.proxy.task_file import load_task
 
@@ -54,9 +53,9 @@ Argument:
 """
 
 
-def init(file: Path, to: Path | None = None) -> Started:
+def init(file: Path, to: Path | None = None) -> list[str]:
     """Write a task, a ranking and a prompt for the questions of a table into the folder `to`, by
-    default the file's own.
+    default the file's own. Returns lines that say what the columns were taken for and what is next.
 
     Raises SetupError where a column is not known by its name, the task cannot be read as it is, or
     a file would be overwritten; nothing is written then.
@@ -84,8 +83,8 @@ def init(file: Path, to: Path | None = None) -> Started:
     if "argument" not in columns:
         found.append("no column of gold arguments: nothing is expert-trained, no noise is made")
     found += loaded.notes
-    steps = ("judgebench fetch minilm", f"judgebench rank run {folder}")
-    return Started(paths, tuple(found), steps)
+    wrote = [f"Wrote {path}" for path in paths]
+    return [*found, *wrote, "Next:", "  judgebench fetch minilm", f"  judgebench rank run {folder}"]
 
 
 def _columns(table: Columns) -> dict[str, Any]:
