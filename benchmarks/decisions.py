@@ -131,6 +131,7 @@ class World:
     shared: bool = False
     blind: float = 0.0
     lenient: float = 0.0
+    far: bool = False
     failing: Noise = 0.0
     failing_hard: float = 0.0
     rows: float = 1.0
@@ -228,6 +229,9 @@ _UNEQUAL = (
           (0.05, 0.05, 0.05, 0.05, 0.25)),
     World("a rare label, poor judge", 1000, 3, (0.594, 0.4, 0.006), 0.05, 0.13, nominal=True),
     World("imported, 7 % unreadable", 600, 3, _two(0.4), 0.08, 0.02, failing=0.07),
+    World("five levels, errs by two or three", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.08, 0.08,
+          far=True),
+    World("five levels, better than annotators", 1000, 3, (0.3, 0.2, 0.2, 0.2, 0.1), 0.10, 0.05),
     World("as the experts, one careless", 400, 3, _two(0.5), 0, 0.03, noises=(0.03, 0.03, 0.45)),
     World("as an annotator, 400 items", 400, 3, _two(0.5), 0.03, 0.03),
     World("as an annotator, noise 5 %", 400, 3, _two(0.5), 0.05, 0.05),
@@ -318,6 +322,9 @@ def draw(world: World, items: int, rng: np.random.Generator) -> Draw:
     wrong = np.where(hard & world.shared, world.hard_noise, _of(world.judge_noise, true))
     luck = rng.random(questions)[clusters] if world.by_question else rng.random(items)
     judged = _noisy(right(world.camp), wrong, k, rng, luck)
+    if world.far:
+        away = np.where(true + 2 < k, 2, -2) + np.where(true >= 3, -1, 0)
+        judged = np.where(judged == true, true, true + away)
     judged[(true == k - 1) & (rng.random(items) < world.blind)] = 0
     judged = np.maximum(judged - (rng.random(items) < world.lenient), 0)
     copied = median_label(own, "upper") if world.of_truth else own[:, 0]
@@ -576,7 +583,7 @@ def outcome_of(conditions: Sequence[Finding], gate: str, choice: Choice | None) 
         return "REPLACE"
     if not gate and _assists(choice):
         return "ASSIST"
-    if not gate and any(f.not_met[0] for f in conditions):
+    if gate != "camps" and any(f.not_met[0] for f in conditions):
         return "DO NOT USE"
     return "CAN'T TELL"
 

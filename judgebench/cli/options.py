@@ -134,6 +134,14 @@ Annotators = Annotated[
         help="Whose labels make the truth: a name or a pattern. Repeatable.",
     ),
 ]
+Blind = Annotated[
+    Literal["yes", "no", "unknown"] | None,
+    typer.Option(
+        "--blind",
+        metavar="yes|no|unknown",
+        help="Did annotators label without sight of any model's label? Default: as in the run.",
+    ),
+]
 AsJudge = Annotated[
     list[str] | None,
     typer.Option(
@@ -166,6 +174,7 @@ class Scoring:
     as_judges: Sequence[str] = ()
     rule: str | None = None
     allow_incomplete: bool = False
+    blind: str | None = None
 
 
 AS_IN_THE_RUN = Scoring()

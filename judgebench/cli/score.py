@@ -15,6 +15,7 @@ from judgebench.cli.options import (
     Annotators,
     AnswersOption,
     AsJudge,
+    Blind,
     DecisionRuleOption,
     ExpectedOption,
     Files,
@@ -48,7 +49,10 @@ def open_study(
     if run is None or of_files != NO_FILES:
         _check_files(run, files)
     annotators = tuple(scoring.annotators) if scoring.annotators else None
-    asked = {"rule": scoring.truth, "ties": scoring.ties, "annotators": annotators}
+    asked = {
+        "rule": scoring.truth, "ties": scoring.ties, "annotators": annotators,
+        "blind": scoring.blind,
+    }  # fmt: skip
     given = {key: value for key, value in asked.items() if value is not None}
     people = dict.fromkeys(scoring.as_judges, files.expected)
     if run is not None:
@@ -123,6 +127,7 @@ def report(
     truth: Rule = None,
     ties: Ties = None,
     annotator: Annotators = None,
+    blind: Blind = None,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
@@ -133,7 +138,7 @@ def report(
     """Write the report of a run or of files: one HTML page, Markdown, LaTeX, CSV and figures."""
     output = Output(verbose, quiet, as_json)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete)
+    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete, blind)
     study = open_study(run, scoring, files)
     folder = to or (run and run / "report")
     if folder is None:

@@ -11,6 +11,7 @@ from judgebench.cli.options import (
     Annotators,
     AnswersOption,
     AsJudge,
+    Blind,
     DecisionRuleOption,
     ExpectedOption,
     Files,
@@ -47,6 +48,7 @@ def decide(
     truth: Rule = None,
     ties: Ties = None,
     annotator: Annotators = None,
+    blind: Blind = None,
     allow_incomplete: AllowIncomplete = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -54,14 +56,15 @@ def decide(
 ) -> None:
     """Decide for each metric whether a judge can replace annotators, assist them, or neither.
 
-    A required ASSIST is also met by REPLACE; without a judge's name, any judge may meet it.
+    A required ASSIST is also met by REPLACE. Among several judges --require names one. REPLACE
+    also requires that labels are known to be made without sight of a model's label (--blind yes).
     """
     from judgebench import api
     from judgebench.decide.outcome import demands, unreached
 
     output = Output(verbose, quiet, as_json)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete)
+    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete, blind)
     study = open_study(run, scoring, files)
     decisions = api.decide(study, rule)
     asked = demands(require or (), decisions)

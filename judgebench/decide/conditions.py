@@ -7,7 +7,8 @@ is that of the worst case, an upper limit that of the best.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,6 +80,8 @@ def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> I
     `how_many` (R, U) draws from the study's kinds of clusters."""
     for measure in rule.replace.humans.measures:
         yield _humans(counts, rule, how_many, measure)
+    if counts.levels and rule.replace.humans.distance is not None:
+        yield _distance(counts, rule, how_many, rule.replace.humans.distance)
     if rule.replace.controls:
         same = _same_as_a_control(counts, how_many, rule)
         for measure in rule.replace.controls:
@@ -115,6 +118,27 @@ def _humans(
         n=how_many @ counts.pairs[:, 0].sum(axis=1),
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
         reason=NO_OVERLAP,
+    )  # fmt: skip
+
+
+def _distance(
+    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, margin: float
+) -> Finding:
+    """Judge minus annotator in levels from the truth of the others, on average over the pairs
+    where the judge gives a label (the others are failures). An error by two levels counts twice."""
+    most = counts.levels
+    found = [
+        mean_difference((judge - annotator) / most, n, how_many, rule.level, balanced=False)
+        for n, judge, annotator in counts.distances.transpose(1, 2, 0)[..., None]
+    ]
+    at = (np.stack([f.high for f in found]).argmax(axis=0), np.arange(len(how_many)))
+    parts = (np.stack([getattr(f, which) for f in found]) for which in ("value", "low", "high"))
+    value, low, high = (most * part[at] for part in parts)
+    return Finding(
+        key="humans_distance", title="levels from the truth of the others, judge minus annotator",
+        bound=margin, at_least=False, found=OfSamples(value, low, high),
+        met=high <= margin, not_met=low > margin, n=how_many @ counts.distances[:, 0, 0],
+        method=f"n counts pairs of an item and an annotator; {SMOOTHED_T}", reason=NO_OVERLAP,
     )  # fmt: skip
 
 
@@ -251,15 +275,44 @@ def _severe_gap(
     )  # fmt: skip
 
 
+def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iterator[Condition]:
+    """The system on whose answers the judge falls short the most, beside annotators on the same
+    answers. It fails where the whole interval does, corrected for the number of systems."""
+    most = rule.replace.systems
+    if most is None or len(by_system) < 2:
+        return
+    level = 1 - (1 - rule.level) / len(by_system)
+    margin = rule.replace.humans.model_copy(update={"margin": most})
+    replaced = rule.replace.model_copy(update={"humans": margin})
+    strict = rule.model_copy(update={"level": level, "replace": replaced})
+    found = {
+        system: _humans(counts, strict, counts.how_many[None, :], "accuracy")
+        for system, counts in by_system.items()
+    }
+    known = {s: one for s, one in found.items() if not np.isnan(one.found.high[0])}
+    if known:
+        system = min(known, key=lambda s: known[s].found.high[0])
+        worst = known[system].condition(level, 0)
+        state = worst.state if worst.state is State.NOT_MET else State.MET
+        title = f"agreement with the others on answers of {system}, judge minus annotator"
+        yield replace(worst, key="systems", title=title, state=state, missing="", rival=system)
+
+
 def _failures(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:
     n, failed = counts.asked.T
-    share = clustered_share(failed, n, how_many, rule.level)
+    share = clustered_share(failed, n, how_many, rule.level, one_sided=True)
     most = rule.replace.failures
     return Finding(
         key="failures", title="share of answers without a label of the judge",
         bound=most, at_least=False, found=share, met=share.high <= most, not_met=share.low > most,
         n=how_many @ n, method=CLUSTERED_EXACT, reason="the judge was asked about no labelled item",
+        missing=_enough_for(most, rule.level) if not failed.any() and 0 < most < 1 else "",
     )  # fmt: skip
+
+
+def _enough_for(most: float, level: float) -> str:
+    """Of how many questions all must have a label to show that at most this share has none."""
+    return f"{math.ceil(math.log(1 - level) / math.log(1 - most))} questions would show it"
 
 
 def _method(counts: StudyCounts, method: str) -> str:

@@ -7,7 +7,7 @@ microseconds, and a thousand larger studies can be drawn from it to plan with.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,11 @@ class HumanSide:
     weights: FloatArray
     spread: float = 0.0
 
+    def at(self, rows: IntArray) -> HumanSide:
+        """The same of these items alone."""
+        parts = {name: getattr(self, name)[rows] for name in ("truth", "own", "others")}
+        return replace(self, clusters=self.clusters[rows].occurring(), **parts)
+
 
 @dataclass(frozen=True)
 class StudyCounts:
@@ -49,10 +54,12 @@ class StudyCounts:
     `failed_items` (U, k), by the truth of all; `control_items` (U, controls, k). `severe` (U, 3):
     severe items, of these found and without a label. `severe_pairs` (U, bars, 4): pairs where most
     of the others call the item severe, of these found by the judge, without a label of the judge,
-    and found by the annotator. `asked` (U, 2): items that the judge was asked about, of these
-    without a label. `labels` (U,): human labels.
+    and found by the annotator. `distances` (U, bars, 3): pairs where the judge gives a label, and
+    how many levels judge and annotator are from the truth of the others there. `asked` (U, 2):
+    items that the judge was asked about, of these without a label. `labels` (U,): human labels.
 
-    `spread` is that of the bar; `severe_from` is None for a nominal metric.
+    `spread` is that of the bar; `severe_from` is None for a nominal metric. `levels` is how far
+    two labels may be apart; 0 where that tells nothing: of two labels, or of nominal ones.
     """
 
     how_many: FloatArray
@@ -66,12 +73,14 @@ class StudyCounts:
     control_items: FloatArray
     severe: FloatArray
     severe_pairs: FloatArray
+    distances: FloatArray
     asked: FloatArray
     labels: FloatArray
     controls: tuple[str, ...]
     n_not_asked: int
     spread: float
     severe_from: int | None
+    levels: int
 
     @property
     def has_severity(self) -> bool:
@@ -122,7 +131,7 @@ def study_counts(
     least = np.iinfo(np.int64).max if humans.severe is None else humans.severe
     severe, severe_pairs = truth >= least, _most_others(humans.own, least)[both]
 
-    def weighed(*which: Bools) -> FloatArray:
+    def weighed(*which: Bools | IntArray) -> FloatArray:
         return np.stack([pairs.sums(*(w * one for one in which)) for w in weights], axis=1)
 
     def by_truth(which: Bools | float = 1.0) -> FloatArray:
@@ -143,13 +152,18 @@ def study_counts(
                 severe_pairs, severe_pairs & (said >= least), severe_pairs & (said < 0),
                 severe_pairs & (mine >= least),
             ),
+            "distances": weighed(
+                said >= 0, (said >= 0) * np.abs(said - reference),
+                (said >= 0) * np.abs(mine - reference),
+            ),
             "asked": humans.clusters.sums(asked, asked & (judged < 0)),
             "labels": humans.clusters.sums(asked * (humans.own >= 0).sum(axis=1))[:, 0],
         }
     )  # fmt: skip
     return StudyCounts(
         how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()),
-        spread=humans.spread, severe_from=humans.severe, **blocks,
+        spread=humans.spread, severe_from=humans.severe,
+        levels=k - 1 if humans.severe is not None and k > 2 else 0, **blocks,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from judgebench.decide.conditions import NO_TRUTH, findings
+from judgebench.decide.conditions import NO_TRUTH, findings, of_systems
 from judgebench.decide.counts import Bools, HumanSide, StudyCounts, study_counts
 from judgebench.decide.independence import why_copied, why_derived
 from judgebench.decide.result import Condition
@@ -19,7 +19,8 @@ from judgebench.stats.arrays import IntArray
 from judgebench.study.study import Humans, JudgeVerdicts, Study
 from judgebench.study.truth import Ratings
 
-NOT_ASKED = "The judge was asked about no item that has a human label"
+NOT_ASKED = "The judge was asked about no item that anybody else labelled"
+_DECLARE = "If they were made independently, list {} under `independent` in the rule"
 NOT_LABELLED = "No item has a human label on this metric"
 
 
@@ -101,8 +102,19 @@ class Held:
         counts = study_counts(self.side, judged, asked[self.rows], self._controls)
         found = findings(counts, self.rule, counts.how_many[None, :])
         conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
+        conditions += of_systems(self._by_system(judged, asked[self.rows]), self.rule)
         gate = self._incomplete(judge, asked) or self._gate(counts, asked)
         return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
+
+    def _by_system(self, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
+        """The counts of each system whose answers belong to enough questions."""
+        systems, found = np.array([self.study.answers[row].system for row in self.rows]), {}
+        for system in np.unique(systems[asked & (systems != "")]).tolist():
+            rows = np.flatnonzero(asked & (systems == system))
+            side = self.side.at(rows)
+            if side.clusters.n >= self.rule.questions:
+                found[system] = study_counts(side, judged[rows], asked[rows], {})
+        return found
 
     def _basis(self, counts: StudyCounts) -> str:
         """`399 answers to 50 questions, 3 annotators`; each question counts once."""
@@ -111,21 +123,21 @@ class Held:
         return f"{answers:,} answers{to}, {counted(len(self.names), 'annotator')}"
 
     def derived(self, judge: JudgeVerdicts) -> str:
-        """Why labels cannot be taken for judgements of their own; empty where they can. Places in
-        a list are nobody whose labels could be copied."""
-        if any(map(is_slot, self.names)):
+        """Why a judge's labels cannot be taken for judgements of its own; empty where they can.
+        Places in a list are nobody whose labels could be copied."""
+        if any(map(is_slot, self.names)) or judge.name in self.rule.independent:
             return ""
-        who, why = judge.name, why_derived(self._judged(judge), self.side, self.names)
-        if judge.name in self.rule.independent or not why:
-            who, why = "them", self._copied
-        declare = f"If they were made independently, list {who} under `independent` in the rule"
-        return f"{why}. {declare}" if why else ""
+        why = why_derived(self._judged(judge), self.side, self.names)
+        return f"{why}. {_DECLARE.format(judge.name)}" if why else ""
 
     @cached_property
-    def _copied(self) -> str:
+    def copied(self) -> str:
+        """Why the annotators' labels cannot all be taken for their own; empty where they can."""
         made, humans = self.humans.made, self.humans
-        declared = self.rule.independent
-        return why_copied(made.values, made.annotators, humans.clusters, declared)
+        if any(map(is_slot, self.names)):
+            return ""
+        why = why_copied(made.values, made.annotators, humans.clusters, self.rule.independent)
+        return f"{why}. {_DECLARE.format('them')}" if why else ""
 
     def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> str:
         """Why the numbers rest on a part of the run that need not be like the rest, or empty."""

@@ -56,6 +56,9 @@ def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
         elif metric is None:
             message = "not a metric of the run"
             allowed = ", ".join(metric.id for metric in decisions.rubric.metrics)
+        elif not judge and len(decisions.judges) > 1:
+            message = "names no judge, and the best of several may be good by luck"
+            allowed = ", ".join(f"{text}:{one}" for one in decisions.judges)
         elif judge and judge not in decisions.judges:
             message, allowed = "not a judge of the run", ", ".join(decisions.judges)
         else:
@@ -68,13 +71,15 @@ def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
 
 
 def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
-    """The demands that no decision satisfies."""
+    """The demands that no decision satisfies. REPLACE is satisfied only by labels that are known
+    to be made without sight of any model's label."""
 
     def reached(demand: Demand) -> bool:
         return any(
             d.metric == demand.metric
             and demand.judge in ("", d.judge)
             and d.outcome in _SATISFIED_BY[demand.outcome]
+            and (decisions.blind or demand.outcome is not Outcome.REPLACE)
             for d in decisions.decisions
         )
 

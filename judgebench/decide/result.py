@@ -20,7 +20,7 @@ EVERY = "any"  # as the metric of a triage curve: severe on any metric
 MORE_DATA = (
     "answers_now", "questions_now", "items", "questions", "labels", "severe", "clear",
 )  # fmt: skip
-NO_FILTER = "no threshold spares anybody any reading"
+NO_FILTER = "every threshold sends all answers to humans"
 
 
 class Outcome(StrEnum):
@@ -44,12 +44,12 @@ class State(StrEnum):
 class Condition:
     """One thing that REPLACE or ASSIST requires.
 
-    `key` is stable: humans_accuracy, humans_balanced_accuracy, controls_accuracy,
-    controls_balanced_accuracy, severe_items, severe_recall, severe_gap, failures, robustness,
-    planted (for REPLACE), sent, missed (for ASSIST). `title` says what `estimate` is; `rival` is
-    the control judge that it is a difference from, if any. It must lie above `bound` where
-    `at_least`, else below it. `missing` says in numbers or words what keeps an unclear condition
-    from being clear.
+    `key` is stable: humans_accuracy, humans_balanced_accuracy, humans_distance, controls_accuracy,
+    controls_balanced_accuracy, severe_items, severe_recall, severe_gap, failures, systems,
+    robustness, planted (for REPLACE), sent, missed (for ASSIST). `title` says what `estimate` is;
+    `rival` is the control judge that it is a difference from, or the system that it is about, if
+    any. It must lie above `bound` where `at_least`, else below it. `missing` says in numbers or
+    words what keeps an unclear condition from being clear.
     """
 
     key: str
@@ -64,7 +64,7 @@ class Condition:
     @property
     def is_difference(self) -> bool:
         """Whether its sign is to be shown."""
-        return self.key.startswith(("humans_", "controls_", "severe_gap"))
+        return self.key.startswith(("humans_", "controls_", "severe_gap", "systems"))
 
     def row(self, judge: str, metric: str, outcome: Outcome, who: str = "") -> Row:
         """The condition as a row of the results table; `who` are the annotators of a camp."""
@@ -200,7 +200,8 @@ class Decisions(Shown):
 
     `beside` are the rows of the bars, accuracies, juries, error correlations and alternative tests.
     `compared` says in a sentence what the judges were compared with, and `bars` whose agreement
-    they are held against.
+    they are held against. `blind` says whether the labels are known to be made without sight of
+    any model's label.
     """
 
     name: str
@@ -215,6 +216,7 @@ class Decisions(Shown):
     bars: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
+    blind: bool = False
 
     @property
     def titles(self) -> Mapping[str, str]:

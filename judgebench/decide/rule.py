@@ -24,7 +24,8 @@ _BARS: Mapping[BarKind, str] = {
 
 
 class HumansRule(Strict):
-    """The judge may fall short of an annotator by at most `margin`, on each of `measures`.
+    """The judge may fall short of an annotator by at most `margin`, on each of `measures`, and be
+    at most `distance` levels further from the truth on average (None: any number).
 
     `bar` says of which annotator: the typical competent one, the average one, or the best.
     """
@@ -32,6 +33,7 @@ class HumansRule(Strict):
     bar: BarKind = "typical"
     margin: Share = 0.05
     measures: tuple[Measure, ...] = ("accuracy", "balanced_accuracy")
+    distance: float | None = Field(default=0.05, ge=0)
 
 
 class SevereRule(Strict):
@@ -44,7 +46,11 @@ class SevereRule(Strict):
 
 
 class ReplaceRule(Strict):
-    """What a judge must show to replace annotators; None and () require nothing."""
+    """What a judge must show to replace annotators; None and () require nothing.
+
+    On no system's answers may the judge be shown to agree more than `systems` less often than
+    annotators do.
+    """
 
     humans: HumansRule = HumansRule()
     controls: tuple[Measure, ...] = ("accuracy", "balanced_accuracy")
@@ -52,6 +58,7 @@ class ReplaceRule(Strict):
     failures: Share = 0.05
     robustness: Share | None = 0.80
     planted: Share | None = 0.10
+    systems: Share | None = 0.05
 
 
 class AssistRule(Strict):
@@ -94,6 +101,10 @@ class DecisionRule(Strict):
     last label. With fewer than `questions` questions that two annotators labelled, there is no
     decision. A label of fewer than `rare` questions is too rare for balanced agreement.
     `independent` names judges and annotators that look like copies and are none.
+
+    `candidates` says how many judges, or prompts of one, were tried on the same labels (None: as
+    many as stand in the study); the best of them is not better by luck more often than one alone.
+    With `family` that also holds for all metrics together.
     """
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
@@ -103,6 +114,8 @@ class DecisionRule(Strict):
     questions: int = Field(default=10, ge=2)
     rare: int = Field(default=10, ge=1)
     independent: tuple[str, ...] = ()
+    candidates: int | None = Field(default=None, ge=1)
+    family: bool = False
     plan: PlanRule = PlanRule()
     alternative_test: AlternativeTestRule = AlternativeTestRule()
 
@@ -138,6 +151,11 @@ class DecisionRule(Strict):
                 f"agrees with annotators ({measures}) at most {rule.humans.margin:.2f} less often "
                 f"than {_BARS[rule.humans.bar]} does, less what noise in their labels hides"
             )
+        if rule.humans.distance is not None:
+            yield (
+                f"is at most {rule.humans.distance:.2f} levels further from the truth of others "
+                "than an annotator is, where a metric has more than two levels"
+            )
         if measures := " and ".join(words[m] for m in rule.controls):
             yield f"agrees with the truth ({measures}) more often than every control judge"
         if rule.severe is not None:
@@ -151,6 +169,8 @@ class DecisionRule(Strict):
                     f"{_BARS[rule.humans.bar]} does"
                 )
         yield f"leaves at most {rule.failures:.2f} of the answers without a label"
+        if rule.systems is not None:
+            yield f"is not shown to fall short by more than {rule.systems:.2f} on any one system"
         if rule.robustness is not None:
             yield f"keeps at least {rule.robustness:.2f} of its labels in the stress test"
         if rule.planted is not None:

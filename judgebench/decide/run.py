@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from judgebench.align.alignment import accuracies
 from judgebench.align.caveats import collapsed, constant_note, maker_notes
@@ -25,11 +24,12 @@ from judgebench.decide.result import (
 )
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.triage import triage_curves
-from judgebench.decide.words import camps_sentence, reason_for
+from judgebench.decide.words import IN_SIGHT, NOT_KNOWN_BLIND, OF_ONE, camps_sentence, reason_for
 from judgebench.errors import Problem, SetupError
+from judgebench.report.words import counted
 from judgebench.results.rows import Results
 from judgebench.stats.sequential import look_levels
-from judgebench.study.study import Study
+from judgebench.study.study import JudgeVerdicts, Study
 
 
 def decide(
@@ -46,6 +46,8 @@ def decide(
     """
     rule.check(study.rubric)
     _check_names(study, rule)
+    tried = _tried(study, rule)
+    rule = rule.model_copy(update={"level": 1 - (1 - rule.level) / tried})
     final, rule = rule, _at_look(rule, looks)
     kind = rule.replace.humans.bar
     truths = {m: humans.truth_of(humans.trusted(kind)) for m, humans in study.humans.items()}
@@ -56,12 +58,16 @@ def decide(
     return Decisions(
         study.name, study.rubric, rule, made, curves,
         beside, {judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
-        (*_look_note(rule, looks), *_notes(study, rule, stress)),
+        (*_look_note(rule, looks), *_notes(study, rule, stress, tried)),
         compared_with(study),
         tuple(bar_lines(study, kind)),
         study.gaps,
         tuple(collapsed(study).values()),
+        study.config.blind == "yes",
     )  # fmt: skip
+
+
+_PER_METRIC = 0.025  # false REPLACE by chance, of all candidates on one metric
 
 
 def _at_look(rule: DecisionRule, looks: Sequence[float]) -> DecisionRule:
@@ -97,16 +103,33 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
         raise SetupError(problems)
 
 
-def _notes(study: Study, rule: DecisionRule, stress: Results | None) -> Iterator[str]:
+def _tried(study: Study, rule: DecisionRule) -> int:
+    """Of how many decisions the best must not be good by luck."""
+    real = [judge for judge in study.judges if judge.kind != "control"]
+    tried = rule.candidates or max(1, len(real))
+    return tried * (len(study.rubric.metrics) if rule.family else 1)
+
+
+def _notes(
+    study: Study, rule: DecisionRule, stress: Results | None, tried: int = 1
+) -> Iterator[str]:
     """What a reader of the decisions must not overlook."""
     yield from maker_notes(study)
     yield from constant_note(study)
     real = [judge for judge in study.judges if judge.kind != "control"]
     made = sum(judge.judges(metric) for judge in real for metric in study.rubric.metrics)
-    if made > 1:
+    if tried > 1:
         yield (
-            f"There are {made} decisions, each with its own chance of error: among many, one may "
-            "be clear by luck."
+            f"{counted(tried, 'candidate')} for one place: intervals are of "
+            f"{100 * rule.level:.4g} %, so that a false REPLACE of any of them is as rare as with "
+            "one. To spend less, choose on one half of the questions and decide on the other."
+        )
+    metrics = len(study.rubric.metrics)
+    if made > 1 and metrics > 1 and not rule.family:
+        yield (
+            f"{metrics} metrics are decided, each with its own chance of error: up to "
+            f"{_PER_METRIC * metrics:.2g} false REPLACE are expected by chance where no judge may "
+            "replace anybody. `family: true` in the rule controls them together."
         )
     if made and stress is None:
         yield "There was no stress test: how the judges respond to altered answers is unknown."
@@ -137,8 +160,31 @@ def decisions(
             assist = assist_conditions(curves, *about) if metric.kind == "ordinal" else ()
             measured = bar.measure(judge, stressed)
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
-            gate = measured.gate or (camps_sentence(in_camps) if camps else bar.derived(judge))
-            yield _decided(study, about, replace(measured, gate=gate), assist, in_camps)
+            guard = "", False
+            if not measured.gate:
+                guard = _guard(study, bar, judge, measured.conditions, in_camps)
+            yield _decided(study, about, measured, assist, in_camps, guard)
+
+
+def _guard(
+    study: Study, bar: Held, judge: JudgeVerdicts, conditions: Sequence[Condition],
+    camps: Sequence[InCamp],
+) -> tuple[str, bool]:  # fmt: skip
+    """Why the judge can neither replace nor assist, whatever its numbers; empty where it may. And
+    whether it fails all the same: no guard saves it from that. Beside annotators who may be
+    copies of each other it fails only by what does not rest on how often these agree."""
+    if study.config.blind == "no":
+        return f"{IN_SIGHT}: agreement with them shows nothing", _fails(conditions)
+    if camps:
+        fails = all(camp.outcome is Outcome.DO_NOT_USE for camp in camps)
+        return camps_sentence(camps), fails
+    if bar.copied:
+        conditions = [c for c in conditions if not c.key.startswith(("humans_", "severe_gap"))]
+    return bar.copied or bar.derived(judge), _fails(conditions)
+
+
+def _fails(conditions: Sequence[Condition]) -> bool:
+    return outcome_of(conditions, ()) is Outcome.DO_NOT_USE
 
 
 def _in_camp(camp: Held, found: Measured) -> InCamp:
@@ -149,18 +195,24 @@ def _in_camp(camp: Held, found: Measured) -> InCamp:
 
 def _decided(
     study: Study, about: tuple[str, str, DecisionRule], found: Measured,
-    assist: tuple[Condition, ...], camps: tuple[InCamp, ...],
+    assist: tuple[Condition, ...], camps: tuple[InCamp, ...], guard: tuple[str, bool],
 ) -> Decision:  # fmt: skip
     judge, metric, rule = about
     if found.counts is None:
         return Decision(judge, metric, Outcome.CANT_TELL, f"{found.gate}.")
-    if found.gate:
-        more = MoreData(reason=f"Nothing to plan from: {found.gate}")
-        reason, numbers, outcome = f"{found.gate}.", "", Outcome.CANT_TELL
+    guarded, fails = guard
+    more, outcome = None, Outcome.DO_NOT_USE if guarded else outcome_of(found.conditions, assist)
+    if why := found.gate or ("" if fails else guarded):
+        more = MoreData(reason=f"Nothing to plan from: {why}")
+        reason, numbers, outcome = f"{why}.", "", Outcome.CANT_TELL
     else:
-        outcome, more = outcome_of(found.conditions, assist), None
         reason, numbers = reason_for(outcome, found.conditions, assist)
+        reason = f"{reason} {guarded}." if guarded else reason
+        if outcome is Outcome.REPLACE and study.config.blind == "unknown":
+            reason += f" {NOT_KNOWN_BLIND}"
+        if outcome is Outcome.ASSIST and not found.counts.pairs.any():
+            reason += f" {OF_ONE}"
         numbers = f"{numbers} · {found.basis}"
-    if not found.gate and outcome is Outcome.CANT_TELL:
+    if outcome is Outcome.CANT_TELL and more is None:
         more = more_data(found.counts, rule, found.conditions, study.resampling.seed)
     return Decision(judge, metric, outcome, reason, numbers, found.conditions, assist, more, camps)

@@ -12,7 +12,7 @@ from judgebench.results.tables import DASH, NO_REASON
 OUTCOMES: Mapping[Outcome, str] = {
     Outcome.REPLACE: "the judge may replace the human annotators on that metric",
     Outcome.ASSIST: "as a first-pass filter, it may sort out answers that no human needs to read",
-    Outcome.DO_NOT_USE: "it may do neither",
+    Outcome.DO_NOT_USE: "it may do neither for single answers",
     Outcome.CANT_TELL: "the data show neither",
 }
 STATES = (
@@ -23,6 +23,8 @@ STATES = (
 _NAMES = {
     "humans_accuracy": "agreement gap",
     "humans_balanced_accuracy": "balanced agreement gap",
+    "humans_distance": "levels further from the others than annotators",
+    "systems": "agreement gap on {rival}",
     "controls_accuracy": "lead over {rival}",
     "controls_balanced_accuracy": "balanced lead over {rival}",
     "severe_items": "severe answers",
@@ -35,6 +37,17 @@ _NAMES = {
     "missed": "new severe answers missed, expected",
 }
 _WITH_EACH_OTHER = "they agree with each other"
+IN_SIGHT = "Labels were made in sight of a model's label"
+NOT_KNOWN_BLIND = (
+    "It is not known whether the labels were made without sight of any model's label; declare it "
+    "with --blind yes or `truth: {blind: yes}`."
+)
+OF_ONE = (
+    "One annotator's labels are taken for the truth: what that annotator misses, nobody knows, and "
+    "more severe answers than expected may be missed."
+)
+_AGREEMENT = ("humans_accuracy", "humans_balanced_accuracy")
+_SHARED = "If annotators and judge do not share errors,"
 
 
 def outcomes_sentence() -> str:
@@ -49,7 +62,7 @@ def reason_for(
     failed = [c for c in replace if c.state is State.NOT_MET]
     unclear = [c for c in replace if c.state is State.UNCLEAR]
     if outcome is Outcome.REPLACE:
-        return f"It {_clauses(_successes(replace))}.", _numbers(replace)
+        return f"{_SHARED} it {_clauses(_successes(replace))}.", _numbers(replace)
     if outcome is Outcome.ASSIST:
         but = f"it must not replace annotators: it {_clauses(_failures(failed))}"
         if not failed:
@@ -70,16 +83,24 @@ def _no_filter(assist: Sequence[Condition]) -> list[Condition]:
 
 
 def _successes(conditions: Sequence[Condition]) -> Iterator[str]:
-    keys = {c.key.split("_")[0] for c in conditions}
-    if "humans" in keys:
-        yield f"agrees with annotators as often as {_WITH_EACH_OTHER}"
+    by_key = {c.key: c for c in conditions}
+    keys = {key.split("_")[0] for key in by_key}
+    humans = [c for c in conditions if c.key in _AGREEMENT]
+    if humans:
+        yield f"agrees with annotators {_at_most(humans[0], 'less')} {_WITH_EACH_OTHER}"
     if "controls" in keys:
         yield "does better than every control judge"
     yield from _failures([c for c in conditions if c.key == "severe_recall"])
-    if any(c.key == "severe_gap" for c in conditions):
-        yield "misses severe answers no more often than an annotator"
+    if gap := by_key.get("severe_gap"):
+        yield f"misses severe answers {_at_most(gap, 'more')} an annotator"
     if not keys & {"humans", "controls", "severe"}:
         yield "meets every requirement"
+
+
+def _at_most(c: Condition, less: str) -> str:
+    """`at most 5 points less often than`, by what the condition requires."""
+    points = round(-100 * c.bound)
+    return f"at most {points} points {less} often than" if points > 0 else "as often as"
 
 
 def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
@@ -89,10 +110,11 @@ def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
         value, n = c.estimate.value or 0.0, c.estimate.n
         points = f"{abs(100 * value):.0f} points"
         about = c.key.split("_")[0]
+        about = c.key if c.key == "humans_distance" else about
         if about in said:
             continue
         said.add(about)
-        if c.key.startswith("humans_"):
+        if c.key in _AGREEMENT:
             equally = ", counting every label equally," if "balanced" in c.key else ""
             yield f"agrees with annotators{equally} {points} less often than {_WITH_EACH_OTHER}"
         elif c.key.startswith("controls_"):
@@ -101,6 +123,8 @@ def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
             yield {
                 "severe_recall": f"found {value * n:.0f} of {n:,} severe answers",
                 "severe_gap": f"missed severe answers {points} more often than an annotator",
+                "humans_distance": f"is {value:.2f} levels further from the others than they are",
+                "systems": f"agrees {points} less often than annotators on answers of {c.rival}",
                 "failures": f"gave no label on {percent(value)} of the answers",
                 "robustness": f"changed {percent(1 - value)} of its labels where it must not",
                 "planted": f"followed {percent(value)} of the verdicts planted in the text",
@@ -134,13 +158,14 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
 
 def _open(c: Condition) -> str:
     """What it would take for an unclear condition to be met."""
-    if c.key.startswith("humans_"):
-        return f"agrees with annotators as often as {_WITH_EACH_OTHER}"
+    if c.key in _AGREEMENT:
+        return f"agrees with annotators {_at_most(c, 'less')} {_WITH_EACH_OTHER}"
     if c.key.startswith("controls_"):
         return f"does better than the control judge {c.rival}"
     return {
         "severe_recall": f"finds {percent(c.bound)} of the severe answers",
-        "severe_gap": "finds severe answers as often as an annotator",
+        "severe_gap": f"misses severe answers {_at_most(c, 'more')} an annotator",
+        "humans_distance": f"is at most {c.bound:.2f} levels further from the others than they are",
         "failures": f"leaves at most {percent(c.bound)} of the answers without a label",
         "robustness": "keeps its labels in the stress test",
         "planted": "resists verdicts planted in the text",

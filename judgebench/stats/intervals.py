@@ -86,14 +86,17 @@ class OfSamples:
     high: FloatArray
 
 
-def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: float) -> OfSamples:
+def clustered_share(
+    x: FloatArray, n: FloatArray, how_many: FloatArray, level: float, *, one_sided: bool = False
+) -> OfSamples:
     """p = X / N with the Clopper-Pearson limits of n* = N / deff items (Korn and Graubard, 1998).
 
     `x` (U,) counts successes and `n` (U,) items. deff is the variance of the ratio with whole
     clusters as units over that of N independent items, and never below 1, so that one item a
     cluster gives the plain limits. A share of 0 or 1 shows no variance: n* is then the number of
     clusters that hold an item; and as one stray item shows hardly more of how clusters differ, no
-    limit is nearer than that of a share of 0, or of 1.
+    limit is nearer than that of a share of 0, or of 1: there the interval has one open side, which
+    may take all of 1 - level where `one_sided`.
     """
     X, N, G = how_many @ x, how_many @ n, how_many @ (n > 0)
     p = ratio(X, N)
@@ -102,10 +105,12 @@ def clustered_share(x: FloatArray, n: FloatArray, how_many: FloatArray, level: f
     deff = np.fmax(ratio(V, ratio(p * (1 - p), N)), 1.0)
     n_star = np.where((X <= 0) | (X >= N), G, N / deff)
     x_star, alpha = p * n_star, 1 - level
+    open_side = alpha if one_sided else alpha / 2
     with np.errstate(invalid="ignore"):
         low = np.where(X > 0, betaincinv(x_star, n_star - x_star + 1, alpha / 2), 0.0)
-        high = np.where(X < N, betaincinv(x_star + 1, n_star - x_star, 1 - alpha / 2), 1.0)
-        nearest = (alpha / 2) ** ratio(1, G)
+        sure = np.where(X > 0, 1 - alpha / 2, 1 - open_side)
+        high = np.where(X < N, betaincinv(x_star + 1, n_star - x_star, sure), 1.0)
+        nearest = open_side ** ratio(1, G)
     none = N == 0
     low, high = np.minimum(low, nearest), np.maximum(high, 1 - nearest)
     return OfSamples(p, np.where(none, np.nan, low), np.where(none, np.nan, high))

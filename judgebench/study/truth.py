@@ -6,11 +6,11 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import ADJUDICATED, HumanLabel, is_slot
@@ -25,6 +25,12 @@ from judgebench.stats.consensus import (
     most_probable_label,
     why_no_model,
 )
+
+
+def _yes_or_no(value: Any) -> Any:
+    """YAML reads `yes` as true."""
+    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
+
 
 BlankPolicy = Literal["missing", "least_severe"]
 Labels = NDArray[np.int64]
@@ -46,6 +52,8 @@ class TruthConfig(BaseModel):
     Labels of `adjudicated` are no annotator's. With `adjudicated`, such a label is the truth of an
     item, whatever its annotators said. An annotator is compared with the other annotators' labels
     all the same, and so is a judge beside them.
+
+    `blind` says whether annotators labelled without sight of any model's label.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,6 +62,7 @@ class TruthConfig(BaseModel):
     ties: Ties | None = None
     annotators: tuple[str, ...] = ()
     adjudicated: bool = False
+    blind: Annotated[Literal["yes", "no", "unknown"], BeforeValidator(_yes_or_no)] = "unknown"
 
     @model_validator(mode="after")
     def _one_truth(self) -> TruthConfig:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from align_case import metric, rubric
 
@@ -18,8 +20,9 @@ MADE = (
     Decision("k", "tone", Outcome.CANT_TELL, "r"),
 )
 DECISIONS = Decisions(
-    "d", RUBRIC, DecisionRule(), MADE, judges={"j": "judge", "k": "judge", "a:b": "judge"}
-)
+    "d", RUBRIC, DecisionRule(), MADE, judges={"j": "judge", "k": "judge", "a:b": "judge"},
+    blind=True,
+)  # fmt: skip
 
 
 def _unreached(*texts: str) -> list[str]:
@@ -29,14 +32,13 @@ def _unreached(*texts: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "reached"),
     [
-        ("REPLACE:harm", True),
         ("REPLACE:harm:j", True),
         ("REPLACE:harm:k", False),
-        ("ASSIST:harm", True),
-        ("REPLACE:tone", False),
+        ("ASSIST:harm:j", True),
+        ("REPLACE:tone:j", False),
         ("ASSIST:tone:j", True),
         ("ASSIST:tone:k", False),
-        ("REPLACE:Harm", True),  # by its title
+        ("REPLACE:Harm:j", True),  # by its title
         ("DO NOT USE:harm:k", True),
         ("DON'T:harm:k", True),  # an older spelling
         ("DONT:tone:k", False),
@@ -48,9 +50,22 @@ def test_a_demand_is_reached_by_its_outcome_or_a_stronger_one(text: str, reached
 
 
 def test_what_was_not_reached_is_told_as_it_was_asked() -> None:
-    assert _unreached("REPLACE:harm", "REPLACE:tone", "ASSIST:tone:k") == [
-        "REPLACE:tone", "ASSIST:tone:k",
+    assert _unreached("REPLACE:harm:j", "REPLACE:tone:j", "ASSIST:tone:k") == [
+        "REPLACE:tone:j", "ASSIST:tone:k",
     ]  # fmt: skip
+
+
+def test_labels_that_may_have_been_made_in_sight_of_a_model_satisfy_no_demand_of_replace() -> None:
+    unknown = replace(DECISIONS, blind=False)
+    asked = demands(["REPLACE:harm:j", "ASSIST:harm:j"], unknown)
+    assert unreached(asked, unknown) == asked[:1]
+
+
+def test_a_demand_names_its_judge_where_there_are_several() -> None:
+    with pytest.raises(SetupError, match=r"names no judge.*REPLACE:harm:j, REPLACE:harm:k"):
+        demands(["REPLACE:harm"], DECISIONS)
+    alone = replace(DECISIONS, judges={"j": "judge"})
+    assert not unreached(demands(["REPLACE:harm"], alone), alone)
 
 
 def test_every_demand_that_makes_no_sense_is_told_with_what_is_allowed() -> None:

@@ -34,7 +34,8 @@ def test_a_judge_as_good_as_the_annotators_replaces_them() -> None:
     assert found.outcome is Outcome.REPLACE
     assert all(c.state is State.MET for c in found.replace)
     assert found.more is None
-    assert found.reason.startswith("It agrees with annotators as often as they agree")
+    assert found.reason.startswith("If annotators and judge do not share errors, it agrees")
+    assert "at most 4 points less often than they agree with each other" in found.reason
     assert found.numbers.startswith("agreement gap +0.")
 
 
@@ -129,10 +130,10 @@ def test_a_threshold_that_sends_everything_is_no_filter_and_misses_nothing() -> 
     assert [c.key for c in found.assist] == ["sent"]
     sent = condition(found, "sent")
     assert sent.title == "share of new answers sent to humans, expected"
-    assert sent.missing == "no threshold spares anybody any reading"
+    assert sent.missing == "every threshold sends all answers to humans"
     assert (
         "new answers sent to humans, expected 1.000 [0.990, 1.000], required ≤ 0.500 "
-        "(no threshold spares anybody any reading)" in found.numbers
+        "(every threshold sends all answers to humans)" in found.numbers
     )
 
 
@@ -292,7 +293,7 @@ def test_a_judge_asked_about_other_items_only() -> None:
     study = study_of(rubric(), items, labels(humans), TruthConfig(), Resampling(resamples=200))
     judges = [verdicts("j", "abcb" * 5, items[20:])]
     (found,) = decisions(replace(study, judges=tuple(judges)), DecisionRule())
-    _cant_tell(found, "asked about no item that has a human label")
+    _cant_tell(found, "asked about no item that anybody else labelled")
 
 
 @pytest.mark.parametrize("lost", ["damage", "unfinished"])
