@@ -142,6 +142,13 @@ Blind = Annotated[
         help="Did annotators label without sight of any model's label? Default: as in the run.",
     ),
 ]
+IndependentItems = Annotated[
+    bool,
+    typer.Option(
+        "--independent-items",
+        help="Each item is a question of its own, where no column names the questions.",
+    ),
+]
 AsJudge = Annotated[
     list[str] | None,
     typer.Option(
@@ -175,6 +182,7 @@ class Scoring:
     rule: str | None = None
     allow_incomplete: bool = False
     blind: str | None = None
+    independent_items: bool = False
 
 
 AS_IN_THE_RUN = Scoring()

@@ -19,6 +19,7 @@ from judgebench.cli.options import (
     DecisionRuleOption,
     ExpectedOption,
     Files,
+    IndependentItems,
     LabelsOption,
     Rule,
     RunOrFiles,
@@ -51,7 +52,7 @@ def open_study(
     annotators = tuple(scoring.annotators) if scoring.annotators else None
     asked = {
         "rule": scoring.truth, "ties": scoring.ties, "annotators": annotators,
-        "blind": scoring.blind,
+        "blind": scoring.blind, "independent_items": scoring.independent_items or None,
     }  # fmt: skip
     given = {key: value for key, value in asked.items() if value is not None}
     people = dict.fromkeys(scoring.as_judges, files.expected)
@@ -128,6 +129,7 @@ def report(
     ties: Ties = None,
     annotator: Annotators = None,
     blind: Blind = None,
+    independent_items: IndependentItems = False,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     allow_incomplete: AllowIncomplete = False,
@@ -138,7 +140,9 @@ def report(
     """Write the report of a run or of files: one HTML page, Markdown, LaTeX, CSV and figures."""
     output = Output(verbose, quiet, as_json)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete, blind)
+    scoring = Scoring(
+        truth, ties, annotator, as_judge or (), rule, allow_incomplete, blind, independent_items
+    )
     study = open_study(run, scoring, files)
     folder = to or (run and run / "report")
     if folder is None:

@@ -15,6 +15,7 @@ from judgebench.cli.options import (
     DecisionRuleOption,
     ExpectedOption,
     Files,
+    IndependentItems,
     LabelsOption,
     Rule,
     RunOrFiles,
@@ -49,6 +50,7 @@ def decide(
     ties: Ties = None,
     annotator: Annotators = None,
     blind: Blind = None,
+    independent_items: IndependentItems = False,
     allow_incomplete: AllowIncomplete = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -64,7 +66,9 @@ def decide(
 
     output = Output(verbose, quiet, as_json)
     files = Files(labels, tuple(verdicts or ()), answers, rubric, expected)
-    scoring = Scoring(truth, ties, annotator, as_judge or (), rule, allow_incomplete, blind)
+    scoring = Scoring(
+        truth, ties, annotator, as_judge or (), rule, allow_incomplete, blind, independent_items
+    )
     study = open_study(run, scoring, files)
     decisions = api.decide(study, rule)
     asked = demands(require or (), decisions)

@@ -24,7 +24,14 @@ from judgebench.decide.result import (
 )
 from judgebench.decide.rule import DecisionRule
 from judgebench.decide.triage import triage_curves
-from judgebench.decide.words import IN_SIGHT, NOT_KNOWN_BLIND, OF_ONE, camps_sentence, reason_for
+from judgebench.decide.words import (
+    IN_SIGHT,
+    NO_QUESTIONS,
+    NOT_KNOWN_BLIND,
+    OF_ONE,
+    camps_sentence,
+    reason_for,
+)
 from judgebench.errors import Problem, SetupError
 from judgebench.report.words import counted
 from judgebench.results.rows import Results
@@ -124,6 +131,8 @@ def _notes(
             f"{100 * rule.level:.4g} %, so that a false REPLACE of any of them is as rare as with "
             "one. To spend less, choose on one half of the questions and decide on the other."
         )
+    if made and not study.knows_questions:
+        yield f"{NO_QUESTIONS}."
     metrics = len(study.rubric.metrics)
     if made > 1 and metrics > 1 and not rule.family:
         yield (
@@ -180,7 +189,14 @@ def _guard(
         return camps_sentence(camps), fails
     if bar.copied:
         conditions = [c for c in conditions if not c.key.startswith(("humans_", "severe_gap"))]
-    return bar.copied or bar.derived(judge), _fails(conditions)
+    why = bar.copied or bar.derived(judge)
+    if not why and not study.knows_questions and _replaces(conditions):
+        why = NO_QUESTIONS
+    return why, _fails(conditions)
+
+
+def _replaces(conditions: Sequence[Condition]) -> bool:
+    return outcome_of(conditions, ()) is Outcome.REPLACE
 
 
 def _fails(conditions: Sequence[Condition]) -> bool:

@@ -38,6 +38,11 @@ _NAMES = {
 }
 _WITH_EACH_OTHER = "they agree with each other"
 IN_SIGHT = "Labels were made in sight of a model's label"
+NO_QUESTIONS = (
+    "No column says which items belong to the same question, so that intervals may be too narrow "
+    "for REPLACE: add a column `question` or `group`, or declare with --independent-items (or "
+    "`truth: {independent_items: true}`) that each item is a question of its own"
+)
 NOT_KNOWN_BLIND = (
     "It is not known whether the labels were made without sight of any model's label; declare it "
     "with --blind yes or `truth: {blind: yes}`."

@@ -17,7 +17,7 @@ from judgebench.stats.camps import camps
 from judgebench.stats.label_use import Odd, odd_ones
 from judgebench.stats.peers import Bar, BarKind, bar_of
 from judgebench.stats.resample import Resampling
-from judgebench.study.answers import IndexedAnswers, indexed
+from judgebench.study.answers import IndexedAnswers, ids_and_groups, indexed
 from judgebench.study.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 from judgebench.study.verdicts import (
     label_indices,
@@ -249,6 +249,12 @@ class Study:
     @property
     def clusters(self) -> Clusters:
         return self.answers.clusters
+
+    @cached_property
+    def knows_questions(self) -> bool:
+        """Whether a column says which items belong together, or somebody that none do."""
+        named = (item_id != group for item_id, group in ids_and_groups(self.answers.all))
+        return self.config.independent_items or any(named)
 
     @property
     def makers(self) -> tuple[str, ...]:

@@ -53,7 +53,8 @@ class TruthConfig(BaseModel):
     item, whatever its annotators said. An annotator is compared with the other annotators' labels
     all the same, and so is a judge beside them.
 
-    `blind` says whether annotators labelled without sight of any model's label.
+    `blind` says whether annotators labelled without sight of any model's label, and
+    `independent_items` that each item is a question of its own where no column names questions.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,6 +64,7 @@ class TruthConfig(BaseModel):
     annotators: tuple[str, ...] = ()
     adjudicated: bool = False
     blind: Annotated[Literal["yes", "no", "unknown"], BeforeValidator(_yes_or_no)] = "unknown"
+    independent_items: bool = False
 
     @model_validator(mode="after")
     def _one_truth(self) -> TruthConfig:

@@ -38,6 +38,32 @@ def test_yes_and_no_are_words_of_yaml_too(written: object, read: str) -> None:
     assert jb.TruthConfig(blind=written).blind == read  # type: ignore[arg-type]
 
 
+# --- no question column ----------
+
+
+def test_without_a_question_column_nobody_is_replaced_until_items_are_declared_independent() -> (
+    None
+):
+    rubric = jb.Rubric.from_labels({"harm": ["a", "b", "c"]})
+    items = [f"i{i}" for i in range(len(TRUE))]
+    labels = pd.concat(
+        pd.DataFrame({"item_id": items, "annotator": name, "harm": list(row)})
+        for name, row in HUMANS.items()
+    )
+    verdicts = pd.DataFrame({"item_id": items, "judge": "j", "harm": list(GOOD)})
+    outcomes = {}
+    for declared in (False, True):
+        truth = {"independent_items": declared}
+        made = jb.decide(jb.study(labels, verdicts, rubric=rubric, truth=truth))
+        (outcomes[declared],) = made.decisions
+        assert any("No column says" in note for note in made.notes) is not declared
+    assert outcomes[True].outcome is Outcome.REPLACE
+    assert outcomes[False].outcome is Outcome.CANT_TELL
+    assert "add a column `question` or `group`" in outcomes[False].reason
+    grouped = jb.study(labels.assign(question=labels.item_id + "?"), verdicts, rubric=rubric)
+    assert jb.decide(grouped).decisions[0].outcome is Outcome.REPLACE
+
+
 # --- distance ----------
 
 
