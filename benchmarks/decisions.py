@@ -47,9 +47,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 import judgebench as jb
+from judgebench.align.compared import why_copied
 from judgebench.decide.conditions import Finding, findings
 from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decide.independence import why_copied, why_derived
+from judgebench.decide.independence import why_derived
 from judgebench.decide.rule import DecisionRule
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds

@@ -12,6 +12,9 @@ import numpy as np
 
 from judgebench.records import SEVERAL, is_slot
 from judgebench.report.words import counted, listed
+from judgebench.stats.arrays import Clusters, IntArray
+from judgebench.stats.camps import pair_agreement
+from judgebench.stats.copies import ALMOST_ALL, same_as
 from judgebench.stats.peers import BarKind
 from judgebench.study.model_names import suspects
 from judgebench.study.study import Humans, Study
@@ -19,6 +22,9 @@ from judgebench.study.study import Humans, Study
 MOST_NAMED = 12
 _BARS = {"typical": "", "average": ", who all count the same", "best": ", the best most of all"}
 _MOST = 8  # annotators of a bar that are named
+_FEW = 30  # items in common; fewer never show a copy
+_MANY = 300  # with whom nobody else can be compared: people who are right 99 times in 100 differ
+_COPIED = "one of them may be copied"
 
 
 def rows_in_words(study: Study) -> list[str]:
@@ -78,9 +84,39 @@ def named(makers: Sequence[str], judges: Collection[str] = ()) -> list[str]:
     ]
 
 
-def bar_lines(study: Study, kind: BarKind = "typical") -> Iterator[str]:
-    """Who is in the bar and who is left out, a sentence for metrics with the same bar."""
+def bar_lines(
+    study: Study, kind: BarKind = "typical", independent: Collection[str] = ()
+) -> Iterator[str]:
+    """Who is in the bar and who is left out, and who may be somebody's copy; a sentence for metrics
+    of which the same holds."""
     yield from _by_line(study, "Bar", lambda humans: _line(humans, kind))
+    yield from _by_line(study, "Copies", lambda humans: _copies(humans, independent))
+
+
+def _copies(humans: Humans, independent: Collection[str]) -> str:
+    if humans.has_places:
+        return ""
+    return why_copied(humans.made.values, humans.makers, humans.clusters, independent)
+
+
+def why_copied(
+    ratings: IntArray, names: Sequence[str], clusters: Clusters, independent: Collection[str] = ()
+) -> str:
+    """Why annotators' labels (items, annotators) cannot all be taken for their own; empty where
+    they can. Of those in `independent`, equal labels are no sign of a copy."""
+    # A copy is equal on almost all items: where it could not tell, everybody was.
+    share, both = pair_agreement(ratings, int(ratings.max(initial=0)) + 1)
+    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= _FEW), 1))
+    for a, b in alike:
+        pair = f"{names[a]} and {names[b]}"
+        if {names[a], names[b]} <= set(independent):
+            continue
+        if len(names) == 2 and share[a, b] == 1 and both[a, b] >= _MANY:
+            return f"{pair} gave the same label on all of {both[a, b]:,.0f} items: {_COPIED}"
+        if same_as(ratings[:, a], np.delete(ratings, a, axis=1), clusters)[b - 1]:
+            where = "on almost all items where another annotator differs"
+            return f"{pair} gave the same labels {where}: {_COPIED}"
+    return ""
 
 
 def overlap_lines(study: Study) -> Iterator[str]:

@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from judgebench.align.compared import why_copied
 from judgebench.decide.conditions import NO_TRUTH, findings, of_systems
 from judgebench.decide.counts import Bools, HumanSide, StudyCounts, study_counts
-from judgebench.decide.independence import why_copied, why_derived
+from judgebench.decide.independence import why_derived
 from judgebench.decide.result import Condition
 from judgebench.decide.rule import DecisionRule
 from judgebench.records import is_slot

@@ -1,17 +1,12 @@
-"""Whether a judge's labels, or an annotator's, seem to be copied or derived from others'."""
+"""Whether a judge's labels seem to be copied or derived from annotators'."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from judgebench.decide.counts import Bools, HumanSide
-from judgebench.stats.arrays import Clusters, IntArray
-from judgebench.stats.camps import pair_agreement
-from judgebench.stats.copies import ALMOST_ALL, leans_on, same_as, same_as_truth
-
-_FEW = 30  # items in common; fewer never show a copy
+from judgebench.stats.arrays import IntArray
+from judgebench.stats.copies import leans_on, same_as, same_as_truth
 
 
 def why_derived(judged: IntArray, side: HumanSide, names: Sequence[str]) -> str:
@@ -34,25 +29,6 @@ def why_derived(judged: IntArray, side: HumanSide, names: Sequence[str]) -> str:
             f"The judge is close to {leaning} alone and further from the others than they are from "
             "each other: its labels may be derived in part"
         )
-    return ""
-
-
-def why_copied(
-    ratings: IntArray, names: Sequence[str], clusters: Clusters, independent: Sequence[str]
-) -> str:
-    """Why annotators' labels (items, annotators) cannot all be taken for their own; empty where
-    they can. Of those in `independent`, equal labels are no sign of a copy."""
-    # A copy is equal on almost all items: where it could not tell, everybody was.
-    share, both = pair_agreement(ratings, int(ratings.max(initial=0)) + 1)
-    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= _FEW), 1))
-    for a, b in alike if len(names) > 2 else ():
-        others = np.delete(ratings, a, axis=1)
-        pair = names[a], names[b]
-        if same_as(ratings[:, a], others, clusters)[b - 1] and not {*pair} <= set(independent):
-            return (
-                f"{pair[0]} and {pair[1]} gave the same labels on almost all items where another "
-                "annotator differs: one of them may be copied"
-            )
     return ""
 
 

@@ -67,7 +67,7 @@ def decide(
         beside, {judge.name: judge.kind for judge in study.judges if judge.kind != "control"},
         (*_look_note(rule, looks), *_notes(study, rule, stress, tried)),
         compared_with(study),
-        tuple(bar_lines(study, kind)),
+        tuple(bar_lines(study, kind, rule.independent)),
         study.gaps,
         tuple(collapsed(study).values()),
         study.config.blind == "yes",

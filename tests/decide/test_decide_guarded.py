@@ -193,6 +193,26 @@ def test_people_who_copy_each_other_do_not_make_an_honest_judge_fail() -> None:
     assert decided(twins, "a" * len(TRUE)).outcome is Outcome.DO_NOT_USE
 
 
+def test_two_people_who_never_differ_are_named_wherever_a_bar_is_made() -> None:
+    rubric = jb.Rubric.from_labels({"harm": ["a", "b", "c"]})
+    items = [f"i{i}" for i in range(len(TRUE))]
+    rows = {"a1": HUMANS["h0"], "a2": HUMANS["h1"], "a3": HUMANS["h1"]}
+    labels = pd.concat(
+        pd.DataFrame({"item_id": items, "annotator": name, "group": items, "harm": list(row)})
+        for name, row in rows.items()
+    )
+    truth = {"independent_items": True}
+    study = jb.study(labels, rubric=rubric, as_judges=["a1"], truth=truth)
+    said = "a2 and a3 gave the same label on all of 400 items: one of them may be copied"
+    made = jb.decide(study)
+    assert made.decisions[0].outcome is Outcome.CANT_TELL
+    assert said in made.decisions[0].reason
+    assert f"Copies: {said}." in made.bars
+    assert f"Copies: {said}." in jb.align(study).compared
+    declared = jb.decide(study, DecisionRule(independent=("a2", "a3")))
+    assert "Copies" not in " ".join(declared.bars)
+
+
 # --- failures ----------
 
 
