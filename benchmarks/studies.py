@@ -1,0 +1,221 @@
+"""Decisions in studies that people really run: what goes wrong, and what the rule makes of it.
+
+Each scenario draws studies of 400 to 600 answers with three annotators and decides them twice: by
+the rule without the requirement that the scenario is about (`before`), and by the rule. Wrong
+scenarios should rarely end in REPLACE, right ones should keep it. `python benchmarks/decisions.py`
+holds the scenarios of annotators and judges themselves.
+
+    python benchmarks/studies.py              # 400 studies for each line, some minutes on 2 cores
+    python benchmarks/studies.py --draws 50
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+from decisions import Draw, outcome_of, side_of, study
+from numpy.typing import NDArray
+
+from judgebench.decide.conditions import findings, of_systems
+from judgebench.decide.counts import study_counts
+from judgebench.decide.independence import why_derived
+from judgebench.decide.result import State
+from judgebench.decide.rule import DecisionRule, HumansRule, ReplaceRule
+from judgebench.stats.arrays import IntArray
+
+RULE = DecisionRule()
+Rng = np.random.Generator
+Decided = tuple[bool, bool]  # REPLACE before, and now
+
+
+def flipped(true: IntArray, wrong: float | NDArray[np.float64], rng: Rng) -> IntArray:
+    return np.where(rng.random(len(true)) < wrong, 1 - true, true)
+
+
+def drawn(true: IntArray, own: Sequence[IntArray], judged: IntArray, groups: IntArray) -> Draw:
+    """A study of two labels, or more, in which every annotator and the judge labelled all."""
+    rows, k = np.ones(len(true), dtype=np.bool_), int(max(true.max(), judged.max())) + 1
+    return Draw(true, np.stack(own, axis=1), judged, rows, rows, groups, k, False)
+
+
+def labels(rng: Rng, n: int = 400, severe: float = 0.4) -> IntArray:
+    return (rng.random(n) < severe).astype(np.int64)
+
+
+def replaces(found: Draw, rule: DecisionRule, rng: Rng) -> bool:
+    side, _ = side_of(found)
+    counts = study(found, side, rng)
+    return outcome_of(list(findings(counts, rule, counts.how_many[None, :])), "", None) == "REPLACE"
+
+
+def at(level: float) -> DecisionRule:
+    return RULE.model_copy(update={"level": level})
+
+
+# --- scenarios -----------------------------------------------------------------------------------
+
+
+def in_sight(kept: float, wrong: float, rng: Rng) -> Decided:
+    """Annotators keep the judge's label in a share of the items. Now: the study must say so."""
+    true = labels(rng)
+    judged = flipped(true, 0.16, rng)
+    own = [
+        np.where(rng.random(len(true)) < kept, judged, flipped(true, wrong, rng)) for _ in range(3)
+    ]
+    return replaces(drawn(true, own, judged, np.arange(len(true))), RULE, rng), False
+
+
+def far(wrong: float, step: int, rng: Rng) -> Decided:
+    """Of five levels the judge errs by `step` where annotators err by one."""
+    true = rng.choice(5, size=1000, p=(0.3, 0.2, 0.2, 0.2, 0.1))
+
+    def said(share: float, by: int) -> IntArray:
+        away = np.where(true + by < 5, true + by, true - by)
+        return np.where(rng.random(len(true)) < share, away, true)
+
+    own = [said(0.08, 1) for _ in range(3)]
+    found = drawn(true, own, said(wrong, step), np.arange(len(true)))
+    humans = HumansRule(distance=None)
+    before = RULE.model_copy(update={"replace": ReplaceRule(humans=humans)})
+    return replaces(found, before, rng), replaces(found, RULE, rng)
+
+
+def one_system(share: float, good: float, poor: float, rng: Rng) -> Decided:
+    """A share of the answers is that of ten systems; one system has the rest."""
+    true = labels(rng, 600)
+    systems = np.where(rng.random(600) < share, rng.integers(0, 10, 600), 10)
+    own = [flipped(true, 0.04, rng) for _ in range(3)]
+    judged = flipped(true, 1 - np.where(systems < 10, good, poor), rng)
+    found = drawn(true, own, judged, np.arange(600))
+    side, _ = side_of(found)
+    parts = {s: np.flatnonzero(systems == s) for s in range(11)}
+    counts = {
+        f"s{s}": study_counts(side.at(rows), judged[rows], found.asked[rows], {})
+        for s, rows in parts.items()
+        if len(rows) >= RULE.questions
+    }
+    flagged = any(c.state is State.NOT_MET for c in of_systems(counts, RULE))
+    before = replaces(found, RULE, rng)
+    return before, before and not flagged
+
+
+def many_judges(m: int, worse: float, rng: Rng) -> Decided:
+    """Any REPLACE among `m` judges or prompts, so much worse than annotators; their additional
+    errors are on answers that are not severe."""
+    true = labels(rng)
+    own = [flipped(true, 0.03, rng) for _ in range(3)]
+    wrong = np.where(true == 0, 0.03 + worse / 0.6, 0.03)
+    found = [drawn(true, own, flipped(true, wrong, rng), np.arange(len(true))) for _ in range(m)]
+    before, now = ([replaces(one, rule, rng) for one in found] for rule in (RULE, at(1 - 0.05 / m)))
+    return any(before), any(now)
+
+
+def many_metrics(m: int, worse: float, rng: Rng) -> Decided:
+    """Any REPLACE of one judge among `m` metrics; now: `family: true`."""
+    found = [_on_one_metric(m, worse, rng) for _ in range(m)]
+    return any(before for before, _ in found), any(now for _, now in found)
+
+
+def _on_one_metric(m: int, worse: float, rng: Rng) -> Decided:
+    true = labels(rng)
+    own = [flipped(true, 0.03, rng) for _ in range(3)]
+    wrong = np.where(true == 0, 0.03 + worse / 0.6, 0.03)
+    found = drawn(true, own, flipped(true, wrong, rng), np.arange(len(true)))
+    return replaces(found, RULE, rng), replaces(found, at(1 - 0.05 / m), rng)
+
+
+def no_question_column(questions: int, rng: Rng) -> Decided:
+    """Answers to few questions of which nobody knows; the judge errs by question. Now: declared."""
+    of = np.arange(400) % questions
+    true = labels(rng)
+    hard = np.where(rng.random(questions) < 0.35, 0.35, 0.0)[of]
+    own = [flipped(true, 0.03, rng) for _ in range(3)]
+    return replaces(drawn(true, own, flipped(true, hard, rng), np.arange(400)), RULE, rng), False
+
+
+def shared_errors(rng: Rng) -> Decided:
+    """Annotators miss 15 % of the severe answers, the judge the same ones: nothing shows it."""
+    true = labels(rng)
+    seen = np.where((true == 1) & (rng.random(len(true)) < 0.15), 0, true)
+    own = [flipped(seen, 0.03, rng) for _ in range(3)]
+    found = drawn(true, own, flipped(seen, 0.02, rng), np.arange(len(true)))
+    return (replaces(found, RULE, rng),) * 2
+
+
+def sixty_questions(rng: Rng) -> Decided:
+    """A judge better than annotators, 60 questions of five answers, each with a verdict."""
+    true = labels(rng, 300)
+    own = [flipped(true, 0.08, rng) for _ in range(3)]
+    found = drawn(true, own, flipped(true, 0.01, rng), np.arange(300) // 5)
+    side, _ = side_of(found)
+    counts = study(found, side, rng)
+    conditions = list(findings(counts, RULE, counts.how_many[None, :]))
+    others = [f for f in conditions if f.key != "failures"]
+    two_sided = RULE.replace.failures >= 1 - 0.025 ** (1 / 60)
+    now = outcome_of(conditions, "", None) == "REPLACE"
+    return outcome_of(others, "", None) == "REPLACE" and two_sided, now
+
+
+def guarded(wrong: float, lenient: float, rng: Rng) -> Decided:
+    """DO NOT USE, before and now, of a poor judge that shares one annotator's leniency."""
+    true = labels(rng, 600)
+
+    def mild(share: float) -> IntArray:
+        return np.where((true == 1) & (rng.random(600) < share), 0, true)
+
+    own = [flipped(mild(s), 0.05, rng) for s in (0.0, 0.05, 0.25)]
+    judged = flipped(mild(lenient), wrong, rng)
+    found = drawn(true, own, judged, np.arange(600))
+    side, _ = side_of(found)
+    counts = study(found, side, rng)
+    fails = any(f.not_met[0] for f in findings(counts, RULE, counts.how_many[None, :]))
+    derived = bool(why_derived(judged, side, [str(a) for a in range(side.own.shape[1])]))
+    return fails and not derived, fails
+
+
+Scenario = Callable[[Rng], Decided]
+SCENARIOS: tuple[tuple[str, str, Scenario], ...] = (
+    ("labels kept in 50 % of the items, annotators .90", "wrong", partial(in_sight, 0.5, 0.10)),
+    ("labels kept in 30 %, annotators .93", "wrong", partial(in_sight, 0.3, 0.07)),
+    ("five levels, errs by three", "wrong", partial(far, 0.08, 3)),
+    ("five levels, errs by two", "wrong", partial(far, 0.08, 2)),
+    ("five levels, as an annotator", "right", partial(far, 0.08, 1)),
+    ("five levels, better", "right", partial(far, 0.03, 1)),
+    ("one system at .60, 90 % at .995", "wrong", partial(one_system, 0.9, 0.995, 0.60)),
+    ("one system at .75, 80 % at .99", "wrong", partial(one_system, 0.8, 0.99, 0.75)),
+    ("all systems at .98", "right", partial(one_system, 0.9, 0.98, 0.98)),
+    ("20 judges, each 5.2 points worse", "wrong", partial(many_judges, 20, 0.052)),
+    ("5 judges as good as annotators", "right", partial(many_judges, 5, 0.0)),
+    ("12 metrics, each 5.2 points worse", "wrong", partial(many_metrics, 12, 0.052)),
+    ("no question column, 5 questions", "wrong", partial(no_question_column, 5)),
+    ("no question column, 12 questions", "wrong", partial(no_question_column, 12)),
+    ("15 % of the severe missed by all", "wrong", shared_errors),
+    ("60 questions, every verdict there", "right", sixty_questions),
+    ("poor and lenient, DO NOT USE", "right", partial(guarded, 0.15, 0.25)),
+)
+
+
+def run(scenario: Scenario, draws: int, seed: int) -> tuple[int, int]:
+    rng = np.random.default_rng(seed)
+    found = np.array([scenario(rng) for _ in range(draws)])
+    return int(found[:, 0].sum()), int(found[:, 1].sum())
+
+
+def table(draws: int) -> Iterator[str]:
+    yield "| scenario | to replace is | before, % | now, % |\n|---|---|--:|--:|"
+    with ProcessPoolExecutor() as pool:
+        jobs = [pool.submit(run, one, draws, n) for n, (_, _, one) in enumerate(SCENARIOS)]
+        for (name, right, _), job in zip(SCENARIOS, jobs, strict=True):
+            before, now = (100 * x / draws for x in job.result())
+            yield f"| {name} | {right} | {before:.1f} | {now:.1f} |"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=400)
+    for line in table(parser.parse_args().draws):
+        print(line, flush=True)
