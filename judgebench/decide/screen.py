@@ -26,7 +26,7 @@ OUTCOME_LOOKS: Mapping[Outcome, Look] = {
 _NO_CONTROL = Row("score", "accuracy", Estimate(None, reason="there is no control judge"))
 _MOST_ON_ONE_LINE = 2  # judges, whose outcome and accuracy share a line
 _NARROW = 8  # characters of a name on a line, where there are many judges
-_ROOM = 27  # lines of a screen for bars, the table and sentences
+_ROOM = 26  # lines of a screen for bars, the table and sentences
 _LEAST_ROOM = 8
 _LINE = 96  # characters
 _NUMBER = re.compile(r"(?<![\w-])\d[\d,]*(?:\.\d+)?(?![\w-])")

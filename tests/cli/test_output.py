@@ -12,8 +12,8 @@ import pytest
 from judgebench.rubric import load_rubric
 
 METRICS = ("scientific_consensus", "bias", "empathy")
-JUDGES = {"as-good": 0.98, "worse": 0.5, "random-like": 0.2, "meta-llama-3-70b-instruct": 0.7}
-ANSWERS = 120
+JUDGES = {"as-good": 1.0, "worse": 0.5, "random-like": 0.2, "meta-llama-3-70b-instruct": 0.7}
+ANSWERS = 300
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from judgebench.judges.derived import (
     content_free_answers,
 )
 from judgebench.judges.llm import LLMJudge
-from judgebench.prompt import load_prompt
+from judgebench.prompt import disarm, load_prompt
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import load_rubric
 
@@ -179,7 +179,7 @@ def test_content_free_texts_can_be_rendered(name) -> None:
     assert [a.item_id for a in found] == [f"content-free-{n + 1}" for n in range(len(texts))]
     for answer in found:
         _, user = prompt.render(TONE, answer)
-        assert f">\n{answer.text}\n</answer-" in user
+        assert f">\n{disarm(answer.text)}\n</answer-" in user
         assert "question-" not in user
     asked = content_free_answers(prompt, questions=True)
     assert "question-" in prompt.render(TONE, asked[0])[1]

@@ -63,7 +63,7 @@ def test_a_judge_of_single_answers_asks_and_answers_as_before() -> None:
         b'"labels":{"harm":"None","kind":"A"},'
         b'"raw":"{\\"harm\\": \\"None\\", \\"kind\\": \\"A\\"}",'
         b'"usage":{"calls":1,"prompt_tokens":101,"completion_tokens":50},'
-        b'"cost":0.3,"latency":3.0}\n'
+        b'"cost":0.3,"latency":3.0,"crc":"b2660a4d"}\n'
     )
 
 
