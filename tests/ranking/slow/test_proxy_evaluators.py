@@ -249,7 +249,11 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
     again = Halting()
     fit(small, "expert-trained", short(encoder), broken, progress=again)
     assert again.begun == [(15, 5)]
-    assert again.lines == ["world-expert-trained resumes after epoch 1"]
+    resumed, *epochs = again.lines
+    assert resumed == "world-expert-trained resumes after epoch 1"
+    assert [line.rpartition(":")[0] for line in epochs] == [
+        f"world-expert-trained: training: epoch {n}" for n in (2, 3)
+    ]
     assert weights(broken) == weights(whole)
 
 
