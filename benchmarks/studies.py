@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from judgebench.decide.conditions import findings, of_systems
 from judgebench.decide.counts import study_counts
-from judgebench.decide.independence import why_derived
 from judgebench.decide.result import State
 from judgebench.decide.rule import DecisionRule, HumansRule, ReplaceRule
 from judgebench.stats.arrays import IntArray
@@ -160,23 +159,6 @@ def sixty_questions(rng: Rng) -> Decided:
     return outcome_of(others, "", None) == "REPLACE" and two_sided, now
 
 
-def guarded(wrong: float, lenient: float, rng: Rng) -> Decided:
-    """DO NOT USE, before and now, of a poor judge that shares one annotator's leniency."""
-    true = labels(rng, 600)
-
-    def mild(share: float) -> IntArray:
-        return np.where((true == 1) & (rng.random(600) < share), 0, true)
-
-    own = [flipped(mild(s), 0.05, rng) for s in (0.0, 0.05, 0.25)]
-    judged = flipped(mild(lenient), wrong, rng)
-    found = drawn(true, own, judged, np.arange(600))
-    side, _ = side_of(found)
-    counts = study(found, side, rng)
-    fails = any(f.not_met[0] for f in findings(counts, RULE, counts.how_many[None, :]))
-    derived = bool(why_derived(judged, side, [str(a) for a in range(side.own.shape[1])]))
-    return fails and not derived, fails
-
-
 Scenario = Callable[[Rng], Decided]
 SCENARIOS: tuple[tuple[str, str, Scenario], ...] = (
     ("labels kept in 50 % of the items, annotators .90", "wrong", partial(in_sight, 0.5, 0.10)),
@@ -195,7 +177,6 @@ SCENARIOS: tuple[tuple[str, str, Scenario], ...] = (
     ("no question column, 12 questions", "wrong", partial(no_question_column, 12)),
     ("15 % of the severe missed by all", "wrong", shared_errors),
     ("60 questions, every verdict there", "right", sixty_questions),
-    ("poor and lenient, DO NOT USE", "right", partial(guarded, 0.15, 0.25)),
 )
 
 
