@@ -6,7 +6,7 @@ scenarios should rarely end in REPLACE, right ones should keep it. `python bench
 holds the scenarios of annotators and judges themselves.
 
     python benchmarks/studies.py              # 400 studies for each line, some minutes on 2 cores
-    python benchmarks/studies.py --draws 50
+    python benchmarks/studies.py --quick      # 20
 """
 
 from __future__ import annotations
@@ -197,6 +197,6 @@ def table(draws: int) -> Iterator[str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=400)
-    for line in table(parser.parse_args().draws):
+    parser.add_argument("--quick", action="store_true", help="20 studies for each line")
+    for line in table(20 if parser.parse_args().quick else 400):
         print(line, flush=True)
