@@ -106,7 +106,7 @@ def apart_uses(study: Study, metric: Metric) -> Iterator[str]:
     """A sentence for each person who shares no item with another and uses the labels of a metric
     otherwise than all others, on answers of the same systems where there are such."""
     humans = study.humans[metric.id]
-    systems = [study.answers[row].system for row in humans.ratings.rows.tolist()]
+    systems = study.systems[humans.ratings.rows].tolist()
     beside = partial(uses_apart, strata=np.unique(systems, return_inverse=True)[1])
     odd = odd_ones(humans.people.values, humans.clusters, len(metric.labels), beside)
     for column, use in islice(odd.uses.items(), None if odd.settled else 1):

@@ -109,8 +109,8 @@ class Held:
 
     def _by_system(self, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
         """The counts of each system whose answers belong to enough questions."""
-        systems, found = np.array([self.study.answers[row].system for row in self.rows]), {}
-        for system in np.unique(systems[asked & (systems != "")]).tolist():
+        systems, found = self.study.systems[self.rows], {}
+        for system in sorted(set(systems[asked].tolist()) - {""}):
             rows = np.flatnonzero(asked & (systems == system))
             side = self.side.at(rows)
             if side.clusters.n >= self.rule.questions:

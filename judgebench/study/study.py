@@ -256,6 +256,15 @@ class Study:
         named = (item_id != group for item_id, group in ids_and_groups(self.answers.all))
         return self.config.independent_items or any(named)
 
+    @cached_property
+    def systems(self) -> NDArray[np.object_]:
+        """Who wrote each answer that has a human label (items,); empty for the others, which are
+        not read for it."""
+        found = np.full(len(self.answers), "", dtype=object)
+        for row in {row for humans in self.humans.values() for row in humans.ratings.rows.tolist()}:
+            found[row] = self.answers[row].system
+        return found
+
     @property
     def makers(self) -> tuple[str, ...]:
         """Who makes the truth of any metric."""

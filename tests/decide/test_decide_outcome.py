@@ -76,4 +76,7 @@ def test_what_looks_good_but_is_unclear_is_told_apart_from_what_does_not() -> No
 
 def test_differences_carry_a_sign() -> None:
     _, numbers = reason_for(Outcome.REPLACE, _conditions(MET), ())
-    assert numbers == "agreement gap +0.500 [+0.400, +0.600], required ≥ +0.500"
+    assert numbers == (
+        "agreement gap +0.500 [+0.400, +0.600], required ≥ +0.500 (more than the margin: labels "
+        "leave open how much better the typical annotator is)"
+    )
