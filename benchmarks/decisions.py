@@ -83,6 +83,7 @@ from judgebench.tuning.by_system import BySystem
 from judgebench.tuning.head import Head, balanced, words
 
 RULE = DecisionRule()
+LEVELS = 5  # of a scale; labels beyond that stand in no order, so that no distance is counted
 MARGIN = 0.05  # that a judge may be worse than the typical competent annotator
 _POPULATION = 300_000  # items that a world's true numbers are taken from
 _STEPS = 12  # of a bisection
@@ -759,7 +760,7 @@ def _decided(
     of: Answers, judged: IntArray, controls: Mapping[str, IntArray], rng: np.random.Generator
 ) -> tuple[str, Draw]:
     every, k = np.ones(len(of.true), dtype=np.bool_), len(of.rubric.metrics[0].labels)
-    found = Draw(of.true, of.own, judged, every, every, of.answers.clusters.codes, k)
+    found = Draw(of.true, of.own, judged, every, every, of.answers.clusters.codes, k, k > LEVELS)
     side, _ = side_of(found)
     counts = study(found, side, rng, controls)
     gate = _gate(found, side)
