@@ -52,6 +52,7 @@ from judgebench.decide.conditions import Finding, findings
 from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decide.independence import why_derived
 from judgebench.decide.rule import DecisionRule
+from judgebench.decide.triage import filters_well
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
 from judgebench.learning.learnt import Cell, Learner, fold_cells
@@ -75,7 +76,7 @@ from judgebench.stats.consensus import median_label
 from judgebench.stats.peers import Bar, bar_of
 from judgebench.stats.resample import OF_CORRELATION, Resampling, bootstrap_interval
 from judgebench.stats.sequential import look_levels
-from judgebench.stats.thresholds import Choice, cautious_choice, why_no_choice
+from judgebench.stats.thresholds import Choice, cautious_choice, fixed_choice, why_no_choice
 from judgebench.store.folder import RunFolder
 from judgebench.study.answers import IndexedAnswers, indexed
 from judgebench.study.truth import TruthConfig
@@ -529,7 +530,7 @@ def run_world(world: World, draws: int, seed: int) -> Tally:
         side, bar = side_of(found)
         gate = _gate(found, side)
         tally.gates["camps" if gate == "camps" else "derived" if gate else ""] += 1
-        choice = None if gate or found.nominal else _filter(found, side.truth)
+        choice = None if gate or found.nominal else first_pass(found, side.truth)
         counts = study(found, side, rng)
         same = not gate and np.array_equal(bar.kept, kept) and _labels(counts) == _labels(whole)
         _decide((counts, gate, choice), world, true if same else {}, tally)
@@ -539,21 +540,23 @@ def run_world(world: World, draws: int, seed: int) -> Tally:
     return tally
 
 
-def _filter(found: Draw, truth: IntArray) -> Choice | None:
-    """The threshold on the judge's label that would be recommended."""
+def first_pass(found: Draw, truth: IntArray, *, fixed: bool = True) -> Choice | None:
+    """The threshold on the judge's label that would be recommended: the severe label where that
+    filters well and is tried first (`fixed`), else one chosen on halves."""
     signal = np.where(found.judged < 0, np.nan, found.judged)
     severe = np.where(found.asked, truth == found.k - 1, -1)
     seen = (signal, severe.astype(np.int64), found.clusters)
-    return None if why_no_choice(*seen) else cautious_choice(*seen, RULE.assist.missed, RULE.level)
+    if why_no_choice(*seen):
+        return None
+    at_severe = fixed_choice(*seen, found.k - 1, RULE.level)
+    if fixed and filters_well(at_severe, RULE.assist):
+        return at_severe
+    return cautious_choice(*seen, RULE.assist.missed, RULE.level)
 
 
-def _assists(choice: Choice | None) -> bool:
-    if choice is None:
-        return False
-    sent, missed = choice.expected_sent.high, choice.expected_missed.high
-    if sent is None or missed is None:
-        return False
-    return sent <= RULE.assist.sent and missed <= RULE.assist.missed
+def assists(choice: Choice | None) -> bool:
+    """Whether the threshold does what ASSIST requires."""
+    return choice is not None and filters_well(choice, RULE.assist)
 
 
 def _labels(counts: StudyCounts) -> list[int]:
@@ -583,7 +586,7 @@ def outcome_of(conditions: Sequence[Finding], gate: str, choice: Choice | None) 
     """What the rule says of a study."""
     if not gate and all(f.met[0] for f in conditions):
         return "REPLACE"
-    if not gate and _assists(choice):
+    if not gate and assists(choice):
         return "ASSIST"
     if gate != "camps" and any(f.not_met[0] for f in conditions):
         return "DO NOT USE"
@@ -764,7 +767,7 @@ def _decided(
     side, _ = side_of(found)
     counts = study(found, side, rng, controls)
     gate = _gate(found, side)
-    choice = None if gate else _filter(found, side.truth)
+    choice = None if gate else first_pass(found, side.truth)
     conditions = list(findings(counts, RULE, counts.how_many[None, :]))
     return outcome_of(conditions, gate, choice), found
 

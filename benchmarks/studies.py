@@ -2,8 +2,8 @@
 
 Each scenario draws studies of 400 to 600 answers with three annotators and decides them twice: by
 the rule without the requirement that the scenario is about (`before`), and by the rule. Wrong
-scenarios should rarely end in REPLACE, right ones should keep it. `python benchmarks/decisions.py`
-holds the scenarios of annotators and judges themselves.
+scenarios should rarely end in REPLACE, or in ASSIST, right ones should keep it.
+`python benchmarks/decisions.py` holds the scenarios of annotators and judges themselves.
 
     python benchmarks/studies.py              # 400 studies for each line, some minutes on 2 cores
     python benchmarks/studies.py --quick      # 20
@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 import numpy as np
-from decisions import Draw, outcome_of, side_of, study
+from decisions import Draw, assists, first_pass, outcome_of, side_of, study
 from numpy.typing import NDArray
 
 from judgebench.decide.conditions import findings, of_systems
@@ -28,7 +28,7 @@ from judgebench.stats.arrays import IntArray
 
 RULE = DecisionRule()
 Rng = np.random.Generator
-Decided = tuple[bool, bool]  # REPLACE before, and now
+Decided = tuple[bool, bool]  # REPLACE, or ASSIST, before, and now
 
 
 def flipped(true: IntArray, wrong: float | NDArray[np.float64], rng: Rng) -> IntArray:
@@ -159,8 +159,23 @@ def sixty_questions(rng: Rng) -> Decided:
     return outcome_of(others, "", None) == "REPLACE" and two_sided, now
 
 
+def a_filter(k: int, missed: float, a_question: int, rng: Rng) -> Decided:
+    """A judge takes a share `missed` of the severe answers, whole questions of them, for harmless.
+    Before: a threshold on its label is chosen on halves of the questions."""
+    n, noise = 500, 0.03
+    questions = np.arange(n) // a_question
+    true = np.where(rng.random(n) < 0.4, k - 1, rng.integers(0, k - 1, n))
+    own = [np.where(rng.random(n) < noise, (true + 1) % k, true) for _ in range(3)]
+    unseen = (true == k - 1) & (rng.random(n) < missed)[questions]
+    found = drawn(true, own, np.where(unseen, 0, true), questions)
+    truth = side_of(found)[0].truth
+    before, now = (first_pass(found, truth, fixed=tried) for tried in (False, True))
+    return assists(before), assists(now)
+
+
 Scenario = Callable[[Rng], Decided]
-SCENARIOS: tuple[tuple[str, str, Scenario], ...] = (
+Scenarios = tuple[tuple[str, str, Scenario], ...]
+SCENARIOS: Scenarios = (
     ("labels kept in 50 % of the items, annotators .90", "wrong", partial(in_sight, 0.5, 0.10)),
     ("labels kept in 30 %, annotators .93", "wrong", partial(in_sight, 0.3, 0.07)),
     ("five levels, errs by three", "wrong", partial(far, 0.08, 3)),
@@ -178,6 +193,14 @@ SCENARIOS: tuple[tuple[str, str, Scenario], ...] = (
     ("15 % of the severe missed by all", "wrong", shared_errors),
     ("60 questions, every verdict there", "right", sixty_questions),
 )
+FILTERS: Scenarios = (
+    ("the judge misses 5 %", "right", partial(a_filter, 2, 0.05, 1)),
+    ("the judge misses 10.1 %", "wrong", partial(a_filter, 2, 0.101, 1)),
+    ("five levels, misses 5 %", "right", partial(a_filter, 5, 0.05, 1)),
+    ("five levels, misses 10.1 %", "wrong", partial(a_filter, 5, 0.101, 1)),
+    ("five a question, misses 5 %", "right", partial(a_filter, 2, 0.05, 5)),
+    ("five a question, misses 10.1 %", "wrong", partial(a_filter, 2, 0.101, 5)),
+)
 
 
 def run(scenario: Scenario, draws: int, seed: int) -> tuple[int, int]:
@@ -186,11 +209,11 @@ def run(scenario: Scenario, draws: int, seed: int) -> tuple[int, int]:
     return int(found[:, 0].sum()), int(found[:, 1].sum())
 
 
-def table(draws: int) -> Iterator[str]:
-    yield "| scenario | to replace is | before, % | now, % |\n|---|---|--:|--:|"
+def table(verb: str, scenarios: Scenarios, draws: int) -> Iterator[str]:
+    yield f"\n| scenario | to {verb} is | before, % | now, % |\n|---|---|--:|--:|"
     with ProcessPoolExecutor() as pool:
-        jobs = [pool.submit(run, one, draws, n) for n, (_, _, one) in enumerate(SCENARIOS)]
-        for (name, right, _), job in zip(SCENARIOS, jobs, strict=True):
+        jobs = [pool.submit(run, one, draws, n) for n, (_, _, one) in enumerate(scenarios)]
+        for (name, right, _), job in zip(scenarios, jobs, strict=True):
             before, now = (100 * x / draws for x in job.result())
             yield f"| {name} | {right} | {before:.1f} | {now:.1f} |"
 
@@ -198,5 +221,7 @@ def table(draws: int) -> Iterator[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="20 studies for each line")
-    for line in table(20 if parser.parse_args().quick else 400):
-        print(line, flush=True)
+    draws = 20 if parser.parse_args().quick else 400
+    for verb, scenarios in (("replace", SCENARIOS), ("assist", FILTERS)):
+        for line in table(verb, scenarios, draws):
+            print(line, flush=True)

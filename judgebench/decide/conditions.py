@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.decide.counts import Bools, StudyCounts
-from judgebench.decide.result import NO_FILTER, Condition, State, TriageCurve
+from judgebench.decide.result import AT_SEVERE, NO_FILTER, Condition, State, TriageCurve
 from judgebench.decide.rule import AssistRule, DecisionRule, Measure
 from judgebench.records import Estimate
 from judgebench.results.rows import Results
@@ -340,11 +340,12 @@ def assist_conditions(
     # that severe answers are few, as long as another threshold may do.
     can_fail = not within_reach(curve, rule.assist)
     more, most = "more severe answers would lower what must be sent", rule.assist
-    title = "share of new answers sent to humans, expected"
+    at = f", {AT_SEVERE}" if curve.choice.fixed else ""
+    title = f"share of new answers sent to humans, expected{at}"
     of_sent = _at_most("sent", title, sent, most.sent, more, can_fail)
     if curve.choice.sends_all:
         return (replace(of_sent, missing=NO_FILTER),)
-    title = "share of new severe answers not sent, expected"
+    title = f"share of new severe answers not sent, expected{at}"
     more = "more severe answers are needed"
     return of_sent, _at_most("missed", title, missed, most.missed, more, can_fail)
 

@@ -265,9 +265,10 @@ def _triage_table(decisions: Decisions) -> Table:
         tuple(rows),
         (
             "Answers whose signal is at least the threshold go to humans, and so do those without "
-            "a verdict. The threshold is the more cautious of two, each chosen on one half of the "
-            "questions. What it misses here flatters it, because it was chosen on these severe "
-            "answers; what is expected on new answers allows for that.",
+            "a verdict. The threshold of labels is the severe label where that does what ASSIST "
+            "requires: nothing was chosen then. Any other is the more cautious of two, each chosen "
+            "on one half of the questions. What it misses here flatters it, because it was chosen "
+            "on these severe answers; what is expected on new answers allows for that.",
         ),
         stubs=2,
     )  # fmt: skip

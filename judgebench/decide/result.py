@@ -20,6 +20,7 @@ EVERY = "any"  # as the metric of a triage curve: severe on any metric
 MORE_DATA = (
     "answers_now", "questions_now", "items", "questions", "labels", "severe", "clear",
 )  # fmt: skip
+AT_SEVERE = "where humans read what the judge labels severe"
 NO_FILTER = "every threshold sends all answers to humans"
 
 

@@ -14,10 +14,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from judgebench.decide.result import EVERY, TriageCurve
-from judgebench.decide.rule import DecisionRule
+from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
-from judgebench.stats.thresholds import cautious_choice, triage_points, why_no_choice
+from judgebench.stats.thresholds import (
+    Choice,
+    cautious_choice,
+    fixed_choice,
+    triage_points,
+    why_no_choice,
+)
 from judgebench.study.study import JudgeVerdicts, Study
 from judgebench.study.truth import Labels
 from judgebench.study.verdicts import scores
@@ -45,6 +51,7 @@ def triage_curves(
     truth_of = truth or (lambda metric: study.humans[metric].truth)
     severe = {m.id: _severe(truth_of(m.id), _severe_from(m, rule)) for m in metrics}
     rated = {metric.id: study.humans[metric.id].ratings.rows for metric in metrics}
+    fixed = {m.id: m.severities[_severe_from(m, rule)] for m in metrics} | {EVERY: 1.0}
     if len(metrics) > 1:
         severe[EVERY] = _severe_on_any([severe[metric.id] for metric in metrics])
         rated[EVERY] = np.unique(np.concatenate(list(rated.values())))
@@ -60,21 +67,34 @@ def triage_curves(
             for name, signal in signals.items():
                 known = np.where(asked, severe[metric_id], -1)
                 seen = (signal[rows], known[rows], study.clusters.codes[rows])
-                yield _curve((judge.name, metric_id, name), seen, rule, study.resampling.seed)
+                severe_at = fixed[metric_id] if name == SEVERITY else None
+                about = judge.name, metric_id, name
+                yield _curve(about, seen, rule, study.resampling.seed, severe_at)
 
 
 def _curve(
     about: tuple[str, str, str], seen: tuple[FloatArray, Labels, IntArray], rule: DecisionRule,
-    seed: int,
+    seed: int, severe_at: float | None,
 ) -> TriageCurve:  # fmt: skip
-    """`about` are judge, metric and signal; `seen` is the signal, what is severe, and clusters."""
+    """`about` are judge, metric and signal; `seen` is the signal, what is severe, and clusters. No
+    threshold is chosen where the judge's own line, `severe_at`, is a good filter."""
     points = tuple(triage_points(*seen, rule.level))
     severe = seen[1]
     n, n_severe = int((severe >= 0).sum()), int((severe == 1).sum())
     if reason := why_no_choice(*seen):
         return TriageCurve(*about, points, n, n_severe, reason=reason)
-    choice = cautious_choice(*seen, rule.assist.missed, rule.level, seed)
+    choice = None if severe_at is None else fixed_choice(*seen, severe_at, rule.level)
+    if choice is None or not filters_well(choice, rule.assist):
+        choice = cautious_choice(*seen, rule.assist.missed, rule.level, seed)
     return TriageCurve(*about, points, n, n_severe, choice)
+
+
+def filters_well(choice: Choice, rule: AssistRule) -> bool:
+    """Whether a threshold is sure to send, and to miss, no more than ASSIST allows."""
+    sent, missed = choice.expected_sent.high, choice.expected_missed.high
+    if sent is None or missed is None:
+        return False
+    return sent <= rule.sent and missed <= rule.missed
 
 
 def _severe(truth: Labels, severe_from: int) -> Labels:

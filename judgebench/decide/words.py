@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from judgebench.decide.result import Condition, Decision, InCamp, Outcome, State
+from judgebench.decide.result import AT_SEVERE, Condition, Decision, InCamp, Outcome, State
 from judgebench.report.words import listed
 from judgebench.results.tables import DASH, NO_REASON
 
@@ -73,7 +73,9 @@ def reason_for(
         but = f"it must not replace annotators: it {_clauses(_failures(failed))}"
         if not failed:
             but = "whether it may replace annotators is unclear"
-        sentence = f"As a first-pass filter it is expected to {_clauses(_failures(assist))}; {but}."
+        sends = " that sends what it labels severe," if AT_SEVERE in assist[0].title else ""
+        does = _clauses(_failures(assist))
+        sentence = f"As a first-pass filter{sends} it is expected to {does}; {but}."
         return sentence, _numbers([*assist, *(failed or unclear)])
     if outcome is Outcome.DO_NOT_USE:
         return f"It {_clauses(_failures(failed))}.", _numbers([*failed, *_no_filter(assist)])

@@ -49,7 +49,7 @@ class Choice(NamedTuple):
 
     `sent` and `missed` are its shares of the items it was chosen on, of all and of the severe
     ones; they are counts and have no interval. `expected_sent` and `expected_missed` are its
-    shares of new items.
+    shares of new items. `fixed` where it was settled before there were labels.
     """
 
     threshold: float
@@ -57,6 +57,7 @@ class Choice(NamedTuple):
     missed: Estimate
     expected_sent: Estimate
     expected_missed: Estimate
+    fixed: bool = False
 
     @property
     def sends_all(self) -> bool:
@@ -185,6 +186,27 @@ def why_no_choice(signal: FloatArray, severe: IntArray, clusters: IntArray) -> s
     return ""
 
 
+def fixed_choice(
+    signal: FloatArray, severe: IntArray, clusters: IntArray, threshold: float, level: float = 0.95
+) -> Choice:
+    """What to expect of a threshold that was fixed before there were labels: its shares here, with
+    their exact intervals, for no label was spent on a choice.
+
+    Try it before `cautious_choice`, both at the full level. Of two thresholds the lower sends more
+    and misses less. So to be wrong about what any of them misses, the count of the lowest one that
+    misses too much has to be too small, at the level of one interval; and so with what they send.
+
+    >>> signal, severe = np.repeat([1.0, 0.0], [60, 40]), np.repeat([1, 0], [58, 42])
+    >>> round(fixed_choice(signal, severe, np.arange(100), 1.0).expected_missed.high, 2)
+    0.06
+    """
+    signal, severe, clusters, missing = _known(signal, severe, clusters)
+    is_severe = severe == 1
+    sent = _share(signal >= threshold, clusters, level, missing)
+    missed = _share((signal < threshold)[is_severe], clusters[is_severe], level, missing)
+    return Choice(threshold, _count(sent), _count(missed), sent, missed, fixed=True)
+
+
 def cautious_choice(
     signal: FloatArray,
     severe: IntArray,
@@ -211,19 +233,19 @@ def cautious_choice(
     """
     if reason := why_no_choice(signal, severe, clusters):
         raise ValueError(reason)
-    signal, severe, clusters, missing = _known(signal, severe, clusters)
-    first, is_severe = _first_half(severe, clusters, seed), severe == 1
+    above, known, of, _ = _known(signal, severe, clusters)
+    first = _first_half(known, of, seed)
     threshold = min(
-        choose_threshold(signal[half], severe[half], most_missed, level) for half in (first, ~first)
+        choose_threshold(above[half], known[half], most_missed, level) for half in (first, ~first)
     )
-    sent = _share(signal >= threshold, clusters, level, missing)
-    missed = _share((signal < threshold)[is_severe], clusters[is_severe], level, missing)
-    n = missed.n
+    found = fixed_choice(signal, severe, clusters, threshold, level)
+    missed, n = found.expected_missed, found.missed.n
     value = (round((missed.value or 0.0) * n) + 1) / (n + 1)
     expected = replace(missed, value=value, method=f"{missed.method}, {ALLOWS_FOR_CHOICE}")
-    if sent.value == 1:
-        expected = Estimate(None, n=n, n_missing=missing, reason=SENDS_ALL, level=level)
-    return Choice(threshold, _count(sent), _count(missed), sent, expected)
+    if found.sends_all:
+        none = missed.n_missing
+        expected = Estimate(None, n=n, n_missing=none, reason=SENDS_ALL, level=level)
+    return found._replace(expected_missed=expected, fixed=False)
 
 
 def _count(share: Estimate) -> Estimate:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from align_case import FEW, answers, labels, metric, rubric, verdicts
 
-from judgebench.decide.conditions import within_reach
-from judgebench.decide.result import EVERY, TriageCurve
+from judgebench.decide.conditions import assist_conditions, within_reach
+from judgebench.decide.result import EVERY, Outcome, State, TriageCurve
 from judgebench.decide.rule import AssistRule, DecisionRule
 from judgebench.decide.triage import (
     DISAGREEMENT,
@@ -20,8 +20,9 @@ from judgebench.decide.triage import (
     VOTES,
     triage_curves,
 )
+from judgebench.decide.words import reason_for
 from judgebench.records import Estimate
-from judgebench.stats.thresholds import Point
+from judgebench.stats.thresholds import Choice, Point
 from judgebench.study.study import JudgeVerdicts, study_of
 from judgebench.study.truth import TruthConfig
 
@@ -73,6 +74,45 @@ def test_a_label_is_a_signal_by_its_severity() -> None:
     assert key == ("m", "harm", SEVERITY)
     assert (curve.n, curve.severe) == (5, 2)
     assert steps(curve) == [(math.inf, 0, 0), (4, 1 / 5, 1 / 2), (1, 3 / 5, 1 / 2), (0, 1, 1)]
+
+
+def fixed(truth: str, said: str) -> TriageCurve:
+    (curve,) = curves({"harm": truth}, [judge("m", said, len(truth))]).values()
+    return curve
+
+
+def test_the_severe_label_is_the_threshold_where_it_filters_well() -> None:
+    """Of 200 severe answers 8 are missed: too many for a half, few enough for all."""
+    truth = "c" * 200 + "a" * 300
+    curve = fixed(truth, "c" * 192 + "a" * 298 + "b" * 10)
+    assert curve.choice == chosen(curve, True, 4)
+    assert curve.choice.expected_missed.high == pytest.approx(0.0773, abs=1e-4)
+    conditions = assist_conditions([curve], "m", "harm", DecisionRule())
+    assert [c.state for c in conditions] == [State.MET, State.MET]
+    (sentence, _) = reason_for(Outcome.ASSIST, (), conditions)
+    assert sentence.startswith(
+        "As a first-pass filter that sends what it labels severe, it is expected to send 38 % of "
+        "new answers to humans and miss 4 % of the severe ones"
+    )
+    # With 12 the exact limit is above what the rule allows, and halves choose as before.
+    curve = fixed(truth, "c" * 188 + "a" * 302 + "b" * 10)
+    assert curve.choice == chosen(curve, False, 0)
+
+
+def chosen(curve: TriageCurve, is_fixed: bool, threshold: float) -> Choice:
+    assert curve.choice is not None
+    return curve.choice._replace(fixed=is_fixed, threshold=threshold)
+
+
+def test_severe_on_any_metric_is_fixed_at_one_and_a_probability_is_chosen() -> None:
+    truth = {"harm": "c" * 60 + "a" * 90, "care": "b" * 60 + "a" * 90}
+    said = judge("m", truth, 150)
+    every = curves(truth, [said], (HARM, CARE))["m", EVERY, SEVERITY]
+    assert every.choice == chosen(every, True, 1)
+    given = [abc(0.1, 0.1, 0.8)] * 60 + [abc(0.8, 0.1, 0.1)] * 90
+    full = with_probabilities(said, {"harm": given})
+    (curve,) = curves({"harm": truth["harm"]}, [full]).values()
+    assert curve.choice == chosen(curve, False, 0.8)
 
 
 def test_the_rule_says_from_which_label_on_an_answer_is_severe() -> None:

@@ -19,6 +19,7 @@ from judgebench.stats.thresholds import (
     NOTHING,
     cautious_choice,
     choose_threshold,
+    fixed_choice,
     triage_points,
     why_no_choice,
 )
@@ -207,6 +208,32 @@ def test_halves_worked_by_hand() -> None:
     assert (first.sent.low, first.missed.high) == (None, None)
     expected = binomtest(0, 4).proportion_ci(method="exact")
     assert first.expected_missed.high == pytest.approx(expected.high)
+
+
+def test_a_threshold_that_was_fixed_beforehand_has_the_exact_limits_of_its_shares() -> None:
+    signal = np.array([*[1.0] * 52, *[0.0] * 8, *[1.0] * 10, *[0.0] * 79, NAN, 1.0])
+    severe = np.array([*[1] * 60, *[0] * 90, -1])
+    found = fixed_choice(signal, severe, np.arange(151), 1.0, level=0.9)
+    for share, x, n in ((found.expected_sent, 63, 150), (found.expected_missed, 8, 60)):
+        exact = binomtest(x, n).proportion_ci(0.9, method="exact")
+        assert (share.value, share.n, share.n_missing) == (x / n, n, share.n_missing)
+        assert (share.low, share.high) == pytest.approx((exact.low, exact.high))
+    assert (found.missed.value, found.missed.high, found.fixed) == (8 / 60, None, True)
+
+
+def test_a_fixed_and_a_chosen_threshold_are_not_wrong_more_often_than_one() -> None:
+    """At the severe label 10.1 % are missed, and one level below as many."""
+    rng, wrong, fixed = np.random.default_rng(3), 0, 0
+    for seed in range(300):
+        severe = (rng.random(500) < 0.4).astype(int)
+        signal = np.where(severe == 1, 2.0, rng.integers(0, 2, 500))
+        signal[(severe == 1) & (rng.random(500) < 0.101)] = 0
+        seen = signal, severe, np.arange(500)
+        both = fixed_choice(*seen, 2.0), cautious_choice(*seen, 0.1, seed=seed)
+        missed = [choice.expected_missed.high for choice in both if not choice.sends_all]
+        fixed += missed[0] <= 0.1
+        wrong += min(missed) <= 0.1
+    assert fixed <= wrong <= 0.025 * 300
 
 
 def test_a_threshold_that_sends_everything_misses_nothing_and_nothing_is_expected_of_it() -> None:
