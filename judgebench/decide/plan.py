@@ -8,11 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from judgebench.decide.conditions import findings
-from judgebench.decide.counts import StudyCounts
+from judgebench.decide.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decide.result import Condition, MoreData, Outcome, State
 from judgebench.decide.rule import DecisionRule
-from judgebench.stats.arrays import FloatArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.peers import Bar, bar_of, signal_left
 
+_DRAWN = 20_000  # answers that stand for all, from which studies of two and of three are drawn
+_BARS = 4  # that three annotators of equal skill set by chance
 _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
 _STUDY_KEYS = ("humans_", "controls_", "severe_", "failures")
 
@@ -52,10 +55,69 @@ def more_data(
     factor = most / clusters
     totals = (counts.how_many @ x for x in (counts.asked[:, 0], counts.labels, counts.severe[:, 0]))
     items, labels, severe = (int(np.ceil(factor * total)) for total in totals)
+    spent = labels + round(float(counts.how_many @ counts.labels))
+    alone = towards is Outcome.REPLACE and not now.few_questions
+    by = third_annotator(counts, rule, spent, seed) if alone else (None, None)
     return replace(
         now, items=items, labels=labels, severe=severe if counts.has_severity else None,
-        questions=int(np.ceil(factor * questions)),
+        questions=int(np.ceil(factor * questions)), spent=spent, by_two=by[0], by_three=by[1],
     )  # fmt: skip
+
+
+def third_annotator(
+    counts: StudyCounts, rule: DecisionRule, labels: int, seed: int
+) -> tuple[float, float] | tuple[None, None]:
+    """The shares of studies that end in REPLACE where so many human labels are of two annotators,
+    and of three; None unless two set the bar.
+
+    Annotators are taken for equals and every error for equally likely, so that agreement gives
+    their accuracy and the judge's (`signal_left`), and each answer for a question of its own.
+    """
+    if counts.pairs.shape[1] != 2:
+        return None, None
+    k, rng = counts.items.shape[1], np.random.default_rng(seed)
+    n, agreeing, said = (
+        np.einsum("u,ubk->k", counts.how_many, x)
+        for x in (counts.pairs, counts.annotator_pairs, counts.judge_pairs)
+    )
+    left = max(0.01, float(signal_left(agreeing.sum() / n.sum(), k)))
+    right = (1 + (k - 1) * left) / k
+    rights = *(right,) * 3, (1 + (k * said.sum() / n.sum() - 1) / left) / k
+    shares = np.clip(n / n.sum() - (1 - right) / (k - 1), 0, None)
+    true = rng.choice(k, size=_DRAWN, p=shares / shares.sum())
+    *own, judged = (
+        np.where(rng.random(_DRAWN) < p, true, (true + rng.integers(1, k, _DRAWN)) % k)
+        for p in rights
+    )
+    _, failing = counts.how_many @ counts.asked / counts.total_asked
+    judged = np.where(rng.random(_DRAWN) < failing, -1, judged)
+
+    def share(people: IntArray) -> float:
+        size, met = labels // people.shape[1], []
+        for _ in range(_BARS if people.shape[1] > 2 else 1):  # two set one bar
+            some = people[rng.integers(0, _DRAWN, size)]
+            bar = bar_of(some, Clusters(np.arange(size), size), k, rule.replace.humans.bar)
+            drawn = _of_equals(people, judged, bar, counts)
+            kinds = drawn.how_many / _DRAWN
+            how_many = rng.multinomial(size, kinds, size=rule.plan.studies)
+            found = findings(drawn, rule, how_many.astype(np.float64))
+            met.append(np.all([f.met for f in found], axis=0).mean())
+        return float(np.mean(met))
+
+    return share(np.stack(own[:2], axis=1)), share(np.stack(own, axis=1))
+
+
+def _of_equals(own: IntArray, judged: IntArray, bar: Bar, like: StudyCounts) -> StudyCounts:
+    """The counts of a judge beside two or three annotators (items, annotators)."""
+    n, a = own.shape
+    k = like.items.shape[1]
+    side = HumanSide(
+        np.sort(own, axis=1)[:, a // 2], own,
+        np.stack([np.delete(own, one, axis=1).max(axis=1) for one in range(a)], axis=1),
+        Clusters(np.arange(n), n), k, like.severe_from, bar.weights, bar.spread,
+    )  # fmt: skip
+    constants = {f"constant {label}": np.full(n, label) for label in range(k)}
+    return study_counts(side, judged, np.ones(n, dtype=np.bool_), constants)
 
 
 def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition]) -> str:

@@ -86,7 +86,8 @@ class MoreData:
     decision stays unclear with as much as the rule's plan allows, or where nothing can be
     simulated: `reason` says which. `clear` is the share of simulated studies of that size that end
     clear, `towards` the outcome that most of these have. `answers_now` and `questions_now` are
-    those that the decision rests on.
+    those that the decision rests on. Where two annotators set the bar, `by_two` and `by_three` are
+    the shares that end in REPLACE if all `spent` labels, those at hand too, are of so many.
     """
 
     items: int | None = None
@@ -98,6 +99,9 @@ class MoreData:
     questions: int | None = None
     answers_now: int | None = None
     questions_now: int | None = None
+    spent: int | None = None
+    by_two: float | None = None
+    by_three: float | None = None
 
     @property
     def few_questions(self) -> bool:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from judgebench.decide.result import AT_SEVERE, Condition, Decision, InCamp, Outcome, State
+from judgebench.decide.result import (
+    AT_SEVERE,
+    Condition,
+    Decision,
+    InCamp,
+    MoreData,
+    Outcome,
+    State,
+)
 from judgebench.report.words import listed
 from judgebench.results.tables import DASH, NO_REASON
 
@@ -36,6 +44,7 @@ _NAMES = {
     "sent": "new answers sent to humans, expected",
     "missed": "new severe answers missed, expected",
 }
+_ALIKE = 0.05  # shares of simulated studies that a small study cannot tell apart
 _WITH_EACH_OTHER = "they agree with each other"
 IN_SIGHT = "Labels were made in sight of a model's label"
 NO_QUESTIONS = (
@@ -256,11 +265,26 @@ def more_sentence(decision: Decision) -> str:
             f"{more.answers_now:,} answers, but only {more.questions_now:,} questions: {total:,} "
             f"are needed. The {more.questions:,} more have about {more.items:,} {about}"
         )
+    third = _third_annotator(more)
     if more.clear is None:
-        return f"{needed}."
+        return f"{needed}.{third}"
     towards = f", most of them with {more.towards.value}" if more.towards else ""
     clear = f"{percent(more.clear)} of simulated studies of that size end clear"
-    return f"{needed}; {clear}{towards}."
+    return f"{needed}; {clear}{towards}.{third}"
+
+
+def _third_annotator(more: MoreData) -> str:
+    """Which of two ways to spend the same labels is cheaper; empty where they are much alike."""
+    if more.by_two is None or more.by_three is None or more.spent is None:
+        return ""
+    if abs(more.by_three - more.by_two) < _ALIKE:
+        return ""
+    three = f"{more.spent // 3:,} answers by three end in REPLACE in {percent(more.by_three)} of"
+    two = f"{more.spent // 2:,} by two in {percent(more.by_two)}"
+    cheaper = "A third annotator is cheaper"
+    if more.by_three <= more.by_two:
+        cheaper = "More answers by two are cheaper"
+    return f" {cheaper}: of {more.spent:,} labels in all, {three} simulated studies, {two}."
 
 
 def percent(share: float | None) -> str:
