@@ -71,6 +71,9 @@ def study(
     column `question` or `group` of the labels then says which items belong together, and without it
     each item is a group of its own.
 
+    A column `blind` of the labels (`yes` or `no`) says whether they were made without sight of any
+    model's label, unless `truth` does.
+
     A table with `model_a` and `model_b` holds preferences, one with `criterion` labels of criteria.
 
     `verdicts` may also be several tables, or entries as in `judges` of a bench.yaml, such as
@@ -116,7 +119,8 @@ def study(
     rows = indexed(given.answers)
     people = annotators_as_judges(as_judges, measured, rows, given.labels)
     names = [judge.name for judge in people]
-    config = truth_of_others(_truth(truth, TruthConfig()), names, given.labels)
+    config = _truth(truth, TruthConfig()).told(given.blind)
+    config = truth_of_others(config, names, given.labels)
     found = study_of(measured, rows, given.labels, config, resampling)
     items = dict.fromkeys(found.answers.item_ids())
     real = [

@@ -29,6 +29,7 @@ def content_hash(value: Any) -> str:
 
 # What a row of a data set is, and so what a metric can be about.
 Kind = Literal["answer", "pair", "criterion"]
+Blindness = Literal["yes", "no", "unknown"]  # whether no annotator saw a model's label
 SEVERAL: Mapping[Kind, str] = {"answer": "answers", "pair": "pairs", "criterion": "criteria"}
 
 
@@ -309,6 +310,7 @@ class Dataset:
     """Answers with their human labels, and the counted warnings met while reading them.
 
     `textless` are the files whose items have no text: only labels and verdicts of them are known.
+    `blind` says, by the files, whether the labels were made without sight of any model's label.
     `origin` is None where this is a part of what the files hold, or more than that.
     """
 
@@ -317,6 +319,7 @@ class Dataset:
     warnings: Sequence[Problem] = ()
     sources: Mapping[str, str] = field(default_factory=dict)  # file -> sha256
     textless: Sequence[str] = ()
+    blind: Blindness = "unknown"
     origin: Origin | None = None
 
     @property

@@ -22,14 +22,16 @@ from judgebench.store.verdict_file import disk_errors
 Row = dict[str, str]
 _IN_COLUMNS = ("preference", "criteria", "review")  # a column for each metric
 _FILES = {"ranking": "ranks.csv", "review": "decisions.csv"}  # else labels.csv
+_BLIND = {"review": "no"}  # the text may be a model's verdict; no other task shows one
 _NAMES = {  # of columns, for the readers of these tables; "" leaves one out
-    "ranking": {"annotator": "expert", "label": "rank", "metric": ""},
+    "ranking": {"annotator": "expert", "label": "rank", "metric": "", "blind": ""},
     "review": {"review": "decision"},
 }
 
 
 def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
-    """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash).
+    """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash),
+    and `blind`: whether they were made without sight of any model's label.
 
     Preferences (`model_a`, `model_b`), criteria (`criterion`) and reviews (`decision`, `reason`)
     have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what
@@ -85,7 +87,8 @@ def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
             label, target = labels.get(field), key.screens[name].get(field)
             if label is not None and target is not None:
                 said = {"metric": target.metric, "label": target.labels.get(label, label)}
-                rows.append({**target.columns, "annotator": who, **said, "study": key.study})
+                about = {"annotator": who, "blind": _BLIND.get(key.task, "yes")}
+                rows.append({**target.columns, **about, **said, "study": key.study})
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _NAMES.get(key.task, {})
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]

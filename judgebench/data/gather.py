@@ -17,7 +17,7 @@ from judgebench.data.findings import NEAR_AMONG, REPEATED, Findings, nearest
 from judgebench.data.made import add_made_rows, check_kinds
 from judgebench.data.pairs import KnownPairs, WantedPairs, compared_by
 from judgebench.errors import DiskFailed, shorten
-from judgebench.records import Answer, HumanLabel, Kind, Status
+from judgebench.records import Answer, Blindness, HumanLabel, Kind, Status
 from judgebench.rubric import Rubric
 from judgebench.store.answer_file import AnswerFile, Facts, answer_line
 from judgebench.study.answers import IdTable
@@ -119,6 +119,7 @@ class Collected:
         self.keeps_empty = False  # whether a plain file's empty texts are answers
         self.textless: dict[str, None] = {}  # files that have items and no column of their texts
         self.blank = 0
+        self.blind: set[str] = set()  # what the rows of human labels say of it
         self.ignore_unknown = False
         self.sources: dict[str, str] = {}
         self.files: dict[str, str] = {}  # absolute path -> sha256
@@ -163,6 +164,12 @@ class Collected:
     def answers(self) -> Sequence[Answer]:
         """The answers in the order in which they were read; no more may be added after."""
         return self._answers.done()
+
+    @property
+    def blindness(self) -> Blindness:
+        """Whether the human labels were made without sight of any model's label, by their column
+        `blind`: `no` where a row says so, `yes` where every row does."""
+        return "no" if "no" in self.blind else "yes" if self.blind == {"yes"} else "unknown"
 
     def human_labels(self) -> Iterator[HumanLabel]:
         """The labels as records, in the order in which they were read."""

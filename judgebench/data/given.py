@@ -13,7 +13,7 @@ from judgebench.data.load import is_yaml, read_into
 from judgebench.data.pairs import KnownPairs, known_pairs
 from judgebench.data.spec import DataSpec
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer, HumanLabel
+from judgebench.records import Answer, Blindness, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
 
@@ -43,6 +43,7 @@ class GivenData:
     labels: Sequence[HumanLabel]
     verdicts: Sequence[GivenVerdicts]
     has_texts: bool
+    blind: Blindness
     warnings: Sequence[Problem]
 
 
@@ -79,7 +80,8 @@ def read_given(
             by_id.setdefault(item_id, named.get(item_id, Answer(item_id, "")))
         found = list(by_id.values())
     warnings = [w for w in findings.warnings if w.kind not in _USUAL]
-    return GivenData(found, people, said, not gathered.without_texts, warnings)
+    texts = not gathered.without_texts
+    return GivenData(found, people, said, texts, gathered.blindness, warnings)
 
 
 def _check_given(

@@ -41,6 +41,7 @@ def keep_data(folder: Path, dataset: Dataset) -> None:
         "kept": _hashes(folder),
         "sources": dict(dataset.sources),
         "textless": list(dataset.textless),
+        "blind": dataset.blind,
         "warnings": [asdict(problem) for problem in dataset.warnings],
     }
     write_atomically(folder / _DATA, to_json(noted, indent=2).encode("utf-8"))
@@ -67,6 +68,7 @@ def kept_data(folder: Path, reading: str) -> Dataset | None:
             warnings=tuple(Problem(**value) for value in noted["warnings"]),
             sources=noted["sources"],
             textless=tuple(noted["textless"]),
+            blind=noted["blind"],
             origin=Origin(reading, noted["files"]),
         )
     except (OSError, SetupError, KeyError, TypeError, AttributeError):

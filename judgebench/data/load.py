@@ -28,7 +28,7 @@ from judgebench.records import Dataset, Kind, Origin, content_hash
 from judgebench.rubric import Rubric
 from judgebench.yaml_file import load_model
 
-_READER = 7  # to be raised whenever the same files are read differently
+_READER = 8  # to be raised whenever the same files are read differently
 
 
 def load_data(
@@ -77,6 +77,7 @@ def load_data(
         warnings=gathered.findings.warnings,
         sources=gathered.sources,
         textless=tuple(gathered.textless),
+        blind=gathered.blindness,
         origin=Origin(reading, gathered.files),
     )
 

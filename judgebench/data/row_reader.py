@@ -147,10 +147,13 @@ class _RowReader:
         asked = () if self.gathered.people_only else spec.verdicts
         verdicts = [(self._about(own), self._verdicts(own)) for own in asked]
         used = {(self._place(column), holds) for column, holds in columns_of(spec)}
+        blind = self._blind(spec)
         for row in self.table.rows:
             if not (row.sound and (row.plain or self._is_flat(row, used))):
                 self.gathered.left_out.update(item.item_id(row) for item in wanted)
                 continue
+            for at in blind:
+                self.gathered.blind.add(str(row.cells[at]).strip().lower() if at >= 0 else "")
             for item in wanted:
                 if item.kept(row):
                     self._read_item(item, row)
@@ -164,6 +167,17 @@ class _RowReader:
                     self._read_verdicts(named if of[1] else said, of[0], row)
             for get_id in others:
                 self.gathered.left_out.add(get_id(row))
+
+    def _blind(self, spec: FileSpec) -> tuple[int, ...]:
+        """The column `blind` of a table with human labels, -1 where it has none; else nothing. It
+        is one of the labels where a metric is called so."""
+        people = self.gathered.who == "annotator"
+        if not (people and (spec.labels or any(item.labels for item in spec.items))):
+            return ()
+        if "blind" not in self.table.unread:
+            return (-1,)
+        self.table.unread.discard("blind")
+        return (self._place("blind"),)
 
     def _is_wanted(self, item: ItemSpec) -> bool:
         """An entry is left out where all its labels belong to metrics that were not chosen."""

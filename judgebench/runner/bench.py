@@ -246,6 +246,8 @@ def load_bench(
         dataset = arguments
         if dataset is None:
             dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
+            if dataset:
+                config = config.model_copy(update={"truth": config.truth.told(dataset.blind)})
         if any(p.field.split(".")[0] == "pairs" for p in gather.found):  # and so there are none
             gather.found = [p for p in gather.found if p.kind != "no_answers"]
         every = dataset

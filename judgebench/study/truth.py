@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import ADJUDICATED, HumanLabel, is_slot
+from judgebench.records import ADJUDICATED, Blindness, HumanLabel, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import (
@@ -53,7 +53,8 @@ class TruthConfig(BaseModel):
     item, whatever its annotators said. An annotator is compared with the other annotators' labels
     all the same, and so is a judge beside them.
 
-    `blind` says whether annotators labelled without sight of any model's label, and
+    `blind` says whether annotators labelled without sight of any model's label (`unknown`: as a
+    column `blind` of their labels says, if there is one), and
     `independent_items` that each item is a question of its own where no column names questions.
     """
 
@@ -63,7 +64,7 @@ class TruthConfig(BaseModel):
     ties: Ties | None = None
     annotators: tuple[str, ...] = ()
     adjudicated: bool = False
-    blind: Annotated[Literal["yes", "no", "unknown"], BeforeValidator(_yes_or_no)] = "unknown"
+    blind: Annotated[Blindness, BeforeValidator(_yes_or_no)] = "unknown"
     independent_items: bool = False
 
     @model_validator(mode="after")
@@ -73,6 +74,11 @@ class TruthConfig(BaseModel):
                 "'adjudicated' needs a rule that makes one truth, which 'each' does not"
             )
         return self
+
+    def told(self, blind: Blindness) -> TruthConfig:
+        """The same; where it does not say whether labels are blind, what their data say counts."""
+        known = self.blind != "unknown"
+        return self if known else self.model_copy(update={"blind": blind})
 
     def ties_of(self, metric: Metric) -> Ties:
         """How ties are settled on `metric`."""
