@@ -281,7 +281,7 @@ def blind_rows(title: str, study: Study) -> Iterator[list[str]]:
 def alternative_row(
     title: str, study: Study, metric_id: str, only: Callable[[Answer], bool] = lambda answer: True
 ) -> list[str]:
-    """From which epsilon on each judge passes the plain test of Calderon et al. (2025).
+    """From which epsilon on each judge passes the test of Calderon et al. (2025).
 
     Places in a list are taken for people here, as by whoever reads the file as a table. judgebench
     itself does not test them. `only` some answers count.
@@ -293,8 +293,9 @@ def alternative_row(
 
     def passes(name: str, balanced: bool = False) -> str:
         labels = study.judged(judges[name], metric)[ratings.rows][kept]
+        scores = metric.severities if metric.kind == "ordinal" and not balanced else None
         for epsilon in EPSILONS:
-            terms = DuelTerms(epsilon, balanced=balanced)
+            terms = DuelTerms(epsilon, balanced=balanced, severities=scores)
             if alternative_annotator_test(values, labels, k, terms).passes:
                 return f"{epsilon:g}"
         return "never"

@@ -77,15 +77,16 @@ def _value(study: Study, metric: Metric, voters: Sequence[JudgeVerdicts]) -> Ite
 
 
 def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
-    """Both variants for each judge that is not a control, metric by metric (Calderon et al., 2025).
+    """Two variants for each judge that is not a control, metric by metric.
 
-    The variant (key `who`) is `plain`, or `balanced` with every label of the others weighing the
-    same. `advantage` is the average advantage probability.
+    The variant (key `who`) is `published`, the test of Calderon et al. (2025): all annotators who
+    make the truth, in the bar or not, and the paper's scores, the share of equal labels and, where
+    the metric is ordinal, minus the root mean square distance of severities. Or it is `balanced`,
+    which is judgebench's own: the annotators in the bar, the share of equal labels, and every label
+    of the others weighing the same. Places in a list (`crowd#3`) are not people and are left out.
 
-    The annotators are the named people in the bar; places in a list (`crowd#3`) are not people and
-    are left out. Closeness to the others is the share of equal labels, for ordinal
-    metrics too. The t test takes items as independent, as in the paper; the advantage's interval
-    resamples whole questions.
+    `advantage` is the average advantage probability; its interval resamples whole questions. The t
+    test takes items as independent, as in the paper.
     """
     controls = [judge.name for judge in study.judges if judge.kind == "control"]
     level = rule.alternative_test.guard
@@ -94,7 +95,7 @@ def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
         right = outcomes(study, study.judges, metric)
         for judge in real:
             guard = _guard(right, judge.name, controls, level, study.resampling.seed)
-            for variant in ("plain", "balanced"):
+            for variant in ("published", "balanced"):
                 yield from _test(study, metric, judge, variant, rule, guard)
 
 
@@ -104,8 +105,13 @@ def _test(
 ) -> Iterator[Row]:  # fmt: skip
     """`winning_rate` is the share of the tested annotators that the judge is as good as, `passes`
     what the test alone says, `guarded` that the judge also beats every control."""
-    humans, tested, rate, passes = study.humans[metric.id], 0, None, None
-    named, reason = [a for a in humans.in_bar(rule.replace.humans.bar) if not is_slot(a)], ""
+    humans, balanced = study.humans[metric.id], variant == "balanced"
+    people = [a for a in humans.makers if not is_slot(a)]
+    kept = humans.in_bar(rule.replace.humans.bar) if balanced else people
+    named, tested, rate, passes = [a for a in people if a in kept], 0, None, None
+    remarks = [f"without {a}, who is not in the bar" for a in people if a not in kept]
+    scores = metric.severities if metric.kind == "ordinal" and not balanced else None
+    reason = ""
     if len(named) < 2:
         reason = f"the test needs two named annotators; the truth is made by {len(named)}"
         if humans.has_places:
@@ -115,13 +121,14 @@ def _test(
         ratings = humans.ratings.of(named).values
         judged = study.judged(judge, metric)[humans.ratings.rows]
         k = len(metric.labels)
-        terms = DuelTerms(rule.alternative_test.epsilon, balanced=variant == "balanced")
+        terms = DuelTerms(rule.alternative_test.epsilon, balanced=balanced, severities=scores)
         found = alternative_annotator_test(ratings, judged, k, terms)
         clusters, resampling = humans.clusters, study.resampling
         advantage = average_advantage(ratings, judged, clusters, k, terms, resampling)
         tested, rate, passes = found.tested, found.winning_rate, found.passes
         few = "with two annotators there is no consensus to be close to" if len(named) == 2 else ""
-        reason = "; ".join(filter(None, (found.reason, few, guard[1] if passes else "")))
+        remarks += [found.reason, few, guard[1] if passes else ""]
+    reason = "; ".join(filter(None, (reason, *remarks)))
     # A judge that fails the test is neither saved nor left open by a control that is missing.
     guarded = guard[0] if passes else passes
     for statistic, number in (

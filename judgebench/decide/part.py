@@ -365,12 +365,15 @@ def _alternative_test_table(decisions: Decisions) -> Table:
          "Guarded"),
         tuple(rows),
         (
-            f"Calderon et al. (2025), ε = {rule.epsilon:g}. Winning rate: share of the tested "
+            f"Published: the test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all "
+            "annotators; of an ordinal metric the smaller root mean square distance of severities "
+            "is the closer one, else the share of equal labels. Winning rate: share of the tested "
             "annotators whom the judge may replace; it passes from 0.5 on. Advantage: chance to be "
             "at least as close to the other annotators as one of them.",
-            "Balanced: every label of the others' majority weighs the same. Guarded: passes, and "
+            "Balanced (judgebench's own): the annotators in the bar, the share of equal labels, "
+            "and every label of the others' majority weighs the same. Guarded: passes, and "
             f"is more accurate than every control (one-sided permutation test at {rule.guard:g}). "
-            "Where a label is rare, a judge that never gives it passes the plain test.",
+            "Where a label is rare, a judge that never gives it passes the published test.",
         ),
         stubs=2,
     )  # fmt: skip

@@ -74,7 +74,7 @@ def make_decisions() -> Decisions:
         row
         for judge in JUDGES
         for metric in metrics[:2]
-        for variant in ("plain", "balanced")
+        for variant in ("published", "balanced")
         for row in alternative_test(numbers, judge, metric, variant)
     )
     beside = Results((*juries, *tests))
@@ -192,7 +192,7 @@ def alternative_test(numbers: Numbers, judge: str, metric: str, variant: str) ->
         "winning_rate": nothing if weak else Estimate(2 / 3),
         "advantage": nothing if weak else numbers.mean(0.7, 97),
         "passes": nothing if weak else Estimate(1.0),
-        "guarded": nothing if weak else Estimate(float(variant == "plain")),
+        "guarded": nothing if weak else Estimate(float(variant == "published")),
     }.items():
         yield Row("alternative_test", statistic, estimate, judge, metric, {"who": variant})
 
