@@ -145,6 +145,42 @@ def shared_errors(rng: Rng) -> Decided:
     return (replaces(found, RULE, rng),) * 2
 
 
+def hard_items(one_sided: bool, rng: Rng) -> Decided:
+    """A fifth of the items is hard for everybody: there annotators err in 30 %. The judge is 5.2
+    points worse, all of it on these items; one-sided, it calls too much of them severe."""
+    true = labels(rng, 1000)
+    hard = rng.random(1000) < 0.2
+    own = [flipped(true, np.where(hard, 0.3, 0.02), rng) for _ in range(3)]
+    more = np.where(true == 0, 0.052 / (0.2 * 0.6), 0.0) if one_sided else 0.052 / 0.2
+    judged = flipped(true, np.where(hard, 0.3 + more, 0.02), rng)
+    both = replaces(drawn(true, own, judged, np.arange(1000)), RULE, rng)
+    return both, both
+
+
+def thresholds(rng: Rng) -> Decided:
+    """Annotators draw the line at different heights of one scale, and so does the judge, who is
+    5.2 points worse than the annotator in the middle: it calls too much severe."""
+    height = rng.normal(-0.25, 1, 1000)
+    true = (height > 0).astype(np.int64)
+
+    def said(line: float) -> IntArray:
+        return (height + rng.normal(0, 0.1, 1000) > line).astype(np.int64)
+
+    own = [said(line) for line in (-0.2, 0.0, 0.2)]
+    both = replaces(drawn(true, own, said(-0.32), np.arange(1000)), RULE, rng)
+    return both, both
+
+
+def beside_a_sister(rng: Rng) -> Decided:
+    """Annotators keep the label of another model in 30 % of the items; the judge shares half of
+    that model's errors. Before: labels declared blind, which they are not."""
+    true = labels(rng)
+    sister, judged = flipped(true, 0.16, rng), flipped(true, 0.16, rng)
+    judged = np.where(rng.random(len(true)) < 0.5, sister, judged)
+    own = [np.where(rng.random(len(true)) < 0.3, sister, flipped(true, 0.1, rng)) for _ in range(3)]
+    return replaces(drawn(true, own, judged, np.arange(len(true))), RULE, rng), False
+
+
 def sixty_questions(rng: Rng) -> Decided:
     """A judge better than annotators, 60 questions of five answers, each with a verdict."""
     true = labels(rng, 300)
@@ -191,6 +227,10 @@ SCENARIOS: Scenarios = (
     ("no question column, 5 questions", "wrong", partial(no_question_column, 5)),
     ("no question column, 12 questions", "wrong", partial(no_question_column, 12)),
     ("15 % of the severe missed by all", "wrong", shared_errors),
+    ("hard items, errs both ways", "wrong", partial(hard_items, False)),
+    ("hard items, calls too much severe", "wrong", partial(hard_items, True)),
+    ("thresholds between annotators", "wrong", thresholds),
+    ("labels kept of a sister model in 30 %", "wrong", beside_a_sister),
     ("60 questions, every verdict there", "right", sixty_questions),
 )
 FILTERS: Scenarios = (
