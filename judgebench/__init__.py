@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from judgebench.api import agreed as agreed
     from judgebench.api import align as align
     from judgebench.api import analyse as analyse
     from judgebench.api import annotate as annotate
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from judgebench.api import collected as collected
     from judgebench.api import compare as compare
     from judgebench.api import consistency as consistency
+    from judgebench.api import contradicted as contradicted
     from judgebench.api import correlate as correlate
     from judgebench.api import decide as decide
     from judgebench.api import export_judge as export_judge
@@ -78,9 +80,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "align", "analyse", "annotate", "check", "collected", "compare", "consistency",
-        "correlate", "decide", "export_judge", "load_bench", "open_run", "prefer", "rank",
-        "report", "run", "score", "stress", "study", "tune",
+        "agreed", "align", "analyse", "annotate", "check", "collected", "compare", "consistency",
+        "contradicted", "correlate", "decide", "export_judge", "load_bench", "open_run", "prefer",
+        "rank", "report", "run", "score", "stress", "study", "tune",
     ),
     "backends.contract": ("Backend", "Message", "Reply", "Request"),
     "decide.rule": ("DecisionRule",),

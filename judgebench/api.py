@@ -497,6 +497,41 @@ def collected(study: str | Path) -> Collected:
         return Collected(store)
 
 
+def agreed(
+    study: Study, *, metric: str = "", judge: str = "", items: int = 59, seed: int = 0
+) -> pd.DataFrame:
+    """A random sample of answers on which all annotators of the bar and the judge agree, without
+    labels: an expert who labels them blind shows errors that these share. `metric` and `judge` may
+    be left out where there is one. Raises SetupError.
+
+    >>> import judgebench as jb
+    >>> list(jb.agreed(study, metric="tone", items=20))  # doctest: +SKIP
+    ['item_id', 'group', 'system', 'question', 'reference', 'text']
+    """
+    _need("annotate")
+    import pandas as pd
+
+    from judgebench.annotate.agreed import agreed_labels, sample
+
+    rows = sample(agreed_labels(study, metric, judge), items, seed)
+    columns = ("item_id", "group", "system", "question", "reference", "text")
+    answers = (study.answers[row] for row in rows)
+    return pd.DataFrame([{name: getattr(one, name) for name in columns} for one in answers])
+
+
+def contradicted(study: Study, labels: Given, *, metric: str = "", judge: str = "") -> str:
+    """How many items of `agreed` the expert of these labels contradicts, with an exact interval.
+
+    >>> import judgebench as jb
+    >>> jb.contradicted(study, "expert/labels.csv", metric="tone")  # doctest: +SKIP
+    'Tone: the expert contradicts 1 of 20 items on which annotators and judge agree: ...'
+    """
+    _need("annotate")
+    from judgebench.annotate.agreed import contradicted as counted
+
+    return counted(study, labels, metric, judge)
+
+
 def _need(wing: str) -> None:
     """Raises SetupError where that part of judgebench was taken out."""
     from judgebench.features import WINGS

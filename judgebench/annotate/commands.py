@@ -35,6 +35,41 @@ def init(
     typer.echo(annotate(file, to, new_version=new_version))
 
 
+@app.command(epilog="Example: judgebench annotate agreed runs/demo --metric tone --to items.csv")
+def agreed(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw a sample: the CSV file to write.")
+    ] = None,
+    expert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Or count: the expert's labels.")
+    ] = None,
+    metric: Annotated[str, typer.Option(metavar="ID", help="Of several metrics, which.")] = "",
+    judge: Annotated[str, typer.Option(metavar="NAME", help="Of several judges, which.")] = "",
+    items: Annotated[int, typer.Option(metavar="N", help="How many items to draw.")] = 59,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the draw.")] = 0,
+) -> None:
+    """Draw items on which annotators and judge agree, for an expert to label blind; then count.
+
+    Errors that annotators and judge share can be seen in no other way. Name the file under
+    `items` of an annotate.yaml; --expert then says how many of them the expert contradicts. Of 59
+    without an error, fewer than 5 % are wrong (95 %).
+    """
+    from judgebench import api
+
+    if (to is None) == (expert is None):
+        raise SetupError(Problem("give either --to or --expert"))
+    study = api.open_run(run)
+    if expert is not None:
+        typer.echo(api.contradicted(study, expert, metric=metric, judge=judge))
+    elif to is not None:
+        drawn = api.agreed(study, metric=metric, judge=judge, items=items, seed=seed)
+        if to.exists():
+            raise SetupError(Problem("is there already", str(to)))
+        drawn.to_csv(to, index=False)
+        typer.echo(f"{to}: {len(drawn)} items. Next: name it under `items` of an annotate.yaml")
+
+
 @app.command(epilog="Example: judgebench annotate serve runs/labels --open")
 def serve(
     study: StudyFolder,
