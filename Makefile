@@ -91,7 +91,7 @@ $(SLOW)/$(MARK): requirements/slow.lock pyproject.toml
 	$(SLOW)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-test-long: $(VENV)/$(MARK)-dev ## 10,000 answers through a failing server, kill -9 at 200 moments
+test-long: $(VENV)/$(MARK)-dev ## 5,000 answers through a failing server, kill -9 at 200 moments
 	$(BIN)/pytest -n auto -m long
 
 test-slow: test-long test-transformers test-vllm test-ray ## All slow tests: these four

@@ -33,7 +33,7 @@ def names(faults: tuple[Fault, ...]) -> set[str]:
     ("kind", "answers", "seed"),
     [
         ("openai-compatible", 400, 1),
-        pytest.param("openai-compatible", 10_000, 1, marks=pytest.mark.long),
+        pytest.param("openai-compatible", 5_000, 1, marks=pytest.mark.long),
         pytest.param("litellm", 500, 4, marks=pytest.mark.long),
         ("litellm", 100, 4),
     ],

@@ -9,8 +9,9 @@ import os
 import sys
 import warnings
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -244,6 +245,12 @@ for _wing in wings():
         _wing.commands(app)
 
 
+@cache
+def _command() -> Any:
+    """All commands, whose options take a tenth of a second to read: once a process."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """The entry point: every error of judgebench is printed as one line, never as a traceback."""
     warnings.formatwarning = lambda message, *_, **__: "".join(
@@ -259,7 +266,7 @@ def _exit_code() -> int | str | None:
     """Run the command, and print the error that ended it."""
     try:
         try:
-            app()
+            _command()()
         finally:
             sys.stdout.flush()
     except SystemExit as ended:

@@ -1,6 +1,6 @@
 """The promise of a decision, held against worlds whose true numbers are known.
 
-A few draws of each world are made here, `make test-long` makes two hundred, and
+A few draws of each world are made here, `make test-long` makes a hundred, and
 `benchmarks/decisions.py` a thousand.
 """
 
@@ -14,7 +14,7 @@ import pytest
 from decision_worlds import decisions
 
 LIMIT = 0.025  # of wrong REPLACEs; in few draws chance may add one
-FEW, MANY = 6, 200
+FEW, MANY, PARTS = 6, 100, 8
 POPULATION = 20_000  # enough for a few draws, and much quicker
 
 
@@ -121,8 +121,9 @@ def test_naive_rules_replace_annotators_by_judges_that_read_nothing(
 
 
 @pytest.mark.long
-def test_many_draws_of_every_bad_world(bed: ModuleType) -> None:
-    for world in bed.WORLDS:
+@pytest.mark.parametrize("part", range(PARTS))  # so that several cores share the work
+def test_many_draws_of_every_bad_world(bed: ModuleType, part: int) -> None:
+    for world in bed.WORLDS[part::PARTS]:
         if bed.is_wrong(world):
             tally = bed.run_world(world, MANY, 1)
             assert tally.outcomes["REPLACE"] <= 2 * LIMIT * MANY, world.name

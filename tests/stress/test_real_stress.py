@@ -66,6 +66,7 @@ def test_a_real_model_is_stress_tested(tmp_path: Path, smollm2: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_real_model_attacks_and_its_yield_is_told_honestly(tmp_path: Path, smollm2: Path) -> None:
     items = read_set(shipped_folder("adversarial") / "consensus-violations.jsonl")[:1]
     answers = [Answer(i.item_id, i.parent.text, i.parent.question) for i in items]
