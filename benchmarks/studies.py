@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 import numpy as np
-from decisions import Draw, assists, first_pass, outcome_of, side_of, study
+from decisions import MARGIN, Draw, assists, first_pass, outcome_of, side_of, study
 from numpy.typing import NDArray
 
 from judgebench.decide.conditions import findings, of_systems
@@ -25,6 +25,8 @@ from judgebench.decide.counts import study_counts
 from judgebench.decide.result import State
 from judgebench.decide.rule import DecisionRule, HumansRule, ReplaceRule
 from judgebench.stats.arrays import IntArray
+from judgebench.stats.intervals import mean_difference
+from judgebench.stats.latent_classes import recall_gap
 
 RULE = DecisionRule()
 Rng = np.random.Generator
@@ -243,6 +245,46 @@ FILTERS: Scenarios = (
 )
 
 
+Errors = tuple[tuple[float, float, float], float]  # of annotators and the judge, on the severe
+GAPS: tuple[tuple[str, int, Errors], ...] = (
+    *(("as an annotator", n, ((0.05, 0.05, 0.05), 0.05)) for n in (100, 200, 400)),
+    ("as two annotators, one careless (25 %)", 200, ((0.05, 0.05, 0.25), 0.05)),
+    ("as annotators who miss 20 % of the severe", 200, ((0.2, 0.2, 0.2), 0.2)),
+    *(("at the bound", n, ((0.05, 0.05, 0.05), 0.10)) for n in (100, 200, 400)),
+    ("at the bound, one careless", 200, ((0.05, 0.05, 0.25), 0.10)),
+    ("at the bound, annotators miss 20 %", 200, ((0.2, 0.2, 0.2), 0.25)),
+)
+
+
+def severe_gap(n_severe: int, missed: Errors, rng: Rng) -> tuple[bool, bool, bool]:
+    """Whether the severe gap is met by the labels at hand, by two classes and by an oracle."""
+    true = labels(rng, 2 * n_severe, 0.5)
+    others = [0.25 if m == 0.25 else 0.05 for m in missed[0]]  # false alarms
+    pairs = zip(missed[0], others, strict=True)
+    own = [flipped(true, np.where(true == 1, m, a), rng) for m, a in pairs]
+    judged = flipped(true, np.where(true == 1, missed[1], 0.05), rng)
+    found = drawn(true, own, judged, np.arange(len(true)))
+    side, bar = side_of(found)
+    counts = study(found, side, rng)
+    conditions = findings(counts, RULE, counts.how_many[None, :])
+    (now,) = (f.met[0] for f in conditions if f.key == "severe_gap")
+    weights = bar.weights.mean(axis=0)
+    _, root = recall_gap(np.column_stack([*own, judged]), weights / weights.sum(), MARGIN)
+    good = np.stack([one for one, m in zip(own, missed[0], strict=True) if m < 0.25])[:, true == 1]
+    x, ones = (judged[true == 1] - good.mean(axis=0))[:, None], np.ones((1, (true == 1).sum()))
+    oracle = mean_difference(x, ones.T, ones, RULE.level, balanced=False).low[0] >= -MARGIN
+    return bool(now), root >= 2.05, bool(oracle)
+
+
+def severe_table(draws: int) -> Iterator[str]:
+    heads = "severe answers | labels at hand, % | two latent classes, % | oracle, %"
+    yield f"\n| scenario | {heads} |\n|---|--:|--:|--:|--:|"
+    for name, n, missed in GAPS:
+        rng = np.random.default_rng(5)
+        shares = 100 * np.mean([severe_gap(n, missed, rng) for _ in range(draws)], axis=0)
+        yield f"| {name} | {n} | {' | '.join(f'{x:.1f}' for x in shares)} |"
+
+
 def run(scenario: Scenario, draws: int, seed: int) -> tuple[int, int]:
     rng = np.random.default_rng(seed)
     found = np.array([scenario(rng) for _ in range(draws)])
@@ -265,3 +307,5 @@ if __name__ == "__main__":
     for verb, scenarios in (("replace", SCENARIOS), ("assist", FILTERS)):
         for line in table(verb, scenarios, draws):
             print(line, flush=True)
+    for line in severe_table(draws):
+        print(line, flush=True)

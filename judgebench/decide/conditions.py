@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from judgebench.decide.counts import Bools, StudyCounts
 from judgebench.decide.result import AT_SEVERE, NO_FILTER, Condition, State, TriageCurve
@@ -37,6 +38,9 @@ NO_CONTROL = "there is no control judge to compare with"
 NO_SEVERE = "no item has a severe label as its truth"
 _MEASURES: dict[Measure, str] = {"accuracy": "agreement", "balanced_accuracy": "balanced agreement"}
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
+LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
+_CRITICAL = 2.05  # of its signed root at 95 %: what holds the error at the bound, not 1.96
+_LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 _EVERY_TRICK = "all"  # as the recipe of a stress row
 
 
@@ -273,6 +277,22 @@ def _severe_gap(
         method=f"n counts pairs of an item and an annotator; {_method(counts, SMOOTHED_T)}",
         reason="no item is severe to most of the other annotators",
     )  # fmt: skip
+
+
+def of_classes(c: Condition, gap: float, root: float, rule: DecisionRule) -> Condition:
+    """The severe gap by `recall_gap`; every other condition as it is. The interval is the one whose
+    limit meets the bound where the root is critical; it fails only where the interval
+    of the labels at hand fails too."""
+    asked = rule.replace.severe
+    if c.key != "severe_gap" or abs(root) < _LEAST_ROOT or asked is None or asked.margin is None:
+        return c
+    critical = _CRITICAL * float(ndtri((1 + rule.level) / 2) / ndtri(0.975))
+    half = critical * (gap + asked.margin) / root
+    fails = c.state is State.NOT_MET and root <= -critical
+    state = State.MET if root >= critical else State.NOT_MET if fails else State.UNCLEAR
+    low, high = max(-1.0, gap - half), min(1.0, gap + half)
+    found = replace(c.estimate, value=gap, low=low, high=high, method=LATENT_CLASSES)
+    return replace(c, state=state, estimate=found, bound=-asked.margin)
 
 
 def of_systems(by_system: Mapping[str, StudyCounts], rule: DecisionRule) -> Iterator[Condition]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from judgebench.align.compared import why_copied
-from judgebench.decide.conditions import NO_TRUTH, findings, of_systems
+from judgebench.decide.conditions import NO_TRUTH, findings, of_classes, of_systems
 from judgebench.decide.counts import Bools, HumanSide, StudyCounts, study_counts
 from judgebench.decide.independence import why_derived
 from judgebench.decide.result import Condition
@@ -17,6 +17,7 @@ from judgebench.records import is_slot
 from judgebench.report.words import counted
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
+from judgebench.stats.latent_classes import recall_gap
 from judgebench.study.study import Humans, JudgeVerdicts, Study
 from judgebench.study.truth import Ratings
 
@@ -103,9 +104,33 @@ class Held:
         counts = study_counts(self.side, judged, asked[self.rows], self._controls)
         found = findings(counts, self.rule, counts.how_many[None, :])
         conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
+        if by_classes := self._gap_of_classes(judge):
+            gaps = (of_classes(c, *by_classes, self.rule) for c in conditions)
+            conditions = list(gaps)
         conditions += of_systems(self._by_system(judged, asked[self.rows]), self.rule)
         gate = self._incomplete(judge, asked) or self._gate(counts, asked)
         return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
+
+    def _gap_of_classes(self, judge: JudgeVerdicts) -> tuple[float, float] | None:
+        """`recall_gap` of the judge where its model holds: two labels, every one of them given, by
+        three annotators or more, left out of the bar or not, and no two items of one question."""
+        severe, kind, made = (
+            self.rule.replace.severe,
+            self.rule.replace.humans.bar,
+            self.humans.made,
+        )
+        asked = self.study.asked(judge, self.metric)[made.rows]
+        said = self.study.judged(judge, self.metric)[made.rows]
+        labels = np.column_stack([made.values, said])[asked].astype(np.int64)
+        alone = len(np.unique(self.humans.clusters.codes[asked])) == len(labels)
+        binary = self.side.severe == 1 and self.side.k == 2
+        ours = self.names == self.humans.in_bar(kind) and not self.humans.has_places
+        if severe is None or severe.margin is None or not (binary and ours and alone):
+            return None
+        if len(self.names) < 2 or len(made.annotators) < 3 or (labels < 0).any():
+            return None
+        weights = self.humans.bar(kind).weights.mean(axis=0)
+        return recall_gap(labels, weights / weights.sum(), severe.margin)
 
     def _by_system(self, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
         """The counts of each system whose answers belong to enough questions."""

@@ -330,3 +330,25 @@ def test_ten_questions_are_few_and_nothing_breaks() -> None:
     found = decided(humans, "ababababab")
     assert found.outcome is Outcome.CANT_TELL
     assert found.reason
+
+
+def test_the_severe_gap_of_two_labels_is_that_of_two_latent_classes() -> None:
+    """A careless annotator helps to know what is severe; with questions, the labels at hand do."""
+    rng, true = np.random.default_rng(1), "ab" * 200
+    flip = {"a": "b", "b": "a"}
+
+    def said(wrong: float) -> str:
+        return "".join(flip[x] if rng.random() < wrong else x for x in true)
+
+    humans, judge = {f"h{i}": said(w) for i, w in enumerate((0.05, 0.05, 0.25))}, said(0.01)
+    two = metric(labels="ab", severities=(0, 1))
+    gap = condition(decided(humans, judge, measured=two), "severe_gap")
+    assert "latent classes" in gap.estimate.method
+    assert (gap.state, gap.bound) == (State.MET, -0.05)
+    assert gap.estimate.low >= -0.05
+    for changed in (
+        condition(decided(humans, judge[:-1] + ".", measured=two), "severe_gap"),
+        condition(decided({h: humans[h] for h in ("h0", "h1")}, judge, measured=two), "severe_gap"),
+        condition(decided(humans, judge, measured=two, groups="AABB" * 100), "severe_gap"),
+    ):
+        assert "latent classes" not in changed.estimate.method
