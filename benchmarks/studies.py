@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from judgebench.decide.conditions import findings, of_systems
 from judgebench.decide.counts import study_counts
+from judgebench.decide.independence import why_derived
 from judgebench.decide.result import State
 from judgebench.decide.rule import DecisionRule, HumansRule, ReplaceRule
 from judgebench.stats.arrays import IntArray
@@ -211,6 +213,34 @@ def a_filter(k: int, missed: float, a_question: int, rng: Rng) -> Decided:
     return assists(before), assists(now)
 
 
+def beside_the_constant(wrong: float | None, rng: Rng) -> Decided:
+    """DO NOT USE beside annotators who do not beat a constant, of a judge with so many errors or of
+    a constant judge (None). Before: to be worse than a control failed whatever annotators do."""
+    true = labels(rng, 1000, 0.03)
+    own = [flipped(true, 0.10, rng) for _ in range(3)]
+    judged = np.zeros_like(true) if wrong is None else flipped(true, wrong, rng)
+    found = replace(drawn(true, own, judged, np.arange(1000)), nominal=True)
+    side, _ = side_of(found)
+    counts = study(found, side, rng)
+    conditions = list(findings(counts, RULE, counts.how_many[None, :]))
+    now = any(f.not_met[0] for f in conditions)
+    return now or any(f.key.startswith("controls") and f.found.high[0] < 0 for f in conditions), now
+
+
+def seen(share: float, lean: float, rng: Rng) -> Decided:
+    """Whether the judge's labels seem derived, where it gave the first annotator's in a share of
+    the items. Both are lenient alike in a share `lean` of the severe answers. Both
+    columns are of the rule."""
+    true = labels(rng)
+    own = [flipped(true, 0.12, rng) for _ in range(3)]
+    own[0] = own[0] * (rng.random(400) >= lean)
+    judged = flipped(true, 0.25, rng) * (rng.random(400) >= lean)
+    judged = np.where(rng.random(400) < share, own[0], judged)
+    side, bar = side_of(drawn(true, own, judged, np.arange(400)))
+    names = [str(a) for a in np.flatnonzero(bar.kept)]
+    return (bool(why_derived(judged, side, names)),) * 2
+
+
 Scenario = Callable[[Rng], Decided]
 Scenarios = tuple[tuple[str, str, Scenario], ...]
 SCENARIOS: Scenarios = (
@@ -285,6 +315,19 @@ def severe_table(draws: int) -> Iterator[str]:
         yield f"| {name} | {n} | {' | '.join(f'{x:.1f}' for x in shares)} |"
 
 
+# Not in percent of REPLACE, but of what the name says.
+SAID: Scenarios = (
+    ("DO NOT USE: better than annotators of .90, 3 % yes", "wrong",
+     partial(beside_the_constant, 0.075)),
+    ("DO NOT USE: as these annotators", "wrong", partial(beside_the_constant, 0.10)),
+    ("DO NOT USE: a constant judge beside them", "right", partial(beside_the_constant, None)),
+    ("derived: of its own", "wrong", partial(seen, 0.0, 0.0)),
+    ("derived: of its own, one annotator as lenient", "wrong", partial(seen, 0.0, 0.25)),
+    *((f"derived: {share:.0%} copied", "right", partial(seen, share, 0.0))
+      for share in (0.2, 0.3, 0.4, 0.5, 0.7)),
+)  # fmt: skip
+
+
 def run(scenario: Scenario, draws: int, seed: int) -> tuple[int, int]:
     rng = np.random.default_rng(seed)
     found = np.array([scenario(rng) for _ in range(draws)])
@@ -304,7 +347,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="20 studies for each line")
     draws = 20 if parser.parse_args().quick else 400
-    for verb, scenarios in (("replace", SCENARIOS), ("assist", FILTERS)):
+    for verb, scenarios in (("replace", SCENARIOS), ("assist", FILTERS), ("say so", SAID)):
         for line in table(verb, scenarios, draws):
             print(line, flush=True)
     for line in severe_table(draws):

@@ -34,6 +34,7 @@ from judgebench.stats.thresholds import Point
 
 NO_OVERLAP = "on no item can an annotator be compared with others"
 NO_TRUTH = "no item that the judge was asked about has a human truth"
+NOR_THE_ANNOTATORS = "nor are the annotators shown to beat it"
 NO_CONTROL = "there is no control judge to compare with"
 NO_SEVERE = "no item has a severe label as its truth"
 _MEASURES: dict[Measure, str] = {"accuracy": "agreement", "balanced_accuracy": "balanced agreement"}
@@ -82,14 +83,17 @@ class Finding:
 def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Iterator[Finding]:
     """Everything that `rule.replace` requires of the judge's labels, in each of the R samples that
     `how_many` (R, U) draws from the study's kinds of clusters."""
-    for measure in rule.replace.humans.measures:
-        yield _humans(counts, rule, how_many, measure)
+    beside = [_humans(counts, rule, how_many, m) for m in rule.replace.humans.measures]
+    yield from beside
     if counts.levels and rule.replace.humans.distance is not None:
         yield _distance(counts, rule, how_many, rule.replace.humans.distance)
     if rule.replace.controls:
         same = _same_as_a_control(counts, how_many, rule)
+        poor = np.any(
+            [np.zeros(len(how_many), dtype=np.bool_), *(f.not_met for f in beside)], axis=0
+        )
         for measure in rule.replace.controls:
-            yield _controls(counts, rule, how_many, measure, same)
+            yield _controls(counts, rule, how_many, measure, same, poor)
     if counts.has_severity and rule.replace.severe is not None:
         yield from _severe(counts, rule, how_many)
     yield _failures(counts, rule, how_many)
@@ -163,10 +167,12 @@ def _beside_annotators(
 
 
 def _controls(
-    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure, same: Bools
-) -> Finding:
+    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure,
+    same: Bools, poor: Bools,
+) -> Finding:  # fmt: skip
     """The judge must beat every control; reported is the one that decides. `same` (controls, R) are
-    those that it cannot beat, being the same."""
+    those that it cannot beat, being the same. To be worse than a control is no failure unless the
+    annotators are shown to beat it, or the judge to be worse than they are: `poor` (R,)."""
     found = [
         _worst_and_best(
             counts.judge_items - counts.control_items[:, c], counts.failed_items, counts.items,
@@ -179,21 +185,40 @@ def _controls(
         np.stack([getattr(f, which) for f in found]) if found else empty[None]
         for which in ("value", "low", "high")
     )
-    # The rival that decides: one with the same labels, else one that is better, else the nearest.
-    decisive = np.where(same, -np.inf, np.where(high < 0, high - 2, low))
+    worse = high < 0
+    beaten = _beaten_by_annotators(counts, rule, how_many, measure, worse & ~poor)
+    failed: Bools = same | (worse & (poor | beaten))
+    # The rival that decides: one with the same labels, else one that is better, above all where
+    # annotators beat it, else the nearest.
+    decisive = np.where(same, -np.inf, np.where(worse, high - 2 - failed, low))
     rival = np.where(np.isnan(decisive), np.inf, decisive).argmin(axis=0)
     at = (rival, np.arange(len(how_many)))
     name = counts.controls[rival[0]] if found else "control"
     about = "which labels the items the same" if same[at][0] else "the strongest control"
+    excused = worse[at][0] and not failed[at][0]
     return Finding(
         key=f"controls_{measure}",
         title=f"{_MEASURES[measure]} with the truth, judge minus {name}, {about}",
         bound=0.0, found=OfSamples(value[at], low[at], high[at]),
-        met=np.all(low > 0, axis=0), not_met=np.any(high < 0, axis=0) | same.any(axis=0),
+        met=np.all(low > 0, axis=0), not_met=np.any(failed, axis=0),
         n=how_many @ counts.items.sum(axis=1),
         method=_method(counts, SMOOTHED_T), reason=NO_TRUTH if found else NO_CONTROL,
         rival=name.split(' "')[0],  # the title says which label, the reason need not
+        missing=NOR_THE_ANNOTATORS if excused else "",
     )  # fmt: skip
+
+
+def _beaten_by_annotators(
+    counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure, needed: Bools
+) -> Bools:
+    """Whether the annotators of the bar are shown to agree with each other more often than a
+    control does with them, or nobody can know: (controls, R), right where it is `needed`."""
+    labels, found = counts.used(measure, rule.rare), np.zeros_like(needed)
+    right, n = counts.annotator_pairs.sum(axis=1), counts.pairs.sum(axis=1)
+    for c in np.flatnonzero(needed.any(axis=1)):
+        lead = right - counts.control_pairs[:, c]
+        found[c] = _worst_and_best(lead, np.zeros_like(n), n, how_many, rule, labels).low <= 0
+    return ~found
 
 
 def _same_as_a_control(counts: StudyCounts, how_many: FloatArray, rule: DecisionRule) -> Bools:

@@ -51,12 +51,14 @@ class StudyCounts:
     `pairs`, `judge_pairs`, `failed_pairs`, `annotator_pairs` (U, bars, k), by the truth of the
     others: pairs of an item and an annotator, by the annotator's weight; those where the judge, or
     the annotator, gives that truth; those where the judge gives no label. `items`, `judge_items`,
-    `failed_items` (U, k), by the truth of all; `control_items` (U, controls, k). `severe` (U, 3):
-    severe items, of these found and without a label. `severe_pairs` (U, bars, 4): pairs where most
-    of the others call the item severe, of these found by the judge, without a label of the judge,
-    and found by the annotator. `distances` (U, bars, 3): pairs where the judge gives a label, and
-    how many levels judge and annotator are from the truth of the others there. `asked` (U, 2):
-    items that the judge was asked about, of these without a label. `labels` (U,): human labels.
+    `failed_items` (U, k), by the truth of all; `control_items` (U, controls, k). `control_pairs`
+    (U, controls, k): pairs of all bars where a control gives the truth of the others. `severe`
+    (U, 3): severe items, of these found and without a label. `severe_pairs` (U, bars, 4): pairs
+    where most of the others call the item severe, of these found by the judge, without a label of
+    the judge, and found by the annotator. `distances` (U, bars, 3): pairs where the judge gives a
+    label, and how many levels judge and annotator are from the truth of the others there. `asked`
+    (U, 2): items that the judge was asked about, of these without a label. `labels` (U,):
+    human labels.
 
     `spread` is that of the bar; `severe_from` is None for a nominal metric. `levels` is how far
     two labels may be apart; 0 where that tells nothing: of two labels, or of nominal ones.
@@ -71,6 +73,7 @@ class StudyCounts:
     judge_items: FloatArray
     failed_items: FloatArray
     control_items: FloatArray
+    control_pairs: FloatArray
     severe: FloatArray
     severe_pairs: FloatArray
     distances: FloatArray
@@ -134,6 +137,9 @@ def study_counts(
     def weighed(*which: Bools | IntArray) -> FloatArray:
         return np.stack([pairs.sums(*(w * one for one in which)) for w in weights], axis=1)
 
+    whole, said_by = weights.sum(axis=0), [c[pair_rows] for c in controls.values()]
+    reached = [pairs.table(reference, k, whole * (c == reference)) for c in said_by]
+
     def by_truth(which: Bools | float = 1.0) -> FloatArray:
         return np.stack([pairs.table(reference, k, w * which) for w in weights], axis=1)
 
@@ -147,6 +153,7 @@ def study_counts(
             "judge_items": items.table(truth, k, _weight(label == truth)),
             "failed_items": items.table(truth, k, _weight(label < 0)),
             "control_items": np.stack(right, axis=1) if right else np.zeros((items.n, 0, k)),
+            "control_pairs": np.stack(reached, axis=1) if right else np.zeros((items.n, 0, k)),
             "severe": items.sums(severe, severe & (label >= least), severe & (label < 0)),
             "severe_pairs": weighed(
                 severe_pairs, severe_pairs & (said >= least), severe_pairs & (said < 0),

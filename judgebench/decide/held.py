@@ -22,7 +22,10 @@ from judgebench.study.study import Humans, JudgeVerdicts, Study
 from judgebench.study.truth import Ratings
 
 NOT_ASKED = "The judge was asked about no item that anybody else labelled"
-_DECLARE = "If they were made independently, list {} under `independent` in the rule"
+_CHECK = "Check whether these labels were in its prompt, its examples or what it was trained on"
+_CHECK_PEOPLE = (
+    "Check whether one saw the labels of the other, or one file was read under two names"
+)
 NOT_LABELLED = "No item has a human label on this metric"
 
 
@@ -154,7 +157,7 @@ class Held:
         if any(map(is_slot, self.names)) or judge.name in self.rule.independent:
             return ""
         why = why_derived(self._judged(judge), self.side, self.names)
-        return f"{why}. {_DECLARE.format(judge.name)}" if why else ""
+        return f"{why}. {_CHECK}" if why else ""
 
     @cached_property
     def copied(self) -> str:
@@ -163,7 +166,7 @@ class Held:
         if any(map(is_slot, self.names)):
             return ""
         why = why_copied(made.values, made.annotators, humans.clusters, self.rule.independent)
-        return f"{why}. {_DECLARE.format('them')}" if why else ""
+        return f"{why}. {_CHECK_PEOPLE}" if why else ""
 
     def _incomplete(self, judge: JudgeVerdicts, asked: Bools) -> str:
         """Why the numbers rest on a part of the run that need not be like the rest, or empty."""

@@ -26,8 +26,8 @@ def why_derived(judged: IntArray, side: HumanSide, names: Sequence[str]) -> str:
         )
     if leaning := _first(leans_on(judged, side.own, side.clusters, side.k), names):
         return (
-            f"The judge is close to {leaning} alone and further from the others than they are from "
-            "each other: its labels may be derived in part"
+            f"Where {leaning} deviates from the others, the judge does too, in both directions and "
+            "far more often than with anybody else: its labels may be derived in part"
         )
     return ""
 

@@ -154,8 +154,10 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     """What the data do not show, and why."""
     known = [c for c in conditions if c.estimate.value is not None]
     items = [c for c in known if c.key == "severe_items"]
-    others = [c for c in known if c not in items]
-    parts = []
+    beaten = [c for c in known if c.key.startswith("controls_") and c.missing]
+    others = [c for c in known if c not in items and c not in beaten]
+    no_better = (f"the judge does no better than the control judge {c.rival}" for c in beaten)
+    parts = [f"{said}; nor do the annotators" for said in dict.fromkeys(no_better)]
     if others:
         clauses = _clauses(dict.fromkeys(map(_open, others)))
         few = "The data are too few to tell whether the judge"

@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import ndtri
 
-from judgebench.stats.arrays import Clusters, IntArray, ratio, value_counts
-from judgebench.stats.intervals import OfSamples, clustered_share, mean_difference
-from judgebench.stats.peers import Bools, signal_left
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
+from judgebench.stats.consensus import dawid_skene
+from judgebench.stats.intervals import OfSamples, clustered_share
+from judgebench.stats.peers import Bools, gap, signal_left
 
 ALMOST_ALL, SURELY = 0.98, 0.90  # a copy is equal in so many items, and in more than so many
-LEAST_LEANING = 0.05
+LEAST_SHARED, EACH_WAY = 0.15, 0.20  # of the deviations: beyond anybody else, above and below
+ENOUGH = 200  # items of three labels, to know what annotators deviate from
 
 
 def same_as(labels: IntArray, ratings: IntArray, clusters: Clusters, level: float = 0.95) -> Bools:
@@ -65,32 +68,60 @@ def _almost_all(share: OfSamples) -> bool:
 def leans_on(
     labels: IntArray, ratings: IntArray, clusters: Clusters, k: int, level: float = 0.95
 ) -> Bools:
-    """Whether `labels` are partly an annotator's own: (annotators,). Items need three labels.
+    """Whether `labels` repeat one annotator's own deviations: (annotators,).
 
-    With that annotator they agree clearly more often than with the others, beside what the
-    annotators' colleagues do, and with the others less often than these do. Labels that were made
-    independently are nearer to all annotators, or further from all.
+    The model of Dawid and Skene (1979) gives the probabilities of the true label from the
+    annotators' labels. Labels that were made by themselves are predicted by these alone, however
+    lenient or poor they are; a share c that was taken from annotator a adds c times a's deviation
+    from what the probabilities let expect of a. The shares of all annotators are estimated at once
+    by least squares, with whole clusters as units. That of a must exceed everybody else's by more
+    than LEAST_SHARED, since on hard items all look alike, and show above and below the expected
+    label, which a lean that both have hardly does. Whoever agrees with the others as often as
+    they do with each other is not suspected, nor anybody in few items.
     """
-    people = ratings.shape[1]
-    found = np.zeros(people, dtype=np.bool_)
-    if people < 3:
+    found = np.zeros(ratings.shape[1], dtype=np.bool_)
+    usable = (labels >= 0) & ((ratings >= 0).sum(axis=1) >= 3)
+    if usable.sum() < ENOUGH:
         return found
-    votes, given = value_counts(ratings, k), ratings >= 0
-    m = given.sum(axis=1, keepdims=True)
-    usable = given & (m >= 3) & (labels >= 0)[:, None]
-    colleagues = np.take_along_axis(votes, np.maximum(ratings, 0), axis=1) - 1
-    nearer = np.where(usable, (ratings == labels[:, None]) - ratio(colleagues, m - 1), 0.0)
-    for a in range(people):
-        n = usable.sum(axis=1) - usable[:, a]
-        both = usable[:, a] & (n > 0)
-        if both.sum() < 2:
-            continue
-        own = nearer[both, a]
-        others = (nearer[both].sum(axis=1) - own) / n[both]
-        of = clusters[both].occurring()
-        lean, size = of.sums((own - others) / 2, np.ones(len(own))).T[..., None]
-        sample, corrected = np.ones((1, of.n)), 1 - (1 - level) / people
-        towards = mean_difference(lean, size, sample, corrected, balanced=False)
-        clear = towards.low[0] > 0 and 2 * towards.value[0] >= LEAST_LEANING
-        found[a] = clear and others.mean() < 0
+    ratings, labels, of = ratings[usable], labels[usable], clusters[usable].occurring()
+    rest = [value_counts(np.delete(ratings, a, axis=1), k) for a in range(len(found))]
+    further = [gap(labels, among=False, votes=votes, clusters=of)[0] < 0 for votes in rest]
+    if not any(further):
+        return found
+    truth = dawid_skene(ratings, k, smoothing=0.5).posterior
+    own = np.stack([_deviation(one, truth) for one in ratings.T], axis=2)
+    said, above = _deviation(labels, truth), np.einsum("nka,k->na", own, np.arange(k)) > 0
+    share, V = _shares(own, said, truth, of)
+    apart = np.concatenate([own * above[:, None], own * ~above[:, None]], axis=2)
+    each_way = _shares(apart, said, truth, of)[0].reshape(2, -1).min(axis=0)
+    a = int(share.argmax())
+    noise = np.sqrt(np.maximum(V[a, a] + np.diag(V) - 2 * V[a], 0))
+    beyond = share[a] - share + ndtri((1 - level) / 2 / len(share)) * noise
+    clear = np.delete(beyond, a).min() > LEAST_SHARED and each_way[a] > EACH_WAY
+    found[a] = clear and further[a]
     return found
+
+
+def _deviation(labels: IntArray, truth: FloatArray) -> FloatArray:
+    """Which label was given beyond what the probabilities of the true one, `truth` (items, k), let
+    expect: (items, k); 0 where none was given."""
+    given = labels >= 0
+    return _without(truth * given[:, None], np.eye(truth.shape[1])[labels] * given[:, None])
+
+
+def _without(truth: FloatArray, x: FloatArray) -> FloatArray:
+    """What a linear function of `truth` does not explain of x (items, ...)."""
+    flat = x.reshape(len(x), -1)
+    return np.asarray(flat - truth @ np.linalg.lstsq(truth, flat)[0]).reshape(x.shape)
+
+
+def _shares(
+    own: FloatArray, said: FloatArray, truth: FloatArray, of: Clusters
+) -> tuple[FloatArray, FloatArray]:
+    """How much of each of several deviations `own` (items, k, several) is in `said` (items, k), and
+    the covariances of these estimates."""
+    own = _without(truth, own)
+    inverse = np.linalg.pinv(np.einsum("nka,nkb->ab", own, own), hermitian=True)
+    share = inverse @ np.einsum("nka,nk->a", own, said)
+    z = of.sums(*np.einsum("nka,nk->an", own, said - own @ share)) @ inverse
+    return share, z.T @ z

@@ -81,6 +81,21 @@ def test_the_control_that_decides_is_told() -> None:
     assert "lead over strong -0." in found.numbers
 
 
+def test_no_better_than_a_control_is_no_failure_where_annotators_are_not_either() -> None:
+    true = ("a" * 19 + "c") * 30
+    humans = {f"h{i}": noisy(true, 0.10, i) for i in range(3)}
+    controls = {"constant": "a" * len(true)}
+    found = decided(humans, noisy(true, 0.09, 9), controls=controls)
+    assert condition(found, "controls_accuracy").state is State.UNCLEAR
+    assert found.outcome is Outcome.CANT_TELL
+    said = "The judge does no better than the control judge constant; nor do the annotators"
+    assert found.reason.startswith(said)
+    same = decided(humans, controls["constant"], controls=controls)
+    assert same.outcome is Outcome.DO_NOT_USE
+    poor = decided(humans, noisy(true, 0.35, 9), controls=controls)
+    assert condition(poor, "controls_accuracy").state is State.NOT_MET
+
+
 def test_a_worse_judge_that_filters_well_assists() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.35, 9), curves=[GOOD_FILTER])
     assert found.outcome is Outcome.ASSIST

@@ -101,8 +101,8 @@ def test_a_copy_of_an_annotator_is_flagged_until_it_is_declared() -> None:
     assert found.outcome is Outcome.CANT_TELL
     assert found.reason == (
         "The judge gives the labels of dr-roy on almost all items where another annotator differs: "
-        "they may be copied or leaked. If they were made independently, list m under `independent` "
-        "in the rule."
+        "they may be copied or leaked. Check whether these labels were in its prompt, its examples "
+        "or what it was trained on."
     )
     declared = only(decided(ratings, ratings[:, 1], DecisionRule(independent=("m",))))
     assert declared.outcome is not Outcome.CANT_TELL
@@ -115,7 +115,7 @@ def test_a_copy_of_the_consensus_and_half_a_copy_are_flagged() -> None:
     poor = crowd([0.15, 0.15, 0.15, 0.3])
     half = np.random.default_rng(0).random(400) < 0.5
     found = only(decided(poor[:, :3], np.where(half, poor[:, 0], poor[:, 3])))
-    assert "close to dr-lee alone and further from the others" in found.reason
+    assert "Where dr-lee deviates from the others, the judge does too" in found.reason
 
 
 def test_an_annotator_who_copies_another_is_flagged() -> None:
