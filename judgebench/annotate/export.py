@@ -24,7 +24,7 @@ _IN_COLUMNS = ("preference", "criteria", "review")  # a column for each metric
 _FILES = {"ranking": "ranks.csv", "review": "decisions.csv"}  # else labels.csv
 _BLIND = {"review": "no"}  # the text may be a model's verdict; no other task shows one
 _NAMES = {  # of columns, for the readers of these tables; "" leaves one out
-    "ranking": {"annotator": "expert", "label": "rank", "metric": "", "blind": ""},
+    "ranking": {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""},
     "review": {"review": "decision"},
 }
 
@@ -87,7 +87,7 @@ def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
             label, target = labels.get(field), key.screens[name].get(field)
             if label is not None and target is not None:
                 said = {"metric": target.metric, "label": target.labels.get(label, label)}
-                about = {"annotator": who, "blind": _BLIND.get(key.task, "yes")}
+                about = {"annotator": who, "made_blind": _BLIND.get(key.task, "yes")}
                 rows.append({**target.columns, **about, **said, "study": key.study})
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _NAMES.get(key.task, {})

@@ -169,15 +169,15 @@ class _RowReader:
                 self.gathered.left_out.add(get_id(row))
 
     def _blind(self, spec: FileSpec) -> tuple[int, ...]:
-        """The column `blind` of a table with human labels, -1 where it has none; else nothing. It
+        """The column `made_blind` of a table with human labels, -1 where it has none; else nothing. It
         is one of the labels where a metric is called so."""
         people = self.gathered.who == "annotator"
         if not (people and (spec.labels or any(item.labels for item in spec.items))):
             return ()
-        if "blind" not in self.table.unread:
+        if "made_blind" not in self.table.unread:
             return (-1,)
-        self.table.unread.discard("blind")
-        return (self._place("blind"),)
+        self.table.unread.discard("made_blind")
+        return (self._place("made_blind"),)
 
     def _is_wanted(self, item: ItemSpec) -> bool:
         """An entry is left out where all its labels belong to metrics that were not chosen."""

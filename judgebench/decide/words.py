@@ -14,7 +14,7 @@ from judgebench.decide.result import (
     Outcome,
     State,
 )
-from judgebench.report.words import listed
+from judgebench.report.words import counted, listed
 from judgebench.results.tables import DASH, NO_REASON
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -117,7 +117,7 @@ def _successes(conditions: Sequence[Condition]) -> Iterator[str]:
 def _at_most(c: Condition, less: str) -> str:
     """`at most 5 points less often than`, by what the condition requires."""
     points = round(-100 * c.bound)
-    return f"at most {points} points {less} often than" if points > 0 else "as often as"
+    return f"at most {counted(points, 'point')} {less} often than" if points > 0 else "as often as"
 
 
 def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _failures(conditions: Sequence[Condition]) -> Iterator[str]:
     said: set[str] = set()
     for c in conditions:
         value, n = c.estimate.value or 0.0, c.estimate.n
-        points = f"{abs(100 * value):.0f} points"
+        points = counted(round(abs(100 * value)), "point")
         about = c.key.split("_")[0]
         # Who agrees too rarely overall is also far off, and falls short on some system.
         if about in said or (about == "systems" and "humans" in said):

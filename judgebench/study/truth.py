@@ -54,7 +54,7 @@ class TruthConfig(BaseModel):
     all the same, and so is a judge beside them.
 
     `blind` says whether annotators labelled without sight of any model's label (`unknown`: as a
-    column `blind` of their labels says, if there is one), and
+    column `made_blind` of their labels says, if there is one), and
     `independent_items` that each item is a question of its own where no column names questions.
     """
 

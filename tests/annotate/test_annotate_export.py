@@ -96,8 +96,8 @@ def test_the_labels_that_count(tmp_path: Path) -> None:
         "i2 ann tone ", "i2 ben tone curt",
     ]  # fmt: skip
     assert {row["study"] for row in rows} == {HASH}
-    assert set(rows[0]) == {"item_id", "annotator", "metric", "label", "blind", "study"}
-    assert {row["blind"] for row in rows} == {"yes"}
+    assert set(rows[0]) == {"item_id", "annotator", "metric", "label", "made_blind", "study"}
+    assert {row["made_blind"] for row in rows} == {"yes"}
 
 
 def test_the_calibration_round_is_left_out_unless_asked_for(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_review_has_a_column_for_the_decision_and_one_for_the_reason(tmp_path:
         write_key(tmp_path, "review", {"s1": behind})
         says(store, "ann", "s1", {"review": "reject", "reason": "=1+1, unclear"})
         says(store, "ben", "s1", {"review": "accept"})
-        about = {"item_id": "i1", "blind": "no", "study": HASH}  # it may be a model's verdict
+        about = {"item_id": "i1", "made_blind": "no", "study": HASH}  # it may be a model's verdict
         assert label_rows(tmp_path) == [
             {**about, "annotator": "ann", "decision": "reject", "reason": "=1+1, unclear"},
             {**about, "annotator": "ben", "decision": "accept"},
@@ -341,7 +341,7 @@ def test_what_people_wrote_in_words_is_no_formula(tmp_path: Path) -> None:
     assert "\"'=HYPERLINK(1)" in (tmp_path / "decisions.csv").read_text("utf-8")
     reason = "=HYPERLINK(1)\nטקסט"
     row = {"item_id": "i1", "annotator": "ann", "decision": "reject", "reason": reason}
-    assert [row for _, row in filled_rows(table)] == [{**row, "blind": "no", "study": HASH}]
+    assert [row for _, row in filled_rows(table)] == [{**row, "made_blind": "no", "study": HASH}]
 
 
 def test_the_log_holds_every_event_under_the_names_of_the_data(tmp_path: Path) -> None:

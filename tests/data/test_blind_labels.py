@@ -18,7 +18,7 @@ VERDICTS = pd.DataFrame({"item_id": ["a", "b"], "judge": "j", "tone": ["Friendly
 
 def labels(*blind: str) -> pd.DataFrame:
     frame = pd.DataFrame(ROWS, columns=["item_id", "annotator"]).assign(tone="Rude")
-    return frame.assign(blind=blind) if blind else frame
+    return frame.assign(made_blind=blind) if blind else frame
 
 
 @pytest.mark.parametrize(
