@@ -71,8 +71,8 @@ def study(
     column `question` or `group` of the labels then says which items belong together, and without it
     each item is a group of its own.
 
-    A column `made_blind` of the labels (`yes` or `no`) says whether they were made without sight of any
-    model's label, unless `truth` does.
+    A column `made_blind` of the labels (`yes` or `no`) says whether they were made without sight of
+    any model's label, unless `truth` does.
 
     A table with `model_a` and `model_b` holds preferences, one with `criterion` labels of criteria.
 

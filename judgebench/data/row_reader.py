@@ -169,8 +169,8 @@ class _RowReader:
                 self.gathered.left_out.add(get_id(row))
 
     def _blind(self, spec: FileSpec) -> tuple[int, ...]:
-        """The column `made_blind` of a table with human labels, -1 where it has none; else nothing. It
-        is one of the labels where a metric is called so."""
+        """The column `made_blind` of a table with human labels, -1 where it has none; else nothing.
+        It is one of the labels where a metric is called so."""
         people = self.gathered.who == "annotator"
         if not (people and (spec.labels or any(item.labels for item in spec.items))):
             return ()
