@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 
-from judgebench.errors import Problem, shorten
+from judgebench.errors import Problem, shorten, some
 
 # A fault that could silently change a number is an error: nothing is loaded.
 ERRORS = frozenset((
@@ -42,6 +42,7 @@ _LOSES_ROWS = frozenset((
 _LISTED = 100  # errors of one kind in one file that are listed; the rest is counted
 NEAR_AMONG = 5_000  # names among which the nearest is looked up
 _LONGEST_NAME = 200  # characters
+_FOUND = 3  # things found that one line on many rows names
 _RANGES = 12  # stretches of rows that a warning names
 
 
@@ -145,6 +146,29 @@ class Findings:
                 message = f"and {times - _LISTED:,} more {kind} warnings"
                 found.append(Problem(message, file, kind=kind))
         return tuple(found)
+
+
+def counted_once(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems that differ in row and in what was found alone, as one: at the first row, with how
+    often, in which rows, and the first things found.
+
+    >>> few = [Problem("is no split", "t.csv", line, "part", f"'{line}'") for line in (2, 3, 9)]
+    >>> print(*counted_once(few))
+    t.csv:2: part: is no split (3 times, rows 2-3, 9); found '2', '3', '9'
+    """
+    alike: dict[Problem, list[Problem]] = {}
+    counts: dict[Problem, _Count] = {}
+    for problem in problems:
+        key = replace(problem, line=None, found="")
+        alike.setdefault(key, []).append(problem)
+        counts.setdefault(key, _Count()).add(problem.line)
+    return [
+        first if not others or first.line is None else replace(
+            first, message=f"{first.message} ({counts[key]})",
+            found=some(dict.fromkeys(p.found for p in (first, *others) if p.found), _FOUND),
+        )
+        for key, (first, *others) in alike.items()
+    ]  # fmt: skip
 
 
 def nearest(name: str, options: Sequence[str], cutoff: float = 0.6) -> str:

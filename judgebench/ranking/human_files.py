@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judgebench.data.findings import Findings
+from judgebench.data.findings import Findings, counted_once
 from judgebench.data.open_table import DataTable, open_table
 from judgebench.data.spreadsheet import filled_rows, missing_columns, quoted, to_csv
 from judgebench.errors import Problem, SetupError, shorten
@@ -163,7 +163,7 @@ def read_ranks(paths: Sequence[Path], key: Path | None = None) -> HumanRanks:
             _read_table(table, path, key, reading)
         reading.problems += findings.errors  # those of its rows are known by now
     if reading.problems:
-        raise SetupError(reading.problems)
+        raise SetupError(counted_once(reading.problems))
     return _whole_items(reading)
 
 

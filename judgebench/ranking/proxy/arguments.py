@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from judgebench.backends.contract import Backend, Finish, Message, Reply, Request
+from judgebench.data.findings import counted_once
 from judgebench.errors import Problem, SetupError
 from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
 from judgebench.ranking.proxy.section import GeneratorConfig
@@ -62,17 +64,20 @@ def arguments_path(folder: Path, system: str) -> Path:
 
 def read_arguments(path: Path) -> Iterator[tuple[int, Argument]]:
     """Line number and argument of every line. Raises SetupError for a damaged one."""
-    for number, value in read_lines(path):
-        try:
-            argument = Argument(**value)
-        except TypeError as error:
-            raise SetupError(Problem(f"is no argument: {error}", str(path), number)) from None
-        for name in ("task", "item_id", "system", "text"):
-            said = getattr(argument, name)
-            if not isinstance(said, str) or not (said.strip() or name == "text"):
-                message = "must be a text" + (" that is not blank" if name != "text" else "")
-                raise SetupError(Problem(message, str(path), number, name, repr(said)[:80]))
-        yield number, argument
+    yield from ((number, _argument(value, path, number)) for number, value in read_lines(path))
+
+
+def _argument(value: Mapping[str, Any], path: Path, number: int) -> Argument:
+    try:
+        argument = Argument(**value)
+    except TypeError as error:
+        raise SetupError(Problem(f"is no argument: {error}", str(path), number)) from None
+    for name in ("task", "item_id", "system", "text"):
+        said = getattr(argument, name)
+        if not isinstance(said, str) or not (said.strip() or name == "text"):
+            message = "must be a text" + (" that is not blank" if name != "text" else "")
+            raise SetupError(Problem(message, str(path), number, name, repr(said)[:80]))
+    return argument
 
 
 def argument_line(argument: Argument) -> str:
@@ -95,14 +100,19 @@ def last_arguments(arguments: Iterable[Argument], task: str) -> dict[str, dict[s
 def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[Argument]:
     """The arguments of the user's own files.
 
-    Raises SetupError with every line that names an unknown task or item, or an item that this
-    system has written on before.
+    Raises SetupError with every line that holds no argument, names an unknown task or item, or an
+    item that this system has written on before. What several lines share is one problem.
     """
     known = {task.name: {i.item_id for i in task.instances} for task in tasks}
     found: dict[tuple[str, str, str], Argument] = {}
     problems: list[Problem] = []
     for path in paths:
-        for number, argument in read_arguments(path):
+        for number, given in read_lines(path):
+            try:
+                argument = _argument(given, path, number)
+            except SetupError as error:
+                problems += error.problems
+                continue
             task, item, system = argument.task, argument.item_id, argument.system
             message = ""
             if task not in known:
@@ -116,7 +126,7 @@ def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[A
                 problems.append(Problem(message, str(path), number, field, value, kind=message))
             found[task, item, system] = argument
     if problems:
-        raise SetupError(problems)
+        raise SetupError(counted_once(problems))
     return list(found.values())
 
 

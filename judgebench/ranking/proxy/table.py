@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from pydantic import model_validator
 
 from judgebench.data.cells import is_blank
-from judgebench.data.findings import nearest
+from judgebench.data.findings import counted_once, nearest
 from judgebench.data.source_rows import SourceRow, read_source
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.ranking.proxy.task import (
@@ -80,7 +80,7 @@ def read_table_task(
     Rows without an argument are left out and counted, where there is a column of arguments. A
     question with options comes in as many versions as it has options, unless its argument names one
     by its place. Raises SetupError with every problem of every file: a missing column or cell, an
-    unknown label or split, a duplicate item.
+    unknown label or split, a duplicate item. What several rows share is one problem.
     """
     problems: list[Problem] = []
     found: dict[str, TaskInstance] = {}
@@ -96,7 +96,7 @@ def read_table_task(
                 problems.append(row.problem("duplicate id", column, shorten(instance.item_id)))
             found[instance.item_id] = instance
     if problems:
-        raise SetupError(problems)
+        raise SetupError(counted_once(problems))
     notes = [f"{without} rows without an argument are left out."] if without else []
     instances = list(found.values())
     if sizes is not None:
@@ -127,7 +127,7 @@ def _instance(
         )
         label = by_name.get(label, by_name.get(label.upper(), label))
     allowed = places if columns.options else labels
-    if label and label not in allowed:
+    if label and allowed and label not in allowed:  # none are allowed where options are bad
         message = "is no place of an option" if columns.options else "is no label of the task"
         message += "" if columns.options else nearest(label, labels)
         problems.append(row.problem(message, columns.label, shorten(label), ", ".join(allowed)))

@@ -89,9 +89,8 @@ def test_every_line_that_fits_no_task_or_item_or_stands_twice_is_told(tmp_path: 
         given_arguments([one, two], [task()])
     told = [(Path(p.file).name, p.line, p.field, p.found) for p in raised.value.problems]
     assert told == [
-        ("one.jsonl", 1, "item_id", "i9"),
+        ("one.jsonl", 1, "item_id", "i9, i8"),
         ("one.jsonl", 3, "task", "cliams"),
-        ("one.jsonl", 4, "item_id", "i8"),
         ("two.jsonl", 1, "item_id", "i0"),
     ]
     assert "has an argument of mine before" in str(raised.value)
@@ -112,6 +111,17 @@ def test_a_damaged_line_is_told_with_its_number(bad: Any, told: str, tmp_path: P
     with pytest.raises(SetupError) as raised:
         given_arguments([lines(tmp_path / "bad.jsonl", row(), bad)], [task()])
     assert told in str(raised.value)
+
+
+def test_damaged_lines_and_unknown_items_are_told_together_and_each_once(tmp_path: Path) -> None:
+    bad = [row(text=None)] * 30 + [row("i9")] * 30
+    with pytest.raises(SetupError) as raised:
+        given_arguments([lines(tmp_path / "bad.jsonl", row(), *bad)], [task()])
+    path = tmp_path / "bad.jsonl"
+    assert list(map(str, raised.value.problems)) == [
+        f"{path}:2: text: must be a text (30 times, rows 2-31); found None",
+        f"{path}:32: item_id: is no item of the task claims (30 times, rows 32-61); found i9",
+    ]
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

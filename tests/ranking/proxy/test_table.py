@@ -159,6 +159,17 @@ def test_every_bad_cell_of_the_file_is_told_at_once(tmp_path: Path) -> None:
     assert "allowed: train, development, test" in str(caught.value)
 
 
+def test_what_thirty_rows_share_is_one_problem_with_their_count(tmp_path: Path) -> None:
+    rows = [f"Q{i},{'XYZV'[i % 4]},W,a{i},b{i},c{i}" for i in range(30)]
+    path = csv_file(tmp_path / "t.csv", *rows, ",1,W,a,b,c", head=HEAD)
+    with pytest.raises(SetupError) as caught:
+        read(path, OPTIONS, None, ())
+    places, blank = map(str, caught.value.problems)
+    assert "is no place of an option (30 times, rows 2-31)" in places
+    assert places.endswith("found 'X', 'Y', 'Z' and 1 more; allowed: 1, 2, 3")
+    assert blank.endswith("is blank")
+
+
 @pytest.mark.parametrize(
     ("row", "field", "message"),
     [
@@ -174,7 +185,7 @@ def test_bad_options_are_told(
     path = jsonl_file(tmp_path / "t.jsonl.gz", {"q": "Q", "why": "W", "s": "train", **row})
     with pytest.raises(SetupError) as caught:
         read(path, Columns(**BASIC, options="o", split="s"), labels=())
-    first = caught.value.problems[0]
+    (first,) = caught.value.problems  # none that follows from it
     assert (first.line, first.field) == (1, field)
     assert message in str(first)
 
