@@ -6,7 +6,7 @@ First each ranker's scores: what evaluators and judges made of every argument. T
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -62,7 +62,8 @@ def evaluator_scores(
         if read:
             probability, right, was_cut = (np.array(part) for part in zip(*read, strict=True))
             cut |= was_cut.any(axis=0)
-            found.append(_scores(task, kind, kind, probability.mean(axis=0), right))
+            scores = _scores(task, kind, kind, probability.mean(axis=0), right)
+            found.append(replace(scores, drawn=probability))
     names = [system.name for system in task.systems]
     return found, dict(zip(names, cut.sum(axis=0).tolist(), strict=True))
 

@@ -18,6 +18,10 @@ from judgebench.results.tables import DASH, NO_REASON, Cell, Table, format_numbe
 
 _Cells = tuple[Cell, ...]
 _TRAINED: tuple[RankerKind, ...] = ("baseline", "expert-trained", "llm-trained")
+_HOLDS = (
+    "Intervals hold items and trainings; those of an evaluator that was trained once are of one "
+    "training run, and nothing is claimed of it."
+)
 _NO_TASK = Estimate(None, reason="this ranker did not rank this task")
 
 
@@ -289,7 +293,7 @@ def _agreement(rankings: Rankings, task: RankedTask, number: int) -> Table:
          "tau-b of the average ranks", "Same best system"),
         rows,
         "tau-b and rho of the ranks within an instance, means over the instances and "
-        "systems that both rank. Same best system: share of the instances.",
+        "systems that both rank. Same best system: share of the instances. " + _HOLDS,
     )  # fmt: skip
 
 
@@ -319,7 +323,7 @@ def _length(rankings: Rankings) -> Table:
         ("Task", "Ranker", "Words and rank, rho", "Longest is the best"),
         rows,
         "Spearman's rho within instances, over real arguments: above 0, longer arguments rank "
-        "higher.",
+        "higher. " + _HOLDS,
     )
 
 
@@ -337,7 +341,7 @@ def _self_preference(rankings: Rankings) -> Table:
         "Self-preference: does a ranker favour the generator that it is related to?",
         ("Task", "Ranker", "Generator", "Relation", "Places higher"),
         rows,
-        "How many places higher than the other rankers of the task rank it, on average.",
+        "How many places higher than the other rankers of the task rank it, on average. " + _HOLDS,
     )
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from judgebench.ranking.rankers import columns
-from judgebench.ranking.rankings import RankerScores, System
+from judgebench.ranking.rankings import ONCE, RankerScores, System
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.stats.arrays import Clusters, FloatArray
@@ -37,7 +37,6 @@ NO_INSTANCE = "no instance has a score for every system"
 NO_ARGUMENT = "there is no real argument"
 _NO_CONTROL = Estimate(None, reason="there is no control case")
 _NO_SCORE = Estimate(None, reason="there is no score")
-ONCE = "it was trained once, and another training may turn the order round"
 _Group = tuple[str, Mapping[str, str], Mapping[str, Estimate]]  # analysis, keys, by statistic
 _MEANS = Statistic(means, lambda sums: "")
 

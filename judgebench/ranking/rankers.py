@@ -3,20 +3,26 @@ favour beside quality (long arguments, and those of its own kin)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from judgebench.ranking.rankings import RankerScores
+from judgebench.ranking.rankings import ONCE, RankerScores
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
 from judgebench.stats.means import clustered_mean, means, sums_by_cluster
 from judgebench.stats.ranks import places, spearman, tau_b, top_match
-from judgebench.stats.resample import OF_CORRELATION, Resampling, Statistic, cluster_bootstrap
-from judgebench.stats.trainings import p_of_mean
+from judgebench.stats.resample import (
+    OF_CORRELATION,
+    Bounds,
+    Resampling,
+    Statistic,
+    cluster_bootstrap,
+)
+from judgebench.stats.trainings import left_out, p_of_mean, with_trainings
 
 FEW_COMMON = "fewer than two systems are ranked by both"
 NO_COMMON = "no instance is ranked by both"
@@ -26,6 +32,7 @@ FEW_RANKED = "fewer than two systems are ranked"
 LEVEL_LENGTHS = "in every instance all arguments are of one length or ranked level"
 NO_LENGTHS = "no instance has all arguments, with their lengths and scores"
 _AGREEMENT = ("tau_b", "p", "spearman", "tau_b_of_averages", "top_1")
+SHARE: Bounds = (0.0, 1.0)
 NO_OTHER = "no other ranker is there to compare with"
 NOT_COMMON = "the rankers have no instance with this generator and another system in common"
 
@@ -34,12 +41,15 @@ NOT_COMMON = "the rankers have no instance with this generator and another syste
 class Matched:
     """Several rankers cut down to the instances and systems that all of them rank.
 
-    `values` is (rankers, instances, systems) without a gap, `clusters` (instances,). `n_missing`
-    counts the instances that all rankers hold and where one of them lacks a value.
+    `values` is (rankers, instances, systems) without a gap, `clusters` (instances,). `less` is
+    (draws, rankers, instances, systems): the values when one training of each evaluator is left out
+    in turn, nothing where all are judges and humans. `n_missing` counts the instances that all
+    rankers hold and where one of them lacks a value.
     """
 
     systems: tuple[str, ...]
     values: FloatArray
+    less: FloatArray
     clusters: IntArray
     n_missing: int
 
@@ -54,13 +64,19 @@ def match(rankers: Sequence[RankerScores], systems: Sequence[str]) -> Matched:
     common = tuple(s for s in systems if all(s in ranker.systems for ranker in rankers))
     rows = [{item: row for row, item in enumerate(ranker.items)} for ranker in rankers]
     items = [item for item in first.items if all(item in known for known in rows)]
-    values = np.stack([
-        columns(ranker.values, ranker, common)[[known[item] for item in items]]
-        for ranker, known in zip(rankers, rows, strict=True)
+    draws = min((len(r.drawn) for r in rankers if r.drawn is not None), default=0)
+    every = np.stack([
+        [
+            columns(values, ranker, common)[[known[item] for item in items]]
+            for ranker, known in zip(rankers, rows, strict=True)
+            for values in (ranker.values if draw is None else ranker.but(draw, draws),)
+        ]
+        for draw in (None, *range(draws))
     ])  # fmt: skip
-    complete = np.isfinite(values).all(axis=(0, 2))
-    clusters = first.clusters[[rows[0][item] for item in items]]
-    return Matched(common, values[:, complete], clusters[complete], int((~complete).sum()))
+    complete = np.isfinite(every[0]).all(axis=(0, 2))
+    every = every[:, :, complete]
+    clusters = first.clusters[[rows[0][item] for item in items]][complete]
+    return Matched(common, every[0], every[1:], clusters, int((~complete).sum()))
 
 
 def columns(table: FloatArray, ranker: RankerScores, systems: Sequence[str]) -> FloatArray:
@@ -80,25 +96,20 @@ def agree(
     Kendall's tau_b and Spearman's rho are taken within each instance and averaged; an instance
     where one ranker ties all systems has none and counts as missing. `top_1` is the expected
     match where ties for the best are broken at random (`stats.ranks.top_match`).
-    Intervals resample the clusters of `a`. Undefined, with a reason, with fewer than two systems
+    Intervals resample the clusters of `a`, and they and p hold trainings too; p is none where an
+    evaluator was trained once. Undefined, with a reason, with fewer than two systems
     or without an instance.
     """
     both = match((a, b), systems)
-    x, y = both.values
-    n, k = x.shape
+    _, n, k = both.values.shape
     if k < 2 or n == 0:
         reason = FEW_COMMON if k < 2 else NO_COMMON
         found = [Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)]
         found *= len(_AGREEMENT)
     else:
-        mean = partial(
-            clustered_mean, clusters=both.clusters, undefined=LEVEL_RANKS, resampling=resampling,
-            n_missing=both.n_missing,
-        )  # fmt: skip
-        top_1 = mean(top_match(x, y), is_proportion=True)
-        tau = tau_b(x, y)
-        found = [mean(tau), _p(tau, both.clusters), mean(spearman(x, y))]
-        found += [_of_averages(both, resampling), top_1]
+        mean = partial(_mean, both, undefined=LEVEL_RANKS, resampling=resampling)
+        found = [*mean(tau_b), mean(spearman)[0], _of_averages(both, resampling)]
+        found.append(mean(top_match, bounds=SHARE)[0])
     keys = {"task": a.task, "ranker": a.ranker, "other": b.ranker, "over": ", ".join(both.systems)}
     named = zip(_AGREEMENT, found, strict=True)
     return [Row("agreement", statistic, estimate, keys=keys) for statistic, estimate in named]
@@ -120,7 +131,9 @@ def _of_averages(both: Matched, resampling: Resampling) -> Estimate:
         return LEVEL_AVERAGES if np.isnan(formula(sums)) else ""
 
     statistic = Statistic(formula, undefined, bounds=OF_CORRELATION)
-    return cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=both.n_missing)
+    found = cluster_bootstrap(sums, statistic, resampling, n=n, n_missing=both.n_missing)
+    averages = places(both.less).mean(axis=2)
+    return with_trainings(found, left_out(tau_b(averages[:, 0], averages[:, 1])), OF_CORRELATION)
 
 
 # --- biases --------------------------------------------------------------------------------------
@@ -138,25 +151,17 @@ def length_bias(
     """
     if words.shape != scores.values.shape:
         raise ValueError(f"words are {words.shape}, but scores {scores.values.shape}")
-    named = [system for system in systems if system in scores.systems]
-    length, value = (columns(table, scores, named) for table in (words, scores.values))
-    complete = np.isfinite(length).all(axis=1) & np.isfinite(value).all(axis=1)
-    missing = scores.n_missing + int((~complete).sum())
+    both = match((scores, replace(scores, values=words, drawn=None)), systems)
+    both = replace(both, n_missing=(missing := scores.n_missing + both.n_missing))
     rho = p = longest = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=resampling.level)
-    if len(named) > 1:
-        length, value, clusters = length[complete], value[complete], scores.clusters[complete]
-        mean = partial(clustered_mean, resampling=resampling, n_missing=missing)
-        reason = LEVEL_LENGTHS if len(value) else NO_LENGTHS
-        each = spearman(length, value)
-        rho, p = mean(each, clusters, reason), _p(each, clusters)
-        longest = mean(top_match(length, value), clusters, NO_LENGTHS, is_proportion=True)
-    keys, both = (
-        {"task": scores.task, "ranker": scores.ranker},
-        {"rho": rho, "p": p, "longest_first": longest},
-    )
-    return [
-        Row("length_bias", statistic, estimate, keys=keys) for statistic, estimate in both.items()
-    ]
+    if len(both.systems) > 1:
+        rho, p = _mean(
+            both, spearman, LEVEL_LENGTHS if len(both.clusters) else NO_LENGTHS, resampling
+        )
+        longest, _ = _mean(both, top_match, NO_LENGTHS, resampling, SHARE)
+    keys = {"task": scores.task, "ranker": scores.ranker}
+    found = {"rho": rho, "p": p, "longest_first": longest}
+    return [Row("length_bias", statistic, e, keys=keys) for statistic, e in found.items()]
 
 
 def self_preference(
@@ -180,16 +185,30 @@ def self_preference(
         reason = NOT_COMMON if others else NO_OTHER
         none = Estimate(None, n_missing=both.n_missing, reason=reason, level=resampling.level)
         return none, none
-    rank = places(both.values)[..., both.systems.index(generator)]
-    higher = rank[1:].mean(axis=0) - rank[0]
-    missing = both.n_missing
-    found = clustered_mean(higher, both.clusters, NOT_COMMON, resampling, n_missing=missing)
-    return found, _p(higher, both.clusters)
+    at, most = both.systems.index(generator), len(both.systems) - 1.0
+
+    def higher(own: FloatArray, *theirs: FloatArray) -> FloatArray:
+        return np.asarray(places(np.array(theirs)).mean(axis=0) - places(own))[:, at]
+
+    return _mean(both, higher, NOT_COMMON, resampling, (-most, most))
 
 
-def _p(x: FloatArray, clusters: IntArray) -> Estimate:
-    """Two-sided p that the mean of x (instances,) is 0."""
-    n = int(np.isfinite(x).sum())
-    if not n:
-        return Estimate(None, reason=NO_COMMON)
-    return Estimate(p_of_mean(x, Clusters.of(clusters.tolist())), n=n)
+def _mean(
+    both: Matched,
+    each: Callable[..., FloatArray],
+    undefined: str,
+    resampling: Resampling,
+    bounds: Bounds = OF_CORRELATION,
+) -> tuple[Estimate, Estimate]:
+    """The mean over instances of `each` (instances,), of the rankers' values, within `bounds`; and
+    the two-sided p that it is 0, none of one training alone. Both hold instances and trainings."""
+    x, n_draws = each(*both.values), len(both.less)
+    found = clustered_mean(
+        x, both.clusters, undefined, resampling,
+        n_missing=both.n_missing, is_proportion=bounds == SHARE,
+    )  # fmt: skip
+    if not found.n or n_draws == 1:
+        return found, Estimate(None, n=found.n, reason=ONCE if found.n else NO_COMMON)
+    trained = left_out(mean_of_defined(np.array([each(*values) for values in both.less])))
+    p = p_of_mean(x, Clusters.of(both.clusters.tolist()), trained)
+    return with_trainings(found, trained, bounds), Estimate(p, n=found.n)

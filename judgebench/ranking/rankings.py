@@ -26,6 +26,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast, get_args
 
+import numpy as np
+
 from judgebench.records import Estimate
 from judgebench.results.part import Part, incomplete
 from judgebench.results.rows import Results
@@ -35,6 +37,7 @@ from judgebench.stats.arrays import FloatArray, IntArray
 SystemKind = Literal["gold", "model", "control"]
 RankerKind = Literal["baseline", "expert-trained", "llm-trained", "judge", "control", "humans"]
 WRONG_CLAIMS = 0.05  # of studies in which a report claims what is not so, by kind of sentence
+ONCE = "it was trained once, and another training may turn the order round"
 _ASKED: Mapping[RankerKind, str] = {"judge": " (judge)", "control": " (control ranker)"}
 
 
@@ -60,8 +63,8 @@ class RankerScores:
     gold label (mean over draws), a judge's mean severity turned round to 0..1 with 1 the best, or
     minus the humans' mean rank. `correct` is (instances, systems), the share of draws that decide
     rightly with this argument, None for judges and humans; `trainings` is the same of each of them
-    (draws, instances, systems). `clusters` (instances,) numbers the groups that are resampled
-    whole. `systems` are names, in the order of the columns.
+    (draws, instances, systems), as `drawn` is the `values` of each. `clusters` (instances,) numbers
+    the groups that are resampled whole. `systems` are names, in the order of the columns.
     """
 
     task: str
@@ -74,6 +77,14 @@ class RankerScores:
     correct: FloatArray | None = None
     trainings: FloatArray | None = None
     n_missing: int = 0  # instances that were to be ranked and are not here
+    drawn: FloatArray | None = None
+
+    def but(self, draw: int, draws: int) -> FloatArray:
+        """The values over the first so many draws but this one; all of a judge, or of one draw."""
+        return np.asarray(
+            self.values if self.drawn is None or draws < 2
+            else np.delete(self.drawn[:draws], draw, axis=0).mean(axis=0)
+        )  # fmt: skip
 
     @property
     def keys(self) -> dict[str, str]:

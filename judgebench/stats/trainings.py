@@ -18,16 +18,18 @@ from scipy.special import stdtrit
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray
+from judgebench.stats.resample import Bounds
 
 _STEPS = 50  # of halving the logarithm of a p value: to 1e-12 of it
 _LEAST_P = 1e-12
 _ROUNDING = 1e-9
 
 
-def with_trainings(items: Estimate, means: FloatArray) -> Estimate:
+def with_trainings(items: Estimate, means: FloatArray, bounds: Bounds = (0.0, 1.0)) -> Estimate:
     """The mean of `means` (trainings,), whose interval over items is made wider by trainings.
 
-    No interval stays none; one training leaves it as it is. It never leaves 0..1: for shares.
+    No interval stays none; one training leaves it as it is. It never leaves `bounds`. Of what is no
+    mean over trainings, give what `left_out` makes.
 
     >>> found = with_trainings(Estimate(0.5, 0.4, 0.6), np.array([0.49, 0.5, 0.51]))
     >>> round(found.low, 3), round(found.high, 3)
@@ -40,7 +42,22 @@ def with_trainings(items: Estimate, means: FloatArray) -> Estimate:
     low = items.value - math.hypot(items.value - items.low, tail)
     high = items.value + math.hypot(items.high - items.value, tail)
     how = f"{items.method}; widened by Student's t over {D} trainings"
-    return replace(items, low=max(low, 0.0), high=min(high, 1.0), method=how)
+    return replace(items, low=max(low, bounds[0]), high=min(high, bounds[1]), method=how)
+
+
+def left_out(x: FloatArray) -> FloatArray:
+    """What stands for each training's own share in a statistic of all: x (trainings,) is the
+    statistic without it. Only the differences count, undefined ones are dropped.
+
+        (1 - D) x_d
+
+    Jackknife: Tukey (1958), "Bias and Confidence in Not Quite Large Samples". Of a mean over
+    trainings these are the trainings' own means, but for a constant.
+
+    >>> left_out(np.array([0.5, 0.25, np.nan])).tolist()
+    [-1.0, -0.5]
+    """
+    return (1 - np.size(x)) * np.atleast_1d(x)[np.isfinite(x)]
 
 
 def resampled_trainings(means: FloatArray, resamples: int, seed: int) -> FloatArray:
@@ -103,15 +120,18 @@ def p_of_differences(x: FloatArray, clusters: Clusters, alike: Sequence[int] = (
     return np.where(difference > _ROUNDING, np.clip(np.exp(high), 2.0 ** (1 - differ), 1), 1.0)
 
 
-def p_of_mean(x: FloatArray, clusters: Clusters) -> float:
-    """Two-sided p that the mean of x (items,) is 0; of NaN nothing is known.
+def p_of_mean(x: FloatArray, clusters: Clusters, trainings: FloatArray | None = None) -> float:
+    """Two-sided p that the mean of x (items,) is 0; of NaN nothing is known. `trainings` are the
+    means of each, or what `left_out` makes.
 
     >>> p_of_mean(np.array([1.0, 1, np.nan, 2]), Clusters(np.arange(4), 4))
     0.25
     """
     there = ~np.isnan(x)
-    beside_0 = np.stack([x[there], np.zeros(there.sum())], axis=-1)
-    return float(p_of_differences(beside_0[None], clusters[there].occurring())[0, 1])
+    means = np.zeros(1) if trainings is None or not len(trainings) else trainings
+    each = x[there] + (means - means.mean())[:, None]
+    beside_0 = np.stack([each, np.zeros_like(each)], axis=-1)
+    return float(p_of_differences(beside_0, clusters[there].occurring())[0, 1])
 
 
 def _of_pairs(products: FloatArray) -> FloatArray:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -9,9 +11,11 @@ from judgebench.ranking.rankers import (
     NO_LENGTHS,
     NO_OTHER,
     NOT_COMMON,
+    agree,
     length_bias,
     self_preference,
 )
+from judgebench.ranking.rankings import ONCE
 
 NAMES = ("gold", "gpt", "llama")
 
@@ -108,3 +112,61 @@ def test_undefined_self_preference_says_why() -> None:
     ):  # fmt: skip
         found, _ = self_preference(a, others, generator, systems, FEW)
         assert (found.value, found.n, found.reason) == (None, 0, NOT_COMMON)
+
+
+def leaning(rng: np.random.Generator, spread: float, draws: int = 3, n: int = 60):
+    """An evaluator each training of which leans to long or to short arguments by chance; words."""
+    words = rng.normal(size=(n, 3))
+    drawn = rng.normal(size=(1, n, 3)) + rng.normal(0, spread, (draws, 1, 1)) * words
+    drawn = drawn + rng.normal(0, 0.5, (draws, n, 3))
+    return scored(drawn.mean(axis=0), NAMES, drawn[0] > 0, drawn=drawn), words
+
+
+def test_what_trainings_happen_to_favour_is_claimed_of_one_in_twenty() -> None:
+    rng, found = np.random.default_rng(4), []
+    for _ in range(60):
+        scores, words = leaning(rng, 0.4)
+        rho, p, _ = (row.estimate for row in length_bias(scores, words, NAMES, FEW))
+        alone = length_bias(replace(scores, drawn=None), words, NAMES, FEW)[1].estimate
+        found.append((p.value < 0.05, not rho.low <= 0 <= rho.high, alone.value < 0.05))
+    claimed, outside, by_items_alone = np.mean(found, axis=0)
+    assert max(claimed, outside) <= 0.12  # 0.05 expected; more than 7 of 60 once in a hundred
+    assert by_items_alone > 0.3  # what items alone would claim
+
+
+def test_the_interval_holds_items_and_the_jackknife_over_trainings() -> None:
+    scores, words = leaning(np.random.default_rng(5), 0.4)
+    rho, _, longest = (row.estimate for row in length_bias(scores, words, NAMES, FEW))
+    items = bias(scores.values, words)
+    without = [np.delete(scores.drawn, d, axis=0).mean(axis=0) for d in range(3)]
+    shares = -2 * np.array([bias(values, words)["rho"].value for values in without])
+    half = scipy.stats.t.ppf(0.975, 2) * scipy.stats.sem(shares)
+    assert rho.value == items["rho"].value
+    assert rho.low == pytest.approx(rho.value - np.hypot(rho.value - items["rho"].low, half))
+    assert "over 3 trainings" in rho.method
+    assert "over 3 trainings" in longest.method
+    assert 0 <= longest.low <= longest.value
+
+
+def test_self_preference_and_agreement_hold_the_trainings_of_every_evaluator() -> None:
+    rng = np.random.default_rng(6)
+    (one, _), (other, _) = leaning(rng, 0.4), leaning(rng, 0.4, draws=4)
+    judge = scored(rng.random((60, 3)), NAMES, ranker="judge")
+    for akin, others in ((one, [judge]), (judge, [other, one])):
+        places, p = self_preference(akin, others, "gpt", NAMES, FEW)
+        assert "over 3 trainings" in places.method
+        assert p.value is not None
+    for row in agree(one, other, NAMES, FEW):
+        assert row.statistic == "p" or "over 3 trainings" in row.estimate.method
+    assert "trainings" not in agree(judge, judge, NAMES, FEW)[0].estimate.method
+
+
+def test_nothing_is_claimed_of_one_training() -> None:
+    scores, words = leaning(np.random.default_rng(7), 0.4, draws=1)
+    judge = scored(words, NAMES, ranker="judge")
+    for p in (
+        length_bias(scores, words, NAMES, FEW)[1].estimate,
+        agree(scores, judge, NAMES, FEW)[1].estimate,
+        self_preference(scores, [judge], "gpt", NAMES, FEW)[1],
+    ):
+        assert (p.value, p.reason) == (None, ONCE)
