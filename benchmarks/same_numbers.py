@@ -1,110 +1,190 @@
-"""Whether two reports hold the same numbers: every value, limit and count, key by key.
+"""Whether two versions of judgebench print and write the same: every number, every word.
 
-    python benchmarks/same_numbers.py OLD/report NEW/report
+    python benchmarks/same_numbers.py --freeze OLD                # with the code as it was
+    python benchmarks/same_numbers.py --freeze NEW --runs OLD     # with the code as it is
+    python benchmarks/same_numbers.py OLD NEW                     # two frozen folders, or reports
 
-Compares the CSV files of two report folders and prints every number that differs and every row
-that stands on one side only; exits with 1 where there is any. A row is known by the columns that
-both files have, those of the estimate left out. Reports of earlier versions are read, too: their
-column `table` as `analysis`, their outcome DON'T as DO NOT USE, and numbers beside the estimate
-(`place`, `place_low`, `place_high`) as rows of their own.
+Freezing runs the shipped examples with a small embedded model and keeps what every command prints
+and writes, the help of all commands and the public names of Python; it takes some minutes. With
+`--runs`, the run folders that OLD holds are gone on with instead of made anew: a version that reads
+them otherwise asks its judges again. Tables are compared cell by cell in all columns, rows in their
+order; of everything else the lines that differ are printed. Only times and places are left out.
+Exits with 1 where anything differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import unified_diff
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
-NUMBERS = ("value", "low", "high", "n", "n_missing")
-ENDS = {"value": "", "low": "_low", "high": "_high"}
-NOT_KEYS = {*NUMBERS, "level", "method", "reason", "missing"}
-Line = Mapping[str, str]
-Found = Mapping[tuple[tuple[str, str], ...], list[tuple[str, ...]]]
+import click
+import typer
 
+import judgebench as jb
+from judgebench.cli.app import app
 
-def lines(path: Path) -> list[Line]:
-    """The rows of a CSV file in today's columns."""
-    csv.field_size_limit(sys.maxsize)
-    with path.open(encoding="utf-8", newline="") as file:
-        return [line for row in csv.DictReader(file) for line in as_today(row)]
-
-
-def as_today(row: dict[str, str]) -> Iterator[Line]:
-    """A row of any release: one for its estimate, and one for each number beside it."""
-    if "table" in row:
-        row["analysis"] = row.pop("table")
-    if row.get("outcome") == "DON'T":
-        row["outcome"] = "DO NOT USE"
-    beside = [name for name in row if {f"{name}_low", f"{name}_high"} <= row.keys()]
-    other = {name: {key: row.pop(name + end) for key, end in ENDS.items()} for name in beside}
-    yield row
-    for name, numbers in other.items():
-        if any(numbers.values()):
-            yield {**row, "statistic": name, **numbers}
-
-
-def by_keys(found: Sequence[Line], keys: set[str]) -> Found:
-    """The numbers of each row by its keys; several rows with the same keys in their order."""
-    rows: dict[tuple[tuple[str, str], ...], list[tuple[str, ...]]] = defaultdict(list)
-    for line in found:
-        key = tuple(sorted((k, v) for k, v in line.items() if v and k in keys))
-        rows[key].append(tuple(line.get(name) or "" for name in NUMBERS))
-    return rows
-
-
-def differences(old: Found, new: Found) -> Iterator[str]:
-    """One line for each number that differs and for each row on one side only."""
-    for key in dict.fromkeys((*old, *new)):
-        where = ", ".join(f"{name}={text}" for name, text in key)
-        before, after = old.get(key, []), new.get(key, [])
-        if len(before) != len(after):
-            yield f"{len(before)} rows before, {len(after)} after: {where}"
-        for one, other in zip(before, after, strict=False):
-            for name, a, b in zip(NUMBERS, one, other, strict=True):
-                if not same(name, a, b):
-                    yield f"{name} was {a or 'empty'}, is {b or 'empty'}: {where}"
+EXAMPLES = Path(jb.__file__).resolve().parents[1] / "examples"
+MOST = 20  # differences that are printed of one file
+TIMES = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?|\b\d+(\.\d+)? (s|seconds|minutes)\b"
+)
+FILES = "--labels labels.csv --verdicts qwen2.5-coder-1.5b.csv --rubric medical-safety"
+# What is run, in the folder of the demo: a name, and the arguments.
+COMMANDS = {
+    "run demo": "run demo --run {runs}/demo",
+    "run demo again": "run demo --run {runs}/demo",
+    "tune": "tune tune --run {runs}/tune",
+    "tune again": "tune tune --run {runs}/tune -v",
+    "stress": "stress --run {runs}/stress",
+    "stress again": "stress --run {runs}/stress -v",
+    "stress json": "stress --run {runs}/stress --json",
+    "check": "check bench.yaml -v",
+    "align": "align {runs}/demo -v",
+    "align json": "align {runs}/demo --json",
+    "align majority": "align {runs}/demo --truth majority --json",
+    "align an annotator": "align {runs}/demo --as-judge ann* --json",
+    "decide": "decide {runs}/demo -v",
+    "decide json": "decide {runs}/demo --json",
+    "decide files": f"decide {FILES} -v",
+    "decide files json": f"decide {FILES} --json",
+    "compare": "compare {runs}/demo:smollm2-135m {runs}/demo:qwen2.5-coder-1.5b -v",
+    "report": "report {runs}/demo --to {to}/report",
+    "report files": f"report {FILES} --to {{to}}/files",
+    "score": "score answers.csv --scorer chrf --scorer rouge-l --to {to}/scores.csv",
+    "init": "init labels.csv --to {to}/init",
+    **{f"list {what}": f"list {what}" for what in ("rubrics", "prompts", "attacks", "examples")},
+}
 
 
-def same(name: str, one: str, other: str) -> bool:
-    """Whether two numbers are equal as floats; no count is a count of 0."""
-    if name in ("n", "n_missing"):
-        one, other = one or "0", other or "0"
-    if not one or not other:
-        return one == other
-    return float(one) == float(other)
+def freeze(to: Path, runs: Path | None) -> None:
+    """Write what this version prints and writes into the new folder `to`."""
+    to.mkdir(parents=True)
+    place = shutil.copytree(EXAMPLES / "demo", to / "demo")
+    if runs is not None:
+        shutil.copytree(runs / "runs", to / "runs")
+    _write(to / "names.txt", names())
+    _write(to / "help.txt", helps(typer.main.get_command(app), "judgebench"))
+    kept = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+    for name, arguments in COMMANDS.items():
+        asked = arguments.format(runs=to / "runs", to=to).split()
+        done = subprocess.run(
+            [sys.executable, "-m", "judgebench", *asked], cwd=place, env=kept,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        print(f"{name}: exit code {done.returncode}", flush=True)
+        said = f"exit code {done.returncode}", done.stdout, done.stderr
+        _write(to / "said" / f"{name}.txt", "\n".join(said).splitlines())
+
+
+def _write(path: Path, lines: Sequence[str] | Iterator[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def names() -> Iterator[str]:
+    """Every public name of judgebench with its signature or fields."""
+    for name in sorted(jb.__all__ if hasattr(jb, "__all__") else dir(jb)):
+        value: Any = getattr(jb, name)
+        try:
+            yield f"{name}{inspect.signature(value)}"
+        except (TypeError, ValueError):
+            yield name
+
+
+def helps(command: click.Command, path: str) -> Iterator[str]:
+    """The help of a command and of all below it."""
+    with click.Context(command, info_name=path, terminal_width=100) as about:
+        yield f"# {path}"
+        yield from command.get_help(about).splitlines()
+        below = command.commands if isinstance(command, click.Group) else {}
+    for name, one in sorted(below.items()):
+        yield from helps(one, f"{path} {name}")
 
 
 def compare(old: Path, new: Path) -> int:
-    """Print how two CSV files differ and return in how many places."""
-    before, after = lines(old), lines(new)
-    columns = [set().union(*(line.keys() for line in side)) for side in (before, after)]
-    keys = (columns[0] & columns[1]) - NOT_KEYS
-    found = list(differences(by_keys(before, keys), by_keys(after, keys)))
-    print(f"{new.name}: {len(after):,} numbers, {len(found)} differences")
-    for line in found:
-        print(f"  {line}")
-    return len(found)
+    """Print how two folders differ and return in how many places."""
+    files = {
+        side: {path.relative_to(side).as_posix() for path in _files(side)} for side in (old, new)
+    }
+    wrong = 0
+    for name in sorted(files[old] | files[new]):
+        if name not in files[old] or name not in files[new]:
+            found = [f"only {'before' if name in files[old] else 'after'}"]
+        else:
+            found = list(differences(old / name, new / name, {str(old): "", str(new): ""}))
+        if found:
+            print(f"{name}: {len(found)} differences", *found[:MOST], sep="\n  ")
+        wrong += len(found)
+    print(f"{len(files[old] | files[new]):,} files, {wrong:,} differences")
+    return wrong
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """What users read: neither verdicts as they came nor what a run keeps for itself."""
+    for path in folder.rglob("*"):
+        of_run = "runs" in path.relative_to(folder).parts and "report" not in path.parts
+        if path.is_file() and not of_run:
+            yield path
+
+
+def differences(old: Path, new: Path, places: Mapping[str, str]) -> Iterator[str]:
+    """One line for each cell, row or line that is not the same in both files."""
+    if old.suffix in (".png", ".pdf"):  # drawn from the numbers and words of the .svg
+        return
+    before, after = (_told(path, places) for path in (old, new))
+    if before == after:
+        return
+    if old.suffix != ".csv":
+        lines = unified_diff(before, after, n=0, lineterm="")
+        yield from (line[:300] for line in lines if not line.startswith(("---", "+++", "@@")))
+        return
+    for number, (a, b) in enumerate(zip_longest(*map(_rows, (before, after)), fillvalue={}), 1):
+        for column in dict.fromkeys((*a, *b)):
+            if a.get(column) != b.get(column):
+                was, now = (json.dumps(row.get(column), ensure_ascii=False) for row in (a, b))
+                yield f"row {number}, {column}: was {was}, is {now}"
+
+
+def _told(path: Path, places: Mapping[str, str]) -> list[str]:
+    """The lines of a file without the times and places of its making."""
+    text = path.read_bytes().decode("utf-8", errors="replace")
+    for place, name in places.items():
+        text = text.replace(str(Path(place).resolve()), name).replace(place, name)
+    return TIMES.sub("TIME", text).splitlines()
+
+
+def _rows(lines: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    csv.field_size_limit(sys.maxsize)
+    return csv.DictReader(line + "\n" for line in lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """1 where any number differs."""
-    parser = argparse.ArgumentParser(description="Compare the numbers of two reports.")
-    parser.add_argument("old", type=Path)
-    parser.add_argument("new", type=Path)
+    """1 where anything differs."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER")
+    parser.add_argument("--freeze", type=Path, metavar="FOLDER")
+    parser.add_argument("--runs", type=Path, metavar="OLD")
     asked = parser.parse_args(arguments)
-    wrong = 0
-    for name in sorted(
-        {path.name for side in (asked.old, asked.new) for path in side.glob("*.csv")}
-    ):
-        if (asked.old / name).is_file() and (asked.new / name).is_file():
-            wrong += compare(asked.old / name, asked.new / name)
-        else:
-            print(f"{name}: in one report only")
-            wrong += 1
-    return 1 if wrong else 0
+    if asked.freeze is not None:
+        freeze(asked.freeze.resolve(), asked.runs)
+        return 0
+    if len(asked.folders) != 2:
+        parser.error("name two folders")
+    return 1 if compare(*asked.folders) else 0
 
 
 if __name__ == "__main__":

@@ -47,26 +47,29 @@ def test_every_benchmark_says_what_it_is_and_can_be_run_quickly(script: str) -> 
     assert "--quick" in told(script, "--help")
 
 
-def test_numbers_of_two_reports_are_compared_key_by_key(tmp_path: Path) -> None:
-    head = "judge,statistic,value,low,high,n,n_missing"
-    for name, rows in {
-        "old": [f"table,{head}", "score,m,accuracy,0.5,0.4,0.6,10,", "score,m,kappa,,,,10,"],
-        "new": [
-            f"analysis,{head},more",
-            "score,m,kappa,,,,10,0,x",
-            "score,m,accuracy,.5,.4,.6,10,0,",
-        ],
-        "off": [f"analysis,{head}", "score,m,accuracy,0.5,0.4,0.7,10,0"],
-    }.items():
+def test_two_reports_are_compared_cell_by_cell_and_word_by_word(tmp_path: Path) -> None:
+    table = "judge,statistic,value,method\nm,accuracy,0.5,exact\nm,kappa,,\n"
+    for name, csv, page in (
+        ("old", table, "Made 2026-01-01 10:00:00 in old.\nREPLACE"),
+        ("new", table, "Made 2026-02-02 11:00:00 in new.\nREPLACE"),
+        ("off", table.replace("exact", "t").replace(",kappa", ",alpha"), "in off.\nASSIST"),
+        ("less", table.replace(",method", "").replace(",exact", ""), "in less.\nREPLACE"),
+    ):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "alignment.csv").write_text("\n".join(rows))
-    assert "2 numbers, 0 differences" in told(
-        COMPARES, str(tmp_path / "old"), str(tmp_path / "new")
-    )
-    done = run(COMPARES, str(tmp_path / "old"), str(tmp_path / "off"))
-    assert done.returncode == 1
-    assert "high was 0.6, is 0.7: analysis=score, judge=m, statistic=accuracy" in done.stdout
-    assert "1 rows before, 0 after: analysis=score, judge=m, statistic=kappa" in done.stdout
+        (tmp_path / name / "alignment.csv").write_text(csv)
+        (tmp_path / name / "tables.md").write_text(
+            page.replace(f"in {name}", f"in {tmp_path / name}")
+        )
+    old = str(tmp_path / "old")
+    assert "2 files, 0 differences" in told(COMPARES, old, str(tmp_path / "new"))
+    off = run(COMPARES, old, str(tmp_path / "off"))
+    assert off.returncode == 1
+    assert 'row 1, method: was "exact", is "t"' in off.stdout
+    assert 'row 2, statistic: was "kappa", is "alpha"' in off.stdout
+    assert "-REPLACE" in off.stdout
+    assert "+ASSIST" in off.stdout
+    less = run(COMPARES, old, str(tmp_path / "less"))
+    assert 'row 1, method: was "exact", is null' in less.stdout
 
 
 @pytest.mark.parametrize(

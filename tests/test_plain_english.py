@@ -58,7 +58,6 @@ KEPT = {
     "judgebench/decide/outcome.py": {"DON'T"},
     "judgebench/stress/probes/text.py": {"he", "his"},
     "judgebench/stress/probes/edits/wording.py": {"he"},
-    "benchmarks/same_numbers.py": {"DON'T"},
     "rubrics/argument-quality.yaml": {"be told"},
     "adversarial/greeting.yaml": {"Dear"},
 }
