@@ -41,27 +41,27 @@ def agreed(
     to: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw a sample: the CSV file to write.")
     ] = None,
-    expert: Annotated[
+    count: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Or count: the expert's labels.")
     ] = None,
     metric: Annotated[str, typer.Option(metavar="ID", help="Of several metrics, which.")] = "",
-    judge: Annotated[str, typer.Option(metavar="NAME", help="Of several judges, which.")] = "",
+    judge: Annotated[str, typer.Option(metavar="NAME", help="A judge of the run.")] = "",
     items: Annotated[int, typer.Option(metavar="N", help="How many items to draw.")] = 59,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed draws the same.")] = 0,
 ) -> None:
     """Draw items on which annotators and judge agree, for an expert to label blind; then count.
 
     Errors that annotators and judge share can be seen in no other way. Name the file under
-    `items` of an annotate.yaml; --expert then says how many of them the expert contradicts. Of 59
+    `items` of an annotate.yaml; --count then says how many of them the expert contradicts. Of 59
     without an error, fewer than 5 % are wrong (95 %).
     """
     from judgebench import api
 
-    if (to is None) == (expert is None):
-        raise SetupError(Problem("give either --to or --expert"))
+    if (to is None) == (count is None):
+        raise SetupError(Problem("give either --to or --count"))
     study = api.open_run(run)
-    if expert is not None:
-        typer.echo(api.contradicted(study, expert, metric=metric, judge=judge))
+    if count is not None:
+        typer.echo(api.contradicted(study, count, metric=metric, judge=judge))
     elif to is not None:
         drawn = api.agreed(study, metric=metric, judge=judge, items=items, seed=seed)
         if to.exists():

@@ -235,7 +235,7 @@ def import_(
 @app.command(epilog="Example: judgebench tune data runs/demo --judge gpt-4o --to silver.jsonl")
 def data(
     run: RunDir,
-    judge: Annotated[str, typer.Option(metavar="NAME", help="The teacher: a judge of the run.")],
+    judge: Annotated[str, typer.Option(metavar="NAME", help="A judge of the run.")],
     to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the items: JSONL.")],
     metrics: Annotated[
         list[str] | None,

@@ -85,6 +85,6 @@ def test_the_command_draws_and_counts(
     code, out, _ = call("annotate", "agreed", "run", "--to", tmp_path / "items.csv")
     assert (code, "59 items" in out) == (0, True)
     expert(pd.read_csv(tmp_path / "items.csv"), 0).to_csv(tmp_path / "x.csv", index=False)
-    code, out, _ = call("annotate", "agreed", "run", "--expert", tmp_path / "x.csv")
+    code, out, _ = call("annotate", "agreed", "run", "--count", tmp_path / "x.csv")
     assert (code, "contradicts 0 of 59" in out) == (0, True)
     assert call("annotate", "agreed", "run")[0] == 2
