@@ -78,6 +78,7 @@ def test_our_decisions(tables: Tables) -> None:
         ("First turn", "gpt-4"): "CAN'T TELL",
         ("First turn", "blind rule"): "CAN'T TELL",
         ("Second turn", "gpt-4"): "CAN'T TELL",
+        ("Critical query", "expert"): "CAN'T TELL",  # the crowd beats no constant either
         ("Query risk", "expert"): "CAN'T TELL",
         ("Response type, medical", "expert"): "REPLACE",
     }

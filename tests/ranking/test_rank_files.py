@@ -123,7 +123,8 @@ def test_all_problems_of_all_files_are_told_at_once(sheets: Path, tmp_path: Path
     fill(sheets / "anna.csv", lambda row: "6")
     table = plain(tmp_path / "more.csv", "t,i,e,s,first", "t,,e,s,1", "t,i,e,s")
     kinds = [p.message for p in problems(sheets, table)]
-    assert kinds.count("is no rank") == 25
+    assert "is no rank (24 times, rows 2-25)" in kinds
+    assert kinds.count("is no rank") == 1
     assert kinds.count("is blank") == 1
     assert any("cells where the header has 5" in message for message in kinds)
 

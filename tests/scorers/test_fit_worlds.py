@@ -11,7 +11,7 @@ from decision_worlds import decisions
 
 from judgebench.stats.monotone import best_cuts
 
-LIMIT, MANY = 0.025, 20
+LIMIT, MANY = 0.025, 40
 POOR = "just too poor, 14 labels"
 
 
