@@ -77,15 +77,12 @@ def ranked(
     """The accuracy with each system's arguments, and what a report says."""
     right = [int(i.label) - 1 for i in test]
     weights = [trained(train, (seed, draw)) for draw in range(DRAWS)]
-    drawn = np.array([
-        [[chances(one, w)[at] for one in row] for row, at in zip(x, right, strict=True)]
-        for w in weights
-    ])  # fmt: skip
-    hits = np.array([
-        [[float(chances(one, w).argmax() == at) for one in row]
+    both = np.array([
+        [[(p[at], p.argmax() == at) for p in (chances(one, w) for one in row)]
          for row, at in zip(x, right, strict=True)]
         for w in weights
-    ])  # fmt: skip
+    ], dtype=float)  # fmt: skip
+    drawn, hits = both[..., 0], both[..., 1]
     names = tuple(s.name for s in SYSTEMS)
     scores = RankerScores(
         TASK.name, "expert-trained", "expert-trained", names, tuple(i.item_id for i in test),

@@ -767,7 +767,7 @@ def _decided(
     side, _ = side_of(found)
     counts = study(found, side, rng, controls)
     gate = _gate(found, side)
-    choice = None if gate else first_pass(found, side.truth)
+    choice = None if gate or found.nominal else first_pass(found, side.truth)
     conditions = list(findings(counts, RULE, counts.how_many[None, :]))
     return outcome_of(conditions, gate, choice), found
 

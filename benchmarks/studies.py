@@ -28,7 +28,7 @@ from judgebench.decide.result import State
 from judgebench.decide.rule import DecisionRule, HumansRule, ReplaceRule
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.intervals import mean_difference
-from judgebench.stats.latent_classes import recall_gap
+from judgebench.stats.latent_classes import CRITICAL_ROOT, recall_gap
 
 RULE = DecisionRule()
 Rng = np.random.Generator
@@ -228,9 +228,9 @@ def beside_the_constant(wrong: float | None, rng: Rng) -> Decided:
 
 
 def seen(share: float, lean: float, rng: Rng) -> Decided:
-    """Whether the judge's labels seem derived, where it gave the first annotator's in a share of
-    the items. Both are lenient alike in a share `lean` of the severe answers. Both
-    columns are of the rule."""
+    """True where the judge's labels seem derived: it gave the first annotator's in a share of the
+    items, and both are lenient alike in a share `lean` of the severe answers. Both columns are of
+    the rule."""
     true = labels(rng)
     own = [flipped(true, 0.12, rng) for _ in range(3)]
     own[0] = own[0] * (rng.random(400) >= lean)
@@ -287,7 +287,7 @@ GAPS: tuple[tuple[str, int, Errors], ...] = (
 
 
 def severe_gap(n_severe: int, missed: Errors, rng: Rng) -> tuple[bool, bool, bool]:
-    """Whether the severe gap is met by the labels at hand, by two classes and by an oracle."""
+    """True where the severe gap is met: by the labels at hand, by two classes, by an oracle."""
     true = labels(rng, 2 * n_severe, 0.5)
     others = [0.25 if m == 0.25 else 0.05 for m in missed[0]]  # false alarms
     pairs = zip(missed[0], others, strict=True)
@@ -303,7 +303,7 @@ def severe_gap(n_severe: int, missed: Errors, rng: Rng) -> tuple[bool, bool, boo
     good = np.stack([one for one, m in zip(own, missed[0], strict=True) if m < 0.25])[:, true == 1]
     x, ones = (judged[true == 1] - good.mean(axis=0))[:, None], np.ones((1, (true == 1).sum()))
     oracle = mean_difference(x, ones.T, ones, RULE.level, balanced=False).low[0] >= -MARGIN
-    return bool(now), root >= 2.05, bool(oracle)
+    return bool(now), root >= CRITICAL_ROOT, bool(oracle)
 
 
 def severe_table(draws: int) -> Iterator[str]:

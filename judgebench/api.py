@@ -119,7 +119,7 @@ def study(
     rows = indexed(given.answers)
     people = annotators_as_judges(as_judges, measured, rows, given.labels)
     names = [judge.name for judge in people]
-    config = _truth(truth, TruthConfig()).told(given.blind)
+    config = _truth(truth, TruthConfig()).with_blindness(given.blind)
     config = truth_of_others(config, names, given.labels)
     found = study_of(measured, rows, given.labels, config, resampling)
     items = dict.fromkeys(found.answers.item_ids())
@@ -520,7 +520,7 @@ def agreed(
 
 
 def contradicted(study: Study, labels: Given, *, metric: str = "", judge: str = "") -> str:
-    """How many items of `agreed` the expert of these labels contradicts, with an exact interval.
+    """A sentence: how many items of `agreed` the expert contradicts, with an exact interval.
 
     >>> import judgebench as jb
     >>> jb.contradicted(study, "expert/labels.csv", metric="tone")  # doctest: +SKIP

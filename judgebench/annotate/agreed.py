@@ -14,8 +14,6 @@ from judgebench.rubric import Metric
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.study.study import JudgeVerdicts, Study
 
-ITEMS = 59  # without an error among them, fewer than 5 % are wrong (95 %, one-sided)
-
 
 def agreed_labels(study: Study, metric: str = "", judge: str = "") -> Mapping[int, int]:
     """The label on which all annotators of the bar, two at least, and the judge agree, by row.
@@ -41,7 +39,7 @@ def _one(found: Mapping[str, Any], name: str, what: str) -> Any:
     raise SetupError(Problem(message, field=what, found=name, allowed=", ".join(found)))
 
 
-def sample(found: Mapping[int, int], items: int = ITEMS, seed: int = 0) -> list[int]:
+def sample(found: Mapping[int, int], items: int, seed: int) -> list[int]:
     """`items` of these rows, a simple random sample. Raises SetupError where there are fewer."""
     if not 1 <= items <= len(found):
         allowed = f"1 to {len(found):,}, on which annotators and judge agree"
@@ -53,7 +51,7 @@ def sample(found: Mapping[int, int], items: int = ITEMS, seed: int = 0) -> list[
 
 
 def contradicted(study: Study, labels: Any, metric: str = "", judge: str = "") -> str:
-    """How many agreed items the expert of these labels, a table, contradicts, in one sentence.
+    """A sentence: how many agreed items the expert of these labels, a table, contradicts.
 
     Raises SetupError where there are none of one expert on such items."""
     found = agreed_labels(study, metric, judge)

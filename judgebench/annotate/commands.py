@@ -11,6 +11,7 @@ from judgebench.cli.commands import Commands
 from judgebench.cli.options import AnswersOption, DecisionRuleOption, StudyRubric, VerdictsOption
 from judgebench.cli.show import AsJson, Output, show
 from judgebench.errors import Problem, SetupError
+from judgebench.files import all_or_nothing, write_atomically
 
 app = Commands("Collect human labels with a small web app: blind, balanced, on your own machine.")
 
@@ -64,9 +65,8 @@ def agreed(
         typer.echo(api.contradicted(study, count, metric=metric, judge=judge))
     elif to is not None:
         drawn = api.agreed(study, metric=metric, judge=judge, items=items, seed=seed)
-        if to.exists():
-            raise SetupError(Problem("is there already", str(to)))
-        drawn.to_csv(to, index=False)
+        with all_or_nothing(to.parent, [to]):
+            write_atomically(to, drawn.to_csv(index=False).encode())
         typer.echo(f"{to}: {len(drawn)} items. Next: name it under `items` of an annotate.yaml")
 
 

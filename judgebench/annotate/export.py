@@ -31,7 +31,7 @@ _NAMES = {  # of columns, for the readers of these tables; "" leaves one out
 
 def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash),
-    and `blind`: whether they were made without sight of any model's label.
+    and `made_blind`: `yes` where they were made without sight of any model's label.
 
     Preferences (`model_a`, `model_b`), criteria (`criterion`) and reviews (`decision`, `reason`)
     have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what

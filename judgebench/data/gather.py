@@ -167,8 +167,8 @@ class Collected:
 
     @property
     def blindness(self) -> Blindness:
-        """Whether the human labels were made without sight of any model's label, by their column
-        `blind`: `no` where a row says so, `yes` where every row does."""
+        """`no` where a row of human labels says in its column `made_blind` that a model's label was
+        in sight, `yes` where every row says that none was."""
         return "no" if "no" in self.blind else "yes" if self.blind == {"yes"} else "unknown"
 
     def human_labels(self) -> Iterator[HumanLabel]:

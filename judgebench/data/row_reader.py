@@ -147,13 +147,13 @@ class _RowReader:
         asked = () if self.gathered.people_only else spec.verdicts
         verdicts = [(self._about(own), self._verdicts(own)) for own in asked]
         used = {(self._place(column), holds) for column, holds in columns_of(spec)}
-        blind = self._blind(spec)
+        made_blind = self._made_blind(spec)
         for row in self.table.rows:
             if not (row.sound and (row.plain or self._is_flat(row, used))):
                 self.gathered.left_out.update(item.item_id(row) for item in wanted)
                 continue
-            for at in blind:
-                self.gathered.blind.add(str(row.cells[at]).strip().lower() if at >= 0 else "")
+            if made_blind is not None:
+                self.gathered.blind.add(made_blind(row).strip().lower())
             for item in wanted:
                 if item.kept(row):
                     self._read_item(item, row)
@@ -168,16 +168,16 @@ class _RowReader:
             for get_id in others:
                 self.gathered.left_out.add(get_id(row))
 
-    def _blind(self, spec: FileSpec) -> tuple[int, ...]:
-        """The column `made_blind` of a table with human labels, -1 where it has none; else nothing.
-        It is one of the labels where a metric is called so."""
+    def _made_blind(self, spec: FileSpec) -> _Get | None:
+        """The text in column `made_blind`, blank where a table with human labels lacks it; nothing
+        of other tables. The column is one of the labels where a metric is called so."""
         people = self.gathered.who == "annotator"
         if not (people and (spec.labels or any(item.labels for item in spec.items))):
-            return ()
+            return None
         if "made_blind" not in self.table.unread:
-            return (-1,)
+            return self._text(None)
         self.table.unread.discard("made_blind")
-        return (self._place("made_blind"),)
+        return self._text(Source(column="made_blind"))
 
     def _is_wanted(self, item: ItemSpec) -> bool:
         """An entry is left out where all its labels belong to metrics that were not chosen."""

@@ -29,6 +29,7 @@ from judgebench.stats.intervals import (
     clustered_share,
     mean_difference,
 )
+from judgebench.stats.latent_classes import CRITICAL_ROOT
 from judgebench.stats.peers import signal_left
 from judgebench.stats.thresholds import Point
 
@@ -40,7 +41,6 @@ NO_SEVERE = "no item has a severe label as its truth"
 _MEASURES: dict[Measure, str] = {"accuracy": "agreement", "balanced_accuracy": "balanced agreement"}
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
-_CRITICAL = 2.05  # of its signed root at 95 %: what holds the error at the bound, not 1.96
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 _EVERY_TRICK = "all"  # as the recipe of a stress row
 
@@ -211,14 +211,14 @@ def _controls(
 def _beaten_by_annotators(
     counts: StudyCounts, rule: DecisionRule, how_many: FloatArray, measure: Measure, needed: Bools
 ) -> Bools:
-    """Whether the annotators of the bar are shown to agree with each other more often than a
-    control does with them, or nobody can know: (controls, R), right where it is `needed`."""
-    labels, found = counts.used(measure, rule.rare), np.zeros_like(needed)
+    """False where the annotators of the bar are not shown to agree with each other more often than
+    a control does with them; True where nobody can know: (controls, R), found where `needed`."""
+    labels, found = counts.used(measure, rule.rare), np.ones_like(needed)
     right, n = counts.annotator_pairs.sum(axis=1), counts.pairs.sum(axis=1)
     for c in np.flatnonzero(needed.any(axis=1)):
         lead = right - counts.control_pairs[:, c]
-        found[c] = _worst_and_best(lead, np.zeros_like(n), n, how_many, rule, labels).low <= 0
-    return ~found
+        found[c] = ~(_worst_and_best(lead, np.zeros_like(n), n, how_many, rule, labels).low <= 0)
+    return found
 
 
 def _same_as_a_control(counts: StudyCounts, how_many: FloatArray, rule: DecisionRule) -> Bools:
@@ -311,7 +311,7 @@ def of_classes(c: Condition, gap: float, root: float, rule: DecisionRule) -> Con
     asked = rule.replace.severe
     if c.key != "severe_gap" or abs(root) < _LEAST_ROOT or asked is None or asked.margin is None:
         return c
-    critical = _CRITICAL * float(ndtri((1 + rule.level) / 2) / ndtri(0.975))
+    critical = CRITICAL_ROOT * float(ndtri((1 + rule.level) / 2) / ndtri(0.975))
     half = critical * (gap + asked.margin) / root
     fails = c.state is State.NOT_MET and root <= -critical
     state = State.MET if root >= critical else State.NOT_MET if fails else State.UNCLEAR

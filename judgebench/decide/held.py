@@ -108,8 +108,7 @@ class Held:
         found = findings(counts, self.rule, counts.how_many[None, :])
         conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
         if by_classes := self._gap_of_classes(judge):
-            gaps = (of_classes(c, *by_classes, self.rule) for c in conditions)
-            conditions = list(gaps)
+            conditions = [of_classes(c, *by_classes, self.rule) for c in conditions]
         conditions += of_systems(self._by_system(judged, asked[self.rows]), self.rule)
         gate = self._incomplete(judge, asked) or self._gate(counts, asked)
         return Measured(counts, (*conditions, *stressed), gate, self._basis(counts))
@@ -117,20 +116,18 @@ class Held:
     def _gap_of_classes(self, judge: JudgeVerdicts) -> tuple[float, float] | None:
         """`recall_gap` of the judge where its model holds: two labels, every one of them given, by
         three annotators or more, left out of the bar or not, and no two items of one question."""
-        severe, kind, made = (
-            self.rule.replace.severe,
-            self.rule.replace.humans.bar,
-            self.humans.made,
-        )
+        severe, kind = self.rule.replace.severe, self.rule.replace.humans.bar
+        made = self.humans.made
+        binary = self.side.severe == 1 and self.side.k == 2
+        ours = self.names == self.humans.in_bar(kind) and not self.humans.has_places
+        several = len(self.names) > 1 and len(made.annotators) > 2
+        if severe is None or severe.margin is None or not (binary and ours and several):
+            return None
         asked = self.study.asked(judge, self.metric)[made.rows]
         said = self.study.judged(judge, self.metric)[made.rows]
         labels = np.column_stack([made.values, said])[asked].astype(np.int64)
         alone = len(np.unique(self.humans.clusters.codes[asked])) == len(labels)
-        binary = self.side.severe == 1 and self.side.k == 2
-        ours = self.names == self.humans.in_bar(kind) and not self.humans.has_places
-        if severe is None or severe.margin is None or not (binary and ours and alone):
-            return None
-        if len(self.names) < 2 or len(made.annotators) < 3 or (labels < 0).any():
+        if not alone or (labels < 0).any():
             return None
         weights = self.humans.bar(kind).weights.mean(axis=0)
         return recall_gap(labels, weights / weights.sum(), severe.margin)

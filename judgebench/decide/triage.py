@@ -90,7 +90,7 @@ def _curve(
 
 
 def filters_well(choice: Choice, rule: AssistRule) -> bool:
-    """Whether a threshold is sure to send, and to miss, no more than ASSIST allows."""
+    """True where a threshold is sure to send, and to miss, no more than ASSIST allows."""
     sent, missed = choice.expected_sent.high, choice.expected_missed.high
     if sent is None or missed is None:
         return False

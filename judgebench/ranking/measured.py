@@ -6,7 +6,7 @@ First each ranker's scores: what evaluators and judges made of every argument. T
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -62,8 +62,7 @@ def evaluator_scores(
         if read:
             probability, right, was_cut = (np.array(part) for part in zip(*read, strict=True))
             cut |= was_cut.any(axis=0)
-            scores = _scores(task, kind, kind, probability.mean(axis=0), right)
-            found.append(replace(scores, drawn=probability))
+            found.append(_scores(task, kind, kind, probability.mean(axis=0), right, probability))
     names = [system.name for system in task.systems]
     return found, dict(zip(names, cut.sum(axis=0).tolist(), strict=True))
 
@@ -166,11 +165,12 @@ def _scores(
     kind: RankerKind,
     values: FloatArray,
     trainings: FloatArray | None = None,
+    drawn: FloatArray | None = None,
 ) -> RankerScores:
     names, clusters = tuple(s.name for s in task.systems), Clusters.of(task.groups.values()).codes
     correct = None if trainings is None else trainings.mean(axis=0)
     of = (task.name, ranker, kind, names, task.items, clusters, values, correct, trainings)
-    return RankerScores(*of)
+    return RankerScores(*of, drawn=drawn)
 
 
 # --- rows ----------------------------------------------------------------------------------------

@@ -65,13 +65,14 @@ def match(rankers: Sequence[RankerScores], systems: Sequence[str]) -> Matched:
     rows = [{item: row for row, item in enumerate(ranker.items)} for ranker in rankers]
     items = [item for item in first.items if all(item in known for known in rows)]
     draws = min((len(r.drawn) for r in rankers if r.drawn is not None), default=0)
+    tables = [[ranker.values for ranker in rankers]]
+    tables += [[ranker.but(draw, draws) for ranker in rankers] for draw in range(draws)]
     every = np.stack([
         [
             columns(values, ranker, common)[[known[item] for item in items]]
-            for ranker, known in zip(rankers, rows, strict=True)
-            for values in (ranker.values if draw is None else ranker.but(draw, draws),)
+            for values, ranker, known in zip(one, rankers, rows, strict=True)
         ]
-        for draw in (None, *range(draws))
+        for one in tables
     ])  # fmt: skip
     complete = np.isfinite(every[0]).all(axis=(0, 2))
     every = every[:, :, complete]
@@ -152,7 +153,8 @@ def length_bias(
     if words.shape != scores.values.shape:
         raise ValueError(f"words are {words.shape}, but scores {scores.values.shape}")
     both = match((scores, replace(scores, values=words, drawn=None)), systems)
-    both = replace(both, n_missing=(missing := scores.n_missing + both.n_missing))
+    missing = scores.n_missing + both.n_missing
+    both = replace(both, n_missing=missing)
     rho = p = longest = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=resampling.level)
     if len(both.systems) > 1:
         rho, p = _mean(

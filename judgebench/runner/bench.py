@@ -247,7 +247,8 @@ def load_bench(
         if dataset is None:
             dataset = gather("data", _load_data, config, file, whole, data_folder, run_folder)
             if dataset:
-                config = config.model_copy(update={"truth": config.truth.told(dataset.blind)})
+                truth = config.truth.with_blindness(dataset.blind)
+                config = config.model_copy(update={"truth": truth})
         if any(p.field.split(".")[0] == "pairs" for p in gather.found):  # and so there are none
             gather.found = [p for p in gather.found if p.kind != "no_answers"]
         every = dataset

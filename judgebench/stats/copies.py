@@ -68,7 +68,7 @@ def _almost_all(share: OfSamples) -> bool:
 def leans_on(
     labels: IntArray, ratings: IntArray, clusters: Clusters, k: int, level: float = 0.95
 ) -> Bools:
-    """Whether `labels` repeat one annotator's own deviations: (annotators,).
+    """The annotator whose own deviations `labels` repeat, if any, marked: (annotators,).
 
     The model of Dawid and Skene (1979) gives the probabilities of the true label from the
     annotators' labels. Labels that were made by themselves are predicted by these alone, however
@@ -76,8 +76,8 @@ def leans_on(
     from what the probabilities let expect of a. The shares of all annotators are estimated at once
     by least squares, with whole clusters as units. That of a must exceed everybody else's by more
     than LEAST_SHARED, since on hard items all look alike, and show above and below the expected
-    label, which a lean that both have hardly does. Whoever agrees with the others as often as
-    they do with each other is not suspected, nor anybody in few items.
+    label, which a lean that both have hardly does. Labels that agree with the others as often as
+    these do with each other are not suspected, and none are in few items.
     """
     found = np.zeros(ratings.shape[1], dtype=np.bool_)
     usable = (labels >= 0) & ((ratings >= 0).sum(axis=1) >= 3)
@@ -110,7 +110,7 @@ def _deviation(labels: IntArray, truth: FloatArray) -> FloatArray:
 
 
 def _without(truth: FloatArray, x: FloatArray) -> FloatArray:
-    """What a linear function of `truth` does not explain of x (items, ...)."""
+    """The residuals of x (items, ...) after a linear regression on `truth`."""
     flat = x.reshape(len(x), -1)
     return np.asarray(flat - truth @ np.linalg.lstsq(truth, flat)[0]).reshape(x.shape)
 
@@ -118,8 +118,8 @@ def _without(truth: FloatArray, x: FloatArray) -> FloatArray:
 def _shares(
     own: FloatArray, said: FloatArray, truth: FloatArray, of: Clusters
 ) -> tuple[FloatArray, FloatArray]:
-    """How much of each of several deviations `own` (items, k, several) is in `said` (items, k), and
-    the covariances of these estimates."""
+    """The shares of several deviations `own` (items, k, several) in `said` (items, k), and the
+    covariances of these estimates."""
     own = _without(truth, own)
     inverse = np.linalg.pinv(np.einsum("nka,nkb->ab", own, own), hermitian=True)
     share = inverse @ np.einsum("nka,nk->a", own, said)

@@ -1,4 +1,4 @@
-"""How often raters find severe items where no truth is known: two latent classes.
+"""Sensitivities of raters where no truth is known: two latent classes.
 
 `found` is (items, raters): 1 severe, 0 not, -1 no label; the judge is the last rater. Every item is
 severe or not, and given that, raters err independently, each with a sensitivity and a false-alarm
@@ -11,6 +11,7 @@ import numpy as np
 
 from judgebench.stats.arrays import FloatArray, IntArray
 
+CRITICAL_ROOT = 2.05  # of `recall_gap` at 95 %: what holds the error at the bound, not 1.96
 _NEAREST = 1e-4  # to 0 or 1 that a sensitivity may come under the constraint
 _STEEPEST = 9.0  # logit of a rate
 

@@ -189,8 +189,8 @@ def why_no_choice(signal: FloatArray, severe: IntArray, clusters: IntArray) -> s
 def fixed_choice(
     signal: FloatArray, severe: IntArray, clusters: IntArray, threshold: float, level: float = 0.95
 ) -> Choice:
-    """What to expect of a threshold that was fixed before there were labels: its shares here, with
-    their exact intervals, for no label was spent on a choice.
+    """A threshold that was fixed before there were labels. Its shares here, with their exact
+    intervals, are what to expect, for no label was spent on a choice.
 
     Try it before `cautious_choice`, both at the full level. Of two thresholds the lower sends more
     and misses less. So to be wrong about what any of them misses, the count of the lowest one that

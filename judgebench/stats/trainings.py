@@ -46,7 +46,7 @@ def with_trainings(items: Estimate, means: FloatArray, bounds: Bounds = (0.0, 1.
 
 
 def left_out(x: FloatArray) -> FloatArray:
-    """What stands for each training's own share in a statistic of all: x (trainings,) is the
+    """A stand-in for each training's own share in a statistic of all: x (trainings,) is the
     statistic without it. Only the differences count, undefined ones are dropped.
 
         (1 - D) x_d

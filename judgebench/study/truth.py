@@ -75,8 +75,8 @@ class TruthConfig(BaseModel):
             )
         return self
 
-    def told(self, blind: Blindness) -> TruthConfig:
-        """The same; where it does not say whether labels are blind, what their data say counts."""
+    def with_blindness(self, blind: Blindness) -> TruthConfig:
+        """The same; `blind`, what the data say, counts where it says nothing itself."""
         known = self.blind != "unknown"
         return self if known else self.model_copy(update={"blind": blind})
 
