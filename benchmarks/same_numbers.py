@@ -7,8 +7,10 @@
 Freezing runs the shipped examples with a small embedded model and keeps what every command prints
 and writes, the help of all commands and the public names of Python; it takes some minutes. With
 `--runs`, the run folders that OLD holds are gone on with instead of made anew: a version that reads
-them otherwise asks its judges again. Tables are compared cell by cell in all columns, rows in their
-order; of everything else the lines that differ are printed. Only times and places are left out.
+them otherwise asks its judges again. Freeze both versions from one checkout: the places of files
+are part of signatures. Tables are compared cell by cell in all columns, rows in their order; of
+everything else the lines that differ are printed. Times, the places of the frozen folders and what
+a command says while it makes a run are left out.
 Exits with 1 where anything differs.
 """
 
@@ -39,22 +41,22 @@ EXAMPLES = Path(jb.__file__).resolve().parents[1] / "examples"
 MOST = 20  # differences that are printed of one file
 TIMES = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?|\b\d+(\.\d+)? (s|seconds|minutes)\b"
+    r"| at 0x[0-9a-f]+"
 )
 FILES = "--labels labels.csv --verdicts qwen2.5-coder-1.5b.csv --rubric medical-safety"
-# What is run, in the folder of the demo: a name, and the arguments.
+# What makes a run folder or goes on with one, and what is then asked in the folder of the demo: a
+# name, and the arguments.
+RUNS = ("run demo --run {runs}/demo", "tune tune --run {runs}/tune", "stress --run {runs}/stress")
 COMMANDS = {
-    "run demo": "run demo --run {runs}/demo",
-    "run demo again": "run demo --run {runs}/demo",
-    "tune": "tune tune --run {runs}/tune",
-    "tune again": "tune tune --run {runs}/tune -v",
-    "stress": "stress --run {runs}/stress",
-    "stress again": "stress --run {runs}/stress -v",
+    "run": "run demo --run {runs}/demo",
+    "tune": "tune tune --run {runs}/tune -v",
+    "stress": "stress --run {runs}/stress -v",
     "stress json": "stress --run {runs}/stress --json",
-    "check": "check bench.yaml -v",
+    "check": "check bench.yaml",
     "align": "align {runs}/demo -v",
     "align json": "align {runs}/demo --json",
     "align majority": "align {runs}/demo --truth majority --json",
-    "align an annotator": "align {runs}/demo --as-judge ann* --json",
+    "align an annotator": "align {runs}/demo --as-judge annotator-1 --json",
     "decide": "decide {runs}/demo -v",
     "decide json": "decide {runs}/demo --json",
     "decide files": f"decide {FILES} -v",
@@ -77,7 +79,7 @@ def freeze(to: Path, runs: Path | None) -> None:
     _write(to / "names.txt", names())
     _write(to / "help.txt", helps(typer.main.get_command(app), "judgebench"))
     kept = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-    for name, arguments in COMMANDS.items():
+    for name, arguments in (*((one, one) for one in RUNS), *COMMANDS.items()):
         asked = arguments.format(runs=to / "runs", to=to).split()
         done = subprocess.run(
             [sys.executable, "-m", "judgebench", *asked], cwd=place, env=kept,
@@ -85,7 +87,8 @@ def freeze(to: Path, runs: Path | None) -> None:
         )  # fmt: skip
         print(f"{name}: exit code {done.returncode}", flush=True)
         said = f"exit code {done.returncode}", done.stdout, done.stderr
-        _write(to / "said" / f"{name}.txt", "\n".join(said).splitlines())
+        if name in COMMANDS:
+            _write(to / "said" / f"{name}.txt", "\n".join(said).splitlines())
 
 
 def _write(path: Path, lines: Sequence[str] | Iterator[str]) -> None:
