@@ -25,7 +25,8 @@ import pytest
 import judgebench
 
 LENGTH = 16000
-MOST = 0.030  # seconds; a linear pattern needs about one thousandth, a quadratic one hundreds
+MOST = 0.030  # seconds; most linear patterns need one thousandth, quadratic ones hundreds
+GROWTH = 8  # from a quarter of a text to all of it: a linear pattern 4, a quadratic one 16
 CATEGORIES = {
     sre.CATEGORY_DIGIT: "1", sre.CATEGORY_NOT_DIGIT: "a ", sre.CATEGORY_SPACE: " \n",
     sre.CATEGORY_NOT_SPACE: "a-", sre.CATEGORY_WORD: "aA1", sre.CATEGORY_NOT_WORD: " -",
@@ -154,9 +155,14 @@ def seconds_of(pattern: re.Pattern[Any], method: str, text: Any) -> float:
 
 
 def slow_texts(pattern: re.Pattern[Any], method: str) -> Iterator[str]:
-    """What a pattern needs long for, thrice in a row."""
+    """What a pattern needs long for, and more than linearly longer, thrice in a row."""
     for text in hostile(pattern):
-        if all(seconds_of(pattern, method, text) > MOST for _ in range(3)):
+        part = text[: len(text) // 4] + text[-2:]
+        if all(
+            (whole := seconds_of(pattern, method, text)) > MOST
+            and whole > GROWTH * seconds_of(pattern, method, part)
+            for _ in range(3)
+        ):
             yield f"{method} on {text[:40]!r}…"
 
 
